@@ -1,0 +1,102 @@
+// Construction and traversal of programs.
+#include "loop_ir/program.h"
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+#include "uops/invariant.h"
+
+namespace nestor::loop {
+
+DType ReadType(const TensorInfo& tensor) {
+  return tensor.storage == Storage::kAccumulator && IsArg(tensor.op) ? DType::kI64 : tensor.type;
+}
+
+TensorId Program::AddTensor(TensorInfo info) {
+  info.name = FreshName(info.name, [&](absl::string_view name) {
+    return absl::c_any_of(tensors, [&](const TensorInfo& t) { return t.name == name; });
+  });
+  tensors.push_back(std::move(info));
+  return TensorId{static_cast<int32_t>(tensors.size()) - 1};
+}
+
+int32_t Program::AddVar(absl::string_view name) {
+  vars.push_back(FreshName(name, [&](absl::string_view n) { return absl::c_linear_search(vars, n); }));
+  return static_cast<int32_t>(vars.size()) - 1;
+}
+
+namespace {
+
+ValueId Append(Program& program, Value value) {
+  program.values.push_back(std::move(value));
+  return ValueId{static_cast<int32_t>(program.values.size()) - 1};
+}
+
+}  // namespace
+
+ValueId Program::AddConstant(Scalar value) { return Append(*this, {ConstantValue{value}, value.type}); }
+
+ValueId Program::AddParam(absl::string_view name, DType type) {
+  return Append(*this, {ParamValue{std::string(name)}, type});
+}
+
+ValueId Program::AddIndexValue(IndexId index) { return Append(*this, {IndexValue{index}, DType::kI64}); }
+
+ValueId Program::AddLoad(Access access) {
+  const DType type = ReadType(tensors[access.tensor.value]);
+  return Append(*this, {LoadValue{std::move(access)}, type});
+}
+
+ValueId Program::AddApply(ScalarOp op, absl::Span<const ValueId> args, DType target) {
+  const auto type = ResultTypeOf(op, values[args.back().value].type, target);
+  NESTOR_CHECK(type.has_value(), Row(op).name);
+  return Append(*this, {ApplyValue{op, {args.begin(), args.end()}}, *type});
+}
+
+void VisitValues(const Program& program, ValueId id, absl::FunctionRef<void(ValueId, const Value&)> visit) {
+  const Value& value = program[id];
+  if (const auto* apply = absl::get_if<ApplyValue>(&value.node)) {
+    for (ValueId arg : apply->args) VisitValues(program, arg, visit);
+  }
+  if (const auto* load = absl::get_if<LoadValue>(&value.node)) {
+    if (load->access.fill.valid()) VisitValues(program, load->access.fill, visit);
+  }
+  visit(id, value);
+}
+
+void VisitItems(const Scope& scope, absl::FunctionRef<void(const Item&)> visit) {
+  for (const Item& item : scope) {
+    visit(item);
+    if (const Loop* loop = item.As<Loop>()) VisitItems(loop->body, visit);
+  }
+}
+
+namespace {
+
+void VisitAccess(const Access& access, absl::FunctionRef<void(IndexId)> visit) {
+  for (IndexId e : access.place) visit(e);
+  for (IndexId c : access.conditions) visit(c);
+}
+
+void VisitValueIndices(const Program& program, ValueId id, absl::FunctionRef<void(IndexId)> visit) {
+  VisitValues(program, id, [&](ValueId, const Value& value) {
+    if (const auto* index = absl::get_if<IndexValue>(&value.node)) visit(index->index);
+    if (const auto* load = absl::get_if<LoadValue>(&value.node)) VisitAccess(load->access, visit);
+  });
+}
+
+}  // namespace
+
+void VisitIndices(const Program& program, const Item& item, absl::FunctionRef<void(IndexId)> visit) {
+  if (const Loop* loop = item.As<Loop>()) {
+    visit(loop->begin);
+    visit(loop->end);
+  } else if (const Statement* statement = item.As<Statement>()) {
+    VisitAccess(statement->target, visit);
+    VisitValueIndices(program, statement->value, visit);
+    if (statement->position.valid()) VisitValueIndices(program, statement->position, visit);
+  } else {
+    for (IndexId extent : program[item.As<Declaration>()->tensor].shape) visit(extent);
+  }
+}
+
+}  // namespace nestor::loop

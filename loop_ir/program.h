@@ -1,0 +1,194 @@
+// The nested-loop block IR: how a program is computed.
+//
+// A Program is a list of blocks that run in order; a block is a scope: an ordered
+// list of declarations, loops and statements; a loop's body is a scope too. There
+// are two statements, assignment and accumulation, and no branches. Tensors are
+// not SSA. The invariants stand in verify.h, the text form in text.h.
+//
+// Values and index expressions live in arenas of the program and are immutable;
+// scopes hold their ids. A Program is a value: copies are independent. Not
+// thread-safe while it is changed.
+#ifndef NESTOR_LOOP_IR_PROGRAM_H_
+#define NESTOR_LOOP_IR_PROGRAM_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
+#include "absl/types/variant.h"
+#include "uops/dtype.h"
+#include "uops/graph.h"
+#include "uops/index_expr.h"
+#include "uops/op.h"
+#include "uops/scalar_op.h"
+
+namespace nestor::loop {
+
+struct TensorId {
+  int32_t value = -1;
+  friend bool operator==(TensorId a, TensorId b) { return a.value == b.value; }
+  friend bool operator!=(TensorId a, TensorId b) { return a.value != b.value; }
+  template <class H>
+  friend H AbslHashValue(H h, TensorId id) { return H::combine(std::move(h), id.value); }
+};
+
+struct ValueId {
+  int32_t value = -1;
+  bool valid() const { return value >= 0; }
+  friend bool operator==(ValueId a, ValueId b) { return a.value == b.value; }
+  friend bool operator!=(ValueId a, ValueId b) { return a.value != b.value; }
+};
+
+// ---- Tensors
+
+enum class Storage : uint8_t {
+  kInput,        // an argument
+  kOutput,       // a result; holds anything before its first write
+  kTemp,         // fresh, unwritten, on each entry of the scope that declares it
+  kAccumulator,  // a temp whose elements start at the identity of its op
+};
+
+struct TensorInfo {
+  std::string name;         // unique in the program
+  DType type;               // of an arg accumulator: the type of the compared values
+  Shape shape;              // over symbols and the loop indices in scope
+  Storage storage = Storage::kTemp;
+  ReduceOp op = ReduceOp::kSum;  // of an accumulator
+  bool is_register = false;      // of a temp or accumulator: constant extents, for a register tile
+  bool shape_only = false;       // of an input: only its dimensions are read
+};
+
+// What a read of the tensor gives: its type; of an arg accumulator an i64 place.
+DType ReadType(const TensorInfo& tensor);
+
+// ---- Index expressions of a program: Var(v) is loop index number v, Load(t, ..)
+// an element of the integer tensor number t, a symbol a dimension or an integer
+// $param.
+
+// A place in a tensor. Unmasked, it must be in range. Masked, a load outside the
+// tensor or where a condition is false gives `fill`, and a store is dropped.
+struct Access {
+  TensorId tensor;
+  IndexList place;
+  bool masked = false;
+  ValueId fill;  // of a masked load: a Constant, a ParamValue or an IndexValue of symbols
+  IndexList conditions;
+};
+
+// ---- Values: expression trees.
+
+struct ConstantValue { Scalar value; };
+struct ParamValue { std::string name; };  // a bool or float $param, with "$"
+struct IndexValue { IndexId index; };     // i64
+struct LoadValue { Access access; };
+struct ApplyValue {                       // a scalar op
+  ScalarOp op;
+  absl::InlinedVector<ValueId, 3> args;
+};
+
+struct Value {
+  absl::variant<ConstantValue, ParamValue, IndexValue, LoadValue, ApplyValue> node;
+  DType type;
+};
+
+// ---- Scopes
+
+// target = value, or target op= value. `position` only of argmax and argmin:
+// target argmax= (value, position), with position an i64.
+struct Statement {
+  Access target;
+  absl::optional<ReduceOp> op;
+  ValueId value;
+  ValueId position;
+};
+
+// Declares a temp or an accumulator for the rest of the scope that it stands in.
+struct Declaration {
+  TensorId tensor;
+};
+
+// What a loop's attributes license is another order of execution, never another
+// value.
+struct LoopAttributes {
+  bool parallel = false;  // iterations in any order, or at once
+  bool vector = false;    // iterations in groups of lanes
+  bool unroll = false;
+};
+
+struct Item;
+using Scope = std::vector<Item>;
+
+struct Loop {   // for var in [begin, end) step step
+  int32_t var;  // number of the loop index
+  IndexId begin, end;
+  int64_t step = 1;
+  LoopAttributes attributes;
+  Scope body;
+};
+
+struct Item {
+  absl::variant<Loop, Statement, Declaration> node;
+
+  template <class Kind>
+  Kind* As() { return absl::get_if<Kind>(&node); }
+  template <class Kind>
+  const Kind* As() const { return absl::get_if<Kind>(&node); }
+};
+
+struct Block {
+  Scope body;
+};
+
+struct Program {
+  std::string name;
+  IndexPool pool;
+  std::vector<TensorInfo> tensors;
+  std::vector<std::string> vars;  // names of the loop indices, unique in the program
+  std::vector<Value> values;
+
+  std::vector<TensorId> inputs;   // in the order of the signature
+  std::vector<TensorId> outputs;
+  std::vector<ParamInfo> params;
+  std::vector<Equality> equalities;
+  std::vector<RangeCheck> range_checks;
+  std::vector<TensorId> temps;    // declared for the whole program
+  std::vector<Block> blocks;
+
+  const TensorInfo& operator[](TensorId id) const { return tensors[id.value]; }
+  TensorInfo& operator[](TensorId id) { return tensors[id.value]; }
+  const Value& operator[](ValueId id) const { return values[id.value]; }
+
+  TensorId AddTensor(TensorInfo info);
+  // A loop index named after `name`, made unique.
+  int32_t AddVar(absl::string_view name);
+
+  ValueId AddConstant(Scalar value);
+  ValueId AddParam(absl::string_view name, DType type);
+  ValueId AddIndexValue(IndexId index);
+  ValueId AddLoad(Access access);
+  // `target`: the type of a cast, else ignored.
+  ValueId AddApply(ScalarOp op, absl::Span<const ValueId> args, DType target = DType::kF32);
+};
+
+// ---- Traversal. None of these recurses through values deeper than a program's
+// expressions are nested.
+
+// Calls `visit` on every value of the tree, operands first, fills included.
+void VisitValues(const Program& program, ValueId id, absl::FunctionRef<void(ValueId, const Value&)> visit);
+
+// Calls `visit` on every item of the scope and below, in order, a loop before its
+// body.
+void VisitItems(const Scope& scope, absl::FunctionRef<void(const Item&)> visit);
+
+// Calls `visit` on every index expression that the item itself holds: a loop's
+// bounds, a statement's places and conditions and those in its values, a
+// declaration's extents.
+void VisitIndices(const Program& program, const Item& item, absl::FunctionRef<void(IndexId)> visit);
+
+}  // namespace nestor::loop
+
+#endif  // NESTOR_LOOP_IR_PROGRAM_H_

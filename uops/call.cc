@@ -1,0 +1,312 @@
+// Inlining by import: the callee's dimensions become the extents of what it is
+// given, its arguments the caller's nodes, and every node is rebuilt by the
+// caller's constructors, which simplify on the way.
+#include "uops/call.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "uops/invariant.h"
+
+namespace nestor {
+namespace {
+
+std::string PlainText(const IndexPool& pool, IndexId id) {
+  const auto nothing = [](int64_t v) { return absl::StrCat("?", v); };
+  return IndexText(pool, id, {nothing, nothing});
+}
+
+class Inliner {
+ public:
+  Inliner(const Op& callee, absl::Span<const NodeId> args, const CallBindings& bindings, Op& caller)
+      : callee_(callee), args_(args), bindings_(bindings), caller_(caller),
+        from_(callee.graph.pool()), to_(caller.graph.pool()) {}
+
+  absl::StatusOr<std::vector<NodeId>> Run() {
+    NESTOR_RETURN_IF_ERROR(CheckArguments());
+    NESTOR_RETURN_IF_ERROR(BindParams());
+    NESTOR_RETURN_IF_ERROR(BindDimensions());
+    AddChecks();
+    if (callee_.gradient != nullptr) return CallWithGradient();
+    return Import();
+  }
+
+ private:
+  absl::Status Error(absl::string_view message) const {
+    return absl::InvalidArgumentError(absl::StrCat("op ", callee_.name, ": ", message));
+  }
+
+  absl::Status CheckArguments() const {
+    if (args_.size() != callee_.args.size()) {
+      return Error(absl::StrCat("takes ", callee_.args.size(), " tensors, is given ", args_.size()));
+    }
+    for (size_t i = 0; i < args_.size(); ++i) {
+      const Argument& arg = callee_.args[i];
+      const DType type = caller_.graph.type(args_[i]);
+      if (type != arg.type && !arg.shape_only) {
+        return Error(absl::StrCat("argument ", arg.name, " is ", Name(arg.type), ", is given ", Name(type)));
+      }
+      const int rank = caller_.graph.rank(args_[i]);
+      if (rank != static_cast<int>(arg.shape.size())) {
+        return Error(absl::StrCat("argument ", arg.name, " has ", arg.shape.size(),
+                                  " dimensions, is given ", rank));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status BindParams() {
+    for (const ParamInfo& param : callee_.params) {
+      if (IsInteger(param.type)) {
+        NESTOR_RETURN_IF_ERROR(BindIndexParam(param));
+      } else {
+        NESTOR_RETURN_IF_ERROR(BindValueParam(param));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status BindIndexParam(const ParamInfo& param) {
+    const auto given = bindings_.indices.find(param.name);
+    IndexId value;
+    if (given != bindings_.indices.end()) value = given->second;
+    else if (param.value) value = to_.Const(param.value->ToInt());
+    else return Error(absl::StrCat(param.name, " has no default and must be given"));
+    symbols_[param.name] = value;
+    if (!param.low && !param.high) return absl::OkStatus();
+    RangeCheck check{value, absl::nullopt, absl::nullopt,
+                     absl::StrCat("op ", callee_.name, ": ", param.name)};
+    if (param.low) check.low = param.low->ToInt();
+    if (param.high) check.high = param.high->ToInt();
+    if (const auto constant = to_.ConstValue(value)) {
+      if (*constant < check.low.value_or(*constant) || *constant > check.high.value_or(*constant)) {
+        return Error(absl::StrCat(param.name, " = ", *constant, " is out of its range"));
+      }
+      return absl::OkStatus();
+    }
+    checks_.push_back(std::move(check));
+    return absl::OkStatus();
+  }
+
+  absl::Status BindValueParam(const ParamInfo& param) {
+    const auto given = bindings_.values.find(param.name);
+    if (given != bindings_.values.end()) {
+      values_[param.name] = given->second;
+    } else if (param.value) {
+      values_[param.name] = caller_.graph.AddConstant(*param.value);
+    } else {
+      return Error(absl::StrCat(param.name, " has no default and must be given"));
+    }
+    const Constant* constant = caller_.graph.As<Constant>(values_[param.name]);
+    if (constant == nullptr) return absl::OkStatus();
+    const double value = constant->value.ToDouble();
+    if ((param.low && !(value >= param.low->ToDouble())) ||
+        (param.high && !(value <= param.high->ToDouble()))) {
+      return Error(absl::StrCat(param.name, " = ", LiteralText(constant->value), " is out of its range"));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status BindDimensions() {
+    for (size_t i = 0; i < args_.size(); ++i) {
+      const Shape& shape = callee_.args[i].shape;
+      for (size_t axis = 0; axis < shape.size(); ++axis) {
+        if (from_[shape[axis]].kind != IndexKind::kSymbol) continue;
+        symbols_.try_emplace(from_.SymbolName(shape[axis]), caller_.graph.shape(args_[i])[axis]);
+      }
+    }
+    for (const auto& [name, value] : bindings_.indices) symbols_.try_emplace(name, value);
+    for (const Argument& arg : callee_.args) {
+      for (IndexId extent : arg.shape) NESTOR_RETURN_IF_ERROR(CheckBound(extent));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckBound(IndexId extent) const {
+    absl::Status status;
+    VisitIndex(from_, extent, [&](IndexId id, const IndexNode& node) {
+      if (node.kind == IndexKind::kSymbol && !symbols_.contains(from_.SymbolName(id))) {
+        status = Error(absl::StrCat("dimension ", from_.SymbolName(id), " cannot be had from the arguments"));
+      }
+    });
+    return status;
+  }
+
+  IndexId Translate(IndexId e) {
+    return CopyIndex(from_, e, to_,
+                     [&](const IndexNode& node, absl::Span<const IndexId>) -> absl::optional<IndexId> {
+                       if (node.kind != IndexKind::kSymbol) return absl::nullopt;
+                       return Symbol(node.value);
+                     });
+  }
+
+  absl::optional<IndexId> Symbol(int64_t number) const {
+    const auto it = symbols_.find(from_.SymbolNameAt(number));
+    return it == symbols_.end() ? absl::nullopt : absl::optional<IndexId>(it->second);
+  }
+
+  // What the callee's argument dimensions and statements require to be equal.
+  void AddChecks() {
+    for (size_t i = 0; i < args_.size(); ++i) {
+      const Argument& arg = callee_.args[i];
+      for (size_t axis = 0; axis < arg.shape.size(); ++axis) {
+        const std::string where = absl::StrCat("op ", callee_.name, ": axis ", axis, " of ", arg.name, " (",
+                                               PlainText(from_, arg.shape[axis]), ")");
+        AddEquality(caller_.graph.shape(args_[i])[axis], Translate(arg.shape[axis]), where);
+      }
+    }
+    for (const Equality& e : callee_.equalities) {
+      AddEquality(Translate(e.left), Translate(e.right), absl::StrCat("op ", callee_.name, ": ", e.message));
+    }
+    for (RangeCheck check : callee_.range_checks) {
+      check.value = Translate(check.value);
+      check.message = absl::StrCat("op ", callee_.name, ": ", check.message);
+      caller_.range_checks.push_back(std::move(check));
+    }
+    for (RangeCheck& check : checks_) caller_.range_checks.push_back(std::move(check));
+  }
+
+  void AddEquality(IndexId left, IndexId right, std::string message) {
+    if (left != right) caller_.equalities.push_back({left, right, std::move(message)});
+  }
+
+  std::vector<NodeId> Import() {
+    const auto leaf = [&](NodeId id) -> NodeId {
+      if (const Param* param = callee_.graph.As<Param>(id)) return values_.at(param->name);
+      const std::string& name = callee_.graph.As<Input>(id)->name;
+      for (size_t i = 0; i < args_.size(); ++i) {
+        if (callee_.args[i].name == name) return args_[i];
+      }
+      NESTOR_CHECK(false, name);
+    };
+    const auto symbol = [&](int64_t number) { return Symbol(number); };
+    const int64_t first_tag = static_cast<int64_t>(caller_.custom_calls.size());
+    const auto tag = [&](int64_t t) { return t + first_tag; };
+    ImportCustomCalls();
+    std::vector<NodeId> roots = callee_.ResultNodes();
+    for (const Op::CustomCall& call : callee_.custom_calls) {
+      roots.insert(roots.end(), call.args.begin(), call.args.end());
+      roots.insert(roots.end(), call.results.begin(), call.results.end());
+      for (const auto& [name, node] : call.value_params) roots.push_back(node);
+    }
+    std::vector<NodeId> images = ImportNodes(callee_.graph, roots, caller_.graph, {leaf, symbol, tag});
+    size_t next = callee_.results.size();
+    for (size_t i = 0; i < callee_.custom_calls.size(); ++i) {
+      Op::CustomCall& call = caller_.custom_calls[first_tag + i];
+      for (NodeId& node : call.args) node = images[next++];
+      for (NodeId& node : call.results) node = images[next++];
+      for (auto& [name, node] : call.value_params) node = images[next++];
+    }
+    images.resize(callee_.results.size());
+    return images;
+  }
+
+  void ImportCustomCalls() {
+    for (Op::CustomCall call : callee_.custom_calls) {
+      for (auto& [name, value] : call.index_params) value = Translate(value);
+      caller_.custom_calls.push_back(std::move(call));
+    }
+  }
+
+  // The results become tagged copies, at which differentiation turns to the
+  // callee's own gradient.
+  absl::StatusOr<std::vector<NodeId>> CallWithGradient() {
+    std::vector<NodeId> results = Import();
+    Op::CustomCall call{std::make_shared<const Op>(callee_), {args_.begin(), args_.end()}, {}, {}, {}};
+    call.value_params.assign(values_.begin(), values_.end());
+    for (const ParamInfo& param : callee_.params) {
+      if (IsInteger(param.type)) call.index_params.emplace_back(param.name, symbols_.at(param.name));
+    }
+    const int64_t tag = static_cast<int64_t>(caller_.custom_calls.size()) + 1;
+    for (NodeId& node : results) node = caller_.graph.AddTaggedCopy(node, tag);
+    call.results = results;
+    caller_.custom_calls.push_back(std::move(call));
+    return results;
+  }
+
+  const Op& callee_;
+  absl::Span<const NodeId> args_;
+  const CallBindings& bindings_;
+  Op& caller_;
+  const IndexPool& from_;
+  IndexPool& to_;
+  absl::flat_hash_map<std::string, IndexId> symbols_;
+  absl::flat_hash_map<std::string, NodeId> values_;
+  std::vector<RangeCheck> checks_;
+};
+
+// Adds what `param` is to the whole's signature, once.
+absl::Status MergeParam(const ParamInfo& param, Op& whole) {
+  const ParamInfo* known = whole.FindParam(param.name);
+  if (known == nullptr) {
+    whole.params.push_back(param);
+  } else if (known->type != param.type) {
+    return absl::InvalidArgumentError(absl::StrCat(param.name, " is ", Name(known->type), " in one op and ",
+                                                   Name(param.type), " in another"));
+  }
+  return absl::OkStatus();
+}
+
+// The argument of the whole that `arg` of `op` becomes.
+NodeId AddArgument(const Op& op, const Argument& arg, Op& whole) {
+  Shape shape;
+  for (IndexId extent : arg.shape) {
+    shape.push_back(CopyIndex(op.graph.pool(), extent, whole.graph.pool(),
+                              [](const IndexNode&, absl::Span<const IndexId>) { return absl::nullopt; }));
+  }
+  const NodeId node = whole.graph.AddInput(arg.name, arg.type, shape);
+  whole.args.push_back({arg.name, arg.type, shape, arg.shape_only, node});
+  return node;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<NodeId>> CallOp(const Op& callee, absl::Span<const NodeId> args,
+                                           const CallBindings& bindings, Op& caller) {
+  return Inliner(callee, args, bindings, caller).Run();
+}
+
+absl::StatusOr<Op> Combine(absl::string_view name, absl::Span<const Op> ops,
+                           absl::Span<const std::string> results) {
+  Op whole;
+  whole.name = std::string(name);
+  absl::flat_hash_map<std::string, NodeId> named;
+  std::vector<std::string> all_results;
+  for (const Op& op : ops) {
+    std::vector<NodeId> args;
+    for (const Argument& arg : op.args) {
+      const auto it = named.find(arg.name);
+      args.push_back(it != named.end() ? it->second : AddArgument(op, arg, whole));
+      named.emplace(arg.name, args.back());
+      for (Argument& known : whole.args) {
+        if (known.name == arg.name && !arg.shape_only) known.shape_only = false;
+      }
+    }
+    CallBindings bindings;
+    for (const ParamInfo& param : op.params) {
+      NESTOR_RETURN_IF_ERROR(MergeParam(param, whole));
+      if (IsInteger(param.type)) bindings.indices[param.name] = whole.graph.pool().Symbol(param.name);
+      else bindings.values[param.name] = whole.graph.AddParam(param.name, param.type);
+    }
+    NESTOR_ASSIGN_OR_RETURN(const std::vector<NodeId> nodes, CallOp(op, args, bindings, whole));
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      const std::string& result = op.results[i].name;
+      if (results.empty() &&
+          std::find(all_results.begin(), all_results.end(), result) != all_results.end()) {
+        return absl::InvalidArgumentError(absl::StrCat("Combine: two ops have a result named ", result));
+      }
+      named[result] = nodes[i];
+      all_results.push_back(result);
+    }
+  }
+  for (const std::string& result : results.empty() ? absl::MakeConstSpan(all_results) : results) {
+    const auto it = named.find(result);
+    if (it == named.end()) {
+      return absl::InvalidArgumentError(absl::StrCat("Combine: no op has a result named ", result));
+    }
+    whole.results.push_back({result, it->second});
+  }
+  return whole;
+}
+
+}  // namespace nestor

@@ -1,0 +1,38 @@
+// Building ops from ops: a callee's graph becomes part of the caller's.
+#ifndef NESTOR_UOPS_CALL_H_
+#define NESTOR_UOPS_CALL_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "uops/op.h"
+
+namespace nestor {
+
+// What a callee's $params (names with "$") and otherwise unbound dimensions
+// become in the caller; $params that are left out take their defaults.
+struct CallBindings {
+  absl::flat_hash_map<std::string, IndexId> indices;  // integers and dimensions
+  absl::flat_hash_map<std::string, NodeId> values;    // bool and float $params: rank 0
+};
+
+// Inlines `callee` into `caller`: argument i is node args[i] of the caller's
+// graph. Returns the results' nodes and adds the callee's checks to the caller.
+// Errors (types, ranks, a missing $param or dimension, a $param out of its range)
+// name the callee and leave the caller unchanged but for unused nodes.
+absl::StatusOr<std::vector<NodeId>> CallOp(const Op& callee, absl::Span<const NodeId> args,
+                                           const CallBindings& bindings, Op& caller);
+
+// One op that runs `ops` in order and is wired by names: an argument takes the
+// result of an earlier op of that name, or else is an argument of the whole; a
+// $param is one of the whole. `results` names what it returns; empty: the results
+// of all ops, where a name given twice is an error.
+absl::StatusOr<Op> Combine(absl::string_view name, absl::Span<const Op> ops,
+                           absl::Span<const std::string> results = {});
+
+}  // namespace nestor
+
+#endif  // NESTOR_UOPS_CALL_H_

@@ -1,0 +1,189 @@
+// Names, limits and literals of the element types. Literals are read straight
+// into the type that they meet, so that they are rounded once; the printed form
+// is the shortest decimal that reads back to the same bits.
+#include "uops/dtype.h"
+
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+
+namespace nestor {
+namespace {
+
+struct TypeRow {
+  DType type;
+  const char* name;
+  int bytes;
+};
+constexpr TypeRow kTypes[] = {
+    {DType::kBool, "bool", 1}, {DType::kU8, "u8", 1},   {DType::kI8, "i8", 1},
+    {DType::kI32, "i32", 4},   {DType::kI64, "i64", 8}, {DType::kBF16, "bf16", 2},
+    {DType::kF16, "f16", 2},   {DType::kF32, "f32", 4}, {DType::kF64, "f64", 8},
+};
+
+constexpr DType kAllTypes[] = {DType::kBool, DType::kU8,  DType::kI8,  DType::kI32, DType::kI64,
+                               DType::kBF16, DType::kF16, DType::kF32, DType::kF64};
+
+bool IsDecimal(absl::string_view text) {
+  for (char c : text) {
+    if (!(c >= '0' && c <= '9')) return false;
+  }
+  return !text.empty();
+}
+
+absl::optional<Scalar> ParseFloat(absl::string_view text, DType type) {
+  // A terminated copy: strtof and strtod round correctly; the 16-bit types go
+  // through double, whose 53 bits leave no second rounding for literals of up
+  // to 15 digits.
+  const std::string copy(text);
+  Scalar value;
+  if (type == DType::kF32) {
+    value = Scalar::Of(type, std::strtof(copy.c_str(), nullptr));
+  } else {
+    value = Scalar::Float(type, std::strtod(copy.c_str(), nullptr));
+  }
+  const bool literal_is_finite = !absl::StrContains(text, "inf") && !absl::StrContains(text, "nan");
+  if (literal_is_finite && !std::isfinite(value.ToDouble())) return absl::nullopt;
+  return value;
+}
+
+template <class T>
+std::string ShortestFloat(T v) {
+  char buffer[64];
+  const auto end = std::to_chars(buffer, buffer + sizeof buffer, v).ptr;
+  return std::string(buffer, end);
+}
+
+// The shortest decimal that rounds to the same 16-bit value.
+std::string ShortestHalf(const Scalar& value) {
+  for (int digits = 1; digits <= 9; ++digits) {
+    char buffer[64];
+    const auto end = std::to_chars(buffer, buffer + sizeof buffer, value.ToDouble(),
+                                   std::chars_format::general, digits).ptr;
+    std::string text(buffer, end);
+    if (Scalar::Float(value.type, std::strtod(text.c_str(), nullptr)) == value) return text;
+  }
+  return ShortestFloat(value.ToDouble());
+}
+
+}  // namespace
+
+absl::Span<const DType> AllTypes() { return kAllTypes; }
+
+absl::string_view Name(DType type) { return kTypes[static_cast<int>(type)].name; }
+
+absl::optional<DType> TypeByName(absl::string_view name) {
+  for (const TypeRow& row : kTypes) {
+    if (name == row.name) return row.type;
+  }
+  return absl::nullopt;
+}
+
+int ByteSize(DType type) { return kTypes[static_cast<int>(type)].bytes; }
+
+Scalar Scalar::Float(DType type, double v) {
+  switch (type) {
+    case DType::kF32: return Of(type, static_cast<float>(v));
+    case DType::kF64: return Of(type, v);
+    default: break;
+  }
+  // Round to odd on the way through float, so that the second rounding cannot
+  // undo a tie (Boldo and Melquiond, "Emulation of FMA and correctly rounded
+  // sums: proved algorithms using rounding to odd", 2008).
+  float f = static_cast<float>(v);
+  if (static_cast<double>(f) != v && std::isfinite(f)) {
+    uint32_t u = absl::bit_cast<uint32_t>(f);
+    if ((u & 1) == 0) {
+      const bool away = std::fabs(static_cast<double>(f)) > std::fabs(v);
+      u = away ? u - 1 : u | 1;
+    }
+    f = absl::bit_cast<float>(u);
+  }
+  return type == DType::kBF16 ? Of(type, BF16::Round(f)) : Of(type, F16::Round(f));
+}
+
+Scalar Scalar::Integer(DType type, int64_t v) {
+  return VisitType(type, [&](auto zero) {
+    using T = decltype(zero);
+    if constexpr (std::is_same_v<T, BF16> || std::is_same_v<T, F16>) {
+      return Float(type, static_cast<double>(v));
+    } else {
+      return Of(type, static_cast<T>(v));
+    }
+  });
+}
+
+bool Scalar::IsNaN() const { return IsFloat(type) && std::isnan(ToDouble()); }
+
+Scalar Scalar::Canonical() const {
+  if (!IsNaN()) return *this;
+  switch (type) {
+    case DType::kBF16: return {type, 0x7fc0};
+    case DType::kF16: return {type, 0x7e00};
+    case DType::kF32: return {type, 0x7fc00000};
+    default: return {type, 0x7ff8000000000000};
+  }
+}
+
+double Scalar::ToDouble() const {
+  return VisitType(type, [&](auto zero) -> double {
+    using T = decltype(zero);
+    const T v = FromBits<T>(bits);
+    if constexpr (std::is_same_v<T, BF16> || std::is_same_v<T, F16>) {
+      return v.Widen();
+    } else {
+      return static_cast<double>(v);
+    }
+  });
+}
+
+Scalar Lowest(DType type) {
+  return VisitType(type, [&](auto zero) {
+    using T = decltype(zero);
+    if (IsFloat(type)) return Scalar::Float(type, -std::numeric_limits<double>::infinity());
+    return Scalar::Of(type, std::numeric_limits<T>::lowest());
+  });
+}
+
+Scalar Highest(DType type) {
+  return VisitType(type, [&](auto zero) {
+    using T = decltype(zero);
+    if (IsFloat(type)) return Scalar::Float(type, std::numeric_limits<double>::infinity());
+    return Scalar::Of(type, std::numeric_limits<T>::max());
+  });
+}
+
+std::string LiteralText(const Scalar& value) {
+  if (value.type == DType::kBool) return value.bits ? "true" : "false";
+  if (IsInteger(value.type)) return absl::StrCat(value.ToInt());
+  const double d = value.ToDouble();
+  if (std::isnan(d)) return "nan";
+  if (std::isinf(d)) return d < 0 ? "-inf" : "inf";
+  std::string text = value.type == DType::kF32   ? ShortestFloat(static_cast<float>(d))
+                     : value.type == DType::kF64 ? ShortestFloat(d)
+                                                 : ShortestHalf(value);
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";
+  return text;
+}
+
+absl::optional<Scalar> ParseLiteral(absl::string_view text, DType type) {
+  if (text == "true" || text == "false") {
+    if (type != DType::kBool) return absl::nullopt;
+    return Scalar::Of(type, text == "true");
+  }
+  if (type == DType::kBool) return absl::nullopt;
+  if (IsFloat(type)) return ParseFloat(text, type);
+  absl::string_view digits = text;
+  if (!digits.empty() && digits[0] == '-') digits.remove_prefix(1);
+  int64_t wide;
+  if (!IsDecimal(digits) || !absl::SimpleAtoi(text, &wide)) return absl::nullopt;
+  const Scalar narrow = Scalar::Integer(type, wide);
+  if (narrow.ToInt() != wide) return absl::nullopt;
+  return narrow;
+}
+
+}  // namespace nestor

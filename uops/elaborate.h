@@ -1,0 +1,23 @@
+// From syntax to a graph: names, ranges, types, and the micro-ops that each
+// statement is. Used by Module alone.
+#ifndef NESTOR_UOPS_ELABORATE_H_
+#define NESTOR_UOPS_ELABORATE_H_
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "uops/ast.h"
+#include "uops/module.h"
+#include "uops/op.h"
+
+namespace nestor {
+
+// Makes the callee of a call for tensors as given; errors carry the position of
+// the call.
+using MakeCallee = absl::FunctionRef<absl::StatusOr<Op>(
+    absl::string_view name, const ast::Position& position, absl::Span<const ArgumentSpec> args)>;
+
+absl::StatusOr<Op> Elaborate(const ast::Op& syntax, const ArgumentSpecs& specs, MakeCallee make_callee);
+
+}  // namespace nestor
+
+#endif  // NESTOR_UOPS_ELABORATE_H_

@@ -1,0 +1,443 @@
+// Hash-consing and the canonical form of graph.h.
+//
+// The rules meet in three questions about an operand: which axes does its value
+// depend on (UsedAxes), what is it on those axes alone (Restrict), and can a
+// reindex of it ever leave its bounds (NeverOutOfBounds). Only reindex nodes need
+// an answer, since every constructor has already pushed repetition outwards: an
+// elementwise node or a reduction depends on all of its axes.
+#include "uops/graph.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+#include "uops/invariant.h"
+
+namespace nestor {
+namespace {
+
+struct ReduceRow {
+  const char* name;
+  ScalarOp step;
+};
+constexpr ReduceRow kReduceRows[] = {
+    {"sum", ScalarOp::kAdd},    {"prod", ScalarOp::kMul},   {"max", ScalarOp::kMax},
+    {"min", ScalarOp::kMin},    {"argmax", ScalarOp::kMax}, {"argmin", ScalarOp::kMin},
+    {"any", ScalarOp::kOr},     {"all", ScalarOp::kAnd},
+};
+
+struct OpEquals {
+  bool operator()(const Input& a, const Input& b) const { return a.name == b.name; }
+  bool operator()(const Param& a, const Param& b) const { return a.name == b.name; }
+  bool operator()(const Constant& a, const Constant& b) const { return a.value == b.value; }
+  bool operator()(const Index& a, const Index& b) const { return a.expr == b.expr; }
+  bool operator()(const Reindex& a, const Reindex& b) const {
+    return a.x == b.x && a.place == b.place && a.fill == b.fill && a.conditions == b.conditions;
+  }
+  bool operator()(const Map& a, const Map& b) const {
+    return a.op == b.op && a.args == b.args && a.tag == b.tag;
+  }
+  bool operator()(const Reduce& a, const Reduce& b) const {
+    return a.op == b.op && a.x == b.x && a.count == b.count;
+  }
+  bool operator()(const Scatter& a, const Scatter& b) const {
+    return a.op == b.op && a.x == b.x && a.place == b.place;
+  }
+  template <class A, class B>
+  bool operator()(const A&, const B&) const { return false; }
+};
+
+Shape Pick(const Shape& shape, absl::Span<const int> axes) {
+  Shape picked;
+  for (int axis : axes) picked.push_back(shape[axis]);
+  return picked;
+}
+
+// old axis -> Var(new position), for axes kept in `axes`.
+IndexList Renumbering(IndexPool& pool, size_t rank, absl::Span<const int> axes) {
+  IndexList vars(rank, pool.Const(0));
+  for (size_t j = 0; j < axes.size(); ++j) vars[axes[j]] = pool.Var(static_cast<int64_t>(j));
+  return vars;
+}
+
+}  // namespace
+
+absl::string_view Name(ReduceOp op) { return kReduceRows[static_cast<int>(op)].name; }
+
+absl::optional<ReduceOp> ReduceOpByName(absl::string_view name) {
+  for (size_t i = 0; i < std::size(kReduceRows); ++i) {
+    if (name == kReduceRows[i].name) return static_cast<ReduceOp>(i);
+  }
+  return absl::nullopt;
+}
+
+Scalar Identity(ReduceOp op, DType type) {
+  switch (op) {
+    case ReduceOp::kSum:
+    case ReduceOp::kAny: return Scalar::Zero(type);
+    case ReduceOp::kProd:
+      return IsFloat(type) ? Scalar::Float(type, 1.0) : Scalar::Integer(type, 1);
+    case ReduceOp::kAll: return Scalar::Of(type, true);
+    case ReduceOp::kMax: return Lowest(type);
+    case ReduceOp::kMin: return Highest(type);
+    case ReduceOp::kArgmax:
+    case ReduceOp::kArgmin: break;
+  }
+  NESTOR_CHECK(false, "an arg reduction has no identity");
+}
+
+absl::optional<DType> ReduceResultType(ReduceOp op, DType type) {
+  const bool is_bool = type == DType::kBool;
+  if (op == ReduceOp::kAny || op == ReduceOp::kAll) {
+    return is_bool ? absl::optional<DType>(type) : absl::nullopt;
+  }
+  if (is_bool) return absl::nullopt;
+  return IsArg(op) ? DType::kI64 : type;
+}
+
+ScalarOp StepOp(ReduceOp op) { return kReduceRows[static_cast<int>(op)].step; }
+
+bool operator==(const Node& a, const Node& b) {
+  return a.type == b.type && a.shape == b.shape && absl::visit(OpEquals(), a.op, b.op);
+}
+
+NodeId Graph::Intern(MicroOp op, DType type, Shape shape) {
+  Node node{std::move(op), type, std::move(shape)};
+  const auto [it, inserted] = interned_.try_emplace(node, size());
+  if (inserted) nodes_.push_back(std::move(node));
+  return NodeId{it->second};
+}
+
+NodeId Graph::Find(const Node& node) const {
+  const auto it = interned_.find(node);
+  return it == interned_.end() ? NodeId() : NodeId{it->second};
+}
+
+NodeId Graph::AddInput(absl::string_view name, DType type, Shape shape) {
+  return Intern(Input{std::string(name)}, type, std::move(shape));
+}
+
+NodeId Graph::AddParam(absl::string_view name, DType type) {
+  return Intern(Param{std::string(name)}, type, {});
+}
+
+NodeId Graph::AddConstant(Scalar value) { return Intern(Constant{value.Canonical()}, value.type, {}); }
+
+NodeId Graph::AddIndex(IndexId expr, Shape shape) {
+  if (const auto value = pool_.ConstValue(expr)) {
+    return AddSplat(AddConstant(Scalar::I64(*value)), std::move(shape));
+  }
+  std::vector<int64_t> vars;
+  CollectVars(pool_, expr, vars);
+  if (vars.size() == shape.size()) return Intern(Index{expr}, DType::kI64, std::move(shape));
+  const std::vector<int> axes(vars.begin(), vars.end());
+  const IndexId small = SubstituteVars(pool_, expr, Renumbering(pool_, shape.size(), axes));
+  return AddBroadcast(AddIndex(small, Pick(shape, axes)), std::move(shape), axes);
+}
+
+IndexList Graph::IdentityPlace(size_t rank) {
+  IndexList place;
+  for (size_t i = 0; i < rank; ++i) place.push_back(pool_.Var(static_cast<int64_t>(i)));
+  return place;
+}
+
+bool Graph::NeverOutOfBounds(NodeId x, const Shape& shape, const IndexList& place) const {
+  for (size_t j = 0; j < place.size(); ++j) {
+    const int64_t var = pool_.VarValue(place[j]);
+    if (var < 0 || shape[var] != this->shape(x)[j]) return false;
+  }
+  return true;
+}
+
+NodeId Graph::Compose(const Reindex& inner, Shape shape, const IndexList& place) {
+  IndexList composed, conditions;
+  for (IndexId e : inner.place) composed.push_back(SubstituteVars(pool_, e, place));
+  for (IndexId c : inner.conditions) conditions.push_back(SubstituteVars(pool_, c, place));
+  return AddReindex(inner.x, std::move(shape), std::move(composed), inner.fill, std::move(conditions));
+}
+
+NodeId Graph::AddReindex(NodeId x, Shape shape, IndexList place, NodeId fill, IndexList conditions) {
+  NESTOR_CHECK(place.size() == this->shape(x).size(), "a place has one index per axis");
+  if (!fill.valid()) fill = AddConstant(Scalar::Zero(type(x)));
+  NESTOR_CHECK(rank(fill) == 0 && type(fill) == type(x), "a fill is a scalar of the operand's type");
+  conditions.erase(std::remove_if(conditions.begin(), conditions.end(),
+                                  [&](IndexId c) { return pool_.IsConst(c, 1); }),
+                   conditions.end());
+  const bool total = conditions.empty() && NeverOutOfBounds(x, shape, place);
+  if (total) {
+    if (shape == this->shape(x) && place == IdentityPlace(place.size())) return x;
+    if (const Reindex* inner = As<Reindex>(x)) {
+      return Compose(Reindex(*inner), std::move(shape), place);
+    }
+    // What is never used is not part of the node.
+    fill = AddConstant(Scalar::Zero(type(x)));
+  }
+  const DType result = type(x);
+  return Intern(Reindex{x, std::move(place), fill, std::move(conditions)}, result, std::move(shape));
+}
+
+NodeId Graph::AddBroadcast(NodeId x, Shape shape, absl::Span<const int> axes) {
+  IndexList place;
+  for (int axis : axes) place.push_back(pool_.Var(axis));
+  return AddReindex(x, std::move(shape), std::move(place));
+}
+
+std::vector<int> Graph::UsedAxes(NodeId x) const {
+  const Reindex* reindex = As<Reindex>(x);
+  if (reindex == nullptr) {
+    std::vector<int> all(rank(x));
+    std::iota(all.begin(), all.end(), 0);
+    return all;
+  }
+  std::vector<int64_t> vars;
+  for (IndexId e : reindex->place) CollectVars(pool_, e, vars);
+  for (IndexId c : reindex->conditions) CollectVars(pool_, c, vars);
+  return {vars.begin(), vars.end()};
+}
+
+NodeId Graph::Restrict(NodeId x, absl::Span<const int> axes) {
+  if (static_cast<int>(axes.size()) == rank(x)) return x;
+  const Reindex node = *As<Reindex>(x);
+  const IndexList vars = Renumbering(pool_, shape(x).size(), axes);
+  IndexList place, conditions;
+  for (IndexId e : node.place) place.push_back(SubstituteVars(pool_, e, vars));
+  for (IndexId c : node.conditions) conditions.push_back(SubstituteVars(pool_, c, vars));
+  return AddReindex(node.x, Pick(shape(x), axes), std::move(place), node.fill, std::move(conditions));
+}
+
+// Literals with a sign, and casts of constants, are constants: both are written
+// so in the notation.
+NodeId Graph::FoldConstant(ScalarOp op, absl::Span<const NodeId> args, DType result) {
+  if (op != ScalarOp::kNeg && op != ScalarOp::kCast) return NodeId();
+  const Constant* c = As<Constant>(args[0]);
+  if (c == nullptr) return NodeId();
+  const Bits bits = Primitive(op, c->value.type, result)(&c->value.bits);
+  return AddConstant(Scalar{result, bits});
+}
+
+NodeId Graph::AddMap(ScalarOp op, absl::Span<const NodeId> args, DType target) {
+  const ScalarOpRow& row = Row(op);
+  NESTOR_CHECK(static_cast<int>(args.size()) == row.arity, row.name);
+  const DType operand = type(args.back());
+  const auto result = ResultTypeOf(op, operand, target);
+  NESTOR_CHECK(result.has_value(), absl::StrCat(row.name, " of ", Name(operand)));
+  std::vector<int> axes;
+  for (size_t i = 0; i < args.size(); ++i) {
+    const bool condition = row.result == ResultType::kChoice && i == 0;
+    NESTOR_CHECK(type(args[i]) == (condition ? DType::kBool : operand), row.name);
+    NESTOR_CHECK(shape(args[i]) == shape(args[0]), absl::StrCat(row.name, " of unequal shapes"));
+    for (int axis : UsedAxes(args[i])) axes.push_back(axis);
+  }
+  if (op == ScalarOp::kCast && target == operand) return args[0];
+  std::sort(axes.begin(), axes.end());
+  axes.erase(std::unique(axes.begin(), axes.end()), axes.end());
+  const Shape full = shape(args[0]);
+  if (axes.size() < full.size()) {
+    NodeList small;
+    for (NodeId arg : args) small.push_back(Restrict(arg, axes));
+    return AddBroadcast(AddMap(op, small, target), full, axes);
+  }
+  const NodeId folded = FoldConstant(op, args, *result);
+  if (folded.valid()) return folded;
+  return Intern(Map{op, {args.begin(), args.end()}}, *result, full);
+}
+
+NodeId Graph::AddTaggedCopy(NodeId x, int64_t tag) {
+  return Intern(Map{ScalarOp::kCopy, {x}, tag}, type(x), shape(x));
+}
+
+NodeId Graph::AddReduce(ReduceOp op, NodeId x, absl::Span<const int> axes) {
+  const auto result = ReduceResultType(op, type(x));
+  NESTOR_CHECK(result.has_value(), absl::StrCat(Name(op), " of ", Name(type(x))));
+  if (axes.empty()) return IsArg(op) ? AddSplat(AddConstant(Scalar::I64(0)), shape(x)) : x;
+  std::vector<bool> reduced(rank(x), false);
+  for (int axis : axes) reduced[axis] = true;
+  const std::vector<int> used = UsedAxes(x);
+  std::vector<int> kept, kept_used;
+  for (int axis = 0; axis < rank(x); ++axis) {
+    if (reduced[axis]) continue;
+    if (std::binary_search(used.begin(), used.end(), axis)) {
+      kept_used.push_back(static_cast<int>(kept.size()));
+    }
+    kept.push_back(axis);
+  }
+  const Shape full = Pick(shape(x), kept);
+  // Kept axes in use, then the reduced ones as listed: new axis i is old axis
+  // order[i].
+  std::vector<int> order;
+  for (int position : kept_used) order.push_back(kept[position]);
+  order.insert(order.end(), axes.begin(), axes.end());
+  NodeId operand = x;
+  std::vector<int> sorted = order;
+  std::sort(sorted.begin(), sorted.end());
+  if (sorted.size() < static_cast<size_t>(rank(x))) {
+    operand = Restrict(x, sorted);
+    for (int& axis : order) {
+      axis = static_cast<int>(std::lower_bound(sorted.begin(), sorted.end(), axis) - sorted.begin());
+    }
+  }
+  IndexList place(order.size());
+  for (size_t i = 0; i < order.size(); ++i) place[order[i]] = pool_.Var(static_cast<int64_t>(i));
+  operand = AddReindex(operand, Pick(shape(operand), order), std::move(place));
+  const Shape small = Pick(full, kept_used);
+  const NodeId reduce = Intern(Reduce{op, operand, static_cast<int>(axes.size())}, *result, small);
+  return AddBroadcast(reduce, full, kept_used);
+}
+
+NodeId Graph::AddScatter(ReduceOp op, NodeId x, Shape shape, IndexList place) {
+  NESTOR_CHECK(op <= ReduceOp::kMin, "a scatter is by sum, prod, max or min");
+  NESTOR_CHECK(place.size() == shape.size(), "a place has one index per axis");
+  std::vector<int> order;
+  const auto mention = [&](int axis) {
+    if (std::find(order.begin(), order.end(), axis) == order.end()) order.push_back(axis);
+  };
+  for (IndexId e : place) {
+    VisitIndex(pool_, e, [&](IndexId, const IndexNode& node) {
+      if (node.kind == IndexKind::kVar) mention(static_cast<int>(node.value));
+    });
+  }
+  for (int axis = 0; axis < rank(x); ++axis) mention(axis);
+  IndexList vars(order.size());
+  for (size_t i = 0; i < order.size(); ++i) vars[order[i]] = pool_.Var(static_cast<int64_t>(i));
+  const NodeId operand = AddReindex(x, Pick(this->shape(x), order), vars);
+  for (IndexId& e : place) e = SubstituteVars(pool_, e, vars);
+  const DType result = type(x);
+  return Intern(Scatter{op, operand, std::move(place)}, result, std::move(shape));
+}
+
+NodeId Graph::AddCast(NodeId x, DType target) {
+  return AddMap(ScalarOp::kCast, {x}, target);
+}
+
+// ---- Traversal
+
+namespace {
+
+void VisitLoads(const IndexPool& pool, const IndexList& list, absl::FunctionRef<void(NodeId)> visit) {
+  for (IndexId e : list) {
+    if (!pool.HasLoad(e)) continue;
+    VisitIndex(pool, e, [&](IndexId, const IndexNode& node) {
+      if (node.kind == IndexKind::kLoad) visit(NodeId{static_cast<int32_t>(node.value)});
+    });
+  }
+}
+
+}  // namespace
+
+void VisitOperands(const Graph& graph, NodeId id, absl::FunctionRef<void(NodeId)> visit) {
+  struct Visitor {
+    const IndexPool& pool;
+    absl::FunctionRef<void(NodeId)> visit;
+    void operator()(const Input&) const {}
+    void operator()(const Param&) const {}
+    void operator()(const Constant&) const {}
+    void operator()(const Index& n) const { VisitLoads(pool, {n.expr}, visit); }
+    void operator()(const Reindex& n) const {
+      visit(n.x);
+      visit(n.fill);
+      VisitLoads(pool, n.place, visit);
+      VisitLoads(pool, n.conditions, visit);
+    }
+    void operator()(const Map& n) const {
+      for (NodeId arg : n.args) visit(arg);
+    }
+    void operator()(const Reduce& n) const { visit(n.x); }
+    void operator()(const Scatter& n) const {
+      visit(n.x);
+      VisitLoads(pool, n.place, visit);
+    }
+  };
+  absl::visit(Visitor{graph.pool(), visit}, graph[id].op);
+}
+
+std::vector<bool> Reachable(const Graph& graph, absl::Span<const NodeId> from) {
+  std::vector<bool> reached(graph.size(), false);
+  for (NodeId id : from) reached[id.value] = true;
+  for (int i = graph.size() - 1; i >= 0; --i) {
+    if (reached[i]) VisitOperands(graph, NodeId{i}, [&](NodeId x) { reached[x.value] = true; });
+  }
+  return reached;
+}
+
+std::vector<NodeId> ImportNodes(const Graph& from, absl::Span<const NodeId> roots, Graph& to,
+                                const ImportLeaves& leaves) {
+  const std::vector<bool> live = Reachable(from, roots);
+  std::vector<NodeId> image(from.size());
+  const auto import_index = [&](IndexId e) {
+    return CopyIndex(from.pool(), e, to.pool(),
+                     [&](const IndexNode& node, absl::Span<const IndexId> args) -> absl::optional<IndexId> {
+                       if (node.kind == IndexKind::kSymbol) return leaves.symbol(node.value);
+                       if (node.kind != IndexKind::kLoad) return absl::nullopt;
+                       return to.pool().Load(image[node.value].value, args);
+                     });
+  };
+  const auto import_list = [&](const IndexList& list) {
+    IndexList result;
+    for (IndexId e : list) result.push_back(import_index(e));
+    return result;
+  };
+  struct Importer {
+    NodeId operator()(const Input&) const { return leaves.leaf(id); }
+    NodeId operator()(const Param&) const { return leaves.leaf(id); }
+    NodeId operator()(const Constant& n) const { return to.AddConstant(n.value); }
+    NodeId operator()(const Index& n) const { return to.AddIndex(index(n.expr), list(node.shape)); }
+    NodeId operator()(const Reindex& n) const {
+      return to.AddReindex(image[n.x.value], list(node.shape), list(n.place), image[n.fill.value],
+                           list(n.conditions));
+    }
+    NodeId operator()(const Map& n) const {
+      NodeList args;
+      for (NodeId arg : n.args) args.push_back(image[arg.value]);
+      if (n.tag != 0) return to.AddTaggedCopy(args[0], leaves.tag(n.tag));
+      return to.AddMap(n.op, args, node.type);
+    }
+    NodeId operator()(const Reduce& n) const {
+      std::vector<int> axes(n.count);
+      std::iota(axes.begin(), axes.end(), to.rank(image[n.x.value]) - n.count);
+      return to.AddReduce(n.op, image[n.x.value], axes);
+    }
+    NodeId operator()(const Scatter& n) const {
+      return to.AddScatter(n.op, image[n.x.value], list(node.shape), list(n.place));
+    }
+    NodeId id;
+    const Node& node;
+    Graph& to;
+    const std::vector<NodeId>& image;
+    const ImportLeaves& leaves;
+    absl::FunctionRef<IndexId(IndexId)> index;
+    absl::FunctionRef<IndexList(const IndexList&)> list;
+  };
+  for (int i = 0; i < from.size(); ++i) {
+    if (!live[i]) continue;
+    const NodeId id{i};
+    const Node node = from[id];
+    image[i] = absl::visit(Importer{id, node, to, image, leaves, import_index, import_list}, node.op);
+  }
+  std::vector<NodeId> result;
+  for (NodeId root : roots) result.push_back(image[root.value]);
+  return result;
+}
+
+bool SameStructure(const Graph& a, absl::Span<const NodeId> roots_a, const Graph& b,
+                   absl::Span<const NodeId> roots_b) {
+  // Rebuild b in a copy of a: equal programs meet in equal ids.
+  Graph merged = a;
+  const auto leaf = [&](NodeId id) {
+    const Node& node = b[id];
+    if (const Input* input = b.As<Input>(id)) {
+      Shape shape;
+      for (IndexId e : node.shape) {
+        shape.push_back(CopyIndex(b.pool(), e, merged.pool(),
+                                  [](const IndexNode&, absl::Span<const IndexId>) { return absl::nullopt; }));
+      }
+      return merged.AddInput(input->name, node.type, std::move(shape));
+    }
+    return merged.AddParam(b.As<Param>(id)->name, node.type);
+  };
+  const auto symbol = [](int64_t) -> absl::optional<IndexId> { return absl::nullopt; };
+  const auto tag = [](int64_t t) { return t; };
+  const std::vector<NodeId> image = ImportNodes(b, roots_b, merged, {leaf, symbol, tag});
+  return std::equal(image.begin(), image.end(), roots_a.begin(), roots_a.end());
+}
+
+}  // namespace nestor

@@ -1,0 +1,504 @@
+// Construction, canonical form, traversal and text of index expressions.
+//
+// The canonical form of an affine expression is its expanded polynomial, terms
+// and atoms ordered by structure. Ordering by structure, not by id, makes the
+// form independent of the order in which a program was built, so that printing
+// and parsing meet in the same node. Expressions are small; the constructors go
+// through Polynomial each time rather than patch a sum in place.
+#include "uops/index_expr.h"
+
+#include <algorithm>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "uops/invariant.h"
+
+namespace nestor {
+namespace {
+
+int64_t FloorDiv(int64_t a, int64_t b) {
+  const int64_t q = a / b;
+  return (a % b != 0 && (a < 0) != (b < 0)) ? q - 1 : q;
+}
+
+// Loop indices sort before symbols, those before compound atoms.
+int CompareAtoms(const IndexPool& pool, IndexId a, IndexId b) {
+  if (pool.HasVar(a) != pool.HasVar(b)) return pool.HasVar(a) ? -1 : 1;
+  return CompareStructure(pool, a, b);
+}
+
+int CompareProducts(const IndexPool& pool, const Polynomial::Atoms& a, const Polynomial::Atoms& b) {
+  for (size_t i = 0; i < a.size() && i < b.size(); ++i) {
+    if (a[i] == b[i]) continue;
+    return CompareAtoms(pool, a[i], b[i]);
+  }
+  // The longer product first, so that the constant term comes last.
+  return a.size() == b.size() ? 0 : (a.size() > b.size() ? -1 : 1);
+}
+
+}  // namespace
+
+absl::optional<int64_t> CheckedApply(IndexKind kind, int64_t a, int64_t b) {
+  int64_t result;
+  switch (kind) {
+    case IndexKind::kAdd:
+      if (__builtin_add_overflow(a, b, &result)) return absl::nullopt;
+      return result;
+    case IndexKind::kMul:
+      if (__builtin_mul_overflow(a, b, &result)) return absl::nullopt;
+      return result;
+    case IndexKind::kDiv:
+      if (b == 0 || (b == -1 && a == std::numeric_limits<int64_t>::min())) return absl::nullopt;
+      return FloorDiv(a, b);
+    case IndexKind::kMod:
+      if (b == 0) return absl::nullopt;
+      if (b == -1) return 0;
+      return a - b * FloorDiv(a, b);
+    case IndexKind::kMin: return std::min(a, b);
+    case IndexKind::kMax: return std::max(a, b);
+    case IndexKind::kLt: return a < b;
+    case IndexKind::kLe: return a <= b;
+    case IndexKind::kEq: return a == b;
+    case IndexKind::kNe: return a != b;
+    case IndexKind::kAnd: return (a != 0) && (b != 0);
+    case IndexKind::kOr: return (a != 0) || (b != 0);
+    case IndexKind::kConst:
+    case IndexKind::kVar:
+    case IndexKind::kSymbol:
+    case IndexKind::kLoad:
+    case IndexKind::kNot: break;
+  }
+  return absl::nullopt;
+}
+
+// ---- Polynomial
+
+absl::optional<Polynomial> Polynomial::Of(const IndexPool& pool, IndexId id) {
+  const IndexNode& node = pool[id];
+  Polynomial result;
+  switch (node.kind) {
+    case IndexKind::kConst:
+      if (node.value != 0) result.terms_.push_back({{}, node.value});
+      return result;
+    case IndexKind::kAdd:
+    case IndexKind::kMul: {
+      const auto a = Of(pool, node.args[0]);
+      const auto b = Of(pool, node.args[1]);
+      if (!a || !b) return absl::nullopt;
+      return node.kind == IndexKind::kAdd ? Sum(pool, *a, *b) : Product(pool, *a, *b);
+    }
+    default:
+      result.terms_.push_back({{id}, 1});
+      return result;
+  }
+}
+
+absl::optional<Polynomial> Polynomial::Sum(const IndexPool& pool, const Polynomial& a,
+                                           const Polynomial& b) {
+  Polynomial result;
+  size_t i = 0, j = 0;
+  while (i < a.terms_.size() || j < b.terms_.size()) {
+    int order = 0;
+    if (i == a.terms_.size()) order = 1;
+    else if (j == b.terms_.size()) order = -1;
+    else order = CompareProducts(pool, a.terms_[i].atoms, b.terms_[j].atoms);
+    if (order < 0) {
+      result.terms_.push_back(a.terms_[i++]);
+    } else if (order > 0) {
+      result.terms_.push_back(b.terms_[j++]);
+    } else {
+      const auto c = CheckedApply(IndexKind::kAdd, a.terms_[i].coefficient, b.terms_[j].coefficient);
+      if (!c) return absl::nullopt;
+      if (*c != 0) result.terms_.push_back({a.terms_[i].atoms, *c});
+      ++i, ++j;
+    }
+  }
+  return result;
+}
+
+absl::optional<Polynomial> Polynomial::Product(const IndexPool& pool, const Polynomial& a,
+                                               const Polynomial& b) {
+  Polynomial result;
+  for (const Term& x : a.terms_) {
+    Polynomial row;
+    for (const Term& y : b.terms_) {
+      const auto c = CheckedApply(IndexKind::kMul, x.coefficient, y.coefficient);
+      if (!c) return absl::nullopt;
+      Term product{x.atoms, *c};
+      product.atoms.insert(product.atoms.end(), y.atoms.begin(), y.atoms.end());
+      std::sort(product.atoms.begin(), product.atoms.end(),
+                [&](IndexId p, IndexId q) { return CompareAtoms(pool, p, q) < 0; });
+      row.terms_.push_back(std::move(product));
+    }
+    std::sort(row.terms_.begin(), row.terms_.end(), [&](const Term& p, const Term& q) {
+      return CompareProducts(pool, p.atoms, q.atoms) < 0;
+    });
+    const auto sum = Sum(pool, result, row);
+    if (!sum) return absl::nullopt;
+    result = *sum;
+  }
+  return result;
+}
+
+bool Polynomial::MultipliesVars(const IndexPool& pool) const {
+  for (const Term& term : terms_) {
+    // Atoms with loop indices come first.
+    if (term.atoms.size() >= 2 && pool.HasVar(term.atoms[1])) return true;
+  }
+  return false;
+}
+
+IndexId Polynomial::Build(IndexPool& pool) const {
+  IndexId sum;
+  for (const Term& term : terms_) {
+    IndexId product;
+    if (term.coefficient != 1 || term.atoms.empty()) product = pool.Const(term.coefficient);
+    for (IndexId atom : term.atoms) {
+      product = product.value < 0 ? atom : pool.Intern({IndexKind::kMul, 0, {product, atom}});
+    }
+    sum = sum.value < 0 ? product : pool.Intern({IndexKind::kAdd, 0, {sum, product}});
+  }
+  return sum.value < 0 ? pool.Const(0) : sum;
+}
+
+// ---- IndexPool
+
+bool IndexPool::ComputeAffine(const IndexNode& node) const {
+  if (node.kind == IndexKind::kLoad) return false;
+  int with_vars = 0;
+  for (IndexId arg : node.args) {
+    if (!IsAffine(arg)) return false;
+    with_vars += HasVar(arg);
+  }
+  if (node.kind == IndexKind::kMul) return with_vars < 2;
+  if (node.kind == IndexKind::kDiv || node.kind == IndexKind::kMod) return !HasVar(node.args[1]);
+  return true;
+}
+
+IndexId IndexPool::Intern(IndexNode node) {
+  const auto it = interned_.find(node);
+  if (it != interned_.end()) return IndexId{it->second};
+  Facts facts;
+  facts.affine = ComputeAffine(node);
+  facts.has_var = node.kind == IndexKind::kVar;
+  facts.has_load = node.kind == IndexKind::kLoad;
+  for (IndexId arg : node.args) {
+    facts.has_var |= HasVar(arg);
+    facts.has_load |= HasLoad(arg);
+  }
+  const int32_t id = static_cast<int32_t>(nodes_.size());
+  interned_.emplace(node, id);
+  nodes_.push_back(std::move(node));
+  facts_.push_back(facts);
+  return IndexId{id};
+}
+
+IndexId IndexPool::Const(int64_t value) { return Intern({IndexKind::kConst, value, {}}); }
+
+IndexId IndexPool::Var(int64_t index) { return Intern({IndexKind::kVar, index, {}}); }
+
+IndexId IndexPool::Symbol(absl::string_view name) {
+  const auto [it, inserted] = symbol_numbers_.try_emplace(name, symbols_.size());
+  if (inserted) symbols_.emplace_back(name);
+  return Intern({IndexKind::kSymbol, it->second, {}});
+}
+
+IndexId IndexPool::Load(int64_t tensor, absl::Span<const IndexId> place) {
+  return Intern({IndexKind::kLoad, tensor, {place.begin(), place.end()}});
+}
+
+// A sum or product: through the polynomials where both sides are affine and the
+// result is, else as written.
+IndexId IndexPool::Binary(IndexKind kind, IndexId a, IndexId b) {
+  if (IsAffine(a) && IsAffine(b)) {
+    const auto p = Polynomial::Of(*this, a);
+    const auto q = Polynomial::Of(*this, b);
+    if (p && q) {
+      const auto r = kind == IndexKind::kAdd ? Polynomial::Sum(*this, *p, *q)
+                                             : Polynomial::Product(*this, *p, *q);
+      if (r && !r->MultipliesVars(*this)) return r->Build(*this);
+    }
+  }
+  return Intern({kind, 0, {a, b}});
+}
+
+IndexId IndexPool::Add(IndexId a, IndexId b) { return Binary(IndexKind::kAdd, a, b); }
+IndexId IndexPool::Mul(IndexId a, IndexId b) { return Binary(IndexKind::kMul, a, b); }
+IndexId IndexPool::Neg(IndexId a) { return Mul(Const(-1), a); }
+IndexId IndexPool::Sub(IndexId a, IndexId b) { return Add(a, Neg(b)); }
+
+// By a constant d: floor((d*q + r) / d) = q + floor(r / d), and the remainder is
+// that of r, for every sign of d. By a symbol nothing is done: it may be zero.
+IndexId IndexPool::DivOrMod(IndexKind kind, IndexId a, IndexId b) {
+  const auto d = ConstValue(b);
+  const auto p = IsAffine(a) ? Polynomial::Of(*this, a) : absl::nullopt;
+  if (!d || *d == 0 || *d == -1 || !p) {
+    if (d == -1) return kind == IndexKind::kDiv ? Neg(a) : Const(0);
+    return Intern({kind, 0, {a, b}});
+  }
+  Polynomial quotient, rest;
+  for (const Polynomial::Term& term : p->terms()) {
+    const int64_t q = FloorDiv(term.coefficient, *d);
+    const int64_t r = term.coefficient - q * *d;
+    const bool split = term.atoms.empty() || r == 0;
+    if (split && q != 0) quotient.terms_.push_back({term.atoms, q});
+    if (split && r != 0) rest.terms_.push_back({term.atoms, r});
+    if (!split) rest.terms_.push_back(term);
+  }
+  const IndexId remainder = rest.Build(*this);
+  const auto constant = ConstValue(remainder);
+  if (kind == IndexKind::kMod) {
+    return constant ? remainder : Intern({kind, 0, {remainder, b}});
+  }
+  const IndexId whole = quotient.Build(*this);
+  return constant ? whole : Add(whole, Intern({kind, 0, {remainder, b}}));
+}
+
+IndexId IndexPool::Div(IndexId a, IndexId b) { return DivOrMod(IndexKind::kDiv, a, b); }
+IndexId IndexPool::Mod(IndexId a, IndexId b) { return DivOrMod(IndexKind::kMod, a, b); }
+
+IndexId IndexPool::Min(IndexId a, IndexId b) { return Make(IndexKind::kMin, 0, {a, b}); }
+IndexId IndexPool::Max(IndexId a, IndexId b) { return Make(IndexKind::kMax, 0, {a, b}); }
+
+IndexId IndexPool::Condition(IndexKind kind, IndexId a, IndexId b) {
+  const auto x = ConstValue(a), y = ConstValue(b);
+  if (x && y) return Const(*CheckedApply(kind, *x, *y));
+  return Intern({kind, 0, {a, b}});
+}
+
+IndexId IndexPool::Not(IndexId a) {
+  if (const auto x = ConstValue(a)) return Const(*x == 0);
+  return Intern({IndexKind::kNot, 0, {a}});
+}
+
+IndexId IndexPool::Make(IndexKind kind, int64_t value, absl::Span<const IndexId> args) {
+  switch (kind) {
+    case IndexKind::kConst:
+    case IndexKind::kVar:
+    case IndexKind::kSymbol:
+    case IndexKind::kLoad: return Intern({kind, value, {args.begin(), args.end()}});
+    case IndexKind::kAdd: return Add(args[0], args[1]);
+    case IndexKind::kMul: return Mul(args[0], args[1]);
+    case IndexKind::kDiv:
+    case IndexKind::kMod: return DivOrMod(kind, args[0], args[1]);
+    case IndexKind::kMin:
+    case IndexKind::kMax: {
+      IndexId a = args[0], b = args[1];
+      if (a == b && IsAffine(a)) return a;
+      const auto x = ConstValue(a), y = ConstValue(b);
+      if (x && y) return Const(*CheckedApply(kind, *x, *y));
+      if (IsAffine(a) && IsAffine(b) && CompareStructure(*this, b, a) < 0) std::swap(a, b);
+      return Intern({kind, 0, {a, b}});
+    }
+    case IndexKind::kNot: return Not(args[0]);
+    case IndexKind::kLt:
+    case IndexKind::kLe:
+    case IndexKind::kEq:
+    case IndexKind::kNe:
+    case IndexKind::kAnd:
+    case IndexKind::kOr: return Condition(kind, args[0], args[1]);
+  }
+  __builtin_unreachable();
+}
+
+absl::optional<int64_t> IndexPool::ConstValue(IndexId id) const {
+  const IndexNode& node = nodes_[id.value];
+  if (node.kind != IndexKind::kConst) return absl::nullopt;
+  return node.value;
+}
+
+int64_t IndexPool::VarValue(IndexId id) const {
+  const IndexNode& node = nodes_[id.value];
+  return node.kind == IndexKind::kVar ? node.value : -1;
+}
+
+// ---- Traversal
+
+int CompareStructure(const IndexPool& pool, IndexId a, IndexId b) {
+  if (a == b) return 0;
+  const IndexNode& x = pool[a];
+  const IndexNode& y = pool[b];
+  if (x.kind != y.kind) return x.kind == IndexKind::kConst ? 1
+                               : y.kind == IndexKind::kConst ? -1
+                               : x.kind < y.kind ? -1 : 1;
+  if (x.kind == IndexKind::kSymbol) return pool.SymbolName(a).compare(pool.SymbolName(b));
+  if (x.args.size() != y.args.size()) return x.args.size() < y.args.size() ? -1 : 1;
+  for (size_t i = 0; i < x.args.size(); ++i) {
+    if (const int order = CompareStructure(pool, x.args[i], y.args[i])) return order;
+  }
+  return x.value < y.value ? -1 : x.value > y.value ? 1 : 0;
+}
+
+namespace {
+
+IndexId CopyMemo(const IndexPool& from, IndexId id, IndexPool& to, IndexLeaf leaf,
+                 absl::flat_hash_map<IndexId, IndexId>& memo) {
+  const auto it = memo.find(id);
+  if (it != memo.end()) return it->second;
+  // A copy of the node: `to` may be `from`, whose storage moves as it grows.
+  const IndexNode node = from[id];
+  IndexList args;
+  for (IndexId arg : node.args) args.push_back(CopyMemo(from, arg, to, leaf, memo));
+  IndexId result;
+  const bool is_leaf = node.kind == IndexKind::kVar || node.kind == IndexKind::kSymbol ||
+                       node.kind == IndexKind::kLoad;
+  absl::optional<IndexId> mapped;
+  if (is_leaf) mapped = leaf(node, args);
+  if (mapped) result = *mapped;
+  else if (node.kind == IndexKind::kSymbol) result = to.Symbol(std::string(from.SymbolName(id)));
+  else result = to.Make(node.kind, node.value, args);
+  memo.emplace(id, result);
+  return result;
+}
+
+void VisitMemo(const IndexPool& pool, IndexId id,
+               absl::FunctionRef<void(IndexId, const IndexNode&)> visit,
+               absl::flat_hash_set<IndexId>& seen) {
+  if (!seen.insert(id).second) return;
+  for (IndexId arg : pool[id].args) VisitMemo(pool, arg, visit, seen);
+  visit(id, pool[id]);
+}
+
+}  // namespace
+
+IndexId CopyIndex(const IndexPool& from, IndexId id, IndexPool& to, IndexLeaf leaf) {
+  absl::flat_hash_map<IndexId, IndexId> memo;
+  return CopyMemo(from, id, to, leaf, memo);
+}
+
+void VisitIndex(const IndexPool& pool, IndexId id,
+                absl::FunctionRef<void(IndexId, const IndexNode&)> visit) {
+  absl::flat_hash_set<IndexId> seen;
+  VisitMemo(pool, id, visit, seen);
+}
+
+void CollectVars(const IndexPool& pool, IndexId id, std::vector<int64_t>& vars) {
+  if (!pool.HasVar(id)) return;
+  VisitIndex(pool, id, [&](IndexId, const IndexNode& node) {
+    if (node.kind == IndexKind::kVar) vars.push_back(node.value);
+  });
+  std::sort(vars.begin(), vars.end());
+  vars.erase(std::unique(vars.begin(), vars.end()), vars.end());
+}
+
+IndexId SubstituteVars(IndexPool& pool, IndexId id, absl::Span<const IndexId> replacement) {
+  if (!pool.HasVar(id)) return id;
+  return CopyIndex(pool, id, pool,
+                   [&](const IndexNode& node, absl::Span<const IndexId>) -> absl::optional<IndexId> {
+                     if (node.kind != IndexKind::kVar) return absl::nullopt;
+                     return replacement[node.value];
+                   });
+}
+
+absl::optional<int64_t> EvaluateIndex(const IndexPool& pool, IndexId id, IndexLeafValue leaf) {
+  const IndexNode& node = pool[id];
+  if (node.kind == IndexKind::kConst) return node.value;
+  absl::InlinedVector<int64_t, 4> args;
+  for (IndexId arg : node.args) {
+    const auto value = EvaluateIndex(pool, arg, leaf);
+    if (!value) return absl::nullopt;
+    args.push_back(*value);
+  }
+  switch (node.kind) {
+    case IndexKind::kVar:
+    case IndexKind::kSymbol:
+    case IndexKind::kLoad: return leaf(node, args);
+    case IndexKind::kNot: return args[0] == 0;
+    default: return CheckedApply(node.kind, args[0], args[1]);
+  }
+}
+
+// ---- Text
+
+namespace {
+
+constexpr int kOrTightness = 1, kAndTightness = 2, kCompareTightness = 3, kSumTightness = 4,
+              kProductTightness = 5, kPrefixTightness = 6;
+
+struct Infix {
+  const char* text;
+  int tightness;
+};
+
+absl::optional<Infix> InfixOf(IndexKind kind) {
+  switch (kind) {
+    case IndexKind::kAdd: return Infix{" + ", kSumTightness};
+    case IndexKind::kMul: return Infix{"*", kProductTightness};
+    case IndexKind::kDiv: return Infix{"/", kProductTightness};
+    case IndexKind::kMod: return Infix{"%", kProductTightness};
+    case IndexKind::kLt: return Infix{" < ", kCompareTightness};
+    case IndexKind::kLe: return Infix{" <= ", kCompareTightness};
+    case IndexKind::kEq: return Infix{" == ", kCompareTightness};
+    case IndexKind::kNe: return Infix{" != ", kCompareTightness};
+    case IndexKind::kAnd: return Infix{" && ", kAndTightness};
+    case IndexKind::kOr: return Infix{" || ", kOrTightness};
+    default: return absl::nullopt;
+  }
+}
+
+class TextWriter {
+ public:
+  TextWriter(const IndexPool& pool, const IndexNames& names) : pool_(pool), names_(names) {}
+
+  std::string Write(IndexId id, int tightness) const {
+    const IndexNode& node = pool_[id];
+    switch (node.kind) {
+      case IndexKind::kConst: return absl::StrCat(node.value);
+      case IndexKind::kVar: return names_.var(node.value);
+      case IndexKind::kSymbol: return pool_.SymbolName(id);
+      case IndexKind::kLoad: return absl::StrCat(names_.tensor(node.value), "[", List(node), "]");
+      case IndexKind::kMin: return absl::StrCat("min(", List(node), ")");
+      case IndexKind::kMax: return absl::StrCat("max(", List(node), ")");
+      case IndexKind::kNot: return absl::StrCat("!", Write(node.args[0], kPrefixTightness));
+      case IndexKind::kAdd: return Parenthesised(Sum(node), kSumTightness, tightness);
+      case IndexKind::kMul:
+        if (pool_.IsConst(node.args[0], -1)) {
+          return Parenthesised(absl::StrCat("-", Write(node.args[1], kPrefixTightness)),
+                               kPrefixTightness, tightness);
+        }
+        break;
+      default: break;
+    }
+    const Infix infix = *InfixOf(node.kind);
+    const bool compares = infix.tightness == kCompareTightness;
+    return Parenthesised(absl::StrCat(Write(node.args[0], infix.tightness + compares), infix.text,
+                                      Write(node.args[1], infix.tightness + 1)),
+                         infix.tightness, tightness);
+  }
+
+ private:
+  static std::string Parenthesised(std::string text, int own, int surrounding) {
+    return own < surrounding ? absl::StrCat("(", text, ")") : text;
+  }
+
+  std::string List(const IndexNode& node) const {
+    std::string text;
+    for (IndexId arg : node.args) absl::StrAppend(&text, text.empty() ? "" : ", ", Write(arg, 0));
+    return text;
+  }
+
+  // a + b, written a - c where b is the negative of c. What is not affine reads
+  // back as it was written only where b is exactly -1 * c.
+  std::string Sum(const IndexNode& node) const {
+    const std::string left = Write(node.args[0], kSumTightness);
+    const IndexId right = node.args[1];
+    const IndexNode& b = pool_[right];
+    if (b.kind == IndexKind::kMul && pool_.IsConst(b.args[0], -1)) {
+      return absl::StrCat(left, " - ", Write(b.args[1], kSumTightness + 1));
+    }
+    std::string text = Write(right, kSumTightness + 1);
+    if (pool_.IsAffine(right) && text[0] == '-') return absl::StrCat(left, " - ", text.substr(1));
+    return absl::StrCat(left, " + ", text);
+  }
+
+  const IndexPool& pool_;
+  const IndexNames& names_;
+};
+
+}  // namespace
+
+std::string IndexText(const IndexPool& pool, IndexId id, const IndexNames& names, int tightness) {
+  return TextWriter(pool, names).Write(id, tightness);
+}
+
+}  // namespace nestor

@@ -1,0 +1,204 @@
+// Index expressions: the integers that a program computes with to find its way:
+// shapes, bounds, places in tensors, and the conditions of masked accesses.
+//
+// An IndexPool owns expressions, hash-consed, so that equal ids mean equal
+// expressions. Constructors simplify as they build:
+//  - what is *affine* (a polynomial in symbols whose every term holds at most one
+//    loop index, with floor divisions, remainders, min and max of such as
+//    further atoms) is kept in one canonical form, an ordered sum of products;
+//    this is sound because affine arithmetic is proven free of overflow before a
+//    program runs (SEMANTICS 1);
+//  - what is not (gathered values, products of two indices, a division by an
+//    index) is kept exactly as written, since there each step may overflow and
+//    thereby put an access out of bounds.
+// Conditions are the nodes kLt..kNot; they have no canonical order.
+//
+// Not thread-safe while building; const use from many threads is fine.
+#ifndef NESTOR_UOPS_INDEX_EXPR_H_
+#define NESTOR_UOPS_INDEX_EXPR_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
+#include "absl/functional/function_ref.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
+
+namespace nestor {
+
+enum class IndexKind : uint8_t {
+  kConst,   // value
+  kVar,     // value: the loop index, numbered by its owner
+  kSymbol,  // value: the pool's number of a dimension or integer $param
+  kAdd, kMul, kDiv, kMod, kMin, kMax,  // two arguments
+  kLoad,    // value: an integer tensor of the owner; arguments: the place in it
+  kLt, kLe, kEq, kNe, kAnd, kOr,       // two arguments
+  kNot,                                // one
+};
+
+// An expression in its pool.
+struct IndexId {
+  int32_t value = -1;
+  friend bool operator==(IndexId a, IndexId b) { return a.value == b.value; }
+  friend bool operator!=(IndexId a, IndexId b) { return a.value != b.value; }
+  friend bool operator<(IndexId a, IndexId b) { return a.value < b.value; }
+  template <class H>
+  friend H AbslHashValue(H h, IndexId id) {
+    return H::combine(std::move(h), id.value);
+  }
+};
+
+using IndexList = std::vector<IndexId>;
+
+struct IndexNode {
+  IndexKind kind;
+  int64_t value = 0;
+  absl::InlinedVector<IndexId, 2> args;
+
+  friend bool operator==(const IndexNode& a, const IndexNode& b) {
+    return a.kind == b.kind && a.value == b.value && a.args == b.args;
+  }
+  template <class H>
+  friend H AbslHashValue(H h, const IndexNode& n) {
+    return H::combine(std::move(h), n.kind, n.value, n.args);
+  }
+};
+
+inline bool IsCondition(IndexKind kind) { return kind >= IndexKind::kLt; }
+
+// Checked int64 arithmetic; nullopt on overflow or division by zero. `/` and `%`
+// are floor division and its remainder.
+absl::optional<int64_t> CheckedApply(IndexKind kind, int64_t a, int64_t b);
+
+class IndexPool {
+ public:
+  IndexId Const(int64_t value);
+  IndexId Var(int64_t index);
+  // A dimension ("N") or an integer parameter ("$k").
+  IndexId Symbol(absl::string_view name);
+  IndexId Load(int64_t tensor, absl::Span<const IndexId> place);
+
+  IndexId Add(IndexId a, IndexId b);
+  IndexId Sub(IndexId a, IndexId b);
+  IndexId Neg(IndexId a);
+  IndexId Mul(IndexId a, IndexId b);
+  IndexId Div(IndexId a, IndexId b);
+  IndexId Mod(IndexId a, IndexId b);
+  IndexId Min(IndexId a, IndexId b);
+  IndexId Max(IndexId a, IndexId b);
+  // kLt, kLe, kEq, kNe, kAnd, kOr.
+  IndexId Condition(IndexKind kind, IndexId a, IndexId b);
+  IndexId Not(IndexId a);
+
+  // The node of `kind` over rebuilt arguments: dispatches to the above.
+  IndexId Make(IndexKind kind, int64_t value, absl::Span<const IndexId> args);
+
+  const IndexNode& operator[](IndexId id) const { return nodes_[id.value]; }
+  const std::string& SymbolName(IndexId id) const { return symbols_[nodes_[id.value].value]; }
+  const std::string& SymbolNameAt(int64_t number) const { return symbols_[number]; }
+  size_t size() const { return nodes_.size(); }
+
+  absl::optional<int64_t> ConstValue(IndexId id) const;
+  bool IsConst(IndexId id, int64_t value) const { return ConstValue(id) == value; }
+  // The loop index, where `id` is one standing alone, else -1.
+  int64_t VarValue(IndexId id) const;
+
+  // True for what has the canonical form; see the head of this file.
+  bool IsAffine(IndexId id) const { return facts_[id.value].affine; }
+  bool HasVar(IndexId id) const { return facts_[id.value].has_var; }
+  bool HasLoad(IndexId id) const { return facts_[id.value].has_load; }
+
+ private:
+  friend class Polynomial;
+  struct Facts {
+    bool affine = true;
+    bool has_var = false;
+    bool has_load = false;
+  };
+  IndexId Intern(IndexNode node);
+  IndexId Binary(IndexKind kind, IndexId a, IndexId b);
+  IndexId DivOrMod(IndexKind kind, IndexId a, IndexId b);
+  bool ComputeAffine(const IndexNode& node) const;
+
+  std::vector<IndexNode> nodes_;
+  std::vector<Facts> facts_;
+  absl::flat_hash_map<IndexNode, int32_t> interned_;
+  std::vector<std::string> symbols_;
+  absl::flat_hash_map<std::string, int64_t> symbol_numbers_;
+};
+
+// An affine expression as a polynomial: the sum of coefficient * product of
+// atoms. Atoms are vars, symbols, and div, mod, min, max nodes; the empty
+// product is the constant term. The canonical sum lists terms with loop indices
+// first, then symbolic ones, the constant last.
+class Polynomial {
+ public:
+  using Atoms = absl::InlinedVector<IndexId, 2>;
+  struct Term {
+    Atoms atoms;
+    int64_t coefficient;
+  };
+  // REQUIRES: pool.IsAffine(id).
+  static absl::optional<Polynomial> Of(const IndexPool& pool, IndexId id);
+
+  // nullopt where a coefficient overflows.
+  static absl::optional<Polynomial> Sum(const IndexPool& pool, const Polynomial& a, const Polynomial& b);
+  static absl::optional<Polynomial> Product(const IndexPool& pool, const Polynomial& a, const Polynomial& b);
+
+  const std::vector<Term>& terms() const { return terms_; }
+  // The expression; interns new nodes.
+  IndexId Build(IndexPool& pool) const;
+
+ private:
+  friend class IndexPool;
+  // True where a term holds two loop indices.
+  bool MultipliesVars(const IndexPool& pool) const;
+  std::vector<Term> terms_;  // in canonical order, no zero coefficient
+};
+
+// A total order on expressions by structure (names, not numbers, of symbols), the
+// same in every pool.
+int CompareStructure(const IndexPool& pool, IndexId a, IndexId b);
+
+// Copies `id` from one pool into another (or the same), rebuilding, and so
+// simplifying, bottom up. `leaf` maps kVar, kSymbol and kLoad nodes (a load's
+// arguments are given rebuilt); where it returns nullopt the node is kept.
+using IndexLeaf =
+    absl::FunctionRef<absl::optional<IndexId>(const IndexNode& node, absl::Span<const IndexId> args)>;
+IndexId CopyIndex(const IndexPool& from, IndexId id, IndexPool& to, IndexLeaf leaf);
+
+// Calls `visit` on every node of `id`, arguments first, shared ones once.
+void VisitIndex(const IndexPool& pool, IndexId id,
+                absl::FunctionRef<void(IndexId, const IndexNode&)> visit);
+
+// The loop indices in `id`, ascending, appended to `vars` without repetition.
+void CollectVars(const IndexPool& pool, IndexId id, std::vector<int64_t>& vars);
+
+// `id` with each loop index v replaced by replacement[v].
+IndexId SubstituteVars(IndexPool& pool, IndexId id, absl::Span<const IndexId> replacement);
+
+// Evaluates with checked arithmetic: nullopt where anything overflows, divides
+// by zero, or a leaf (kVar, kSymbol, kLoad with evaluated arguments) has no
+// value. Conditions give 0 or 1.
+using IndexLeafValue = absl::FunctionRef<absl::optional<int64_t>(const IndexNode& node,
+                                                                 absl::Span<const int64_t> args)>;
+absl::optional<int64_t> EvaluateIndex(const IndexPool& pool, IndexId id, IndexLeafValue leaf);
+
+// The text in the notation; `var` names loop indices and `tensor` the tensors
+// that are loaded from.
+struct IndexNames {
+  absl::FunctionRef<std::string(int64_t)> var;
+  absl::FunctionRef<std::string(int64_t)> tensor;
+};
+// `tightness`: the precedence of the surrounding operator, so that parentheses
+// appear only where needed; 0 outside.
+std::string IndexText(const IndexPool& pool, IndexId id, const IndexNames& names, int tightness = 0);
+
+}  // namespace nestor
+
+#endif  // NESTOR_UOPS_INDEX_EXPR_H_

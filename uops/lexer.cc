@@ -1,0 +1,100 @@
+// One RE2 pattern per kind of token, tried in order at the front of the rest.
+//
+// A newline ends a statement only outside ( ) and [ ], only if the line does not
+// end in an operator, an assignment or a comma, and only if the next token is not
+// `where` (SEMANTICS 2), so newlines are kept as candidates while reading and
+// settled in a second step, when the neighbours are known.
+#include "uops/lexer.h"
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "re2/re2.h"
+
+namespace nestor {
+namespace {
+
+struct Pattern {
+  const RE2 regex;
+  TokenKind kind;
+};
+
+const std::vector<Pattern*>& Patterns() {
+  static const auto* const patterns = new std::vector<Pattern*>{
+      new Pattern{RE2(R"(([A-Za-z_][A-Za-z0-9_]*))"), TokenKind::kName},
+      new Pattern{RE2(R"((\$[A-Za-z_][A-Za-z0-9_]*))"), TokenKind::kParam},
+      new Pattern{RE2(R"(([0-9]+(?:\.[0-9]+|\.)?(?:[eE][+-]?[0-9]+)?))"), TokenKind::kNumber},
+      new Pattern{RE2(R"((->|\.\.|\+=|\*=|==|!=|<=|>=|&&|\|\||[-+*/%<>=!|:;,(){}\[\]]))"),
+                  TokenKind::kSymbol},
+  };
+  return *patterns;
+}
+
+bool ContinuesLine(const Token& token) {
+  if (token.kind != TokenKind::kSymbol) return false;
+  return !(token.text == ")" || token.text == "]" || token.text == "}");
+}
+
+// Keeps the candidates that end a statement, one per run.
+std::vector<Token> SettleNewlines(std::vector<Token> tokens) {
+  std::vector<Token> kept;
+  int depth = 0;
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    Token& token = tokens[i];
+    if (token.kind == TokenKind::kSymbol && (token.text == "(" || token.text == "[")) ++depth;
+    if (token.kind == TokenKind::kSymbol && (token.text == ")" || token.text == "]")) --depth;
+    if (token.kind == TokenKind::kSymbol && (token.text == "{" || token.text == "}")) depth = 0;
+    if (token.kind == TokenKind::kEnd && token.text == "\n") {
+      const bool where_next = i + 1 < tokens.size() && tokens[i + 1].kind == TokenKind::kName &&
+                              tokens[i + 1].text == "where";
+      const bool repeated = !kept.empty() && kept.back().kind == TokenKind::kEnd;
+      if (depth > 0 || kept.empty() || repeated || ContinuesLine(kept.back()) || where_next) continue;
+    }
+    kept.push_back(std::move(token));
+  }
+  return kept;
+}
+
+}  // namespace
+
+absl::Status ErrorAt(const ast::Position& position, absl::string_view message) {
+  return absl::InvalidArgumentError(absl::StrCat(position.line, ":", position.column, ": ", message));
+}
+
+absl::StatusOr<std::vector<Token>> Tokenize(absl::string_view text) {
+  static const RE2* const kSkip = new RE2(R"(([ \t\r]+|#[^\n]*))");
+  re2::StringPiece rest(text.data(), text.size());
+  std::vector<Token> tokens;
+  ast::Position position;
+  re2::StringPiece piece;
+  while (!rest.empty()) {
+    if (RE2::Consume(&rest, *kSkip, &piece)) {
+      position.column += static_cast<int>(piece.size());
+      continue;
+    }
+    if (rest[0] == '\n') {
+      const bool repeated = !tokens.empty() && tokens.back().kind == TokenKind::kEnd;
+      if (!repeated) tokens.push_back({TokenKind::kEnd, "\n", position});
+      rest.remove_prefix(1);
+      position = {position.line + 1, 1};
+      continue;
+    }
+    const Pattern* found = nullptr;
+    for (const Pattern* pattern : Patterns()) {
+      if (RE2::Consume(&rest, pattern->regex, &piece)) {
+        found = pattern;
+        break;
+      }
+    }
+    if (found == nullptr) {
+      return ErrorAt(position, absl::StrCat("unexpected character '", std::string(1, rest[0]), "'"));
+    }
+    const bool semicolon = piece == ";";
+    tokens.push_back({semicolon ? TokenKind::kEnd : found->kind, std::string(piece), position});
+    position.column += static_cast<int>(piece.size());
+  }
+  tokens = SettleNewlines(std::move(tokens));
+  tokens.push_back({TokenKind::kEof, "", position});
+  return tokens;
+}
+
+}  // namespace nestor

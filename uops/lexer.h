@@ -1,0 +1,41 @@
+// Splits a program's text into tokens, and decides which newlines end a
+// statement.
+#ifndef NESTOR_UOPS_LEXER_H_
+#define NESTOR_UOPS_LEXER_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "uops/ast.h"
+
+namespace nestor {
+
+enum class TokenKind {
+  kName,
+  kParam,    // $name
+  kNumber,   // without a sign
+  kSymbol,   // an operator or bracket
+  kEnd,      // of a statement: a newline or ";"
+  kEof,
+};
+
+struct Token {
+  TokenKind kind;
+  std::string text;
+  ast::Position position;
+};
+
+// The tokens, the last of kind kEof. A character that starts no token is an
+// error.
+absl::StatusOr<std::vector<Token>> Tokenize(absl::string_view text);
+
+// "LINE:COLUMN: message", InvalidArgument: the form of every error in a program's
+// text.
+absl::Status ErrorAt(const ast::Position& position, absl::string_view message);
+
+}  // namespace nestor
+
+#endif  // NESTOR_UOPS_LEXER_H_

@@ -1,0 +1,150 @@
+// Look-up of ops: a file's own, each after its definition, hide the library's.
+#include "uops/module.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "uops/elaborate.h"
+#include "uops/invariant.h"
+#include "uops/lexer.h"
+#include "uops/parser.h"
+
+namespace nestor {
+namespace {
+
+const ast::Op* Find(const std::vector<ast::Op>& ops, absl::string_view name) {
+  for (const ast::Op& op : ops) {
+    if (op.name == name) return &op;
+  }
+  return nullptr;
+}
+
+absl::Status CheckNames(const std::vector<ast::Op>& ops) {
+  for (size_t i = 0; i < ops.size(); ++i) {
+    const ast::Op& op = ops[i];
+    if (ScalarOpByName(op.name)) {
+      return ErrorAt(op.name_position, absl::StrCat("an op may not be named like the scalar op '", op.name, "'"));
+    }
+    for (size_t j = 0; j < i; ++j) {
+      if (ops[j].name == op.name) {
+        return ErrorAt(op.name_position, absl::StrCat("the op '", op.name, "' is already defined"));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Levenshtein's distance.
+size_t EditDistance(absl::string_view a, absl::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+absl::StatusOr<Module> Module::Parse(absl::string_view text, const Module* library) {
+  Module module;
+  module.ops_ = std::make_shared<std::vector<ast::Op>>();
+  module.library_ = library;
+  NESTOR_RETURN_IF_ERROR(module.Append(text));
+  return module;
+}
+
+absl::Status Module::Append(absl::string_view text) {
+  NESTOR_ASSIGN_OR_RETURN(ast::File file, ParseFile(text));
+  for (ast::Op& op : file.ops) ops_->push_back(std::move(op));
+  return CheckNames(*ops_);
+}
+
+std::vector<std::string> Module::OpNames() const {
+  std::vector<std::string> names;
+  for (const ast::Op& op : *ops_) names.push_back(op.name);
+  return names;
+}
+
+bool Module::Has(absl::string_view name) const { return Find(*ops_, name) != nullptr; }
+
+const ast::Op& Module::Syntax(absl::string_view name) const { return *Find(*ops_, name); }
+
+absl::StatusOr<const ast::Op*> Module::FindCallee(absl::string_view name, const ast::Op& caller,
+                                                  const ast::Position& position,
+                                                  const Module** home) const {
+  *home = this;
+  const ast::Op* own = Find(*ops_, name);
+  if (own == &caller) return ErrorAt(position, absl::StrCat("the op '", name, "' calls itself; ops are not recursive"));
+  if (own != nullptr) {
+    if (own < &caller) return own;
+    return ErrorAt(position, absl::StrCat("the op '", name, "' is defined after its use"));
+  }
+  if (library_ != nullptr) {
+    if (const ast::Op* found = Find(*library_->ops_, name)) {
+      *home = library_;
+      return found;
+    }
+  }
+  std::vector<std::string> known = OpNames();
+  for (const ScalarOpRow& row : AllScalarOps()) known.push_back(row.name);
+  if (library_ != nullptr) {
+    for (const std::string& op : library_->OpNames()) known.push_back(op);
+  }
+  return ErrorAt(position, absl::StrCat("unknown op '", name, "'", DidYouMean(name, known)));
+}
+
+absl::StatusOr<Op> Module::Instantiate(absl::string_view name, const ArgumentSpecs& specs) const {
+  const ast::Op* syntax = name.empty() ? &ops_->back() : Find(*ops_, name);
+  if (syntax == nullptr) {
+    return absl::NotFoundError(absl::StrCat("no op named '", name, "'", DidYouMean(name, OpNames())));
+  }
+  const auto make_callee = [&](absl::string_view callee, const ast::Position& position,
+                               absl::Span<const ArgumentSpec> args) -> absl::StatusOr<Op> {
+    const Module* home;
+    NESTOR_ASSIGN_OR_RETURN(const ast::Op* found, FindCallee(callee, *syntax, position, &home));
+    if (found->args.size() != args.size()) {
+      return ErrorAt(position, absl::StrCat("op ", callee, " takes ", found->args.size(),
+                                            " tensors, is given ", args.size()));
+    }
+    ArgumentSpecs callee_specs;
+    for (size_t i = 0; i < args.size(); ++i) callee_specs[found->args[i].name] = args[i];
+    absl::StatusOr<Op> op = home->Instantiate(callee, callee_specs);
+    if (op.ok()) return op;
+    return ErrorAt(position, absl::StrCat("in op ", callee, ": ", op.status().message()));
+  };
+  return Elaborate(*syntax, specs, make_callee);
+}
+
+absl::Status Module::Check() const {
+  for (const ast::Op& op : *ops_) {
+    NESTOR_RETURN_IF_ERROR(Instantiate(op.name, {}).status());
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Op> ParseOp(absl::string_view text) {
+  NESTOR_ASSIGN_OR_RETURN(const Module module, Module::Parse(text));
+  return module.Instantiate("", {});
+}
+
+std::string DidYouMean(absl::string_view name, absl::Span<const std::string> known) {
+  const std::string* nearest = nullptr;
+  size_t least = std::max<size_t>(2, name.size() / 2);
+  for (const std::string& candidate : known) {
+    const size_t distance = EditDistance(name, candidate);
+    if (distance < least) {
+      least = distance;
+      nearest = &candidate;
+    }
+  }
+  return nearest == nullptr ? "" : absl::StrCat(", did you mean '", *nearest, "'?");
+}
+
+}  // namespace nestor

@@ -1,0 +1,71 @@
+// A parsed file of the notation, and the making of Ops from it.
+//
+//   NESTOR_ASSIGN_OR_RETURN(Module module, Module::Parse(text));
+//   NESTOR_ASSIGN_OR_RETURN(Op op, module.Instantiate("softmax", {}));
+//
+// Immutable once parsed; const use from many threads is fine.
+#ifndef NESTOR_UOPS_MODULE_H_
+#define NESTOR_UOPS_MODULE_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+#include "uops/ast.h"
+#include "uops/op.h"
+
+namespace nestor {
+
+// What is known of the tensors that an op will be given; by argument name. What
+// is not given leaves a type variable f32 and a pack one dimension.
+struct ArgumentSpec {
+  absl::optional<DType> type;
+  absl::optional<int> rank;
+};
+using ArgumentSpecs = absl::flat_hash_map<std::string, ArgumentSpec>;
+
+class Module {
+ public:
+  // Reads `text`. Ops that the text calls and does not define are looked up in
+  // `library`, which may be null and must outlive the module.
+  static absl::StatusOr<Module> Parse(absl::string_view text, const Module* library = nullptr);
+
+  // Adds the ops of another text behind those that are here.
+  absl::Status Append(absl::string_view text);
+
+  // The names of the ops, in the order of the text.
+  std::vector<std::string> OpNames() const;
+  bool Has(absl::string_view name) const;
+  // REQUIRES: Has(name).
+  const ast::Op& Syntax(absl::string_view name) const;
+
+  // The op `name` (empty: the last one) for arguments as given. Errors in the text
+  // read "LINE:COLUMN: ...".
+  absl::StatusOr<Op> Instantiate(absl::string_view name, const ArgumentSpecs& specs) const;
+
+  // Instantiates every op with what is given for its arguments: finds the errors
+  // of a whole text.
+  absl::Status Check() const;
+
+ private:
+  friend class Elaborator;
+  absl::StatusOr<const ast::Op*> FindCallee(absl::string_view name, const ast::Op& caller,
+                                            const ast::Position& position, const Module** home) const;
+  std::shared_ptr<std::vector<ast::Op>> ops_;
+  const Module* library_ = nullptr;
+};
+
+// One op from text that holds one (or the last of several), with nothing given:
+// for programs that name their types.
+absl::StatusOr<Op> ParseOp(absl::string_view text);
+
+// ", did you mean 'x'?" for the nearest of `known`, or "".
+std::string DidYouMean(absl::string_view name, absl::Span<const std::string> known);
+
+}  // namespace nestor
+
+#endif  // NESTOR_UOPS_MODULE_H_

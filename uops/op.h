@@ -1,0 +1,89 @@
+// An op: a micro-op graph with a signature, what one `op` of the notation says
+// once its types and ranks are known. Dimensions and $params stay symbols.
+//
+// An Op is a value: copying it copies the graph. Const use from many threads is
+// fine.
+#ifndef NESTOR_UOPS_OP_H_
+#define NESTOR_UOPS_OP_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+#include "uops/graph.h"
+
+namespace nestor {
+
+struct Argument {
+  std::string name;
+  DType type;
+  Shape shape;              // a symbol standing alone is bound by the tensor given
+  bool shape_only = false;  // only its dimensions are read
+  NodeId node;              // its Input
+};
+
+struct ParamInfo {
+  std::string name;  // with its "$"
+  DType type;
+  // The default, and the range that `in` gives; absent bounds are not checked.
+  absl::optional<Scalar> value, low, high;
+};
+
+struct Result {
+  std::string name;
+  NodeId node;
+};
+
+// Checked when the op is run.
+struct Equality {  // two extents are equal
+  IndexId left, right;
+  std::string message;  // names both places
+};
+struct RangeCheck {  // low <= value <= high
+  IndexId value;
+  absl::optional<int64_t> low, high;
+  std::string message;
+};
+
+struct Op {
+  std::string name;
+  Graph graph;
+  std::vector<Argument> args;
+  std::vector<ParamInfo> params;
+  std::vector<Result> results;
+  std::vector<Equality> equalities;
+  std::vector<RangeCheck> range_checks;
+
+  // An op that the author gave as this one's gradient, or null. Its arguments
+  // are the g_<result>s and any of this op's arguments and results by name, its
+  // results g_<argument>.
+  std::shared_ptr<const Op> gradient;
+  // Where such an op was called: the tagged copies number i + 1 of the graph are
+  // the results of calls[i].
+  struct CustomCall {
+    std::shared_ptr<const Op> op;
+    std::vector<NodeId> args;  // in this graph
+    std::vector<NodeId> results;
+    std::vector<std::pair<std::string, NodeId>> value_params;
+    std::vector<std::pair<std::string, IndexId>> index_params;
+  };
+  std::vector<CustomCall> custom_calls;
+
+  const Argument* FindArgument(absl::string_view name) const;
+  const ParamInfo* FindParam(absl::string_view name) const;
+  const Result* FindResult(absl::string_view name) const;
+  std::vector<NodeId> ResultNodes() const;
+};
+
+// True where the signatures (names, types, shapes) and the results' programs are
+// equal.
+bool SameOp(const Op& a, const Op& b);
+
+// "name", or "name_2", "name_3"...: the first that `taken` does not hold.
+std::string FreshName(absl::string_view name, absl::FunctionRef<bool(absl::string_view)> taken);
+
+}  // namespace nestor
+
+#endif  // NESTOR_UOPS_OP_H_

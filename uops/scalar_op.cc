@@ -1,0 +1,264 @@
+// Expands the rows of scalar_ops.inc: into the table of properties, and for the
+// primitives into one function per operand type. A reference that does not
+// compile for a type that its row excludes is never instantiated.
+#include "uops/scalar_op.h"
+
+#include <string>
+#include <type_traits>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "uops/arithmetic.h"
+
+namespace nestor {
+namespace {
+
+using enum OperandTypes;
+using enum ResultType;
+
+#define D(...) {__VA_ARGS__}
+#define PRIMITIVE(E, name, arity, operands, result, traits, derivatives, ...) \
+  {ScalarOp::k##E, name, arity, operands, result, traits, derivatives, nullptr, false, false, 0, 0},
+#define COMPOSED(E, name, arity, operands, traits, derivatives, body) \
+  {ScalarOp::k##E, name, arity, operands, kSame, traits, derivatives, body, false, false, 0, 0},
+#define MIXED(E, name, arity, operands, traits, derivatives, reference, body) \
+  {ScalarOp::k##E, name, arity, operands, kSame, traits, derivatives, body, true, false, 0, 0},
+#define TRANSCENDENTAL(E, name, arity, traits, derivatives, ulp32, ulp64) \
+  {ScalarOp::k##E, name, arity, kFloat, kSame, traits, derivatives, "", false, true, ulp32, ulp64},
+constexpr ScalarOpRow kRows[] = {
+#include "uops/scalar_ops.inc"
+};
+#undef PRIMITIVE
+#undef COMPOSED
+#undef MIXED
+#undef TRANSCENDENTAL
+#undef D
+
+constexpr bool Takes(OperandTypes operands, DType type) {
+  switch (operands) {
+    case kAny: return true;
+    case kNumber: return type != DType::kBool;
+    case kFloat: return type >= DType::kBF16;
+    case kInteger: return type >= DType::kU8 && type <= DType::kI64;
+    case kBoolOrInteger: return type <= DType::kI64;
+  }
+  return false;
+}
+
+// The type that T computes in, and the ways in and out of it.
+template <class T>
+auto Widened(T v) {
+  if constexpr (std::is_same_v<T, BF16> || std::is_same_v<T, F16>) return v.Widen();
+  else return v;
+}
+template <class T, class C>
+Bits Narrowed(C v) {
+  if constexpr (std::is_same_v<T, BF16> || std::is_same_v<T, F16>) {
+    return ToBits(T::Round(static_cast<float>(v)));
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return v != v ? ToBits(std::numeric_limits<T>::quiet_NaN()) : ToBits(static_cast<T>(v));
+  } else {
+    return ToBits(static_cast<T>(v));
+  }
+}
+
+template <ScalarOp op>
+struct Reference {};
+#define PRIMITIVE(E, name, arity, operands, result, traits, derivatives, ...) \
+  template <>                                                                 \
+  struct Reference<ScalarOp::k##E> {                                          \
+    template <class A, class B, class C>                                      \
+    static auto Run([[maybe_unused]] A a, [[maybe_unused]] B b, [[maybe_unused]] C c) { \
+      return __VA_ARGS__;                                                     \
+    }                                                                         \
+  };
+#define MIXED(E, name, arity, operands, traits, derivatives, reference, body) \
+  PRIMITIVE(E, name, arity, kInteger, kSame, traits, derivatives, reference)
+#define COMPOSED(...)
+#define TRANSCENDENTAL(...)
+#include "uops/scalar_ops.inc"
+#undef PRIMITIVE
+#undef MIXED
+#undef COMPOSED
+#undef TRANSCENDENTAL
+
+template <ScalarOp op, class T>
+Bits RunPrimitive(const Bits* v) {
+  constexpr const ScalarOpRow& row = kRows[static_cast<int>(op)];
+  constexpr int n = row.arity;
+  if constexpr (op == ScalarOp::kSelect) {
+    return v[0] ? v[1] : v[2];
+  } else if constexpr (op == ScalarOp::kCopy) {
+    return v[0];
+  } else {
+    const auto a = Widened(FromBits<T>(v[0]));
+    const auto b = Widened(FromBits<T>(n > 1 ? v[1] : 0));
+    const auto c = Widened(FromBits<T>(n > 2 ? v[2] : 0));
+    const auto y = Reference<op>::Run(a, b, c);
+    if constexpr (row.result == kBoolean) return ToBits(static_cast<bool>(y));
+    else return Narrowed<T>(y);
+  }
+}
+
+template <class From, class To>
+Bits RunCast(const Bits* v) {
+  using Wide = decltype(Widened(To{}));
+  return Narrowed<To>(arith::Cast<Wide>(Widened(FromBits<From>(v[0]))));
+}
+// From i64 and f64 a 16-bit float is one rounding away, not two.
+template <DType to>
+Bits RunCastFromF64(const Bits* v) {
+  return Scalar::Float(to, FromBits<double>(v[0])).bits;
+}
+template <DType to>
+Bits RunCastFromI64(const Bits* v) {
+  // Only the leading bits matter: the low 11 are folded into a sticky one, which
+  // makes the conversion to double exact.
+  int64_t i = FromBits<int64_t>(v[0]);
+  if (i > (int64_t{1} << 52) || i < -(int64_t{1} << 52)) {
+    const bool sticky = (i & 0x7ff) != 0;
+    i = (i & ~int64_t{0x7ff}) | (int64_t{sticky} << 11);
+  }
+  return Scalar::Float(to, static_cast<double>(i)).bits;
+}
+
+PrimitiveFunction CastFunction(DType from, DType to) {
+  if (from == DType::kF64 && to == DType::kBF16) return RunCastFromF64<DType::kBF16>;
+  if (from == DType::kF64 && to == DType::kF16) return RunCastFromF64<DType::kF16>;
+  if (from == DType::kI64 && to == DType::kBF16) return RunCastFromI64<DType::kBF16>;
+  if (from == DType::kI64 && to == DType::kF16) return RunCastFromI64<DType::kF16>;
+  return VisitType(from, [&](auto f) {
+    return VisitType(to, [&](auto t) -> PrimitiveFunction {
+      return RunCast<decltype(f), decltype(t)>;
+    });
+  });
+}
+
+// Bits of a float as the sign-extended integer of its width, and back.
+Bits FloatToBits32(const Bits* v) { return ToBits(static_cast<int32_t>(v[0])); }
+Bits FloatToBits64(const Bits* v) { return v[0]; }
+Bits Bits32ToFloat(const Bits* v) {
+  return Scalar{DType::kF32, static_cast<uint32_t>(v[0])}.Canonical().bits;
+}
+Bits Bits64ToFloat(const Bits* v) { return Scalar{DType::kF64, v[0]}.Canonical().bits; }
+
+// The operand types that a row's reference takes.
+constexpr OperandTypes ReferenceTypes(ScalarOp op) {
+  const ScalarOpRow& row = kRows[static_cast<int>(op)];
+  return row.body_for_floats_only ? kInteger : row.operands;
+}
+
+template <ScalarOp op>
+PrimitiveFunction ForType(DType type) {
+  return VisitType(type, [](auto zero) -> PrimitiveFunction {
+    using T = decltype(zero);
+    constexpr bool is_float =
+        std::is_floating_point_v<T> || std::is_same_v<T, BF16> || std::is_same_v<T, F16>;
+    constexpr DType sample = is_float ? DType::kF32
+                             : std::is_same_v<T, bool> ? DType::kBool : DType::kI32;
+    if constexpr (Takes(ReferenceTypes(op), sample)) return RunPrimitive<op, T>;
+    else return nullptr;
+  });
+}
+
+PrimitiveFunction NoReference(DType) { return nullptr; }
+
+using ForTypeFunction = PrimitiveFunction (*)(DType);
+constexpr ForTypeFunction kForType[] = {
+#define PRIMITIVE(E, ...) ForType<ScalarOp::k##E>,
+#define MIXED(E, ...) ForType<ScalarOp::k##E>,
+#define COMPOSED(...) NoReference,
+#define TRANSCENDENTAL(...) NoReference,
+#include "uops/scalar_ops.inc"
+#undef PRIMITIVE
+#undef MIXED
+#undef COMPOSED
+#undef TRANSCENDENTAL
+};
+
+#define NESTOR_BODY(name, type, text) {#name, DType::type, text},
+const struct {
+  const char* name;
+  DType type;
+  const char* text;
+} kTranscendentalBodies[] = {
+#include "uops/transcendental_bodies.inc"
+};
+#undef NESTOR_BODY
+
+std::string ComposedBody(const ScalarOpRow& row) {
+  constexpr const char* kOperands[] = {"a: T[]", "a: T[], b: T[]", "a: T[], b: T[], c: T[]"};
+  return absl::StrCat("op body(", kOperands[row.arity - 1], ") -> (y) {\n", row.body, "\n}");
+}
+
+}  // namespace
+
+const ScalarOpRow& Row(ScalarOp op) { return kRows[static_cast<int>(op)]; }
+
+absl::Span<const ScalarOpRow> AllScalarOps() { return kRows; }
+
+absl::optional<ScalarOp> ScalarOpByName(absl::string_view name) {
+  static const auto* const by_name = [] {
+    auto* map = new absl::flat_hash_map<absl::string_view, ScalarOp>;
+    for (const ScalarOpRow& row : kRows) map->emplace(row.name, row.op);
+    return map;
+  }();
+  const auto it = by_name->find(name);
+  if (it == by_name->end()) return absl::nullopt;
+  return it->second;
+}
+
+bool Accepts(OperandTypes operands, DType type) { return Takes(operands, type); }
+
+absl::string_view Describe(OperandTypes operands) {
+  switch (operands) {
+    case kAny: return "any type";
+    case kNumber: return "a number";
+    case kFloat: return "a float";
+    case kInteger: return "an integer";
+    case kBoolOrInteger: return "a bool or an integer";
+  }
+  return "";
+}
+
+absl::optional<DType> ResultTypeOf(ScalarOp op, DType operand, DType target) {
+  const ScalarOpRow& row = Row(op);
+  if (!Accepts(row.operands, operand)) return absl::nullopt;
+  switch (row.result) {
+    case kSame:
+    case kChoice: return operand;
+    case kBoolean: return DType::kBool;
+    case kTarget: return target;
+    case kBitsOf:
+      if (operand == DType::kF32) return DType::kI32;
+      if (operand == DType::kF64) return DType::kI64;
+      return absl::nullopt;
+    case kFloatOf:
+      if (operand == DType::kI32) return DType::kF32;
+      if (operand == DType::kI64) return DType::kF64;
+      return absl::nullopt;
+  }
+  return absl::nullopt;
+}
+
+PrimitiveFunction Primitive(ScalarOp op, DType operand, DType target) {
+  switch (op) {
+    case ScalarOp::kCast: return CastFunction(operand, target);
+    case ScalarOp::kToBits: return operand == DType::kF64 ? FloatToBits64 : FloatToBits32;
+    case ScalarOp::kFromBits: return operand == DType::kI64 ? Bits64ToFloat : Bits32ToFloat;
+    default: return kForType[static_cast<int>(op)](operand);
+  }
+}
+
+std::string BodyText(ScalarOp op, DType type) {
+  const ScalarOpRow& row = Row(op);
+  if (row.body == nullptr || (row.body_for_floats_only && !IsFloat(type))) return "";
+  if (!row.transcendental) return ComposedBody(row);
+  const DType computed = type == DType::kF64 ? DType::kF64 : DType::kF32;
+  for (const auto& body : kTranscendentalBodies) {
+    if (body.type == computed && absl::string_view(body.name) == row.name) return body.text;
+  }
+  return "";
+}
+
+}  // namespace nestor
