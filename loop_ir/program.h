@@ -73,10 +73,10 @@ DType ReadType(const TensorInfo& tensor);
 // tensor or where a condition is false gives `fill`, and a store is dropped.
 struct Access {
   TensorId tensor;
-  IndexList place;
+  IndexList place = {};
   bool masked = false;
-  ValueId fill;  // of a masked load: a Constant, a ParamValue or an IndexValue of symbols
-  IndexList conditions;
+  ValueId fill = {};  // of a masked load: a Constant, a ParamValue or an IndexValue of symbols
+  IndexList conditions = {};
 };
 
 // ---- Values: expression trees.

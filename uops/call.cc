@@ -175,7 +175,7 @@ class Inliner {
       if (const Param* param = callee_.graph.As<Param>(id)) return values_.at(param->name);
       const std::string& name = callee_.graph.As<Input>(id)->name;
       for (size_t i = 0; i < args_.size(); ++i) {
-        if (callee_.args[i].name == name) return args_[i];
+        if (callee_.args[i].name == name) return AsShaped(i);
       }
       NESTOR_CHECK(false, name);
     };
@@ -199,6 +199,15 @@ class Inliner {
     }
     images.resize(callee_.results.size());
     return images;
+  }
+
+  // Argument i with the extents that the callee knows it by; where they are other
+  // symbols than the caller's, a check sees to it that they are equal.
+  NodeId AsShaped(size_t i) {
+    Shape shape;
+    for (IndexId extent : callee_.args[i].shape) shape.push_back(Translate(extent));
+    IndexList place = caller_.graph.IdentityPlace(shape.size());
+    return caller_.graph.AddReindex(args_[i], std::move(shape), std::move(place));
   }
 
   void ImportCustomCalls() {

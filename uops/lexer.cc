@@ -23,6 +23,7 @@ const std::vector<Pattern*>& Patterns() {
       new Pattern{RE2(R"(([A-Za-z_][A-Za-z0-9_]*))"), TokenKind::kName},
       new Pattern{RE2(R"((\$[A-Za-z_][A-Za-z0-9_]*))"), TokenKind::kParam},
       new Pattern{RE2(R"(([0-9]+(?:\.[0-9]+|\.)?(?:[eE][+-]?[0-9]+)?))"), TokenKind::kNumber},
+      new Pattern{RE2(R"-(("(?:[^"\\\n]|\\.)*"))-"), TokenKind::kString},
       new Pattern{RE2(R"((->|\.\.|\+=|\*=|==|!=|<=|>=|&&|\|\||[-+*/%<>=!|:;,(){}\[\]]))"),
                   TokenKind::kSymbol},
   };
@@ -38,16 +39,20 @@ bool ContinuesLine(const Token& token) {
 std::vector<Token> SettleNewlines(std::vector<Token> tokens) {
   std::vector<Token> kept;
   int depth = 0;
+  bool in_body = false;  // elsewhere newlines mean nothing
   for (size_t i = 0; i < tokens.size(); ++i) {
     Token& token = tokens[i];
     if (token.kind == TokenKind::kSymbol && (token.text == "(" || token.text == "[")) ++depth;
     if (token.kind == TokenKind::kSymbol && (token.text == ")" || token.text == "]")) --depth;
-    if (token.kind == TokenKind::kSymbol && (token.text == "{" || token.text == "}")) depth = 0;
+    if (token.kind == TokenKind::kSymbol && (token.text == "{" || token.text == "}")) {
+      depth = 0;
+      in_body = token.text == "{";
+    }
     if (token.kind == TokenKind::kEnd && token.text == "\n") {
       const bool where_next = i + 1 < tokens.size() && tokens[i + 1].kind == TokenKind::kName &&
                               tokens[i + 1].text == "where";
       const bool repeated = !kept.empty() && kept.back().kind == TokenKind::kEnd;
-      if (depth > 0 || kept.empty() || repeated || ContinuesLine(kept.back()) || where_next) continue;
+      if (!in_body || depth > 0 || repeated || ContinuesLine(kept.back()) || where_next) continue;
     }
     kept.push_back(std::move(token));
   }

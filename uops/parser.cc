@@ -124,6 +124,7 @@ class Parser {
     type_variables_.clear();
     for (const ast::Argument& arg : op.args) type_variables_.insert(arg.type.text);
     for (SkipEnds(); !At("}"); SkipEnds()) {
+      if (Peek().kind == TokenKind::kEof) return Expected("a statement or '}'");
       NESTOR_ASSIGN_OR_RETURN(ast::Statement statement, Statement());
       op.statements.push_back(std::move(statement));
       if (Peek().kind != TokenKind::kEnd && !At("}")) {
@@ -433,11 +434,11 @@ class Parser {
     if (token.kind != TokenKind::kName) return Expected("an expression");
     if (At("size")) return Size();
     if (ReduceOpByName(token.text) && At("[", 1)) return Reduction();
-    if (At("(", 1)) return Function();
-    if (ReduceOpByName(token.text)) {
+    if (ReduceOpByName(token.text) && !(At("(", 1) && ScalarOpByName(token.text))) {
       ++next_;
       return Expected(absl::StrCat("'[' and the indices that ", token.text, " runs over"));
     }
+    if (At("(", 1)) return Function();
     if (IsReserved(token.text)) return Expected("an expression");
     if (At("[", 1)) return Access();
     ++next_;
@@ -470,6 +471,13 @@ class Parser {
   absl::StatusOr<ExprPtr> Function() {
     ExprPtr expr = NewExpr(ExprKind::kCall, Peek().position, Peek().text);
     next_ += 2;
+    if (TypeByName(expr->text) || type_variables_.contains(expr->text)) {
+      // A cast.
+      NESTOR_ASSIGN_OR_RETURN(ExprPtr arg, Expression());
+      expr->args.push_back(std::move(arg));
+      if (!Take(")")) return Expected("an operator or ')'");
+      return expr;
+    }
     NESTOR_RETURN_IF_ERROR(List(")", [&]() -> absl::Status {
       NESTOR_ASSIGN_OR_RETURN(ExprPtr arg, Expression());
       expr->args.push_back(std::move(arg));

@@ -256,7 +256,10 @@ std::string BodyText(ScalarOp op, DType type) {
   if (!row.transcendental) return ComposedBody(row);
   const DType computed = type == DType::kF64 ? DType::kF64 : DType::kF32;
   for (const auto& body : kTranscendentalBodies) {
-    if (body.type == computed && absl::string_view(body.name) == row.name) return body.text;
+    if (body.type != computed || absl::string_view(body.name) != row.name) continue;
+    // An op may not be named like a scalar op, so the text is that of an op `body`.
+    const absl::string_view text = body.text;
+    return absl::StrCat("op body", text.substr(text.find('(')));
   }
   return "";
 }

@@ -131,7 +131,8 @@ absl::Status StatementScope::BindLeft(const ast::Statement& statement) {
 absl::StatusOr<int> StatementScope::Bind(const Item& item) {
   const std::string& name = item.is_pack ? item.pack : item.expr->text;
   if (!item.is_pack && item.expr->kind != ExprKind::kName) {
-    return ErrorAt(item.position, "expected the name of an index");
+    const std::string& found = item.expr->kind == ExprKind::kChain ? item.expr->operators[0] : item.expr->text;
+    return ErrorAt(item.position, absl::StrCat("expected the name of an index, found an expression with '", found, "'"));
   }
   const std::string shown = absl::StrCat("'", item.is_pack ? ".." : "", name, "'");
   if (!item.is_pack && environment_->tensors.contains(name)) {

@@ -125,9 +125,6 @@ absl::StatusOr<int> TypeInference::VisitChain(const Expr& expr) {
 }
 
 absl::StatusOr<int> TypeInference::VisitCast(const Expr& expr, DType target) {
-  if (expr.args.size() != 1) {
-    return ErrorAt(expr.position, absl::StrCat("a cast takes 1 operand, is given ", expr.args.size()));
-  }
   const Expr& operand = *expr.args[0];
   NESTOR_ASSIGN_OR_RETURN(const int inner, Visit(operand));
   operand_of_[&expr] = inner;

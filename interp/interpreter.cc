@@ -1,0 +1,384 @@
+// A walk over the program: one member function per kind of node. Index
+// expressions evaluate to nothing where they overflow, divide by zero or gather
+// from outside a tensor; an access whose place is nothing is out of bounds.
+//
+// Every tensor that the program writes carries a flag per element, so that a read
+// of what was never written is found.
+#include "interp/interpreter.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <random>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "loop_ir/intervals.h"
+#include "uops/invariant.h"
+#include "uops/scalar_body.h"
+
+namespace nestor {
+namespace {
+
+using loop::Access;
+using loop::Item;
+using loop::Program;
+using loop::Scope;
+using loop::Storage;
+using loop::TensorId;
+using loop::TensorInfo;
+using loop::Value;
+using loop::ValueId;
+
+// A tensor while the program runs.
+struct Cell {
+  TensorView view;
+  Tensor owned;                     // of what the program writes
+  std::vector<uint8_t> written;     // per element; empty for inputs
+  std::vector<int64_t> positions;   // of an arg accumulator
+};
+
+class Interpreter {
+ public:
+  Interpreter(const Program& program, const InterpreterOptions& options)
+      : program_(program), options_(options), cells_(program.tensors.size()), vars_(program.vars.size()),
+        random_(options.shuffle_seed.value_or(0)) {}
+
+  absl::StatusOr<std::vector<Tensor>> Run(const RunInputs& inputs) {
+    NESTOR_ASSIGN_OR_RETURN(binding_, Bind(SignatureOf(program_), inputs));
+    NESTOR_RETURN_IF_ERROR(loop::ProveNoOverflow(program_, [&](const std::string& name) -> absl::optional<int64_t> {
+      const auto it = binding_.symbols.find(name);
+      if (it == binding_.symbols.end()) return absl::nullopt;
+      return it->second;
+    }));
+    BindSymbols();
+    BindFunctions();
+    for (TensorId id : program_.inputs) Cell(id).view = inputs.tensors.at(program_[id].name);
+    for (TensorId id : program_.outputs) NESTOR_RETURN_IF_ERROR(Allocate(id));
+    for (TensorId id : program_.temps) NESTOR_RETURN_IF_ERROR(Allocate(id));
+    for (const loop::Block& block : program_.blocks) NESTOR_RETURN_IF_ERROR(RunScope(block.body));
+    return TakeOutputs();
+  }
+
+ private:
+  struct Cell& Cell(TensorId id) { return cells_[id.value]; }
+
+  // ---- Setting up
+
+  void BindSymbols() {
+    symbol_values_.resize(program_.pool.size());
+    for (size_t i = 0; i < program_.pool.size(); ++i) {
+      symbol_values_[i] = binding_.Symbol(program_.pool, IndexId{static_cast<int32_t>(i)});
+    }
+  }
+
+  void BindFunctions() {
+    functions_.resize(program_.values.size());
+    for (size_t i = 0; i < program_.values.size(); ++i) {
+      const Value& value = program_.values[i];
+      const auto* apply = absl::get_if<loop::ApplyValue>(&value.node);
+      if (apply == nullptr) continue;
+      functions_[i] = FunctionOf(apply->op, program_[apply->args.back()].type, value.type);
+    }
+  }
+
+  absl::Status Allocate(TensorId id) {
+    const TensorInfo& info = program_[id];
+    Dims shape;
+    for (IndexId extent : info.shape) {
+      const auto value = EvalIndex(extent);
+      const std::string where = absl::StrCat("program ", program_.name, ": tensor ", info.name);
+      if (!value) return absl::InvalidArgumentError(absl::StrCat(where, ": an extent divides by zero or overflows"));
+      if (*value < 0) return absl::InvalidArgumentError(absl::StrCat(where, ": an extent is negative: ", *value));
+      shape.push_back(*value);
+    }
+    struct Cell& cell = Cell(id);
+    bytes_ -= cell.owned.num_bytes();
+    NESTOR_ASSIGN_OR_RETURN(const int64_t bytes, NumBytes(info.type, shape));
+    if (options_.max_bytes > 0 && bytes > options_.max_bytes - bytes_) {
+      return absl::ResourceExhaustedError(absl::StrCat("program ", program_.name, ": tensor ", info.name, " ",
+                                                       ShapeText(shape), " exceeds the limit of ",
+                                                       options_.max_bytes, " bytes"));
+    }
+    NESTOR_ASSIGN_OR_RETURN(cell.owned, Tensor::Create(info.type, shape));
+    bytes_ += cell.owned.num_bytes();
+    cell.view = cell.owned.view();
+    cell.written.assign(cell.owned.num_elements(), 0);
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::vector<Tensor>> TakeOutputs() {
+    std::vector<Tensor> outputs;
+    for (TensorId id : program_.outputs) {
+      struct Cell& cell = Cell(id);
+      const auto hole = std::find(cell.written.begin(), cell.written.end(), 0);
+      if (hole != cell.written.end()) {
+        return absl::InternalError(absl::StrCat("program ", program_.name, ": element ",
+                                                hole - cell.written.begin(), " of ", program_[id].name,
+                                                " was not written"));
+      }
+      outputs.push_back(std::move(cell.owned));
+    }
+    return outputs;
+  }
+
+  // ---- Scopes
+
+  absl::Status CountStep() {
+    if (options_.max_steps > 0 && ++steps_ > options_.max_steps) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("program ", program_.name, " exceeds the limit of ", options_.max_steps, " steps"));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status RunScope(const Scope& scope) {
+    for (const Item& item : scope) {
+      if (const auto* loop = item.As<loop::Loop>()) {
+        NESTOR_RETURN_IF_ERROR(RunLoop(*loop));
+      } else if (const auto* statement = item.As<loop::Statement>()) {
+        NESTOR_RETURN_IF_ERROR(RunStatement(*statement));
+      } else {
+        NESTOR_RETURN_IF_ERROR(Declare(item.As<loop::Declaration>()->tensor));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status RunLoop(const loop::Loop& loop) {
+    const auto begin = EvalIndex(loop.begin), end = EvalIndex(loop.end);
+    if (!begin || !end) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("a bound of loop ", program_.vars[loop.var], " divides by zero or overflows"));
+    }
+    const bool shuffled = options_.shuffle_seed && (loop.attributes.parallel || loop.attributes.vector);
+    if (shuffled) return RunShuffled(loop, *begin, *end);
+    for (int64_t i = *begin; i < *end; i += loop.step) NESTOR_RETURN_IF_ERROR(RunIteration(loop, i));
+    return absl::OkStatus();
+  }
+
+  absl::Status RunShuffled(const loop::Loop& loop, int64_t begin, int64_t end) {
+    std::vector<int64_t> order;
+    for (int64_t i = begin; i < end; i += loop.step) order.push_back(i);
+    std::shuffle(order.begin(), order.end(), random_);
+    for (int64_t i : order) NESTOR_RETURN_IF_ERROR(RunIteration(loop, i));
+    return absl::OkStatus();
+  }
+
+  absl::Status RunIteration(const loop::Loop& loop, int64_t i) {
+    NESTOR_RETURN_IF_ERROR(CountStep());
+    vars_[loop.var] = i;
+    return RunScope(loop.body);
+  }
+
+  // Fresh on each entry: unwritten, or at the identity.
+  absl::Status Declare(TensorId id) {
+    NESTOR_RETURN_IF_ERROR(Allocate(id));
+    const TensorInfo& info = program_[id];
+    if (info.storage != Storage::kAccumulator) return absl::OkStatus();
+    struct Cell& cell = Cell(id);
+    std::fill(cell.written.begin(), cell.written.end(), 1);
+    if (IsArg(info.op)) {
+      cell.positions.assign(cell.owned.num_elements(), -1);
+      return absl::OkStatus();
+    }
+    const Scalar identity = Identity(info.op, info.type);
+    for (int64_t i = 0; i < cell.owned.num_elements(); ++i) Store(identity, Element(cell, i));
+    return absl::OkStatus();
+  }
+
+  // ---- Statements
+
+  absl::Status RunStatement(const loop::Statement& statement) {
+    NESTOR_RETURN_IF_ERROR(CountStep());
+    const Bits value = Eval(statement.value);
+    const Bits position = statement.position.valid() ? Eval(statement.position) : 0;
+    absl::optional<int64_t> offset = Locate(statement.target);
+    NESTOR_RETURN_IF_ERROR(status_);
+    if (!offset) return absl::OkStatus();  // dropped
+    struct Cell& cell = Cell(statement.target.tensor);
+    const DType type = program_[statement.target.tensor].type;
+    if (!statement.op) {
+      Store(Scalar{type, value}, Element(cell, *offset));
+      cell.written[*offset] = 1;
+      return absl::OkStatus();
+    }
+    if (!cell.written[*offset]) return Unwritten(statement.target);
+    if (IsArg(*statement.op)) {
+      AccumulateArg(*statement.op, cell, *offset, Scalar{type, value}, FromBits<int64_t>(position));
+      return absl::OkStatus();
+    }
+    const Bits operands[] = {nestor::Load(type, Element(cell, *offset)).bits, value};
+    const Bits next = Primitive(StepOp(*statement.op), type, type)(operands);
+    Store(Scalar{type, next}, Element(cell, *offset));
+    return absl::OkStatus();
+  }
+
+  // The first of equals, the first NaN if any.
+  static void AccumulateArg(ReduceOp op, struct Cell& cell, int64_t offset, Scalar value, int64_t position) {
+    int64_t& best = cell.positions[offset];
+    const Scalar current = nestor::Load(value.type, Element(cell, offset));
+    const bool better = best < 0 || (!current.IsNaN() && (value.IsNaN() || Beats(op, value, current)));
+    if (!better) return;
+    best = position;
+    Store(value, Element(cell, offset));
+  }
+
+  static bool Beats(ReduceOp op, const Scalar& value, const Scalar& current) {
+    const ScalarOp compare = op == ReduceOp::kArgmax ? ScalarOp::kGt : ScalarOp::kLt;
+    const Bits operands[] = {value.bits, current.bits};
+    return Primitive(compare, value.type, DType::kBool)(operands) != 0;
+  }
+
+  // ---- Accesses
+
+  static char* Element(const struct Cell& cell, int64_t offset) {
+    return static_cast<char*>(cell.view.data) + offset * ByteSize(cell.view.type);
+  }
+
+  // The offset in elements of an access; nullopt where it is masked and out of
+  // bounds or excluded by a condition. An unmasked access out of bounds sets
+  // status_.
+  absl::optional<int64_t> Locate(const Access& access) {
+    for (IndexId condition : access.conditions) {
+      const auto holds = EvalIndex(condition);
+      if (!holds || *holds == 0) return absl::nullopt;
+    }
+    const TensorView& view = Cell(access.tensor).view;
+    int64_t offset = 0;
+    for (size_t axis = 0; axis < access.place.size(); ++axis) {
+      const auto i = EvalIndex(access.place[axis]);
+      if (!i || *i < 0 || *i >= view.shape[axis]) {
+        if (!access.masked) OutOfRange(access);
+        return absl::nullopt;
+      }
+      offset += *i * view.strides[axis];
+    }
+    return offset;
+  }
+
+  std::string AccessText(const Access& access) {
+    std::vector<std::string> place;
+    for (IndexId e : access.place) {
+      const auto value = EvalIndex(e);
+      place.push_back(value ? absl::StrCat(*value) : "undefined");
+    }
+    return absl::StrCat(program_[access.tensor].name, "[", absl::StrJoin(place, ", "), "] of ",
+                        ShapeText(Cell(access.tensor).view.shape));
+  }
+
+  void OutOfRange(const Access& access) {
+    if (!status_.ok()) return;
+    status_ = absl::OutOfRangeError(
+        absl::StrCat("program ", program_.name, ": access out of range: ", AccessText(access)));
+  }
+
+  absl::Status Unwritten(const Access& access) {
+    return absl::InternalError(
+        absl::StrCat("program ", program_.name, ": read of what was not written: ", AccessText(access)));
+  }
+
+  // ---- Values
+
+  Bits Eval(ValueId id) {
+    struct Visitor {
+      Interpreter& self;
+      ValueId id;
+      Bits operator()(const loop::ConstantValue& v) const { return v.value.bits; }
+      Bits operator()(const loop::ParamValue& v) const { return self.binding_.params.at(v.name).bits; }
+      Bits operator()(const loop::IndexValue& v) const { return self.EvalIndexValue(v.index); }
+      Bits operator()(const loop::LoadValue& v) const { return self.EvalLoad(v.access); }
+      Bits operator()(const loop::ApplyValue& v) const { return self.EvalApply(id, v); }
+    };
+    return absl::visit(Visitor{*this, id}, program_[id].node);
+  }
+
+  Bits EvalApply(ValueId id, const loop::ApplyValue& apply) {
+    Bits operands[3] = {};
+    for (size_t i = 0; i < apply.args.size(); ++i) operands[i] = Eval(apply.args[i]);
+    return functions_[id.value](operands);
+  }
+
+  Bits EvalIndexValue(IndexId index) {
+    const auto value = EvalIndex(index);
+    if (value) return ToBits(*value);
+    if (status_.ok()) {
+      status_ = absl::InvalidArgumentError(
+          absl::StrCat("program ", program_.name, ": the value of an index expression overflows or divides by zero"));
+    }
+    return 0;
+  }
+
+  Bits EvalLoad(const Access& access) {
+    const auto offset = Locate(access);
+    if (!offset) return access.masked ? Eval(access.fill) : 0;
+    struct Cell& cell = Cell(access.tensor);
+    if (!cell.written.empty() && !cell.written[*offset]) {
+      if (status_.ok()) status_ = Unwritten(access);
+      return 0;
+    }
+    const TensorInfo& info = program_[access.tensor];
+    if (info.storage == Storage::kAccumulator && IsArg(info.op)) return ToBits(cell.positions[*offset]);
+    return nestor::Load(info.type, Element(cell, *offset)).bits;
+  }
+
+  // ---- Index expressions
+
+  absl::optional<int64_t> EvalIndex(IndexId id) {
+    const IndexNode& node = program_.pool[id];
+    switch (node.kind) {
+      case IndexKind::kConst: return node.value;
+      case IndexKind::kVar: return vars_[node.value];
+      case IndexKind::kSymbol: return symbol_values_[id.value];
+      case IndexKind::kLoad: return EvalGather(node);
+      case IndexKind::kNot: {
+        const auto operand = EvalIndex(node.args[0]);
+        if (!operand) return absl::nullopt;
+        return *operand == 0;
+      }
+      default: break;
+    }
+    const auto a = EvalIndex(node.args[0]), b = EvalIndex(node.args[1]);
+    if (!a || !b) return absl::nullopt;
+    return CheckedApply(node.kind, *a, *b);
+  }
+
+  // A gathered value that lies outside its tensor is nothing.
+  absl::optional<int64_t> EvalGather(const IndexNode& node) {
+    const TensorId tensor{static_cast<int32_t>(node.value)};
+    const Access access{tensor, {node.args.begin(), node.args.end()}, true};
+    const auto offset = Locate(access);
+    if (!offset) return absl::nullopt;
+    return FromBits<int64_t>(EvalLoad({tensor, access.place, false}));
+  }
+
+  const Program& program_;
+  const InterpreterOptions& options_;
+  Binding binding_;
+  std::vector<struct Cell> cells_;
+  std::vector<int64_t> vars_;
+  std::vector<absl::optional<int64_t>> symbol_values_;  // by IndexId
+  std::vector<ScalarFunction> functions_;               // by ValueId, of scalar ops
+  std::mt19937_64 random_;
+  absl::Status status_;  // what went wrong inside a value
+  int64_t steps_ = 0;
+  int64_t bytes_ = 0;
+};
+
+}  // namespace
+
+Signature SignatureOf(const loop::Program& program) {
+  Signature signature{program.name, &program.pool, {}, &program.params, &program.equalities, &program.range_checks};
+  for (TensorId id : program.inputs) {
+    const TensorInfo& info = program[id];
+    signature.args.push_back({info.name, info.type, &info.shape, info.shape_only});
+  }
+  return signature;
+}
+
+absl::StatusOr<std::vector<Tensor>> Interpret(const loop::Program& program, const RunInputs& inputs,
+                                              const InterpreterOptions& options) {
+  return Interpreter(program, options).Run(inputs);
+}
+
+}  // namespace nestor

@@ -1,0 +1,43 @@
+// The oracle: runs a loop_ir program at any stage of the pipeline and gives the
+// bits that SEMANTICS defines (`native` mode).
+//
+// Written to be obviously right, not fast: every access is checked, a read of an
+// element that was not written is an error, and nothing is cached between
+// elements.
+#ifndef NESTOR_INTERP_INTERPRETER_H_
+#define NESTOR_INTERP_INTERPRETER_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/optional.h"
+#include "loop_ir/program.h"
+#include "tensor/binding.h"
+#include "tensor/tensor.h"
+
+namespace nestor {
+
+struct InterpreterOptions {
+  // Statements and loop iterations; 0: no limit. Beyond: ResourceExhausted.
+  int64_t max_steps = 0;
+  // Bytes of outputs and temporaries alive at once; 0: no limit.
+  int64_t max_bytes = int64_t{16} << 30;
+  // Runs loops marked parallel or vector in a shuffled order drawn from this
+  // seed.
+  absl::optional<uint64_t> shuffle_seed;
+};
+
+// What Bind() needs of a program. The views point into `program`.
+Signature SignatureOf(const loop::Program& program);
+
+// Runs `program`; the results are in the order of its signature. What the caller
+// gave wrong is InvalidArgument (see Bind); a limit is ResourceExhausted; an
+// access out of range, a read of the unwritten or an overflow is an Internal or
+// OutOfRange Status that names the statement. Inputs are only read. Thread-safe.
+absl::StatusOr<std::vector<Tensor>> Interpret(const loop::Program& program, const RunInputs& inputs,
+                                              const InterpreterOptions& options = {});
+
+}  // namespace nestor
+
+#endif  // NESTOR_INTERP_INTERPRETER_H_

@@ -1,0 +1,320 @@
+// Each live node, in topological order, becomes a block that fills one tensor:
+// loops over the node's axes around one statement; a reduction has its
+// accumulator and inner loops in there; a scatter is a reset loop and an
+// accumulating one. Constants, $params and what merely repeats them are written
+// into the expressions that use them.
+//
+// A load is masked unless the node itself shows that it cannot leave its tensor
+// (each index the whole range of its axis); proving more is a pass's business.
+#include "loop_ir/lower.h"
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "uops/invariant.h"
+
+namespace nestor {
+namespace {
+
+using loop::Access;
+using loop::Item;
+using loop::Program;
+using loop::Scope;
+using loop::Statement;
+using loop::Storage;
+using loop::TensorId;
+using loop::TensorInfo;
+using loop::ValueId;
+
+constexpr const char* kLoopNames[] = {"i", "j", "k", "l", "m", "n", "p", "q"};
+
+class Lowering {
+ public:
+  explicit Lowering(const Op& op) : op_(op), graph_(op.graph) {}
+
+  Program Run() {
+    program_.name = op_.name;
+    program_.params = op_.params;
+    AddInputs();
+    AddOutputs();
+    for (const Equality& e : op_.equalities) {
+      program_.equalities.push_back({Import(e.left), Import(e.right), e.message});
+    }
+    for (RangeCheck check : op_.range_checks) {
+      check.value = Import(check.value);
+      program_.range_checks.push_back(std::move(check));
+    }
+    const std::vector<bool> live = Reachable(graph_, op_.ResultNodes());
+    for (int i = 0; i < graph_.size(); ++i) {
+      if (live[i]) LowerNode(NodeId{i});
+    }
+    CopyRemainingOutputs();
+    return std::move(program_);
+  }
+
+ private:
+  // ---- Signature
+
+  void AddInputs() {
+    for (const Argument& arg : op_.args) {
+      TensorInfo info{arg.name, arg.type, ImportList(arg.shape), Storage::kInput};
+      info.shape_only = arg.shape_only;
+      const TensorId tensor = program_.AddTensor(std::move(info));
+      program_.inputs.push_back(tensor);
+      tensors_[arg.node] = tensor;
+    }
+  }
+
+  // A result's node is computed into its output; the first of several results
+  // that share a node gets it.
+  void AddOutputs() {
+    for (const Result& result : op_.results) {
+      // A result may bear the name of an argument; the program's names differ.
+      const TensorId tensor = program_.AddTensor({result.name, graph_.type(result.node),
+                                                  ImportList(graph_.shape(result.node)), Storage::kOutput});
+      program_.outputs.push_back(tensor);
+      if (!IsInline(result.node)) tensors_.emplace(result.node, tensor);
+    }
+  }
+
+  void CopyRemainingOutputs() {
+    for (size_t i = 0; i < op_.results.size(); ++i) {
+      const NodeId node = op_.results[i].node;
+      const auto it = tensors_.find(node);
+      if (it != tensors_.end() && it->second == program_.outputs[i]) continue;
+      FillFrom(program_.outputs[i], node);
+    }
+  }
+
+  // ---- Index expressions
+
+  IndexId ImportOver(IndexId e, absl::Span<const int32_t> vars) {
+    return CopyIndex(graph_.pool(), e, program_.pool,
+                     [&](const IndexNode& node, absl::Span<const IndexId> args) -> absl::optional<IndexId> {
+                       if (node.kind == IndexKind::kVar) return program_.pool.Var(vars[node.value]);
+                       if (node.kind != IndexKind::kLoad) return absl::nullopt;
+                       const TensorId tensor = tensors_.at(NodeId{static_cast<int32_t>(node.value)});
+                       return program_.pool.Load(tensor.value, args);
+                     });
+  }
+  IndexId Import(IndexId e) { return ImportOver(e, {}); }
+  IndexList ImportList(const IndexList& list, absl::Span<const int32_t> vars = {}) {
+    IndexList result;
+    for (IndexId e : list) result.push_back(ImportOver(e, vars));
+    return result;
+  }
+  IndexList Vars(absl::Span<const int32_t> vars) {
+    IndexList place;
+    for (int32_t v : vars) place.push_back(program_.pool.Var(v));
+    return place;
+  }
+
+  // ---- Pieces of blocks
+
+  bool IsInline(NodeId node) const {
+    return graph_.As<Constant>(node) != nullptr || graph_.As<Param>(node) != nullptr;
+  }
+
+  // The value of `node` at a place within its shape.
+  ValueId ValueAt(NodeId node, IndexList place) {
+    if (const Constant* constant = graph_.As<Constant>(node)) return program_.AddConstant(constant->value);
+    if (const Param* param = graph_.As<Param>(node)) return program_.AddParam(param->name, graph_.type(node));
+    return program_.AddLoad({tensors_.at(node), std::move(place)});
+  }
+
+  // A rank-0 fill: a constant, a $param or an index value of symbols.
+  ValueId FillValue(NodeId node) {
+    if (const Index* index = graph_.As<Index>(node)) return program_.AddIndexValue(Import(index->expr));
+    return ValueAt(node, {});
+  }
+
+  std::vector<int32_t> NewVars(size_t count, size_t first_name = 0) {
+    std::vector<int32_t> vars;
+    for (size_t i = 0; i < count; ++i) {
+      vars.push_back(program_.AddVar(kLoopNames[std::min(i + first_name, std::size(kLoopNames) - 1)]));
+    }
+    return vars;
+  }
+
+  // `inner` inside loops over the extents, the first outermost.
+  Scope Nest(absl::Span<const int32_t> vars, const Shape& extents, Scope inner) {
+    for (size_t i = vars.size(); i-- > 0;) {
+      loop::Loop outer{vars[i], program_.pool.Const(0), extents[i], 1, {}, std::move(inner)};
+      inner.clear();
+      inner.push_back(Item{std::move(outer)});
+    }
+    return inner;
+  }
+
+  static Item Assign(Access target, ValueId value) {
+    return Item{Statement{std::move(target), absl::nullopt, value, ValueId()}};
+  }
+
+  void Emit(Scope body) { program_.blocks.push_back({std::move(body)}); }
+
+  TensorId Target(NodeId node) {
+    const auto it = tensors_.find(node);
+    if (it != tensors_.end()) return it->second;
+    const TensorId tensor = program_.AddTensor({absl::StrCat("t", node.value), graph_.type(node),
+                                                ImportList(graph_.shape(node)), Storage::kTemp});
+    program_.temps.push_back(tensor);
+    tensors_[node] = tensor;
+    return tensor;
+  }
+
+  // Loops that set every element of `target` to the value of its place.
+  void AppendFill(Scope& body, TensorId target, absl::FunctionRef<ValueId(absl::Span<const int32_t>)> value_at) {
+    const Shape extents = program_[target].shape;
+    const std::vector<int32_t> vars = NewVars(extents.size());
+    Scope inner;
+    inner.push_back(Assign({target, Vars(vars)}, value_at(vars)));
+    for (Item& item : Nest(vars, extents, std::move(inner))) body.push_back(std::move(item));
+  }
+
+  void Fill(TensorId target, absl::FunctionRef<ValueId(absl::Span<const int32_t>)> value_at) {
+    Scope body;
+    AppendFill(body, target, value_at);
+    Emit(std::move(body));
+  }
+
+  void FillFrom(TensorId target, NodeId node) {
+    Fill(target, [&](absl::Span<const int32_t> vars) { return ValueAt(node, Vars(vars)); });
+  }
+
+  // ---- One case per micro-op
+
+  void LowerNode(NodeId id) {
+    struct Visitor {
+      Lowering& self;
+      NodeId id;
+      void operator()(const Input&) const {}
+      void operator()(const Param&) const {}
+      void operator()(const Constant&) const {}
+      void operator()(const Index& n) const { self.LowerIndex(id, n); }
+      void operator()(const Reindex& n) const { self.LowerReindex(id, n); }
+      void operator()(const Map& n) const { self.LowerMap(id, n); }
+      void operator()(const Reduce& n) const { self.LowerReduce(id, n); }
+      void operator()(const Scatter& n) const { self.LowerScatter(id, n); }
+    };
+    absl::visit(Visitor{*this, id}, graph_[id].op);
+  }
+
+  void LowerIndex(NodeId id, const Index& node) {
+    Fill(Target(id), [&](absl::Span<const int32_t> vars) {
+      return program_.AddIndexValue(ImportOver(node.expr, vars));
+    });
+  }
+
+  void LowerReindex(NodeId id, const Reindex& node) {
+    Fill(Target(id), [&](absl::Span<const int32_t> vars) {
+      IndexList place = ImportList(node.place, vars);
+      if (IsInline(node.x) && node.conditions.empty()) return ValueAt(node.x, {});
+      if (NeverMasked(id, node)) return ValueAt(node.x, std::move(place));
+      return program_.AddLoad({Materialised(node.x), std::move(place), true, FillValue(node.fill),
+                               ImportList(node.conditions, vars)});
+    });
+  }
+
+  bool NeverMasked(NodeId id, const Reindex& node) const {
+    if (!node.conditions.empty()) return false;
+    for (size_t j = 0; j < node.place.size(); ++j) {
+      const int64_t var = graph_.pool().VarValue(node.place[j]);
+      if (var < 0 || graph_.shape(id)[var] != graph_.shape(node.x)[j]) return false;
+    }
+    return true;
+  }
+
+  // The tensor of a node that is loaded from; a constant or $param gets one.
+  TensorId Materialised(NodeId node) {
+    const auto it = tensors_.find(node);
+    if (it != tensors_.end()) return it->second;
+    const TensorId tensor = Target(node);
+    Scope body;
+    tensors_.erase(node);
+    body.push_back(Assign({tensor, {}}, ValueAt(node, {})));
+    Emit(std::move(body));
+    tensors_[node] = tensor;
+    return tensor;
+  }
+
+  void LowerMap(NodeId id, const Map& node) {
+    Fill(Target(id), [&](absl::Span<const int32_t> vars) {
+      std::vector<ValueId> args;
+      for (NodeId arg : node.args) args.push_back(ValueAt(arg, Vars(vars)));
+      return program_.AddApply(node.op, args, graph_.type(id));
+    });
+  }
+
+  ValueId CastTo(ValueId value, DType type) {
+    if (program_[value].type == type) return value;
+    return program_.AddApply(ScalarOp::kCast, {value}, type);
+  }
+
+  void LowerReduce(NodeId id, const Reduce& node) {
+    const TensorId target = Target(id);
+    const Shape extents = ImportList(graph_.shape(node.x));
+    const size_t kept = extents.size() - node.count;
+    const std::vector<int32_t> vars = NewVars(extents.size());
+    const Shape outer(extents.begin(), extents.begin() + kept), inner(extents.begin() + kept, extents.end());
+    const absl::Span<const int32_t> outer_vars(vars.data(), kept), inner_vars(vars.data() + kept, node.count);
+
+    const DType type = AccumulatorType(graph_.type(node.x));
+    TensorInfo info{IsArg(node.op) ? "best" : "acc", type, {}, Storage::kAccumulator};
+    info.op = node.op;
+    const TensorId accumulator = program_.AddTensor(std::move(info));
+    const ValueId value = CastTo(ValueAt(node.x, Vars(vars)), type);
+    const ValueId position = IsArg(node.op) ? program_.AddIndexValue(RowMajor(inner_vars, inner)) : ValueId();
+    Scope step;
+    step.push_back(Item{Statement{{accumulator, {}}, node.op, value, position}});
+    Scope body;
+    body.push_back(Item{loop::Declaration{accumulator}});
+    for (Item& item : Nest(inner_vars, inner, std::move(step))) body.push_back(std::move(item));
+    const ValueId sum = CastTo(program_.AddLoad({accumulator, {}}), graph_.type(id));
+    body.push_back(Assign({target, Vars(outer_vars)}, sum));
+    Emit(Nest(outer_vars, outer, std::move(body)));
+  }
+
+  IndexId RowMajor(absl::Span<const int32_t> vars, const Shape& extents) {
+    IndexId position = program_.pool.Const(0);
+    for (size_t i = 0; i < vars.size(); ++i) {
+      position = program_.pool.Add(program_.pool.Mul(position, extents[i]), program_.pool.Var(vars[i]));
+    }
+    return position;
+  }
+
+  void LowerScatter(NodeId id, const Scatter& node) {
+    const TensorId target = Target(id);
+    const DType type = AccumulatorType(graph_.type(id));
+    const bool widened = type != graph_.type(id);
+    Scope body;
+    TensorId sums = target;
+    if (widened) {
+      sums = program_.AddTensor({"wide", type, program_[target].shape, Storage::kTemp});
+      body.push_back(Item{loop::Declaration{sums}});
+    }
+    AppendFill(body, sums, [&](absl::Span<const int32_t>) { return program_.AddConstant(Identity(node.op, type)); });
+    const Shape extents = ImportList(graph_.shape(node.x));
+    const std::vector<int32_t> vars = NewVars(extents.size());
+    Access place{sums, ImportList(node.place, vars), true};
+    Scope step;
+    const ValueId value = CastTo(ValueAt(node.x, Vars(vars)), type);
+    step.push_back(Item{Statement{std::move(place), node.op, value, ValueId()}});
+    for (Item& item : Nest(vars, extents, std::move(step))) body.push_back(std::move(item));
+    if (widened) {
+      AppendFill(body, target, [&](absl::Span<const int32_t> at) {
+        return CastTo(program_.AddLoad({sums, Vars(at)}), graph_.type(id));
+      });
+    }
+    Emit(std::move(body));
+  }
+
+  const Op& op_;
+  const Graph& graph_;
+  Program program_;
+  absl::flat_hash_map<NodeId, TensorId> tensors_;
+};
+
+}  // namespace
+
+loop::Program Lower(const Op& op) { return Lowering(op).Run(); }
+
+}  // namespace nestor

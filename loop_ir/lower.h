@@ -1,0 +1,17 @@
+// From the micro-op graph to the loop IR: one block per micro-op, each into a
+// tensor of its own. Nothing is fused; `fusion/` does that.
+#ifndef NESTOR_LOOP_IR_LOWER_H_
+#define NESTOR_LOOP_IR_LOWER_H_
+
+#include "loop_ir/program.h"
+#include "uops/op.h"
+
+namespace nestor {
+
+// The program that computes op's results. Inputs, $params and checks keep their
+// names and order; every result is an output tensor.
+loop::Program Lower(const Op& op);
+
+}  // namespace nestor
+
+#endif  // NESTOR_LOOP_IR_LOWER_H_

@@ -1,0 +1,31 @@
+#include "loop_ir/operands.h"
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
+// The type rule of scalar ops.
+
+namespace nestor::loop {
+
+absl::StatusOr<DType> TypeOfApply(ScalarOp op, absl::Span<const DType> operands, DType target) {
+  const ScalarOpRow& row = Row(op);
+  if (static_cast<int>(operands.size()) != row.arity) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", row.name, "' takes ", row.arity, " operands, is given ", operands.size()));
+  }
+  const bool chooses = row.result == ResultType::kChoice;
+  if (chooses && operands[0] != DType::kBool) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the condition of '", row.name, "' is bool, is given ", Name(operands[0])));
+  }
+  for (DType type : operands.subspan(chooses ? 1 : 0)) {
+    if (type == operands.back()) continue;
+    return absl::InvalidArgumentError(absl::StrCat("types ", Name(type), " and ", Name(operands.back()),
+                                                   " do not mix in '", row.name, "': cast one"));
+  }
+  if (const auto type = ResultTypeOf(op, operands.back(), target)) return *type;
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", row.name, "' takes ", Describe(row.operands), ", is given ", Name(operands.back())));
+}
+
+}  // namespace nestor::loop

@@ -1,0 +1,318 @@
+// Printing.
+//
+// The canonical form of index expressions orders loop indices and tensors by
+// number. Numbers are an accident of how a program was built, so everything is
+// printed through a copy in a pool of the writer's own, whose numbers follow the
+// order of the text: exactly those that reading the text gives. Names of loop
+// indices are kept apart from dimensions here, as index expressions would
+// confuse them.
+#include "loop_ir/text.h"
+
+#include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "loop_ir/text_syntax.h"
+
+namespace nestor::loop {
+namespace {
+
+const InfixRow* InfixOf(ScalarOp op, DType operand) {
+  for (const InfixRow& row : kInfixRows) {
+    if (row.op == op && (!row.logical || operand == DType::kBool)) return &row;
+  }
+  return nullptr;
+}
+
+const PrefixRow* PrefixOf(ScalarOp op, DType operand) {
+  for (const PrefixRow& row : kPrefixRows) {
+    if (row.op == op && (!row.logical || operand == DType::kBool)) return &row;
+  }
+  return nullptr;
+}
+
+std::string Parenthesised(std::string text, int own, int surrounding) {
+  if (own < surrounding) return absl::StrCat("(", text, ")");
+  return text;
+}
+
+// Old numbers in the order of the text; a number not met there comes last.
+class Numbering {
+ public:
+  int64_t NewNumber(int64_t old) {
+    const auto [it, inserted] = numbers_.try_emplace(old, static_cast<int64_t>(olds_.size()));
+    if (inserted) olds_.push_back(old);
+    return it->second;
+  }
+  int64_t OldNumber(int64_t number) const { return olds_[number]; }
+
+ private:
+  absl::flat_hash_map<int64_t, int64_t> numbers_;
+  std::vector<int64_t> olds_;
+};
+
+class Writer {
+ public:
+  explicit Writer(const Program& program) : program_(program), var_names_(program.vars) {
+    for (TensorId t : program.inputs) tensors_.NewNumber(t.value);
+    for (TensorId t : program.outputs) tensors_.NewNumber(t.value);
+    for (TensorId t : program.temps) tensors_.NewNumber(t.value);
+    for (const Block& block : program.blocks) {
+      VisitItems(block.body, [&](const Item& item) { Number(item); });
+    }
+    KeepVarNamesApart();
+  }
+
+  std::string Whole() {
+    absl::StrAppend(&text_, "program ", program_.name, "(", Arguments(program_.inputs), Params(), ") -> (",
+                    Arguments(program_.outputs), ") {\n");
+    for (const Equality& e : program_.equalities) {
+      Line(1, absl::StrCat("require ", Index(e.left), " == ", Index(e.right), Message(e.message)));
+    }
+    for (const RangeCheck& c : program_.range_checks) {
+      Line(1, absl::StrCat("require ", c.low ? absl::StrCat(*c.low) : "-inf", " <= ", Index(c.value), " <= ",
+                           c.high ? absl::StrCat(*c.high) : "inf", Message(c.message)));
+    }
+    for (TensorId t : program_.temps) Line(1, Declared(t));
+    for (const Block& block : program_.blocks) WriteBlock(block);
+    absl::StrAppend(&text_, "}\n");
+    return std::move(text_);
+  }
+
+  // ---- Pieces on one line
+
+  std::string Index(IndexId id, int tightness = 0) {
+    const IndexId renumbered = CopyIndex(
+        program_.pool, id, pool_,
+        [&](const IndexNode& node, absl::Span<const IndexId> args) -> absl::optional<IndexId> {
+          if (node.kind == IndexKind::kVar) return pool_.Var(vars_.NewNumber(node.value));
+          if (node.kind == IndexKind::kLoad) return pool_.Load(tensors_.NewNumber(node.value), args);
+          return absl::nullopt;
+        });
+    const auto var = [&](int64_t number) { return var_names_[vars_.OldNumber(number)]; };
+    const auto tensor = [&](int64_t number) { return program_.tensors[tensors_.OldNumber(number)].name; };
+    return IndexText(pool_, renumbered, {var, tensor}, tightness);
+  }
+
+  std::string Store(const Access& access) {
+    std::string text = program_[access.tensor].name;
+    if (!access.place.empty()) absl::StrAppend(&text, "[", Indices(access.place), "]");
+    if (!access.masked) return text;
+    return absl::StrCat("drop ", text, Conditions(access));
+  }
+
+  std::string Load(const Access& access) {
+    std::string text = program_[access.tensor].name;
+    if (access.place.empty() && !access.masked) return text;
+    absl::StrAppend(&text, "[", Indices(access.place));
+    if (access.masked) absl::StrAppend(&text, " | ", Fill(access), Conditions(access));
+    return absl::StrCat(text, "]");
+  }
+
+  // Walks down the left spine of infix ops, so that a chain of any length takes
+  // no stack.
+  std::string ValueText(ValueId id, int surrounding = 0) {
+    struct Step {
+      const InfixRow* row;
+      ValueId right;
+      int surrounding;
+    };
+    std::vector<Step> steps;
+    while (const InfixRow* row = InfixRowOf(id)) {
+      const auto& args = absl::get<ApplyValue>(program_[id].node).args;
+      steps.push_back({row, args[1], surrounding});
+      surrounding = row->tightness + (row->tightness == kCompareTightness);
+      id = args[0];
+    }
+    std::string text = NonInfix(id, surrounding);
+    for (; !steps.empty(); steps.pop_back()) {
+      const Step& step = steps.back();
+      absl::StrAppend(&text, " ", step.row->text, " ", ValueText(step.right, step.row->tightness + 1));
+      text = Parenthesised(std::move(text), step.row->tightness, step.surrounding);
+    }
+    return text;
+  }
+
+  std::string OneLine(const Item& item) {
+    struct {
+      Writer& writer;
+      std::string operator()(const Loop& loop) const { return writer.Head(loop); }
+      std::string operator()(const Statement& s) const { return writer.StatementText(s); }
+      std::string operator()(const Declaration& d) const { return writer.Declared(d.tensor); }
+    } visitor{*this};
+    return absl::visit(visitor, item.node);
+  }
+
+ private:
+  void Number(const Item& item) {
+    if (const Loop* loop = item.As<Loop>()) vars_.NewNumber(loop->var);
+    if (const Declaration* declaration = item.As<Declaration>()) tensors_.NewNumber(declaration->tensor.value);
+  }
+
+  void KeepVarNamesApart() {
+    absl::flat_hash_set<std::string> taken;
+    for (size_t i = 0; i < program_.pool.size(); ++i) {
+      const IndexId id{static_cast<int32_t>(i)};
+      if (program_.pool[id].kind == IndexKind::kSymbol) taken.insert(program_.pool.SymbolName(id));
+    }
+    for (std::string& name : var_names_) {
+      name = FreshName(name, [&](absl::string_view n) { return taken.contains(n); });
+      taken.insert(name);
+    }
+  }
+
+  // ---- Signature
+
+  std::string TypeAndShape(const TensorInfo& tensor) {
+    return absl::StrCat(Name(tensor.type), tensor.shape.empty() ? "" : absl::StrCat("[", Indices(tensor.shape), "]"));
+  }
+
+  std::string Arguments(const std::vector<TensorId>& ids) {
+    return absl::StrJoin(ids, ", ", [&](std::string* out, TensorId id) {
+      const TensorInfo& tensor = program_[id];
+      absl::StrAppend(out, tensor.name, ": ", tensor.shape_only ? "shape " : "", TypeAndShape(tensor));
+    });
+  }
+
+  std::string Params() const {
+    std::string text;
+    for (const ParamInfo& param : program_.params) {
+      absl::StrAppend(&text, text.empty() ? "; " : ", ", param.name, ": ", Name(param.type));
+      if (param.value) absl::StrAppend(&text, " = ", LiteralText(*param.value));
+      if (!param.low && !param.high) continue;
+      absl::StrAppend(&text, " in [", param.low ? LiteralText(*param.low) : "-inf", ", ",
+                      param.high ? LiteralText(*param.high) : "inf", "]");
+    }
+    return text;
+  }
+
+  static std::string Message(const std::string& message) {
+    return absl::StrCat(" \"", absl::Utf8SafeCEscape(message), "\"");
+  }
+
+  std::string Declared(TensorId id) {
+    const TensorInfo& tensor = program_[id];
+    const bool accumulator = tensor.storage == Storage::kAccumulator;
+    return absl::StrCat(accumulator ? "acc " : "temp ", tensor.name, ": ", TypeAndShape(tensor),
+                        accumulator ? absl::StrCat(" = ", Name(tensor.op)) : "",
+                        tensor.is_register ? " register" : "");
+  }
+
+  // ---- Scopes
+
+  void Line(int depth, absl::string_view line) {
+    absl::StrAppend(&text_, std::string(2 * depth, ' '), line, "\n");
+  }
+
+  void WriteBlock(const Block& block) {
+    const bool one_loop = block.body.size() == 1 && block.body[0].As<Loop>() != nullptr;
+    if (one_loop) return WriteScope(block.body, 1);
+    Line(1, "block {");
+    WriteScope(block.body, 2);
+    Line(1, "}");
+  }
+
+  void WriteScope(const Scope& scope, int depth) {
+    for (const Item& item : scope) {
+      const Loop* loop = item.As<Loop>();
+      Line(depth, absl::StrCat(OneLine(item), loop ? " {" : ""));
+      if (loop == nullptr) continue;
+      WriteScope(loop->body, depth + 1);
+      Line(depth, "}");
+    }
+  }
+
+  std::string Head(const Loop& loop) {
+    const LoopAttributes& a = loop.attributes;
+    return absl::StrCat("for ", var_names_[loop.var], " in [", Index(loop.begin), ", ", Index(loop.end), ")",
+                        loop.step == 1 ? "" : absl::StrCat(" step ", loop.step), a.parallel ? " parallel" : "",
+                        a.vector ? " vector" : "", a.unroll ? " unroll" : "");
+  }
+
+  std::string StatementText(const Statement& s) {
+    const std::string sign(s.op ? AccumulationSign(*s.op) : "");
+    const std::string value = s.position.valid()
+                                  ? absl::StrCat("(", ValueText(s.value), ", ", ValueText(s.position), ")")
+                                  : ValueText(s.value);
+    return absl::StrCat(Store(s.target), " ", sign, "= ", value);
+  }
+
+  // ---- Accesses and values
+
+  std::string Indices(const IndexList& list) {
+    return absl::StrJoin(list, ", ", [&](std::string* out, IndexId e) { absl::StrAppend(out, Index(e)); });
+  }
+
+  std::string Conditions(const Access& access) {
+    return access.conditions.empty() ? "" : absl::StrCat(" if ", Indices(access.conditions));
+  }
+
+  std::string Fill(const Access& access) {
+    const auto* constant = absl::get_if<ConstantValue>(&program_[access.fill].node);
+    if (constant == nullptr) return ValueText(access.fill, kPrimaryTightness);
+    if (constant->value.type != ReadType(program_[access.tensor])) return TypedConstant(constant->value);
+    return LiteralText(constant->value);
+  }
+
+  static std::string TypedConstant(const Scalar& value) {
+    return absl::StrCat(Name(value.type), "(", LiteralText(value), ")");
+  }
+
+  const InfixRow* InfixRowOf(ValueId id) const {
+    const auto* apply = absl::get_if<ApplyValue>(&program_[id].node);
+    return apply == nullptr ? nullptr : InfixOf(apply->op, program_[apply->args[0]].type);
+  }
+
+  std::string NonInfix(ValueId id, int surrounding) {
+    struct {
+      Writer& writer;
+      DType type;
+      int surrounding;
+      std::string operator()(const ConstantValue& v) const {
+        const bool plain = type == DType::kF32 || type == DType::kI64 || type == DType::kBool;
+        return plain ? LiteralText(v.value) : TypedConstant(v.value);
+      }
+      std::string operator()(const ParamValue& v) const { return v.name; }
+      std::string operator()(const IndexValue& v) const {
+        return absl::StrCat("index(", writer.Index(v.index), ")");
+      }
+      std::string operator()(const LoadValue& v) const { return writer.Load(v.access); }
+      std::string operator()(const ApplyValue& v) const { return writer.Applied(v, type, surrounding); }
+    } visitor{*this, program_[id].type, surrounding};
+    return absl::visit(visitor, program_[id].node);
+  }
+
+  // A sign before a constant, or a type around one, would read as part of it.
+  std::string Applied(const ApplyValue& apply, DType type, int surrounding) {
+    const Value& first = program_[apply.args[0]];
+    const auto* constant = absl::get_if<ConstantValue>(&first.node);
+    if (const PrefixRow* row = PrefixOf(apply.op, first.type); row != nullptr && constant == nullptr) {
+      return Parenthesised(absl::StrCat(row->text, ValueText(apply.args[0], kPrefixTightness)),
+                           kPrefixTightness, surrounding);
+    }
+    const bool cast = apply.op == ScalarOp::kCast;
+    if (cast && constant != nullptr) return absl::StrCat(Name(type), "(", TypedConstant(constant->value), ")");
+    return absl::StrCat(cast ? Name(type) : Row(apply.op).name, "(",
+                        absl::StrJoin(apply.args, ", ", [&](std::string* out, ValueId arg) {
+                          absl::StrAppend(out, ValueText(arg));
+                        }), ")");
+  }
+
+  const Program& program_;
+  std::vector<std::string> var_names_;  // by the program's numbers
+  Numbering vars_, tensors_;
+  IndexPool pool_;                      // over new numbers
+  std::string text_;
+};
+
+}  // namespace
+
+std::string ToText(const Program& program) { return Writer(program).Whole(); }
+std::string ToText(const Program& program, const Item& item) { return Writer(program).OneLine(item); }
+std::string ToText(const Program& program, const Access& access) { return Writer(program).Load(access); }
+std::string ToText(const Program& program, ValueId value) { return Writer(program).ValueText(value); }
+std::string ToText(const Program& program, IndexId index) { return Writer(program).Index(index); }
+
+}  // namespace nestor::loop

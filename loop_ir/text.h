@@ -1,0 +1,60 @@
+// The text form of programs: what a pass test reads and writes, what dumps show.
+//
+//   program softmax(x: f32[N, C], s: shape f32[A]; $k: i64 = 1 in [1, inf]) -> (y: f32[N, C]) {
+//     require K == P "both are index k"           # Program::equalities
+//     require 1 <= $k <= inf "op conv: $k"        # Program::range_checks
+//     temp t: f32[N, C]                           # Program::temps
+//     for n in [0, N) step 4 parallel {           # a block of one loop
+//       acc m: f32 = max
+//       for k in [0, C) vector unroll { m max= x[n, k] }
+//       temp r: f32[4, 16] register
+//       ...
+//     }
+//     block { ... }                               # a block of anything else
+//   }
+//
+// Statements: `y[e] = v`, and the accumulations `+=` (sum), `*=` (prod), `max=`,
+// `min=`, `any=`, `all=`, `argmax=`, `argmin=` (the last two of a pair `(v, place)`).
+// A masked store is `drop y[e] if c, c = v`, a masked load `y[e | fill if c, c]`,
+// its fill a literal of the tensor's type, a $param or `index(e)`. A rank-0 access
+// is the bare name, masked `y[ | fill]`.
+//
+// Values are the notation's expressions, typed from the leaves up: a literal is
+// f32 (with a point, an exponent, inf, nan), i64 or bool; a type applied to a
+// literal is a constant of that type, to anything else a cast; `index(e)` is the
+// i64 value of an index expression. `&& || !` stand for and, or, not on bool;
+// on integers these are functions, as are all ops without a sign.
+//
+// Newlines and indentation mean nothing; comments run from # to the end of the
+// line; names declared in sibling scopes may be reused (the Program's are unique).
+//
+// Guarantee: for a program that Verify accepts, ParseProgram(ToText(p)) is
+// equivalent to p, up to the numbering of tensors, indices and values, and
+// ToText of it is ToText(p). The order of an affine sum's terms follows the order
+// of declaration, so the text does not depend on numbering.
+#ifndef NESTOR_LOOP_IR_TEXT_H_
+#define NESTOR_LOOP_IR_TEXT_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "loop_ir/program.h"
+
+namespace nestor::loop {
+
+// REQUIRES, for all of these: ids are valid.
+std::string ToText(const Program& program);
+// One piece on one line, for messages. Of a loop: its head, "for n in [0, N)".
+std::string ToText(const Program& program, const Item& item);
+std::string ToText(const Program& program, const Access& access);
+std::string ToText(const Program& program, ValueId value);
+std::string ToText(const Program& program, IndexId index);
+
+// Bad text gives an InvalidArgument Status "LINE:COLUMN: ...". What the grammar
+// and the types of operands do not forbid is left to Verify.
+absl::StatusOr<Program> ParseProgram(absl::string_view text);
+
+}  // namespace nestor::loop
+
+#endif  // NESTOR_LOOP_IR_TEXT_H_

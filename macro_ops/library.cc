@@ -1,0 +1,90 @@
+// Reads the compiled-in files once: the notation into a Module, the comments
+// before each op into summaries and samples.
+#include "macro_ops/library.h"
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "macro_ops/library_text.h"
+#include "re2/re2.h"
+#include "uops/invariant.h"
+
+namespace nestor {
+namespace {
+
+// One word of a sample line: NAME=[3,4], NAME=[3]<4 or $name=literal.
+void ParseWord(const std::string& word, Sample& sample) {
+  std::string name, dims, bound, literal;
+  if (RE2::FullMatch(word, R"((\w+)=\[([\d,]*)\](?:<(\d+))?)", &name, &dims, &bound)) {
+    SampleArgument arg{name, {}, absl::nullopt};
+    for (absl::string_view dim : absl::StrSplit(dims, ',', absl::SkipEmpty())) {
+      int64_t extent = 0;
+      NESTOR_CHECK(absl::SimpleAtoi(dim, &extent), word);
+      arg.shape.push_back(extent);
+    }
+    int64_t limit;
+    if (absl::SimpleAtoi(bound, &limit)) arg.bound = limit;
+    sample.args.push_back(std::move(arg));
+    return;
+  }
+  NESTOR_CHECK(RE2::FullMatch(word, R"((\$\w+)=(\S+))", &name, &literal), word);
+  sample.params.emplace_back(name, literal);
+}
+
+Sample ParseSample(absl::string_view line) {
+  Sample sample;
+  for (absl::string_view word : absl::StrSplit(line, ' ', absl::SkipEmpty())) {
+    ParseWord(std::string(word), sample);
+  }
+  return sample;
+}
+
+std::vector<MacroOp> ReadFile(absl::string_view text) {
+  std::vector<MacroOp> ops;
+  MacroOp next;
+  bool inside = false;
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    if (inside) {
+      absl::StrAppend(&next.definition, line, "\n");
+      inside = line != "}";
+      if (!inside) ops.push_back(std::exchange(next, MacroOp()));
+    } else if (absl::ConsumePrefix(&line, "# sample ")) {
+      next.samples.push_back(ParseSample(line));
+    } else if (absl::ConsumePrefix(&line, "# ")) {
+      absl::StrAppend(&next.summary, next.summary.empty() ? "" : " ", line);
+    } else if (absl::StartsWith(line, "op ")) {
+      next.name = std::string(line.substr(3, line.find('(') - 3));
+      next.definition = absl::StrCat(line, "\n");
+      inside = true;
+    }
+  }
+  return ops;
+}
+
+}  // namespace
+
+const Module& MacroLibrary() {
+  static const Module* const library = [] {
+    std::string all;
+    for (const LibraryFile& file : LibraryFiles()) absl::StrAppend(&all, file.text, "\n");
+    absl::StatusOr<Module> module = Module::Parse(all);
+    NESTOR_CHECK(module.ok(), module.status().ToString());
+    return new Module(*std::move(module));
+  }();
+  return *library;
+}
+
+const std::vector<MacroOp>& MacroOps() {
+  static const auto* const ops = [] {
+    auto* list = new std::vector<MacroOp>;
+    for (const LibraryFile& file : LibraryFiles()) {
+      for (MacroOp& op : ReadFile(file.text)) list->push_back(std::move(op));
+    }
+    return list;
+  }();
+  return *ops;
+}
+
+}  // namespace nestor

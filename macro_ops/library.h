@@ -1,0 +1,48 @@
+// The macro library: ops written in the notation, known by name, each with
+// sample shapes that the command and the tests iterate. A file of notation in
+// this folder is all that a new op takes:
+//
+//   # What it computes.
+//   # sample x=[3,4] ids=[5]<4 $k=2
+//   op NAME(..) -> (..) { .. }
+//
+// `<B` bounds made-up values: integers in 0..B-1, floats in [0, B).
+#ifndef NESTOR_MACRO_OPS_LIBRARY_H_
+#define NESTOR_MACRO_OPS_LIBRARY_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/types/optional.h"
+#include "uops/module.h"
+
+namespace nestor {
+
+struct SampleArgument {
+  std::string name;
+  std::vector<int64_t> shape;
+  absl::optional<int64_t> bound;
+};
+
+struct Sample {
+  std::vector<SampleArgument> args;
+  std::vector<std::pair<std::string, std::string>> params;  // "$k" and a literal
+};
+
+struct MacroOp {
+  std::string name;
+  std::string summary;     // the comment, without the samples
+  std::string definition;  // from "op" to "}"
+  std::vector<Sample> samples;
+};
+
+// All ops of the library, as a module to look callees up in. Immutable; lives as
+// long as the process; thread-safe.
+const Module& MacroLibrary();
+
+// The ops in the order of the files, and then of their text.
+const std::vector<MacroOp>& MacroOps();
+
+}  // namespace nestor
+
+#endif  // NESTOR_MACRO_OPS_LIBRARY_H_

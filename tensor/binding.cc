@@ -1,0 +1,276 @@
+// Dimensions are bound first, from every place where one stands alone, in the
+// order of the signature; all other forms are checked against what was bound.
+#include "tensor/binding.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "uops/invariant.h"
+#include "uops/module.h"
+
+namespace nestor {
+namespace {
+
+std::string SymbolicText(const IndexPool& pool, IndexId id) {
+  const auto nothing = [](int64_t v) { return absl::StrCat("?", v); };
+  return IndexText(pool, id, {nothing, nothing});
+}
+
+// "'x', 'y'": names given that `known` does not hold.
+template <class Map>
+absl::Status CheckKnown(absl::string_view op, absl::string_view what, const Map& given,
+                        const std::vector<std::string>& known) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : given) names.push_back(name);
+  std::sort(names.begin(), names.end());
+  for (const std::string& name : names) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("op ", op, ": no ", what, " is named '", name, "'", DidYouMean(name, known),
+                     known.empty() ? "" : absl::StrCat(" (there are ", absl::StrJoin(known, ", "), ")")));
+  }
+  return absl::OkStatus();
+}
+
+class Binder {
+ public:
+  Binder(const Signature& signature, const RunInputs& inputs)
+      : signature_(signature), inputs_(inputs), pool_(*signature.pool) {}
+
+  absl::StatusOr<Binding> Run() {
+    NESTOR_RETURN_IF_ERROR(CheckNames());
+    NESTOR_RETURN_IF_ERROR(BindParams());
+    for (const auto& [name, value] : inputs_.dims) {
+      if (value < 0) return Error(absl::StrCat("dimension ", name, " = ", value, " is negative"));
+      binding_.symbols[name] = value;
+      places_[name] = absl::StrCat(name, "=", value, " as given");
+    }
+    NESTOR_RETURN_IF_ERROR(BindTensors());
+    NESTOR_RETURN_IF_ERROR(CheckExtents());
+    NESTOR_RETURN_IF_ERROR(CheckEqualities());
+    NESTOR_RETURN_IF_ERROR(CheckRanges());
+    return std::move(binding_);
+  }
+
+ private:
+  absl::Status Error(absl::string_view message) const {
+    return absl::InvalidArgumentError(absl::StrCat("op ", signature_.name, ": ", message));
+  }
+
+  std::vector<std::string> Dimensions() const {
+    std::vector<std::string> names;
+    for (const SignatureArgument& arg : signature_.args) {
+      for (IndexId extent : *arg.shape) {
+        VisitIndex(pool_, extent, [&](IndexId id, const IndexNode& node) {
+          if (node.kind == IndexKind::kSymbol && pool_.SymbolName(id)[0] != '$') names.push_back(pool_.SymbolName(id));
+        });
+      }
+    }
+    std::sort(names.begin(), names.end());
+    names.erase(std::unique(names.begin(), names.end()), names.end());
+    return names;
+  }
+
+  absl::Status CheckNames() const {
+    std::vector<std::string> args, params;
+    for (const SignatureArgument& arg : signature_.args) args.push_back(arg.name);
+    for (const ParamInfo& param : *signature_.params) params.push_back(param.name);
+    NESTOR_RETURN_IF_ERROR(CheckKnown(signature_.name, "argument", inputs_.tensors, args));
+    NESTOR_RETURN_IF_ERROR(CheckKnown(signature_.name, "parameter", inputs_.params, params));
+    return CheckKnown(signature_.name, "dimension", inputs_.dims, Dimensions());
+  }
+
+  absl::Status BindParams() {
+    for (const ParamInfo& param : *signature_.params) {
+      const auto given = inputs_.params.find(param.name);
+      absl::optional<Scalar> value = param.value;
+      if (given != inputs_.params.end()) {
+        NESTOR_ASSIGN_OR_RETURN(value, Convert(param, given->second));
+      }
+      if (!value) return Error(absl::StrCat(param.name, " has no default and must be given"));
+      NESTOR_RETURN_IF_ERROR(CheckParamRange(param, *value));
+      binding_.params[param.name] = *value;
+      if (IsInteger(param.type)) binding_.symbols[param.name] = value->ToInt();
+    }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<absl::optional<Scalar>> Convert(const ParamInfo& param, const Scalar& given) const {
+    if (given.type == param.type) return absl::optional<Scalar>(given);
+    const bool from_integer = IsInteger(given.type);
+    if (IsFloat(param.type) && given.type != DType::kBool) {
+      return absl::optional<Scalar>(from_integer ? Scalar::Integer(param.type, given.ToInt())
+                                                 : Scalar::Float(param.type, given.ToDouble()));
+    }
+    if (IsInteger(param.type) && from_integer) {
+      const Scalar narrow = Scalar::Integer(param.type, given.ToInt());
+      if (narrow.ToInt() == given.ToInt()) return absl::optional<Scalar>(narrow);
+    }
+    return Error(absl::StrCat(param.name, " is ", Name(param.type), ", ", LiteralText(given), " does not fit"));
+  }
+
+  absl::Status CheckParamRange(const ParamInfo& param, const Scalar& value) const {
+    const bool below = param.low && (IsInteger(param.type) ? value.ToInt() < param.low->ToInt()
+                                                           : !(value.ToDouble() >= param.low->ToDouble()));
+    const bool above = param.high && (IsInteger(param.type) ? value.ToInt() > param.high->ToInt()
+                                                            : !(value.ToDouble() <= param.high->ToDouble()));
+    if (!below && !above) return absl::OkStatus();
+    return Error(absl::StrCat(param.name, " = ", LiteralText(value), " is outside [",
+                              param.low ? LiteralText(*param.low) : "-inf", ", ",
+                              param.high ? LiteralText(*param.high) : "inf", "]"));
+  }
+
+  absl::Status BindTensors() {
+    for (const SignatureArgument& arg : signature_.args) {
+      const auto it = inputs_.tensors.find(arg.name);
+      if (it == inputs_.tensors.end()) return Error(absl::StrCat("argument ", arg.name, " is missing"));
+      const TensorView& view = it->second;
+      const absl::Status sound = CheckView(view);
+      if (!sound.ok()) return Error(absl::StrCat("argument ", arg.name, ": ", sound.message()));
+      if (view.type != arg.type && !arg.shape_only) {
+        return Error(absl::StrCat("argument ", arg.name, " is ", Name(arg.type), ", is given ", Name(view.type)));
+      }
+      if (view.shape.size() != arg.shape->size()) {
+        return Error(absl::StrCat("argument ", arg.name, " has ", arg.shape->size(), " dimensions, is given ",
+                                  ShapeText(view.shape)));
+      }
+      NESTOR_RETURN_IF_ERROR(BindAxes(arg, view));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status BindAxes(const SignatureArgument& arg, const TensorView& view) {
+    for (size_t axis = 0; axis < view.shape.size(); ++axis) {
+      const IndexId extent = (*arg.shape)[axis];
+      if (pool_[extent].kind != IndexKind::kSymbol || pool_.SymbolName(extent)[0] == '$') continue;
+      const std::string& name = pool_.SymbolName(extent);
+      const std::string place = absl::StrCat("axis ", axis, " of ", arg.name, " (", name, ") is ", view.shape[axis]);
+      const auto [it, inserted] = binding_.symbols.emplace(name, view.shape[axis]);
+      if (inserted) places_[name] = place;
+      else if (it->second != view.shape[axis]) return Error(absl::StrCat(place, ", but ", places_[name]));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckExtents() const {
+    for (const SignatureArgument& arg : signature_.args) {
+      const Dims& given = inputs_.tensors.at(arg.name).shape;
+      const std::string what = absl::StrCat("op ", signature_.name, ": argument ", arg.name);
+      NESTOR_ASSIGN_OR_RETURN(const Dims expected, EvaluateShape(pool_, *arg.shape, binding_, what));
+      for (size_t axis = 0; axis < given.size(); ++axis) {
+        if (given[axis] == expected[axis]) continue;
+        return Error(absl::StrCat("axis ", axis, " of ", arg.name, " is ", given[axis], ", but ",
+                                  SymbolicText(pool_, (*arg.shape)[axis]), " = ", expected[axis]));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::optional<int64_t> Evaluate(IndexId id) const {
+    return EvaluateIndex(pool_, id, [&](const IndexNode& node, absl::Span<const int64_t>) -> absl::optional<int64_t> {
+      if (node.kind != IndexKind::kSymbol) return absl::nullopt;
+      const auto it = binding_.symbols.find(pool_.SymbolNameAt(node.value));
+      if (it == binding_.symbols.end()) return absl::nullopt;
+      return it->second;
+    });
+  }
+
+  absl::Status CheckEqualities() const {
+    for (const Equality& e : *signature_.equalities) {
+      const auto left = Evaluate(e.left), right = Evaluate(e.right);
+      if (left && right && *left == *right) continue;
+      const auto shown = [](absl::optional<int64_t> v) { return v ? absl::StrCat(*v) : std::string("undefined"); };
+      return Error(absl::StrCat(e.message, ": ", shown(left), " against ", shown(right)));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckRanges() const {
+    for (const RangeCheck& check : *signature_.range_checks) {
+      const auto value = Evaluate(check.value);
+      if (!value) return Error(absl::StrCat(check.message, ": its value is undefined"));
+      if (*value >= check.low.value_or(*value) && *value <= check.high.value_or(*value)) continue;
+      return Error(absl::StrCat(check.message, " = ", *value, " is out of its range"));
+    }
+    return absl::OkStatus();
+  }
+
+  const Signature& signature_;
+  const RunInputs& inputs_;
+  const IndexPool& pool_;
+  Binding binding_;
+  absl::flat_hash_map<std::string, std::string> places_;  // where each dimension was bound
+};
+
+}  // namespace
+
+Signature SignatureOf(const Op& op) {
+  Signature signature{op.name, &op.graph.pool(), {}, &op.params, &op.equalities, &op.range_checks};
+  for (const Argument& arg : op.args) {
+    signature.args.push_back({arg.name, arg.type, &arg.shape, arg.shape_only});
+  }
+  return signature;
+}
+
+absl::optional<int64_t> Binding::Symbol(const IndexPool& pool, IndexId id) const {
+  if (pool[id].kind != IndexKind::kSymbol) return absl::nullopt;
+  const auto it = symbols.find(pool.SymbolName(id));
+  if (it == symbols.end()) return absl::nullopt;
+  return it->second;
+}
+
+absl::StatusOr<Binding> Bind(const Signature& signature, const RunInputs& inputs) {
+  return Binder(signature, inputs).Run();
+}
+
+std::vector<std::string> UnboundDimensions(const Signature& signature, const RunInputs& inputs) {
+  absl::flat_hash_map<std::string, bool> bound;
+  for (const SignatureArgument& arg : signature.args) {
+    if (!inputs.tensors.contains(arg.name)) continue;
+    for (IndexId extent : *arg.shape) {
+      if ((*signature.pool)[extent].kind == IndexKind::kSymbol) bound[signature.pool->SymbolName(extent)] = true;
+    }
+  }
+  std::vector<std::string> unbound;
+  for (const SignatureArgument& arg : signature.args) {
+    for (IndexId extent : *arg.shape) {
+      VisitIndex(*signature.pool, extent, [&](IndexId id, const IndexNode& node) {
+        if (node.kind != IndexKind::kSymbol) return;
+        const std::string& name = signature.pool->SymbolName(id);
+        if (name[0] == '$' || inputs.dims.contains(name) || bound[name]) return;
+        bound[name] = true;
+        unbound.push_back(name);
+      });
+    }
+  }
+  return unbound;
+}
+
+absl::StatusOr<Dims> EvaluateShape(const IndexPool& pool, const Shape& shape, const Binding& binding,
+                                   absl::string_view what) {
+  Dims dims;
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    std::string unknown;
+    const auto extent = EvaluateIndex(
+        pool, shape[axis], [&](const IndexNode& node, absl::Span<const int64_t>) -> absl::optional<int64_t> {
+          if (node.kind != IndexKind::kSymbol) return absl::nullopt;
+          const auto it = binding.symbols.find(pool.SymbolNameAt(node.value));
+          if (it != binding.symbols.end()) return it->second;
+          unknown = pool.SymbolNameAt(node.value);
+          return absl::nullopt;
+        });
+    const std::string place = absl::StrCat(what, ": axis ", axis, " (", SymbolicText(pool, shape[axis]), ")");
+    if (!unknown.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(place, ": the dimension ", unknown, " is not known: give ", unknown, "=.."));
+    }
+    if (!extent) return absl::InvalidArgumentError(absl::StrCat(place, " divides by zero or overflows"));
+    if (*extent < 0) return absl::InvalidArgumentError(absl::StrCat(place, " is negative: ", *extent));
+    dims.push_back(*extent);
+  }
+  return dims;
+}
+
+}  // namespace nestor
