@@ -1,7 +1,6 @@
 // Construction and traversal of programs.
 #include "loop_ir/program.h"
 
-#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "uops/invariant.h"
 
@@ -11,16 +10,26 @@ DType ReadType(const TensorInfo& tensor) {
   return tensor.storage == Storage::kAccumulator && IsArg(tensor.op) ? DType::kI64 : tensor.type;
 }
 
+std::string UniqueNames::Take(absl::string_view name) {
+  if (next_.try_emplace(name, 2).second) return std::string(name);
+  for (int& number = next_[std::string(name)];; ++number) {
+    std::string candidate = absl::StrCat(name, "_", number);
+    // `number` may move as the map grows: it is not used after a success.
+    if (next_.contains(candidate)) continue;
+    ++number;
+    next_.emplace(candidate, 2);
+    return candidate;
+  }
+}
+
 TensorId Program::AddTensor(TensorInfo info) {
-  info.name = FreshName(info.name, [&](absl::string_view name) {
-    return absl::c_any_of(tensors, [&](const TensorInfo& t) { return t.name == name; });
-  });
+  info.name = tensor_names.Take(info.name);
   tensors.push_back(std::move(info));
   return TensorId{static_cast<int32_t>(tensors.size()) - 1};
 }
 
 int32_t Program::AddVar(absl::string_view name) {
-  vars.push_back(FreshName(name, [&](absl::string_view n) { return absl::c_linear_search(vars, n); }));
+  vars.push_back(var_names.Take(name));
   return static_cast<int32_t>(vars.size()) - 1;
 }
 

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
@@ -143,6 +144,16 @@ struct Block {
   Scope body;
 };
 
+// Names in use, and what to call the next tensor or loop index of a name.
+class UniqueNames {
+ public:
+  // `name`, or `name_2`, `name_3`...: the first that is free; it is taken then.
+  std::string Take(absl::string_view name);
+
+ private:
+  absl::flat_hash_map<std::string, int> next_;  // the number to try next, by name taken
+};
+
 struct Program {
   std::string name;
   IndexPool pool;
@@ -157,6 +168,7 @@ struct Program {
   std::vector<RangeCheck> range_checks;
   std::vector<TensorId> temps;    // declared for the whole program
   std::vector<Block> blocks;
+  UniqueNames tensor_names, var_names;
 
   const TensorInfo& operator[](TensorId id) const { return tensors[id.value]; }
   TensorInfo& operator[](TensorId id) { return tensors[id.value]; }
