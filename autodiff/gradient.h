@@ -1,0 +1,44 @@
+// The gradient of an op, as an op of the same micro-ops (SEMANTICS 4).
+#ifndef NESTOR_AUTODIFF_GRADIENT_H_
+#define NESTOR_AUTODIFF_GRADIENT_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/optional.h"
+#include "uops/op.h"
+
+namespace nestor {
+
+struct GradientRequest {
+  // The results whose adjoints are given, as g_<result>; empty: every float result.
+  std::vector<std::string> of;
+  // The arguments to differentiate by; empty: every float argument.
+  std::vector<std::string> wrt;
+  // Names ("g_y", arguments, results) that the gradient op uses: exactly those.
+  // Absent: the least that it can do with, chosen by Gradient.
+  absl::optional<std::vector<std::string>> given;
+};
+
+struct GradientResult {
+  // `<op>_grad`: arguments are the adjoints g_<result>, then what is used of the
+  // op's arguments and results under their own names, and its $params; results
+  // are g_<argument>, in the order of `wrt`.
+  Op op;
+  // The arguments and results of the original op that the gradient op takes.
+  std::vector<std::string> mask;
+  // Those of them that it reads only the dimensions of.
+  std::vector<std::string> shapes;
+  // For every name in wrt, the name of its gradient among op.results.
+  std::vector<std::string> results;
+};
+
+// InvalidArgument where a name is unknown, where `wrt` or `of` names what is not a
+// float, where something has no gradient (named), or where `given` does not
+// suffice (what is missing is named).
+absl::StatusOr<GradientResult> Gradient(const Op& op, const GradientRequest& request = {});
+
+}  // namespace nestor
+
+#endif  // NESTOR_AUTODIFF_GRADIENT_H_

@@ -1,0 +1,282 @@
+// Footprints and the proof that iterations are independent.
+//
+// The proof: let v be the loop's index. Along one axis, every access of the
+// tensor in the body has lower and upper bounds l, u over the inner loops,
+// K*v + (what v does not move) each. Two iterations are at least `step` apart in
+// v, so |K|*step apart in l. If u of any access exceeds l of any other by less
+// than that, then no element is reached from two iterations:
+//
+//   for i in [0, N) step 8 parallel { for j in [i, min(N, i + 8)) { y[j] = .. } }
+//
+// j lies within [i, i + 7], and 7 < 1*8. Bounds come from replacing inner indices,
+// innermost first, by the ends of their loops, and a min (max) by either argument
+// where it bounds from above (below); each choice is a candidate.
+#include "loop_ir/dependence.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+namespace nestor::loop {
+namespace {
+
+void VisitIndexLoads(const IndexPool& pool, IndexId id, AccessVisitor visit) {
+  if (!pool.HasLoad(id)) return;
+  VisitIndex(pool, id, [&](IndexId, const IndexNode& node) {
+    if (node.kind != IndexKind::kLoad) return;
+    visit(TensorId{static_cast<int32_t>(node.value)}, node.args, AccessKind::kRead);
+  });
+}
+
+void VisitValueLoads(const Program& program, ValueId id, AccessVisitor visit) {
+  VisitValues(program, id, [&](ValueId, const Value& value) {
+    const auto* load = absl::get_if<LoadValue>(&value.node);
+    if (load != nullptr) visit(load->access.tensor, load->access.place, AccessKind::kRead);
+  });
+}
+
+// Collects a footprint; what the scope declares is taken out at the end.
+class FootprintCollector {
+ public:
+  explicit FootprintCollector(const Program& program) : program_(program) {}
+
+  void Add(const Item& item) {
+    if (const auto* declaration = item.As<Declaration>()) declared_.push_back(declaration->tensor);
+    VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId>, AccessKind kind) {
+      SetOf(kind).insert(tensor);
+    });
+    if (const auto* loop = item.As<Loop>()) {
+      for (const Item& inner : loop->body) Add(inner);
+    }
+  }
+
+  Footprint Take() {
+    for (TensorId tensor : declared_) {
+      for (AccessKind kind : {AccessKind::kRead, AccessKind::kWrite, AccessKind::kAccumulate}) {
+        SetOf(kind).erase(tensor);
+      }
+    }
+    return std::move(footprint_);
+  }
+
+ private:
+  Footprint::Set& SetOf(AccessKind kind) {
+    return kind == AccessKind::kRead    ? footprint_.reads
+           : kind == AccessKind::kWrite ? footprint_.writes
+                                        : footprint_.accumulates;
+  }
+
+  const Program& program_;
+  Footprint footprint_;
+  std::vector<TensorId> declared_;
+};
+
+// ---- Independence
+
+using Candidates = std::vector<IndexId>;
+constexpr size_t kMaxCandidates = 16;
+
+// expr = sign * magnitude * var + (what does not depend on var); sign 0: no var.
+struct Slope {
+  int sign = 0;
+  IndexId magnitude;  // never negative
+};
+
+class Windows {
+ public:
+  Windows(const Program& program, const Loop& loop) : program_(program), loop_(loop) {}
+
+  // One more access of the tensor, within `inner` loops, outermost first.
+  void Add(absl::Span<const IndexId> place, absl::Span<const Loop* const> inner) {
+    axes_.resize(std::max(axes_.size(), place.size()));
+    for (size_t axis = 0; axis < place.size(); ++axis) {
+      Range range{Bounds(place[axis], inner, false), Bounds(place[axis], inner, true)};
+      std::vector<Range>& ranges = axes_[axis];
+      if (std::find(ranges.begin(), ranges.end(), range) == ranges.end()) ranges.push_back(std::move(range));
+    }
+  }
+
+  bool AreApart() {
+    return std::any_of(axes_.begin(), axes_.end(), [&](const auto& ranges) { return AreApart(ranges); });
+  }
+
+ private:
+  struct Range {
+    Candidates lower, upper;
+    friend bool operator==(const Range& a, const Range& b) { return a.lower == b.lower && a.upper == b.upper; }
+  };
+
+  bool AreApart(const std::vector<Range>& ranges) {
+    for (const Range& a : ranges) {
+      for (const Range& b : ranges) {
+        if (!Fits(a.lower, b.upper)) return false;
+      }
+    }
+    return true;
+  }
+
+  bool Fits(const Candidates& lower, const Candidates& upper) {
+    for (IndexId l : lower) {
+      const auto slope = SlopeIn(l, loop_.var);
+      if (!slope || slope->sign == 0) continue;
+      const IndexId reach = pool_.Add(l, pool_.Mul(slope->magnitude, pool_.Const(loop_.step)));
+      for (IndexId u : upper) {
+        const auto excess = pool_.ConstValue(pool_.Sub(u, reach));
+        if (excess && *excess < 0) return true;
+      }
+    }
+    return false;
+  }
+
+  IndexId Import(IndexId id) {
+    return CopyIndex(program_.pool, id, pool_,
+                     [](const IndexNode&, absl::Span<const IndexId>) { return absl::nullopt; });
+  }
+
+  // Expressions, free of the inner loops' indices, that bound `id` on one side.
+  Candidates Bounds(IndexId id, absl::Span<const Loop* const> inner, bool upper) {
+    Candidates candidates = Relaxed({Import(id)}, upper);
+    for (size_t i = inner.size(); i > 0; --i) {
+      const Loop& loop = *inner[i - 1];
+      Candidates replaced;
+      for (IndexId e : candidates) {
+        const auto slope = SlopeIn(e, loop.var);
+        if (!slope) continue;
+        const bool end = (slope->sign > 0) == upper;
+        const IndexId extreme = end ? pool_.Add(Import(loop.end), pool_.Const(-1)) : Import(loop.begin);
+        replaced.push_back(slope->sign == 0 ? e : Replace(e, loop.var, extreme));
+      }
+      candidates = Relaxed(std::move(replaced), upper);
+    }
+    return candidates;
+  }
+
+  IndexId Replace(IndexId e, int64_t var, IndexId by) {
+    return CopyIndex(pool_, e, pool_,
+                     [&](const IndexNode& node, absl::Span<const IndexId>) -> absl::optional<IndexId> {
+                       if (node.kind != IndexKind::kVar || node.value != var) return absl::nullopt;
+                       return by;
+                     });
+  }
+
+  // The candidates, and those with a min or max replaced by one of its arguments.
+  Candidates Relaxed(Candidates candidates, bool upper) {
+    for (size_t i = 0; i < candidates.size(); ++i) {
+      const IndexId e = candidates[i];
+      const auto polynomial = pool_.IsAffine(e) ? Polynomial::Of(pool_, e) : absl::nullopt;
+      if (!polynomial) continue;
+      for (const Polynomial::Term& term : polynomial->terms()) {
+        if (term.atoms.size() != 1) continue;
+        const IndexNode atom = pool_[term.atoms[0]];
+        const IndexKind kind = (term.coefficient > 0) == upper ? IndexKind::kMin : IndexKind::kMax;
+        if (atom.kind != kind) continue;
+        const IndexId rest = pool_.Sub(e, pool_.Mul(pool_.Const(term.coefficient), term.atoms[0]));
+        for (IndexId arg : atom.args) {
+          if (candidates.size() == kMaxCandidates) return candidates;
+          candidates.push_back(pool_.Add(rest, pool_.Mul(pool_.Const(term.coefficient), arg)));
+        }
+      }
+    }
+    return candidates;
+  }
+
+  // nullopt where `e` is not linear in `var` or the sign is not known.
+  absl::optional<Slope> SlopeIn(IndexId e, int64_t var) {
+    const auto polynomial = pool_.IsAffine(e) ? Polynomial::Of(pool_, e) : absl::nullopt;
+    if (!polynomial) return absl::nullopt;
+    Slope slope;
+    for (const Polynomial::Term& term : polynomial->terms()) {
+      if (!Mentions(term, var)) continue;
+      const auto magnitude = Magnitude(term, var);
+      if (slope.sign != 0 || !magnitude) return absl::nullopt;
+      slope = {term.coefficient > 0 ? 1 : -1, *magnitude};
+    }
+    return slope;
+  }
+
+  bool Mentions(const Polynomial::Term& term, int64_t var) const {
+    std::vector<int64_t> vars;
+    for (IndexId atom : term.atoms) CollectVars(pool_, atom, vars);
+    return std::find(vars.begin(), vars.end(), var) != vars.end();
+  }
+
+  // |coefficient| * the other atoms, which must be dimensions: those are never
+  // negative, where a $param may be.
+  absl::optional<IndexId> Magnitude(const Polynomial::Term& term, int64_t var) {
+    IndexId magnitude = pool_.Const(term.coefficient);
+    if (term.coefficient < 0) magnitude = pool_.Neg(magnitude);
+    for (IndexId atom : term.atoms) {
+      if (pool_.VarValue(atom) == var) continue;
+      if (pool_[atom].kind != IndexKind::kSymbol || pool_.SymbolName(atom)[0] == '$') return absl::nullopt;
+      magnitude = pool_.Mul(magnitude, atom);
+    }
+    return magnitude;
+  }
+
+  const Program& program_;
+  const Loop& loop_;
+  IndexPool pool_;
+  std::vector<std::vector<Range>> axes_;
+};
+
+void AddAccesses(const Program& program, const Scope& scope, TensorId tensor, std::vector<const Loop*>& inner,
+                 Windows& windows) {
+  for (const Item& item : scope) {
+    VisitAccesses(program, item, [&](TensorId t, absl::Span<const IndexId> place, AccessKind) {
+      if (t == tensor) windows.Add(place, inner);
+    });
+    const Loop* loop = item.As<Loop>();
+    if (loop == nullptr) continue;
+    inner.push_back(loop);
+    AddAccesses(program, loop->body, tensor, inner, windows);
+    inner.pop_back();
+  }
+}
+
+bool IsApart(const Program& program, const Loop& loop, TensorId tensor) {
+  Windows windows(program, loop);
+  std::vector<const Loop*> inner;
+  AddAccesses(program, loop.body, tensor, inner, windows);
+  return windows.AreApart();
+}
+
+}  // namespace
+
+void VisitAccesses(const Program& program, const Item& item, AccessVisitor visit) {
+  VisitIndices(program, item, [&](IndexId id) { VisitIndexLoads(program.pool, id, visit); });
+  const Statement* statement = item.As<Statement>();
+  if (statement == nullptr) return;
+  VisitValueLoads(program, statement->value, visit);
+  if (statement->position.valid()) VisitValueLoads(program, statement->position, visit);
+  visit(statement->target.tensor, statement->target.place,
+        statement->op ? AccessKind::kAccumulate : AccessKind::kWrite);
+}
+
+Footprint FootprintOf(const Program& program, const Scope& scope) {
+  FootprintCollector collector(program);
+  for (const Item& item : scope) collector.Add(item);
+  return collector.Take();
+}
+
+Footprint FootprintOf(const Program& program, const Item& item) {
+  FootprintCollector collector(program);
+  collector.Add(item);
+  return collector.Take();
+}
+
+absl::optional<TensorId> CarriedTensor(const Program& program, const Loop& loop) {
+  const Footprint footprint = FootprintOf(program, loop.body);
+  absl::flat_hash_set<TensorId> proven;
+  absl::optional<TensorId> carried;
+  VisitItems(loop.body, [&](const Item& item) {
+    const Statement* statement = item.As<Statement>();
+    if (carried || statement == nullptr) return;
+    const TensorId target = statement->target.tensor;
+    if (!footprint.Changes(target) || !proven.insert(target).second) return;
+    if (!IsApart(program, loop, target)) carried = target;
+  });
+  return carried;
+}
+
+}  // namespace nestor::loop
