@@ -121,12 +121,6 @@ class Lowering {
     return program_.AddLoad({tensors_.at(node), std::move(place)});
   }
 
-  // A rank-0 fill: a constant, a $param or an index value of symbols.
-  ValueId FillValue(NodeId node) {
-    if (const Index* index = graph_.As<Index>(node)) return program_.AddIndexValue(Import(index->expr));
-    return ValueAt(node, {});
-  }
-
   std::vector<int32_t> NewVars(size_t count, size_t first_name = 0) {
     std::vector<int32_t> vars;
     for (size_t i = 0; i < count; ++i) {
@@ -209,7 +203,7 @@ class Lowering {
       IndexList place = ImportList(node.place, vars);
       if (IsInline(node.x) && node.conditions.empty()) return ValueAt(node.x, {});
       if (NeverMasked(id, node)) return ValueAt(node.x, std::move(place));
-      return program_.AddLoad({Materialised(node.x), std::move(place), true, FillValue(node.fill),
+      return program_.AddLoad({Materialised(node.x), std::move(place), true, ValueAt(node.fill, {}),
                                ImportList(node.conditions, vars)});
     });
   }

@@ -250,6 +250,7 @@ class Writer {
   }
 
   std::string Fill(const Access& access) {
+    if (!access.fill.valid()) return "?";  // a broken program's
     const auto* constant = absl::get_if<ConstantValue>(&program_[access.fill].node);
     if (constant == nullptr) return ValueText(access.fill, kPrimaryTightness);
     if (constant->value.type != ReadType(program_[access.tensor])) return TypedConstant(constant->value);
@@ -262,7 +263,8 @@ class Writer {
 
   const InfixRow* InfixRowOf(ValueId id) const {
     const auto* apply = absl::get_if<ApplyValue>(&program_[id].node);
-    return apply == nullptr ? nullptr : InfixOf(apply->op, program_[apply->args[0]].type);
+    if (apply == nullptr || apply->args.size() != 2) return nullptr;
+    return InfixOf(apply->op, program_[apply->args[0]].type);
   }
 
   std::string NonInfix(ValueId id, int surrounding) {
@@ -288,7 +290,8 @@ class Writer {
   std::string Applied(const ApplyValue& apply, DType type, int surrounding) {
     const Value& first = program_[apply.args[0]];
     const auto* constant = absl::get_if<ConstantValue>(&first.node);
-    if (const PrefixRow* row = PrefixOf(apply.op, first.type); row != nullptr && constant == nullptr) {
+    const PrefixRow* row = apply.args.size() == 1 ? PrefixOf(apply.op, first.type) : nullptr;
+    if (row != nullptr && constant == nullptr) {
       return Parenthesised(absl::StrCat(row->text, ValueText(apply.args[0], kPrefixTightness)),
                            kPrefixTightness, surrounding);
     }

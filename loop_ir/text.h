@@ -43,7 +43,8 @@
 
 namespace nestor::loop {
 
-// REQUIRES, for all of these: ids are valid.
+// REQUIRES, for all of these: ids are valid (the first invariant of verify.h);
+// what else is broken still prints.
 std::string ToText(const Program& program);
 // One piece on one line, for messages. Of a loop: its head, "for n in [0, N)".
 std::string ToText(const Program& program, const Item& item);

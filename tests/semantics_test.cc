@@ -29,6 +29,7 @@
 #include "re2/re2.h"
 #include "tensor/binding.h"
 #include "uops/module.h"
+#include "uops/print.h"
 
 namespace nestor {
 namespace {
@@ -193,9 +194,18 @@ absl::StatusOr<Op> Instantiate(const Case& c) {
   return op;
 }
 
+// What is printed parses back to the same op.
+void ExpectRoundTrip(const Op& op) {
+  const std::string text = PrintOp(op);
+  const absl::StatusOr<Op> parsed = ParseOp(text);
+  ASSERT_TRUE(parsed.ok()) << parsed.status() << "\n" << text;
+  EXPECT_TRUE(SameOp(op, *parsed)) << text << "\nparses to\n" << PrintOp(*parsed);
+}
+
 void RunCase(const Case& c) {
   const absl::StatusOr<Op> op = Instantiate(c);
   if (c.error) return ExpectRefused(c, op.status());
+  if (op.ok()) ExpectRoundTrip(*op);
   RunInputs inputs = c.numbers;
   for (const auto& [name, tensor] : c.inputs) inputs.tensors[name] = tensor.view();
   if (c.run_error && !op.ok()) return ExpectRefused(c, op.status());

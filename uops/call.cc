@@ -26,6 +26,7 @@ class Inliner {
     NESTOR_RETURN_IF_ERROR(CheckArguments());
     NESTOR_RETURN_IF_ERROR(BindParams());
     NESTOR_RETURN_IF_ERROR(BindDimensions());
+    NESTOR_RETURN_IF_ERROR(CheckFills());
     AddChecks();
     if (callee_.gradient != nullptr) return CallWithGradient();
     return Import();
@@ -172,7 +173,7 @@ class Inliner {
 
   std::vector<NodeId> Import() {
     const auto leaf = [&](NodeId id) -> NodeId {
-      if (const Param* param = callee_.graph.As<Param>(id)) return values_.at(param->name);
+      if (const Param* param = callee_.graph.As<Param>(id)) return ParamNode(param->name, callee_.graph.type(id));
       const std::string& name = callee_.graph.As<Input>(id)->name;
       for (size_t i = 0; i < args_.size(); ++i) {
         if (callee_.args[i].name == name) return AsShaped(i);
@@ -199,6 +200,29 @@ class Inliner {
     }
     images.resize(callee_.results.size());
     return images;
+  }
+
+  // An integer $param is a node only as a fill, which must stay a literal or a
+  // $param: CheckFills has seen to it.
+  NodeId ParamNode(const std::string& name, DType type) {
+    if (!IsInteger(type)) return values_.at(name);
+    const IndexId value = symbols_.at(name);
+    if (const auto constant = to_.ConstValue(value)) {
+      return caller_.graph.AddConstant(Scalar::Integer(type, *constant));
+    }
+    return caller_.graph.AddParam(to_.SymbolName(value), type);
+  }
+
+  absl::Status CheckFills() const {
+    for (int i = 0; i < callee_.graph.size(); ++i) {
+      const Param* param = callee_.graph.As<Param>(NodeId{i});
+      if (param == nullptr || !IsInteger(callee_.graph.type(NodeId{i}))) continue;
+      const IndexId value = symbols_.at(param->name);
+      const IndexKind kind = to_[value].kind;
+      if (kind == IndexKind::kConst || (kind == IndexKind::kSymbol && to_.SymbolName(value)[0] == '$')) continue;
+      return Error(absl::StrCat(param->name, " is the fill of an access and must be a literal or a $param"));
+    }
+    return absl::OkStatus();
   }
 
   // Argument i with the extents that the callee knows it by; where they are other

@@ -154,8 +154,7 @@ class ValueBuilder {
       return ErrorAt(fill.position, absl::StrCat("the fill ", fill.text, " is ", Name(it->second),
                                                  ", the tensor ", Name(type)));
     }
-    if (!IsInteger(type)) return graph_.AddParam(fill.text, type);
-    return graph_.AddCast(graph_.AddIndex(graph_.pool().Symbol(fill.text), {}), type);
+    return graph_.AddParam(fill.text, type);
   }
 
   absl::StatusOr<Value> BuildReduction(const Expr& expr) {

@@ -450,6 +450,9 @@ class TextWriter {
       case IndexKind::kMin: return absl::StrCat("min(", List(node), ")");
       case IndexKind::kMax: return absl::StrCat("max(", List(node), ")");
       case IndexKind::kNot: return absl::StrCat("!", Write(node.args[0], kPrefixTightness));
+      case IndexKind::kDiv:
+        if (names_.in_value) return absl::StrCat("floordiv(", List(node), ")");
+        break;
       case IndexKind::kAdd: return Parenthesised(Sum(node), kSumTightness, tightness);
       case IndexKind::kMul:
         if (pool_.IsConst(node.args[0], -1)) {

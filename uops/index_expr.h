@@ -194,6 +194,8 @@ absl::optional<int64_t> EvaluateIndex(const IndexPool& pool, IndexId id, IndexLe
 struct IndexNames {
   absl::FunctionRef<std::string(int64_t)> var;
   absl::FunctionRef<std::string(int64_t)> tensor;
+  // Write floordiv(a, b), as value position asks, not a/b.
+  bool in_value = false;
 };
 // `tightness`: the precedence of the surrounding operator, so that parentheses
 // appear only where needed; 0 outside.

@@ -1,0 +1,54 @@
+// Random programs: small ops of every micro-op, scalar op and type, and inputs to
+// run them on. What a property of all programs (parity of engines, round trips) is
+// tested with.
+//
+// Deterministic: the same seed and options give the same op and inputs on every
+// platform and compiler. A program of fewer nodes is a prefix of the larger one of
+// the same seed, up to its choice of results, so a failure shrinks by `nodes`.
+#ifndef NESTOR_CHECK_PROGRAM_GENERATOR_H_
+#define NESTOR_CHECK_PROGRAM_GENERATOR_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "tensor/binding.h"
+#include "tensor/tensor.h"
+#include "uops/op.h"
+
+namespace nestor {
+
+struct GeneratorOptions {
+  // Random steps; each adds one node and what fits its operands to it.
+  int nodes = 8;
+  // Every value is a float, but for what is gathered by and the conditions of
+  // selects: for gradients.
+  bool floats_only = false;
+  // Differentiable everywhere, and of moderate size: for difference quotients.
+  // Implies floats_only.
+  bool smooth = false;
+};
+
+// An op with one to three results. Its text can be written in the notation.
+Op RandomOp(uint64_t seed, const GeneratorOptions& options = {});
+
+struct InputOptions {
+  // The tensors of a run together hold about that many elements at most.
+  int64_t max_elements = 2000;
+  // Without NaN, infinities and extremes.
+  bool moderate = false;
+};
+
+// Owns what `inputs` points to.
+struct RandomInputsResult {
+  std::vector<Tensor> tensors;
+  RunInputs inputs;
+};
+
+// Extents 0 to 4 for each dimension, $params within their ranges, some left to
+// their defaults; values with NaN, inf, -0, subnormals, ties and extremes; strided
+// and reversed views. Mostly, not always, what the op's shapes allow.
+RandomInputsResult RandomInputs(const Op& op, uint64_t seed, const InputOptions& options = {});
+
+}  // namespace nestor
+
+#endif  // NESTOR_CHECK_PROGRAM_GENERATOR_H_

@@ -1,0 +1,46 @@
+// A subcommand's words: PROGRAM, NAME=value, flags, -o NAME=FILE, in any order.
+// Their form is checked here, their meaning where they are used.
+#ifndef NESTOR_CLI_ARGUMENTS_H_
+#define NESTOR_CLI_ARGUMENTS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
+#include "cli/command.h"
+
+namespace nestor::cli {
+
+struct NameValue {
+  std::string name;  // without a "$"
+  std::string value;
+};
+
+struct Arguments {
+  bool help = false;  // --help or -h stands among the words; nothing else is read
+  std::string program;
+  std::vector<NameValue> words;                           // names distinct
+  std::vector<NameValue> outputs;                         // of -o; names and files distinct
+  absl::flat_hash_map<std::string, std::string> flags;    // a switch has the value ""
+
+  bool Has(absl::string_view flag) const { return flags.contains(flag); }
+  absl::optional<std::string> Find(absl::string_view flag) const;
+  // "--wrt=x,w" as names; an empty list where the flag is absent. An error where
+  // a name in the list is empty; `--given=` alone is the empty list.
+  absl::StatusOr<std::vector<std::string>> List(absl::string_view flag) const;
+  // --seed, 0 where it is absent.
+  absl::StatusOr<uint64_t> Seed() const;
+};
+
+// The words behind the subcommand's name. InvalidArgument names the word: an
+// unknown or repeated flag, a name given twice, a missing PROGRAM.
+absl::StatusOr<Arguments> ParseArguments(const Command& command, absl::Span<const std::string> words);
+
+}  // namespace nestor::cli
+
+#endif  // NESTOR_CLI_ARGUMENTS_H_

@@ -1,0 +1,39 @@
+// The subcommands of `nestor`: one row each, one file each. main.cc lists them.
+#ifndef NESTOR_CLI_COMMAND_H_
+#define NESTOR_CLI_COMMAND_H_
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+namespace nestor::cli {
+
+struct Arguments;
+
+struct Flag {
+  absl::string_view name;   // with its dashes: "--seed"
+  bool takes_value = true;  // --seed=1 or --seed 1; else a switch
+};
+
+struct Command {
+  absl::string_view name;
+  absl::string_view summary;  // one line
+  // The whole help text. A line that begins with "  $ " is an example that works
+  // as typed, in any directory; cli_test runs each.
+  absl::string_view help;
+  absl::Span<const Flag> flags;
+  bool takes_program;  // PROGRAM and NAME=value words
+  bool takes_outputs;  // -o NAME=FILE
+  // Results go to stdout through output.h; an error is what main reports before
+  // it exits with 2.
+  absl::Status (*run)(const Arguments& arguments);
+};
+
+extern const Command kRunCommand;
+extern const Command kGradCommand;
+extern const Command kPrintCommand;
+extern const Command kOpsCommand;
+
+}  // namespace nestor::cli
+
+#endif  // NESTOR_CLI_COMMAND_H_

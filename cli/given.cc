@@ -1,0 +1,136 @@
+// A value's form says what it is: FILE.npy, TYPE[2,3], or a number; the op's
+// syntax says what its name is. Entry points: ReadWords, InstantiateFor.
+#include "cli/given.h"
+
+#include <algorithm>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "tensor/npy.h"
+#include "uops/ast.h"
+#include "uops/invariant.h"
+
+namespace nestor::cli {
+namespace {
+
+absl::Status Error(absl::string_view message) { return absl::InvalidArgumentError(message); }
+
+std::string Text(const NameValue& word) { return absl::StrCat(word.name, "=", word.value); }
+
+bool IsShape(absl::string_view value) { return absl::EndsWith(value, "]") && absl::StrContains(value, "["); }
+
+// "f32[2, 3]", or "[2, 3]" for an argument of any type.
+absl::StatusOr<GivenShape> ParseShape(const NameValue& word) {
+  GivenShape given;
+  const size_t bracket = word.value.find('[');
+  const std::string type = word.value.substr(0, bracket);
+  if (!type.empty()) {
+    given.type = TypeByName(type);
+    if (!given.type) return Error(absl::StrCat(Text(word), ": unknown type '", type, "'"));
+  }
+  const std::string dims = word.value.substr(bracket + 1, word.value.size() - bracket - 2);
+  if (absl::StripAsciiWhitespace(dims).empty()) return given;
+  for (absl::string_view dim : absl::StrSplit(dims, ',')) {
+    int64_t extent;
+    if (!absl::SimpleAtoi(dim, &extent) || extent < 0) {
+      return Error(absl::StrCat(Text(word), ": '", absl::StripAsciiWhitespace(dim), "' is no extent"));
+    }
+    given.shape.push_back(extent);
+  }
+  const auto bytes = NumBytes(given.type.value_or(DType::kF64), given.shape);
+  if (!bytes.ok()) return Error(absl::StrCat(Text(word), ": ", bytes.status().message()));
+  return given;
+}
+
+class WordReader {
+ public:
+  explicit WordReader(const Program& program) : syntax_(program.Syntax()) {
+    for (const ast::Argument& arg : syntax_.args) args_.push_back(arg.name);
+    for (const ast::Param& param : syntax_.params) params_.push_back(param.name);
+  }
+
+  absl::Status Read(const NameValue& word, Given& given) const {
+    const auto arg = std::find(args_.begin(), args_.end(), word.name);
+    const bool is_param = absl::c_linear_search(params_, absl::StrCat("$", word.name));
+    const bool is_file = absl::EndsWith(word.value, ".npy");
+    if (is_file || IsShape(word.value)) {
+      if (arg == args_.end()) return NoArgument(word, is_param);
+      return is_file ? ReadTensor(word, arg - args_.begin(), given) : ReadShape(word, given);
+    }
+    if (arg != args_.end() && !is_param) {
+      return Error(absl::StrCat(Text(word), ": ", word.name, " is a tensor: give ", word.name, "=FILE.npy, or ",
+                                word.name, "=f32[2,3] to have it made up"));
+    }
+    if (is_param) given.params.emplace_back(absl::StrCat("$", word.name), word.value);
+    else given.dims.emplace_back(word.name, word.value);
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status NoArgument(const NameValue& word, bool is_param) const {
+    if (is_param) return Error(absl::StrCat(Text(word), ": $", word.name, " takes a number"));
+    return Error(absl::StrCat(Text(word), ": op ", syntax_.name, " has no argument '", word.name, "'",
+                              DidYouMean(word.name, args_)));
+  }
+
+  // A type that the program names is the one expected, which is how uint16 files
+  // are bf16.
+  absl::Status ReadTensor(const NameValue& word, size_t arg, Given& given) const {
+    absl::StatusOr<Tensor> tensor = ReadNpy(word.value, TypeByName(syntax_.args[arg].type.text));
+    if (!tensor.ok()) {
+      return absl::Status(tensor.status().code(),
+                          absl::StrCat("argument ", word.name, ": ", tensor.status().message()));
+    }
+    given.tensors.emplace(word.name, *std::move(tensor));
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadShape(const NameValue& word, Given& given) const {
+    NESTOR_ASSIGN_OR_RETURN(given.shapes[word.name], ParseShape(word));
+    return absl::OkStatus();
+  }
+
+  const ast::Op& syntax_;
+  std::vector<std::string> args_, params_;
+};
+
+ArgumentSpecs SpecsOf(const Given& given) {
+  ArgumentSpecs specs;
+  for (const auto& [name, tensor] : given.tensors) specs[name] = {tensor.type(), tensor.rank()};
+  for (const auto& [name, shape] : given.shapes) specs[name] = {shape.type, static_cast<int>(shape.shape.size())};
+  return specs;
+}
+
+}  // namespace
+
+absl::StatusOr<Given> ReadWords(const Arguments& arguments, const Program& program) {
+  const WordReader reader(program);
+  Given given;
+  for (const NameValue& word : arguments.words) NESTOR_RETURN_IF_ERROR(reader.Read(word, given));
+  return given;
+}
+
+absl::StatusOr<Given> ReadShapeWords(const Arguments& arguments, const Program& program) {
+  for (const NameValue& word : arguments.words) {
+    if (IsShape(word.value)) continue;
+    return Error(absl::StrCat(Text(word), ": only types and shapes are read here, as in ", word.name,
+                              "=f32[2,3]; dimensions and $params stay symbols"));
+  }
+  return ReadWords(arguments, program);
+}
+
+absl::StatusOr<Op> InstantiateFor(const Program& program, const Given& given) {
+  NESTOR_ASSIGN_OR_RETURN(Op op, program.Instantiate(SpecsOf(given)));
+  for (const Argument& arg : op.args) {
+    const auto shape = given.shapes.find(arg.name);
+    if (shape == given.shapes.end() || shape->second.type.value_or(arg.type) == arg.type) continue;
+    return Error(absl::StrCat("op ", op.name, ": argument ", arg.name, " is ", Name(arg.type), ", is given ",
+                              Name(*shape->second.type)));
+  }
+  return op;
+}
+
+}  // namespace nestor::cli

@@ -1,0 +1,45 @@
+// The NAME=value words: tensors from .npy files, shapes of inputs to make up,
+// numbers for $params and dimensions.
+#ifndef NESTOR_CLI_GIVEN_H_
+#define NESTOR_CLI_GIVEN_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/types/optional.h"
+#include "cli/arguments.h"
+#include "cli/program.h"
+#include "tensor/tensor.h"
+#include "uops/op.h"
+
+namespace nestor::cli {
+
+struct GivenShape {
+  absl::optional<DType> type;
+  Dims shape;
+};
+
+struct Given {
+  absl::flat_hash_map<std::string, Tensor> tensors;                // by argument name
+  absl::flat_hash_map<std::string, GivenShape> shapes;             // of arguments without a tensor
+  std::vector<std::pair<std::string, std::string>> params;         // "$k" and the text of its value
+  std::vector<std::pair<std::string, std::string>> dims;           // "N" and the text of its value
+};
+
+// Sorts the words by what they name in the op's signature and reads the files. An
+// unknown name is an error with a suggestion; whether a number names a dimension
+// is known only of the instantiated op.
+absl::StatusOr<Given> ReadWords(const Arguments& arguments, const Program& program);
+
+// The same where only types and shapes make sense: `x=f32[2,3]`.
+absl::StatusOr<Given> ReadShapeWords(const Arguments& arguments, const Program& program);
+
+// The op for arguments of these types and ranks, which must be the op's.
+absl::StatusOr<Op> InstantiateFor(const Program& program, const Given& given);
+
+}  // namespace nestor::cli
+
+#endif  // NESTOR_CLI_GIVEN_H_

@@ -1,0 +1,221 @@
+// Binding twice over: sizes are chosen from the shapes and numbers given, the
+// missing tensors are drawn with them, and then Bind() checks everything as if
+// the user had given it. Entry point: MakeInputs.
+#include "cli/inputs.h"
+
+#include <algorithm>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "cli/dimensions.h"
+#include "uops/invariant.h"
+
+namespace nestor::cli {
+namespace {
+
+absl::Status Error(const Op& op, absl::string_view message) {
+  return absl::InvalidArgumentError(absl::StrCat("op ", op.name, ": ", message));
+}
+
+// A stream of 64-bit numbers: splitmix64 (Steele, Lea, Flood, OOPSLA 2014), the
+// same on every machine.
+class Random {
+ public:
+  Random(uint64_t seed, absl::string_view name) : state_(seed * 0x9e3779b97f4a7c15u) {
+    for (const unsigned char c : name) state_ = (state_ ^ c) * 0x100000001b3u;
+  }
+  uint64_t Next() {
+    uint64_t z = (state_ += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+  }
+
+ private:
+  uint64_t state_;
+};
+
+// As many bits as the significand has, so that no value is rounded up to the end
+// of its range.
+int SignificandBits(DType type) {
+  return type == DType::kBF16 ? 8 : type == DType::kF16 ? 11 : type == DType::kF32 ? 24 : 53;
+}
+
+Scalar DrawScalar(DType type, absl::optional<int64_t> bound, Random& random) {
+  const uint64_t bits = random.Next();
+  if (type == DType::kBool) return Scalar::Of(type, bits >> 63 != 0);
+  if (IsInteger(type)) {
+    const int64_t highest = std::min<int64_t>(bound.value_or(4), 128);  // fits i8
+    return Scalar::Integer(type, static_cast<int64_t>((bits >> 32) % std::max<int64_t>(highest, 1)));
+  }
+  const int precision = SignificandBits(type);
+  const double unit = static_cast<double>(bits >> (64 - precision)) / static_cast<double>(int64_t{1} << precision);
+  return Scalar::Float(type, bound ? unit * static_cast<double>(*bound) : 2 * unit - 1);
+}
+
+// "" for plain floats; else what the values are.
+std::string RangeText(DType type, absl::optional<int64_t> bound) {
+  if (type == DType::kBool) return "";
+  if (IsInteger(type)) return absl::StrCat(" of 0..", std::max<int64_t>(bound.value_or(4), 1) - 1);
+  return bound ? absl::StrCat(" in [0, ", *bound, ")") : "";
+}
+
+absl::optional<int64_t> SampleBound(const MacroOp* macro, absl::string_view name) {
+  if (macro == nullptr) return absl::nullopt;
+  for (const Sample& sample : macro->samples) {
+    for (const SampleArgument& arg : sample.args) {
+      if (arg.name == name && arg.bound) return arg.bound;
+    }
+  }
+  return absl::nullopt;
+}
+
+class InputMaker {
+ public:
+  InputMaker(const Op& op, const Given& given, const MacroOp* macro, uint64_t seed, int64_t* max_bytes)
+      : op_(op), given_(given), macro_(macro), seed_(seed), max_bytes_(*max_bytes) {}
+
+  absl::StatusOr<Inputs> Run() {
+    NESTOR_RETURN_IF_ERROR(ReadParams());
+    NESTOR_RETURN_IF_ERROR(ReadDims());
+    ChooseDims();
+    for (const auto& [name, tensor] : given_.tensors) inputs_.run.tensors[name] = tensor.view();
+    for (const Argument& arg : op_.args) {
+      if (!given_.tensors.contains(arg.name)) NESTOR_RETURN_IF_ERROR(MakeUp(arg));
+    }
+    return std::move(inputs_);
+  }
+
+ private:
+  absl::Status ReadParams() {
+    for (const auto& [name, text] : given_.params) {
+      const ParamInfo* param = op_.FindParam(name);
+      if (param == nullptr) return Error(op_, absl::StrCat("no parameter is named ", name));
+      const auto value = ParseLiteral(text, param->type);
+      if (!value) return Error(op_, absl::StrCat(name, " is ", Name(param->type), ", '", text, "' does not fit"));
+      inputs_.run.params[name] = *value;
+    }
+    for (const ParamInfo& param : op_.params) {
+      const auto given = inputs_.run.params.find(param.name);
+      const auto value = given != inputs_.run.params.end() ? given->second : param.value;
+      if (!value) {
+        const std::string name = param.name.substr(1);
+        return Error(op_, absl::StrCat(param.name, " has no default: give ", name, "=.."));
+      }
+      if (IsInteger(param.type)) known_.symbols[param.name] = value->ToInt();
+    }
+    return absl::OkStatus();
+  }
+
+  std::vector<std::string> Dimensions() const { return UnboundDimensions(SignatureOf(op_), {}); }
+
+  absl::Status ReadDims() {
+    const std::vector<std::string> dimensions = Dimensions();
+    for (const auto& [name, text] : given_.dims) {
+      if (!absl::c_linear_search(dimensions, name)) return UnknownNumber(name, dimensions);
+      int64_t extent;
+      if (!absl::SimpleAtoi(text, &extent)) {
+        return Error(op_, absl::StrCat(name, "=", text, ": a dimension is an integer of 64 bits"));
+      }
+      if (extent < 0) return Error(op_, absl::StrCat("dimension ", name, " = ", extent, " is negative"));
+      inputs_.run.dims[name] = known_.symbols[name] = extent;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status UnknownNumber(const std::string& name, std::vector<std::string> known) const {
+    for (const ParamInfo& param : op_.params) known.push_back(param.name.substr(1));
+    return Error(op_, absl::StrCat("no $param and no dimension is named '", name, "'", DidYouMean(name, known)));
+  }
+
+  void ChooseDims() {
+    for (const auto& [name, tensor] : given_.tensors) known_.shapes[name] = tensor.shape();
+    for (const auto& [name, shape] : given_.shapes) known_.shapes[name] = shape.shape;
+    ChosenSizes chosen = ChooseSizes(op_, known_);
+    for (const auto& [name, extent] : chosen.made_up) {
+      inputs_.run.dims[name] = extent;
+      inputs_.remarks.push_back(absl::StrCat(name, ": ", extent, " made up"));
+    }
+    binding_.symbols = std::move(chosen.symbols);
+  }
+
+  absl::StatusOr<Dims> ShapeOf(const Argument& arg) const {
+    const auto given = given_.shapes.find(arg.name);
+    if (given != given_.shapes.end()) return given->second.shape;
+    return EvaluateShape(op_.graph.pool(), arg.shape, binding_, absl::StrCat("op ", op_.name, ": argument ", arg.name));
+  }
+
+  absl::Status MakeUp(const Argument& arg) {
+    NESTOR_ASSIGN_OR_RETURN(const Dims shape, ShapeOf(arg));
+    if (arg.shape_only) return MakeUpShape(arg, shape);
+    const absl::StatusOr<int64_t> bytes = NumBytes(arg.type, shape);
+    if (!bytes.ok()) return Error(op_, absl::StrCat("argument ", arg.name, ": ", bytes.status().message()));
+    if (*bytes > max_bytes_) {
+      return absl::ResourceExhaustedError(absl::StrCat("op ", op_.name, ": argument ", arg.name, " ", ShapeText(shape),
+                                                       " exceeds the limit of ", max_bytes_, " bytes"));
+    }
+    max_bytes_ -= *bytes;
+    NESTOR_ASSIGN_OR_RETURN(Tensor tensor, Tensor::Create(arg.type, shape));
+    const absl::optional<int64_t> bound = SampleBound(macro_, arg.name);
+    Random random(seed_, arg.name);
+    char* element = static_cast<char*>(tensor.data());
+    for (int64_t i = 0; i < tensor.num_elements(); ++i, element += ByteSize(arg.type)) {
+      Store(DrawScalar(arg.type, bound, random), element);
+    }
+    inputs_.run.tensors[arg.name] = tensor.view();
+    inputs_.drawn.push_back(std::move(tensor));
+    inputs_.remarks.push_back(absl::StrCat(arg.name, ": ", Name(arg.type), ShapeText(shape),
+                                           RangeText(arg.type, bound), " drawn from seed ", seed_));
+    return absl::OkStatus();
+  }
+
+  // Only the dimensions are read: one element stands for all.
+  absl::Status MakeUpShape(const Argument& arg, const Dims& shape) {
+    NESTOR_ASSIGN_OR_RETURN(Tensor element, Tensor::Create(arg.type, {}));
+    TensorView view = element.view();
+    view.shape = shape;
+    view.strides.assign(shape.size(), 0);
+    inputs_.run.tensors[arg.name] = view;
+    inputs_.drawn.push_back(std::move(element));
+    inputs_.remarks.push_back(absl::StrCat(arg.name, ": shape ", Name(arg.type), ShapeText(shape), " made up"));
+    return absl::OkStatus();
+  }
+
+  const Op& op_;
+  const Given& given_;
+  const MacroOp* macro_;
+  const uint64_t seed_;
+  int64_t& max_bytes_;
+  KnownSizes known_;
+  Binding binding_;  // of which only the symbols are set
+  Inputs inputs_;
+};
+
+}  // namespace
+
+void FillFromSample(const MacroOp& macro, const Program& program, Given& given, std::vector<std::string>& remarks) {
+  if (macro.samples.empty()) return;
+  const Sample& sample = macro.samples[0];
+  const bool sizes = given.tensors.empty() && given.shapes.empty() && given.dims.empty();
+  if (sizes) {
+    for (const SampleArgument& arg : sample.args) {
+      given.shapes[arg.name] = {absl::nullopt, Dims(arg.shape.begin(), arg.shape.end())};
+    }
+  }
+  for (const auto& [name, text] : sample.params) {
+    const auto is_it = [&, &name = name](const auto& other) { return other.first == name; };
+    if (absl::c_any_of(given.params, is_it)) continue;
+    const auto has_default = [&, &name = name](const ast::Param& p) { return p.name == name && p.value; };
+    if (!sizes && absl::c_any_of(program.Syntax().params, has_default)) continue;
+    given.params.emplace_back(name, text);
+    remarks.push_back(absl::StrCat(name, ": ", text, " from the sample of ", macro.name));
+  }
+}
+
+absl::StatusOr<Inputs> MakeInputs(const Op& op, const Given& given, const MacroOp* macro, uint64_t seed,
+                                  int64_t* max_bytes) {
+  return InputMaker(op, given, macro, seed, max_bytes).Run();
+}
+
+}  // namespace nestor::cli

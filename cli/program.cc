@@ -1,0 +1,147 @@
+// Files are not trusted: whatever PROGRAM holds, reading ends, and is reported
+// by name. Entry point: LoadProgram.
+#include "cli/program.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "cli/output.h"
+#include "re2/re2.h"
+#include "uops/invariant.h"
+
+namespace nestor::cli {
+namespace {
+
+// Programs are pages long; what exceeds this is some other file, or endless.
+constexpr size_t kMaxProgramBytes = size_t{16} << 20;
+
+absl::StatusOr<std::string> ReadAll(int fd, const std::string& place) {
+  std::string text;
+  char buffer[1 << 16];
+  while (true) {
+    const ssize_t got = read(fd, buffer, sizeof(buffer));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot read ", place));
+    if (got == 0) return text;
+    text.append(buffer, got);
+    if (text.size() > kMaxProgramBytes) {
+      return absl::InvalidArgumentError(absl::StrCat(place, " is longer than 16 MiB: it is no program"));
+    }
+  }
+}
+
+absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
+  const auto closer = absl::MakeCleanup([fd] { close(fd); });
+  return ReadAll(fd, path);
+}
+
+const MacroOp* FindMacro(absl::string_view name) {
+  for (const MacroOp& op : MacroOps()) {
+    if (op.name == name) return &op;
+  }
+  return nullptr;
+}
+
+bool IsFile(const std::string& path) {
+  struct stat info;
+  return stat(path.c_str(), &info) == 0 && !S_ISDIR(info.st_mode);
+}
+
+bool Exists(const std::string& path) {
+  struct stat info;
+  return stat(path.c_str(), &info) == 0;
+}
+
+absl::Status NoSuchProgram(const std::string& word) {
+  std::vector<std::string> known;
+  for (const MacroOp& op : MacroOps()) known.push_back(op.name);
+  return absl::NotFoundError(absl::StrCat("'", word, "' is neither a file nor a macro op", DidYouMean(word, known),
+                                          " (`nestor ops` lists the macro ops)"));
+}
+
+// The line with a caret under `column` (from 1, in bytes); of a long line, the
+// part around it.
+std::string ShowLine(absl::string_view text, size_t line, size_t column) {
+  const std::vector<absl::string_view> lines = absl::StrSplit(text, '\n');
+  if (line == 0 || line > lines.size() || column == 0) return "";
+  const absl::string_view whole = lines[line - 1];
+  const auto continues = [](char c) { return (c & 0xc0) == 0x80; };  // inside a UTF-8 character
+  size_t begin = column > 80 ? column - 60 : 0;
+  while (begin > 0 && begin < whole.size() && continues(whole[begin])) --begin;
+  std::string shown(whole.substr(std::min(begin, whole.size()), 100));
+  for (char& c : shown) {
+    if (c >= 0 && c < ' ') c = ' ';
+  }
+  const absl::string_view before = absl::string_view(shown).substr(0, column - 1 - begin);
+  const size_t indent = before.size() - std::count_if(before.begin(), before.end(), continues);
+  return absl::StrCat("\n    ", shown, "\n    ", std::string(indent, ' '), "^");
+}
+
+// Puts the place and the line before an error that says "LINE:COLUMN: ...".
+absl::Status Locate(const absl::Status& error, const std::string& place, absl::string_view text) {
+  int line, column;
+  re2::StringPiece rest(error.message().data(), error.message().size());
+  if (!RE2::Consume(&rest, R"((\d+):(\d+): )", &line, &column)) return error;
+  const absl::string_view message(rest.data(), rest.size());
+  if (place.empty()) return absl::Status(error.code(), message);
+  return MarkLocated(absl::Status(
+      error.code(), absl::StrCat(place, ":", line, ":", column, ": ", message, ShowLine(text, line, column))));
+}
+
+absl::Status SelectOp(Program& program, const absl::optional<std::string>& wanted) {
+  const std::vector<std::string> names = program.own->OpNames();
+  if (names.empty()) return absl::InvalidArgumentError(absl::StrCat(program.place, " holds no op"));
+  program.op = wanted.value_or(names.back());
+  if (program.own->Has(program.op)) return absl::OkStatus();
+  return absl::NotFoundError(
+      absl::StrCat(program.place, " has no op named '", program.op, "'", DidYouMean(program.op, names)));
+}
+
+absl::StatusOr<Program> FromMacro(const MacroOp& macro, const absl::optional<std::string>& wanted) {
+  if (wanted && *wanted != macro.name) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--op=", *wanted, " chooses an op of a file, but PROGRAM is the macro op ", macro.name));
+  }
+  Program program;
+  program.macro = &macro;
+  program.op = macro.name;
+  return program;
+}
+
+}  // namespace
+
+absl::StatusOr<Op> Program::Instantiate(const ArgumentSpecs& specs) const {
+  absl::StatusOr<Op> result = module().Instantiate(op, specs);
+  if (result.ok()) return result;
+  return Locate(result.status(), place, text);
+}
+
+absl::StatusOr<Program> LoadProgram(const Arguments& arguments) {
+  const std::string& word = arguments.program;
+  const auto wanted = arguments.Find("--op");
+  const bool from_stdin = word == "-";
+  if (!from_stdin && !IsFile(word)) {
+    if (const MacroOp* macro = FindMacro(word)) return FromMacro(*macro, wanted);
+    if (!Exists(word) && word.find_first_of("./") == std::string::npos) return NoSuchProgram(word);
+  }
+  Program program;
+  program.place = from_stdin ? "<stdin>" : word;
+  NESTOR_ASSIGN_OR_RETURN(program.text, from_stdin ? ReadAll(STDIN_FILENO, program.place) : ReadFile(word));
+  absl::StatusOr<Module> module = Module::Parse(program.text, &MacroLibrary());
+  if (!module.ok()) return Locate(module.status(), program.place, program.text);
+  program.own = *std::move(module);
+  NESTOR_RETURN_IF_ERROR(SelectOp(program, wanted));
+  return program;
+}
+
+}  // namespace nestor::cli

@@ -1,0 +1,36 @@
+// PROGRAM: what it names, its text, and the op that is meant.
+#ifndef NESTOR_CLI_PROGRAM_H_
+#define NESTOR_CLI_PROGRAM_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/types/optional.h"
+#include "cli/arguments.h"
+#include "macro_ops/library.h"
+#include "uops/module.h"
+#include "uops/op.h"
+
+namespace nestor::cli {
+
+struct Program {
+  std::string place;   // for messages: the file's name, "<stdin>"; empty for a macro op
+  std::string text;    // what stands there
+  absl::optional<Module> own;        // what `text` says; else the macro library
+  const MacroOp* macro = nullptr;    // where PROGRAM is a macro op's name
+  std::string op;                    // the op that is meant
+
+  const Module& module() const { return own ? *own : MacroLibrary(); }
+  const ast::Op& Syntax() const { return module().Syntax(op); }
+  // Errors in the text read "PLACE:LINE:COLUMN: ...", with the line and a caret
+  // under the column.
+  absl::StatusOr<Op> Instantiate(const ArgumentSpecs& specs) const;
+};
+
+// An existing file, "-" for stdin, or else a macro op. `--op` says which op of
+// several; by default it is the last.
+absl::StatusOr<Program> LoadProgram(const Arguments& arguments);
+
+}  // namespace nestor::cli
+
+#endif  // NESTOR_CLI_PROGRAM_H_

@@ -1,0 +1,128 @@
+#include "loop_ir/dependence.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "gtest/gtest.h"
+#include "loop_ir/text.h"
+
+namespace nestor::loop {
+namespace {
+
+Program Around(absl::string_view items) {
+  const std::string text = absl::StrCat(
+      "program p(x: f32[N, C], w: f32[C], ids: i64[N]; $k: i64) -> (y: f32[N, C], z: f32[N*C], r: f32) {\n"
+      "  temp t: f32[N]\n  temp u: f32\n  acc m: f32[N] = max\n  acc a: f32 = argmax\n", items, "\n}\n");
+  const absl::StatusOr<Program> program = ParseProgram(text);
+  EXPECT_TRUE(program.ok()) << program.status() << "\n" << text;
+  return program.value_or(Program());
+}
+
+std::string Names(const Program& program, const Footprint::Set& set) {
+  std::vector<std::string> names;
+  for (TensorId id : set) names.push_back(program[id].name);
+  std::sort(names.begin(), names.end());
+  return absl::StrJoin(names, " ");
+}
+
+TEST(Dependence, Footprint) {
+  const struct {
+    const char* block;
+    const char *reads, *writes, *accumulates;
+  } kCases[] = {
+      {"block {}", "", "", ""},
+      {"block { r = 1.0 }", "", "r", ""},
+      {"for i in [0, N) { t[i] = x[i, 0] + w[0] }", "w x", "t", ""},
+      {"for i in [0, N) { for c in [0, C) { m[i] max= x[i, c] } }", "x", "", "m"},
+      {"for i in [0, N) { drop t[ids[i]] if ids[i + 1] < 3 += u }", "ids u", "", "t"},
+      {"for i in [0, N) { t[i] = f32(index(ids[i])) }", "ids", "t", ""},
+      {"for i in [0, N) { t[i] = x[i, i | 0.0 if ids[i] == 2] }", "ids x", "t", ""},
+      {"for i in [0, N) { a argmax= (w[i], ids[i]) }", "ids w", "", "a"},
+      {"for i in [0, N) { temp l: f32  acc s: f32 = sum  s += l  l = w[i]  r = s }", "w", "r", ""},
+  };
+  for (const auto& c : kCases) {
+    const Program program = Around(c.block);
+    const Footprint footprint = FootprintOf(program, program.blocks[0].body);
+    EXPECT_EQ(Names(program, footprint.reads), c.reads) << c.block;
+    EXPECT_EQ(Names(program, footprint.writes), c.writes) << c.block;
+    EXPECT_EQ(Names(program, footprint.accumulates), c.accumulates) << c.block;
+  }
+}
+
+// The carried tensor of the outermost loop; "": none.
+TEST(Dependence, CarriedTensor) {
+  const struct {
+    const char* loop;
+    const char* carried;
+  } kCases[] = {
+      // Nothing is changed, or only what the body declares.
+      {"for v in [0, N) {}", ""},
+      {"for v in [0, N) { temp l: f32  l = x[v, 0] }", ""},
+      // One axis is the index.
+      {"for v in [0, N) { t[v] = w[0] }", ""},
+      {"for v in [0, N) { t[v] = t[v] + t[v] }", ""},
+      {"for v in [0, N) { m[v] max= w[0] }", ""},
+      {"for v in [0, N) { drop t[2*v + $k] = w[0] }", ""},
+      {"for v in [0, N) { t[-v] = w[0] }", ""},
+      {"for v in [0, N) { for c in [0, C) { y[v, c] = x[v, c] } }", ""},
+      {"for v in [0, N) { for c in [0, C) { y[c, v] = y[c + 1, v] } }", ""},
+      // No axis, or one that does not move.
+      {"for v in [0, N) { r = w[0] }", "r"},
+      {"for v in [0, N) { r += w[v] }", "r"},
+      {"for v in [0, N) { a argmax= (w[v], index(v)) }", "a"},
+      {"for v in [0, N) { t[0] = w[v] }", "t"},
+      {"for v in [0, N) { for c in [0, C) { y[0, c] += x[v, c] } }", "y"},
+      {"for v in [0, N) { for c in [0, C) { t[c] += x[v, c] } }", "t"},
+      // Neighbours, and places that data decides.
+      {"for v in [0, N) { t[v] = t[v + 1] }", "t"},
+      {"for v in [0, N) { t[2*v] = t[2*v + 1] }", ""},
+      {"for v in [0, N) { t[2*v] = t[2*v + 2] }", "t"},
+      {"for v in [0, N) { t[v] = t[ids[v]] }", "t"},
+      {"for v in [0, N) { t[ids[v]] += w[0] }", "t"},
+      {"for v in [0, N) { t[v/2] = w[0] }", "t"},
+      {"for v in [0, N) { t[v + v/2] = w[0] }", "t"},
+      {"for v in [0, N) { t[v%4] = w[0] }", "t"},
+      {"for v in [0, N) { t[$k*v] = w[0] }", "t"},
+      {"for v in [0, N) { z[C*v] = w[0] }", "z"},  // C may be 0
+      {"for v in [0, N) { u = w[v]  t[v] = u }", "u"},
+      // Read in an index: of this tensor, in another one's place.
+      {"for v in [0, N) { drop y[v, 0] if ids[v] < 3 = y[ids[v], 0] }", "y"},
+      // Strips: each iteration within its own window.
+      {"for v in [0, N) step 8 { for j in [v, v + 8) { t[j] = w[0] } }", ""},
+      {"for v in [0, N) step 8 { for j in [v, min(N, v + 8)) { t[j] = w[0] } }", ""},
+      {"for v in [0, N) step 8 { for j in [v, min(v + 9, N)) { t[j] = w[0] } }", "t"},
+      {"for v in [0, N) step 8 { for j in [0, 8) { t[v + j] = w[0] } }", ""},
+      {"for v in [0, N) step 8 { for j in [0, 8) step 2 { t[v + j] = t[v + j + 1] } }", "t"},
+      {"for v in [0, N) step 8 { for j in [0, 8) { t[min(v + j, N - 1)] = w[0] } }", "t"},
+      {"for v in [0, N) step 8 { for j in [max(v, 3), v + 8) { t[j] = w[0] } }", ""},
+      {"for v in [0, N) { for j in [0, 4) { for k in [0, 3) { t[12*v + 3*j + k] = w[0] } } }", ""},
+      {"for v in [0, N) { for j in [0, 4) { for k in [0, 4) { t[12*v + 3*j + k] = w[0] } } }", "t"},
+      {"for v in [0, N) { for j in [0, 4) { t[8*v - j] = t[8*v + 3] } }", ""},
+      {"for v in [0, N) { for j in [0, 4) { t[8*v - 2*j] = t[8*v + 2] } }", "t"},
+      // A flat place: rows of C.
+      {"for v in [0, N) { for c in [0, C) { z[C*v + c] = w[c] } }", ""},
+      {"for v in [0, N) { for c in [0, C) { z[C*v + c + 1] = z[C*v + c] } }", "z"},
+      {"for v in [0, N) { for c in [0, C + 1) { z[C*v + c] = w[c] } }", "z"},
+      // Triangles and bounds of unknown length are not proven apart.
+      {"for v in [0, N) { for c in [v, N) { t[c] = w[0] } }", "t"},
+      // An outer index is fixed.
+      {"for v in [0, N) { t[v] = w[0]  for j in [0, C) { y[v, j] = t[v] } }", ""},
+  };
+  for (const auto& c : kCases) {
+    const Program program = Around(c.loop);
+    const auto carried = CarriedTensor(program, *program.blocks[0].body[0].As<Loop>());
+    EXPECT_EQ(carried ? program[*carried].name : "", c.carried) << c.loop;
+  }
+}
+
+TEST(Dependence, IndicesOfLoopsAroundAreFixed) {
+  const Program program = Around("for o in [0, N) { for v in [0, N) { z[o + v] = 1.0  t[o] = 1.0 } }");
+  const Loop* inner = program.blocks[0].body[0].As<Loop>()->body[0].As<Loop>();
+  EXPECT_EQ(program[*CarriedTensor(program, *inner)].name, "t");
+}
+
+}  // namespace
+}  // namespace nestor::loop

@@ -1,0 +1,57 @@
+// The law of the loop IR. Verify checks every sentence below; lowering and every
+// pass yield programs that it accepts, and all consumers rely on it.
+//
+//  1. Ids. Every tensor, value, index expression and loop index in use exists. A
+//     value's operands and fill have smaller ids than the value.
+//  2. Names. The program, tensors and loop indices are named by identifiers that
+//     are no reserved words; tensors among themselves, loop indices among
+//     themselves and $params among themselves have distinct names.
+//  3. Declarations. Inputs, outputs and Program::temps are declared by the
+//     program, everything else by one Declaration; each tensor once. Inputs and
+//     outputs have their storage, the others are temps or accumulators.
+//  4. Scopes. A tensor is used only behind its declaration, in the scope that
+//     holds it and below.
+//  5. Loop indices. Each is that of one loop, and used only in that loop's body.
+//  6. Symbols. An index expression names dimensions, which are the symbols in the
+//     inputs' shapes, and integer $params of the program.
+//  7. Shapes. Extents are numbers without loads; those of tensors that the
+//     program declares hold no loop index. A register tensor is declared in a
+//     scope and has constant, positive extents.
+//  8. Checks. Equalities and range checks hold numbers without loads or loop
+//     indices.
+//  9. Loops. Bounds are numbers without loads; the step is positive.
+// 10. Index expressions. Operands of && || ! are conditions (or 0, 1), all other
+//     operands are numbers. A load is from a tensor that reads as an integer.
+// 11. Accesses. A place has one number per axis. Only masked accesses have
+//     conditions or a fill; conditions are conditions. A masked load has a fill of
+//     the tensor's type: a constant, a $param, or an IndexValue (or a cast of one)
+//     without loads and loop indices. A store has none.
+// 12. Reading and writing. A shape-only input is not read, no input is written,
+//     every output is written by some statement.
+// 13. Values. A value has the type that its node gives: a constant's own, a bool
+//     or float $param's, i64 of an IndexValue (of a number), ReadType of a load,
+//     the op table's of an application to operands that the row takes.
+// 14. Statements. A value has its target's type. An accumulation's op takes that
+//     type. argmax and argmin accumulate a pair with an i64 position, into an
+//     accumulator; other statements have no position. An accumulator is changed
+//     only by accumulation with its own op.
+// 15. Attributes. A parallel or vector loop carries no dependence, as far as
+//     CarriedTensor (dependence.h) can prove.
+//
+// What depends on run-time values (places in range, reads of what was not
+// written, overflow) is the interpreter's to check.
+#ifndef NESTOR_LOOP_IR_VERIFY_H_
+#define NESTOR_LOOP_IR_VERIFY_H_
+
+#include "absl/status/status.h"
+#include "loop_ir/program.h"
+
+namespace nestor::loop {
+
+// OK, or an InvalidArgument Status "program NAME: in `STATEMENT`: ..." about the
+// first violation in the order of the text. Never crashes, whatever the program.
+absl::Status Verify(const Program& program);
+
+}  // namespace nestor::loop
+
+#endif  // NESTOR_LOOP_IR_VERIFY_H_

@@ -1,0 +1,28 @@
+// A second evaluation of an op, straight from its micro-op graph: what lowering
+// and the interpreter are compared with. Test-only. It shares the graph, the
+// binding of symbols and the bodies of transcendentals with the rest, and no
+// arithmetic: that is spelled out once more, differently.
+#ifndef NESTOR_TESTS_UOPS_EVALUATOR_H_
+#define NESTOR_TESTS_UOPS_EVALUATOR_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "tensor/binding.h"
+#include "tensor/tensor.h"
+#include "uops/op.h"
+
+namespace nestor {
+
+// The results of `op`, in order, with the bits that SEMANTICS 1 and 3 define. What
+// the inputs make wrong (see Bind), a shape without a value, and an affine index
+// expression that overflows at some point are InvalidArgument.
+absl::StatusOr<std::vector<Tensor>> EvaluateGraph(const Op& op, const RunInputs& inputs);
+
+// One scalar op on values of type `operand` (of a select: the branches'); the
+// result is of type `target`. REQUIRES: the row takes them.
+Bits ApplyScalarOp(ScalarOp op, DType operand, DType target, const Bits* operands);
+
+}  // namespace nestor
+
+#endif  // NESTOR_TESTS_UOPS_EVALUATOR_H_

@@ -1,0 +1,508 @@
+// Which nodes get a statement of their own, and how the rest is written inline.
+//
+// A node is named where the notation needs a name (it is gathered from, scattered,
+// or accessed out of order or out of bounds), where it is used more than once, and
+// where an expression would grow too deep. All else is written inside its user:
+// elaboration computes an expression over just the indices that it mentions, which
+// is what the graph's canonical form says too, so the same graph comes back.
+//
+// The statement's ranges come back as well: where the first place in which an
+// index stands alone does not have its extent, or a later one might not, the
+// statement says `where`.
+#include "uops/print.h"
+
+#include <algorithm>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "uops/invariant.h"
+#include "uops/parser.h"
+
+namespace nestor {
+namespace {
+
+constexpr int kMaxInlineDepth = 40;
+
+struct Infix {
+  const char* text;
+  int tightness;  // as in the grammar: || 1, && 2, comparisons 3, sums 4, products 5, prefix 6
+};
+
+absl::optional<Infix> InfixOf(ScalarOp op, DType operand) {
+  const bool is_bool = operand == DType::kBool;
+  switch (op) {
+    case ScalarOp::kOr: return is_bool ? absl::optional<Infix>({" || ", 1}) : absl::nullopt;
+    case ScalarOp::kAnd: return is_bool ? absl::optional<Infix>({" && ", 2}) : absl::nullopt;
+    case ScalarOp::kEq: return Infix{" == ", 3};
+    case ScalarOp::kNe: return Infix{" != ", 3};
+    case ScalarOp::kLt: return Infix{" < ", 3};
+    case ScalarOp::kLe: return Infix{" <= ", 3};
+    case ScalarOp::kGt: return Infix{" > ", 3};
+    case ScalarOp::kGe: return Infix{" >= ", 3};
+    case ScalarOp::kAdd: return Infix{" + ", 4};
+    case ScalarOp::kSub: return Infix{" - ", 4};
+    case ScalarOp::kMul: return Infix{" * ", 5};
+    case ScalarOp::kDiv: return Infix{" / ", 5};
+    case ScalarOp::kMod: return Infix{" % ", 5};
+    default: return absl::nullopt;
+  }
+}
+constexpr int kPrefixTightness = 6;
+
+// Ops that the notation would read as part of an index expression.
+bool IsIndexArithmetic(ScalarOp op) {
+  switch (op) {
+    case ScalarOp::kNeg:
+    case ScalarOp::kAdd:
+    case ScalarOp::kSub:
+    case ScalarOp::kMul:
+    case ScalarOp::kFloorDiv:
+    case ScalarOp::kMod:
+    case ScalarOp::kMin:
+    case ScalarOp::kMax: return true;
+    default: return false;
+  }
+}
+
+using Names = std::vector<std::string>;  // of the indices along a node's axes
+
+class Printer {
+ public:
+  explicit Printer(const Op& op) : op_(op), graph_(op.graph), pool_(op.graph.pool()) {}
+
+  std::string Run() {
+    live_ = Reachable(graph_, op_.ResultNodes());
+    CollectIdentifiers();
+    NameArgumentsAndResults();
+    ChooseNamedNodes();
+    std::string text = Header();
+    for (int i = 0; i < graph_.size(); ++i) {
+      if (live_[i] && named_.contains(NodeId{i}) && graph_.As<Input>(NodeId{i}) == nullptr) {
+        absl::StrAppend(&text, "  ", Definition(NodeId{i}), "\n");
+      }
+    }
+    for (const Result& result : op_.results) {
+      if (named_.at(result.node) != result.name) absl::StrAppend(&text, "  ", CopyOf(result), "\n");
+    }
+    return text + "}\n";
+  }
+
+ private:
+  // ---- Names
+
+  void CollectIdentifiers() {
+    for (const Argument& arg : op_.args) {
+      identifiers_.insert(arg.name);
+      for (IndexId extent : arg.shape) {
+        VisitIndex(pool_, extent, [&](IndexId id, const IndexNode& node) {
+          if (node.kind == IndexKind::kSymbol) identifiers_.insert(pool_.SymbolName(id));
+        });
+      }
+    }
+    for (const Result& result : op_.results) identifiers_.insert(result.name);
+  }
+
+  bool Taken(absl::string_view name) const {
+    return identifiers_.contains(name) || IsReserved(name) || ScalarOpByName(name);
+  }
+
+  std::string FreshTensor() {
+    for (;;) {
+      std::string name = absl::StrCat("t", next_tensor_++);
+      if (!Taken(name)) {
+        identifiers_.insert(name);
+        return name;
+      }
+    }
+  }
+
+  // Index names are kept apart from all others; each statement starts anew.
+  std::string FreshIndex() {
+    constexpr absl::string_view kLetters = "ijklmnopqrsuvw";
+    for (;;) {
+      const size_t n = next_index_++;
+      std::string name = n < kLetters.size() ? std::string(1, kLetters[n]) : absl::StrCat("i", n);
+      if (!Taken(name)) return name;
+    }
+  }
+
+  void NameArgumentsAndResults() {
+    for (const Argument& arg : op_.args) named_.emplace(arg.node, arg.name);
+    for (const Result& result : op_.results) named_.emplace(result.node, result.name);
+  }
+
+  // ---- Which nodes are named
+
+  // Repeats its operand along more axes, in order: written as the operand.
+  bool IsRepeat(NodeId id) const {
+    const Reindex* reindex = graph_.As<Reindex>(id);
+    if (reindex == nullptr || !reindex->conditions.empty()) return false;
+    int64_t last = -1;
+    for (size_t j = 0; j < reindex->place.size(); ++j) {
+      const int64_t var = pool_.VarValue(reindex->place[j]);
+      if (var <= last || graph_.shape(id)[var] != graph_.shape(reindex->x)[j]) return false;
+      last = var;
+    }
+    return true;
+  }
+
+  bool IsLeaf(NodeId id) const {
+    return graph_.As<Constant>(id) != nullptr || graph_.As<Param>(id) != nullptr;
+  }
+
+  NodeId ThroughRepeats(NodeId id) const {
+    while (!named_.contains(id) && IsRepeat(id)) id = graph_.As<Reindex>(id)->x;
+    return id;
+  }
+  bool IsIndexOperand(NodeId id) const {
+    id = ThroughRepeats(id);
+    return !named_.contains(id) && graph_.As<Index>(id) != nullptr;
+  }
+  bool IsConstantOperand(NodeId id) const {
+    id = ThroughRepeats(id);
+    return !named_.contains(id) && graph_.As<Constant>(id) != nullptr;
+  }
+
+  void Name(NodeId id) {
+    if (!named_.contains(id)) named_.emplace(id, "");
+  }
+
+  void ChooseNamedNodes() {
+    NameWhatNeedsIt();
+    NameWhatIsShared();
+    NameIndexOperands();
+    NameWhatIsDeep();
+    // Numbered in the order of the text.
+    for (int i = 0; i < graph_.size(); ++i) {
+      const auto it = named_.find(NodeId{i});
+      if (it != named_.end() && it->second.empty()) it->second = FreshTensor();
+    }
+  }
+
+  void NameWhatNeedsIt() {
+    for (int i = 0; i < graph_.size(); ++i) {
+      const NodeId id{i};
+      if (!live_[i]) continue;
+      NodeId direct;  // the operand that may be written inline
+      if (const Reindex* reindex = graph_.As<Reindex>(id)) {
+        if (!IsRepeat(id)) Name(reindex->x);
+        direct = reindex->x;
+        VisitOperands(graph_, id, [&](NodeId x) {
+          if (x != reindex->fill && x != direct) Name(x);
+        });
+      } else if (graph_.As<Index>(id) != nullptr) {
+        VisitOperands(graph_, id, [&](NodeId x) { Name(x); });
+      } else if (graph_.As<Scatter>(id) != nullptr) {
+        Name(id);
+        VisitOperands(graph_, id, [&](NodeId x) { Name(x); });
+      }
+    }
+  }
+
+  void NameWhatIsShared() {
+    std::vector<int> uses(graph_.size(), 0);
+    for (int i = graph_.size() - 1; i >= 0; --i) {
+      const NodeId id{i};
+      if (!live_[i]) continue;
+      const bool transparent = IsRepeat(id) && !named_.contains(id);
+      if (uses[i] > 1 && !transparent && !IsLeaf(id)) Name(id);
+      const int weight = transparent ? std::min(uses[i], 2) : 1;
+      VisitOperands(graph_, id, [&](NodeId x) { uses[x.value] += weight; });
+    }
+  }
+
+  // An index value must not join its neighbours into one index expression.
+  void NameIndexOperands() {
+    for (int i = 0; i < graph_.size(); ++i) {
+      const Map* map = graph_.As<Map>(NodeId{i});
+      if (!live_[i] || map == nullptr || !IsIndexArithmetic(map->op)) continue;
+      bool all = true;
+      for (NodeId arg : map->args) all &= IsIndexOperand(arg) || IsConstantOperand(arg);
+      if (!all) continue;
+      for (NodeId arg : map->args) {
+        if (IsIndexOperand(arg)) Name(ThroughRepeats(arg));
+      }
+    }
+  }
+
+  void NameWhatIsDeep() {
+    std::vector<int> depth(graph_.size(), 0);
+    for (int i = 0; i < graph_.size(); ++i) {
+      if (!live_[i]) continue;
+      VisitOperands(graph_, NodeId{i}, [&](NodeId x) {
+        if (!named_.contains(x)) depth[i] = std::max(depth[i], depth[x.value] + 1);
+      });
+      if (depth[i] > kMaxInlineDepth) Name(NodeId{i});
+    }
+  }
+
+  // ---- Signature
+
+  std::string Extent(IndexId id) const {
+    const auto unexpected = [](int64_t v) { return absl::StrCat("?", v); };
+    return IndexText(pool_, id, {unexpected, unexpected});
+  }
+
+  std::string Extents(const Shape& shape) const {
+    return absl::StrJoin(shape, ", ", [&](std::string* out, IndexId e) { absl::StrAppend(out, Extent(e)); });
+  }
+
+  std::string ParamText(const ParamInfo& param) const {
+    std::string text = param.name;
+    if (param.type != DType::kI64) absl::StrAppend(&text, ": ", nestor::Name(param.type));
+    if (param.value) absl::StrAppend(&text, " = ", LiteralText(*param.value));
+    if (param.low || param.high) {
+      absl::StrAppend(&text, " in [", param.low ? LiteralText(*param.low) : "-inf", ", ",
+                      param.high ? LiteralText(*param.high) : "inf", "]");
+    }
+    return text;
+  }
+
+  std::string Header() const {
+    std::string text = absl::StrCat("op ", op_.name, "(");
+    text += absl::StrJoin(op_.args, ", ", [&](std::string* out, const Argument& arg) {
+      absl::StrAppend(out, arg.name, ": ", arg.shape_only ? "shape " : "", nestor::Name(arg.type), "[",
+                      Extents(arg.shape), "]");
+    });
+    if (!op_.params.empty()) text += "; ";
+    text += absl::StrJoin(op_.params, ", ", [&](std::string* out, const ParamInfo& param) {
+      absl::StrAppend(out, ParamText(param));
+    });
+    text += ") -> (";
+    text += absl::StrJoin(op_.results, ", ", [](std::string* out, const Result& result) {
+      absl::StrAppend(out, result.name);
+    });
+    return text + ") {\n";
+  }
+
+  // ---- Statements
+
+  Names StartStatement(int rank) {
+    next_index_ = 0;
+    stands_.clear();
+    ranges_.clear();
+    Names names;
+    for (int i = 0; i < rank; ++i) names.push_back(FreshIndex());
+    return names;
+  }
+
+  void SetRanges(const Names& names, const Shape& extents) {
+    for (size_t i = 0; i < names.size(); ++i) ranges_.emplace_back(names[i], extents[i]);
+  }
+
+  static std::string Left(const std::string& name, const Names& indices) {
+    return indices.empty() ? name : absl::StrCat(name, "[", absl::StrJoin(indices, ", "), "]");
+  }
+
+  std::string Definition(NodeId id) {
+    if (const Scatter* scatter = graph_.As<Scatter>(id)) return ScatterText(id, *scatter);
+    const Names names = StartStatement(graph_.rank(id));
+    SetRanges(names, graph_.shape(id));
+    const std::string value = NodeText(id, names, 0, false);
+    return absl::StrCat(Left(named_.at(id), names), " = ", value, Where());
+  }
+
+  std::string CopyOf(const Result& result) {
+    const Names names = StartStatement(graph_.rank(result.node));
+    SetRanges(names, graph_.shape(result.node));
+    const std::string value = ValueText(result.node, names, 0, false);
+    return absl::StrCat(Left(result.name, names), " = ", value, Where());
+  }
+
+  std::string ScatterText(NodeId id, const Scatter& scatter) {
+    const Names names = StartStatement(graph_.rank(scatter.x));
+    SetRanges(names, graph_.shape(scatter.x));
+    RecordAccess(graph_.shape(id), scatter.place, names);
+    const char* const kOperators[] = {"+=", "*=", "max=", "min="};
+    const std::string left = absl::StrCat(named_.at(id), "[", PlaceText(scatter.place, names), "]");
+    const std::string value = ValueText(scatter.x, names, 0, false);
+    return absl::StrCat(left, ": ", nestor::Name(graph_.type(id)), "[", Extents(graph_.shape(id)), "] ",
+                        kOperators[static_cast<int>(scatter.op)], " ", value, Where());
+  }
+
+  bool KnownEqual(IndexId a, IndexId b) const {
+    if (a == b) return true;
+    for (const Equality& e : op_.equalities) {
+      if ((e.left == a && e.right == b) || (e.left == b && e.right == a)) return true;
+    }
+    return false;
+  }
+
+  // " where i < .." for the indices whose range the accesses do not say.
+  std::string Where() const {
+    std::vector<std::string> bounds;
+    for (const auto& [name, extent] : ranges_) {
+      bool first = true, said = false;
+      for (const auto& [index, dimension] : stands_) {
+        if (index != name) continue;
+        if (first) said = dimension == extent;
+        else said &= KnownEqual(dimension, extent);
+        first = false;
+      }
+      if (!said) bounds.push_back(absl::StrCat(name, " < ", Extent(extent)));
+    }
+    return bounds.empty() ? "" : absl::StrCat(" where ", absl::StrJoin(bounds, ", "));
+  }
+
+  // ---- Accesses
+
+  std::string PlaceText(const IndexList& place, const Names& names) const {
+    return absl::StrJoin(place, ", ", [&](std::string* out, IndexId e) {
+      absl::StrAppend(out, IndexExprText(e, names));
+    });
+  }
+
+  std::string IndexExprText(IndexId e, const Names& names, int tightness = 0, bool in_value = false) const {
+    const auto var = [&](int64_t v) { return names[v]; };
+    const auto tensor = [&](int64_t t) { return named_.at(NodeId{static_cast<int32_t>(t)}); };
+    return IndexText(pool_, e, {var, tensor, in_value}, tightness);
+  }
+
+  // Notes the places where an index stands alone, in the elaborator's order.
+  void RecordAccess(const Shape& shape, absl::Span<const IndexId> place, const Names& names) {
+    for (size_t axis = 0; axis < place.size(); ++axis) {
+      const int64_t var = pool_.VarValue(place[axis]);
+      if (var >= 0) stands_.emplace_back(names[var], shape[axis]);
+    }
+    for (IndexId e : place) RecordLoads(e, names);
+  }
+
+  void RecordLoads(IndexId e, const Names& names) {
+    if (!pool_.HasLoad(e)) return;
+    const IndexNode& node = pool_[e];
+    if (node.kind == IndexKind::kLoad) {
+      RecordAccess(graph_.shape(NodeId{static_cast<int32_t>(node.value)}), node.args, names);
+      return;
+    }
+    for (IndexId arg : node.args) RecordLoads(arg, names);
+  }
+
+  std::string AccessText(NodeId tensor, const IndexList& place, const Names& names) {
+    RecordAccess(graph_.shape(tensor), place, names);
+    if (place.empty()) return named_.at(tensor);
+    return absl::StrCat(named_.at(tensor), "[", PlaceText(place, names), "]");
+  }
+
+  // ---- Values
+
+  // A node as an operand: by its name, or written out.
+  std::string ValueText(NodeId id, const Names& names, int tightness, bool bare_literal) {
+    if (!named_.contains(id)) return NodeText(id, names, tightness, bare_literal);
+    for (const std::string& name : names) {
+      stands_.emplace_back(name, graph_.shape(id)[&name - names.data()]);
+    }
+    return Left(named_.at(id), names);
+  }
+
+  // A node written out over its axes. `bare_literal`: a literal takes its type
+  // from what it stands beside.
+  std::string NodeText(NodeId id, const Names& names, int tightness, bool bare_literal) {
+    struct Visitor {
+      Printer& self;
+      NodeId id;
+      const Names& names;
+      int tightness;
+      bool bare_literal;
+      std::string operator()(const Input& n) const { return n.name; }
+      std::string operator()(const Param& n) const { return n.name; }
+      std::string operator()(const Constant& n) const { return self.ConstantText(n.value, bare_literal); }
+      std::string operator()(const Index& n) const {
+        self.RecordLoads(n.expr, names);
+        return self.IndexExprText(n.expr, names, tightness, true);
+      }
+      std::string operator()(const Reindex& n) const { return self.ReindexText(id, n, names, tightness, bare_literal); }
+      std::string operator()(const Map& n) const { return self.MapText(id, n, names, tightness); }
+      std::string operator()(const Reduce& n) const { return self.ReduceText(n, names); }
+      std::string operator()(const Scatter&) const {
+        NESTOR_CHECK(false, "a scatter is always named");
+      }
+    };
+    return absl::visit(Visitor{*this, id, names, tightness, bare_literal}, graph_[id].op);
+  }
+
+  static std::string ConstantText(const Scalar& value, bool bare) {
+    if (bare || value.type == DType::kBool) return LiteralText(value);
+    return absl::StrCat(nestor::Name(value.type), "(", LiteralText(value), ")");
+  }
+
+  std::string ReindexText(NodeId id, const Reindex& n, const Names& names, int tightness, bool bare_literal) {
+    if (IsRepeat(id)) {
+      Names kept;
+      for (IndexId e : n.place) kept.push_back(names[pool_.VarValue(e)]);
+      return ValueText(n.x, kept, tightness, bare_literal);
+    }
+    RecordAccess(graph_.shape(n.x), n.place, names);
+    std::string text = absl::StrCat(named_.at(n.x), "[", PlaceText(n.place, names), FillText(n.fill));
+    const char* separator = " if ";
+    for (IndexId condition : n.conditions) {
+      RecordLoads(condition, names);
+      absl::StrAppend(&text, separator, IndexExprText(condition, names));
+      separator = ", ";
+    }
+    return text + "]";
+  }
+
+  std::string FillText(NodeId fill) const {
+    if (const Param* param = graph_.As<Param>(fill)) return absl::StrCat(" | ", param->name);
+    const Scalar& value = graph_.As<Constant>(fill)->value;
+    return value.bits == 0 ? "" : absl::StrCat(" | ", LiteralText(value));
+  }
+
+  std::string MapText(NodeId id, const Map& map, const Names& names, int tightness) {
+    const DType operand = graph_.type(map.args.back());
+    const bool choice = Row(map.op).result == ResultType::kChoice;
+    bool typed = false;  // some operand gives a bare literal its type
+    for (size_t i = choice ? 1 : 0; i < map.args.size(); ++i) typed |= !IsConstantOperand(map.args[i]);
+    const auto infix = InfixOf(map.op, operand);
+    if (infix) {
+      const bool compares = infix->tightness == 3;
+      const std::string left = ValueText(map.args[0], names, infix->tightness + compares, typed);
+      const std::string right = ValueText(map.args[1], names, infix->tightness + 1, typed);
+      const std::string text = absl::StrCat(left, infix->text, right);
+      return infix->tightness < tightness ? absl::StrCat("(", text, ")") : text;
+    }
+    const bool negates = map.op == ScalarOp::kNeg || (map.op == ScalarOp::kNot && operand == DType::kBool);
+    if (negates) {
+      const std::string text = absl::StrCat(map.op == ScalarOp::kNeg ? "-" : "!",
+                                            ValueText(map.args[0], names, kPrefixTightness, false));
+      return kPrefixTightness < tightness ? absl::StrCat("(", text, ")") : text;
+    }
+    std::string text = absl::StrCat(map.op == ScalarOp::kCast ? nestor::Name(graph_.type(id)) : Row(map.op).name, "(");
+    for (size_t i = 0; i < map.args.size(); ++i) {
+      absl::StrAppend(&text, i == 0 ? "" : ", ", ValueText(map.args[i], names, 0, typed && !(choice && i == 0)));
+    }
+    return text + ")";
+  }
+
+  std::string ReduceText(const Reduce& reduce, const Names& names) {
+    Names inner = names, own;
+    const Shape& shape = graph_.shape(reduce.x);
+    for (int i = 0; i < reduce.count; ++i) {
+      own.push_back(FreshIndex());
+      inner.push_back(own.back());
+      ranges_.emplace_back(own.back(), shape[names.size() + i]);
+    }
+    const std::string body = ValueText(reduce.x, inner, 0, false);
+    return absl::StrCat(nestor::Name(reduce.op), "[", absl::StrJoin(own, ", "), "](", body, ")");
+  }
+
+  const Op& op_;
+  const Graph& graph_;
+  const IndexPool& pool_;
+  std::vector<bool> live_;
+  absl::flat_hash_set<std::string> identifiers_;
+  absl::flat_hash_map<NodeId, std::string> named_;
+  int next_tensor_ = 0;
+  // Of the statement being written:
+  size_t next_index_ = 0;
+  std::vector<std::pair<std::string, IndexId>> ranges_;  // of its indices
+  std::vector<std::pair<std::string, IndexId>> stands_;  // where one stands alone, and the dimension there
+};
+
+}  // namespace
+
+std::string PrintOp(const Op& op) { return Printer(op).Run(); }
+
+}  // namespace nestor
