@@ -7,10 +7,11 @@
 #include "check/program_generator.h"
 
 #include <algorithm>
+#include <limits>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/types/span.h"
 #include "check/random.h"
 #include "uops/invariant.h"
 
@@ -21,8 +22,8 @@ constexpr int kMaxRank = 3;
 
 class Generator {
  public:
-  Generator(uint64_t seed, const GeneratorOptions& options)
-      : options_(options), random_(seed), graph_(op_.graph), pool_(op_.graph.pool()) {
+  Generator(uint64_t seed, const GeneratorOptions& options, std::vector<ConstructorCall>* calls)
+      : options_(options), random_(seed), graph_(op_.graph), pool_(op_.graph.pool()), calls_(calls) {
     options_.floats_only |= options_.smooth;
   }
 
@@ -74,7 +75,8 @@ class Generator {
     const int count = static_cast<int>(random_.Between(1, 4));
     for (int i = 0; i < count; ++i) {
       const DType type = i > 0 && random_.Chance(35) ? IndexType() : ValueType();
-      AddArgument(kArguments[i], type, RandomShape(), random_.Chance(6));
+      const bool shape_only = random_.Chance(6);
+      AddArgument(kArguments[i], type, RandomShape(), shape_only);
     }
     // A dimension is one of some argument.
     for (IndexId dim : dims_) {
@@ -198,7 +200,10 @@ class Generator {
   IndexId Var(const Shape& over) { return pool_.Var(random_.Below(static_cast<int64_t>(over.size()))); }
 
   IndexId Coefficient() {
-    if (!integer_params_.empty() && random_.Chance(12)) return random_.Pick(integer_params_);
+    const int kind = static_cast<int>(random_.Below(100));
+    if (kind < 12 && !integer_params_.empty()) return random_.Pick(integer_params_);
+    // One that overflows from index 2 on.
+    if (kind == 12 && random_.Chance(40) && !options_.smooth) return pool_.Const(int64_t{3} << 61);
     return pool_.Const(random_.Pick({1, 1, 1, 1, -1, 2, 2, 3, -2}));
   }
 
@@ -333,6 +338,39 @@ class Generator {
     return pool_.Condition(kind == 7 ? IndexKind::kOr : IndexKind::kAnd, a, b);
   }
 
+  // ---- Constructors, noted
+
+  NodeId Note(MicroOp asked, const Shape& shape, NodeId given, std::vector<int> axes = {}) {
+    if (calls_ != nullptr) {
+      calls_->push_back({Node{std::move(asked), graph_.type(given), shape}, std::move(axes), given});
+    }
+    return given;
+  }
+
+  NodeId AddIndex(IndexId expr, const Shape& shape) {
+    return Note(Index{expr}, shape, graph_.AddIndex(expr, shape));
+  }
+  NodeId AddReindex(NodeId x, const Shape& shape, const IndexList& place, NodeId fill, const IndexList& conditions) {
+    const NodeId given = graph_.AddReindex(x, shape, place, fill, conditions);
+    if (!fill.valid()) fill = graph_.AddConstant(Scalar::Zero(graph_.type(x)));
+    return Note(Reindex{x, place, fill, conditions}, shape, given);
+  }
+  NodeId AddMap(ScalarOp op, const NodeList& args, DType target = DType::kF32) {
+    const Shape shape = graph_.shape(args[0]);
+    return Note(Map{op, args}, shape, graph_.AddMap(op, args, target));
+  }
+  NodeId AddCast(NodeId x, DType type) { return AddMap(ScalarOp::kCast, {x}, type); }
+  NodeId AddReduce(ReduceOp op, NodeId x, const std::vector<int>& axes) {
+    Shape kept;
+    for (int axis = 0; axis < graph_.rank(x); ++axis) {
+      if (std::find(axes.begin(), axes.end(), axis) == axes.end()) kept.push_back(graph_.shape(x)[axis]);
+    }
+    return Note(Reduce{op, x, static_cast<int>(axes.size())}, kept, graph_.AddReduce(op, x, axes), axes);
+  }
+  NodeId AddScatter(ReduceOp op, NodeId x, const Shape& shape, const IndexList& place) {
+    return Note(Scatter{op, x, place}, shape, graph_.AddScatter(op, x, shape, place));
+  }
+
   // ---- Nodes
 
   void Keep(NodeId id) { values_.push_back(id); }
@@ -340,7 +378,10 @@ class Generator {
   NodeId RandomNode() {
     const int kind = static_cast<int>(random_.Below(100));
     if (kind < 45) return RandomMap();
-    if (kind < 65) return RandomReindex(random_.Pick(values_), RandomShape());
+    if (kind < 65) {
+      const NodeId x = random_.Pick(values_);
+      return RandomReindex(x, RandomShape());
+    }
     if (kind < 80) return RandomReduce();
     if (kind < 90) return RandomScatter();
     if (kind < 96) return RandomIndex();
@@ -369,18 +410,16 @@ class Generator {
     const IndexId a = Affine(shape);
     const IndexId b = Linear(shape);
     const IndexId e = random_.Chance(20) ? pool_.Mul(a, b) : a;
-    const NodeId index = graph_.AddIndex(e, shape);
+    const NodeId index = AddIndex(e, shape);
     if (!options_.floats_only && random_.Chance(60)) return index;
-    return graph_.AddCast(index, ValueType());
+    return AddCast(index, ValueType());
   }
 
   NodeId RandomFill(DType type) {
     if (random_.Chance(35)) return NodeId();
     if (random_.Chance(40)) {
       for (const ParamInfo& param : op_.params) {
-        if (param.type != type || random_.Chance(20)) continue;
-        if (!IsInteger(type)) return graph_.AddParam(param.name, type);
-        return graph_.AddCast(graph_.AddIndex(pool_.Symbol(param.name), {}), type);
+        if (param.type == type && random_.Chance(80)) return graph_.AddParam(param.name, type);
       }
     }
     return graph_.AddConstant(Literal(type));
@@ -392,12 +431,12 @@ class Generator {
     const NodeId fill = RandomFill(graph_.type(x));
     IndexList conditions;
     while (random_.Chance(20)) conditions.push_back(Condition(shape));
-    return graph_.AddReindex(x, shape, place, fill, conditions);
+    return AddReindex(x, shape, place, fill, conditions);
   }
 
   // `x` with the type and shape that are needed.
   NodeId Conform(NodeId x, DType type, const Shape& shape) {
-    x = graph_.AddCast(x, type);
+    x = AddCast(x, type);
     return graph_.shape(x) == shape ? x : RandomReindex(x, shape);
   }
 
@@ -440,12 +479,12 @@ class Generator {
   NodeId RandomMap() {
     ScalarOp op = random_.Pick(AllScalarOps()).op;
     while (!Allowed(op)) op = random_.Pick(AllScalarOps()).op;
-    if (op == ScalarOp::kCast) return graph_.AddCast(Source(), ValueType());
     NodeId x = Source();
+    if (op == ScalarOp::kCast) return AddCast(x, ValueType());
     for (int i = 0; i < 6 && !ResultTypeOf(op, graph_.type(x), DType::kF32); ++i) x = Source();
     while (!ResultTypeOf(op, graph_.type(x), DType::kF32)) {
       const DType type = random_.Pick(AllTypes());
-      if (ResultTypeOf(op, type, DType::kF32)) x = graph_.AddCast(x, type);
+      if (ResultTypeOf(op, type, DType::kF32)) x = AddCast(x, type);
     }
     const ScalarOpRow& row = Row(op);
     const Shape shape = graph_.shape(x);
@@ -455,7 +494,7 @@ class Generator {
     args.push_back(x);
     while (static_cast<int>(args.size()) < row.arity) args.push_back(random_.Chance(12) ? x : Operand(type, shape));
     if (random_.Chance(30)) std::swap(args[args.size() - 1], args[args.size() - std::min(row.arity, 2)]);
-    return graph_.AddMap(op, args);
+    return AddMap(op, args);
   }
 
   // The bool that a select goes by.
@@ -465,7 +504,7 @@ class Generator {
     const NodeId a = Operand(type, shape);
     const NodeId b = Operand(type, shape);
     const ScalarOp compare = random_.Pick({ScalarOp::kEq, ScalarOp::kNe, ScalarOp::kLt, ScalarOp::kLe, ScalarOp::kGt, ScalarOp::kGe});
-    return graph_.AddMap(compare, {a, b});
+    return AddMap(compare, {a, b});
   }
 
   NodeId RandomReduce() {
@@ -486,19 +525,19 @@ class Generator {
     }
     if (axes.empty() && graph_.rank(x) > 0 && random_.Chance(85)) axes.push_back(0);
     random_.Shuffle(axes);
-    return graph_.AddReduce(op, x, axes);
+    return AddReduce(op, x, axes);
   }
 
   NodeId RandomScatter() {
     NodeId x = Source();
-    if (graph_.type(x) == DType::kBool) x = graph_.AddCast(x, IndexType());
+    if (graph_.type(x) == DType::kBool) x = AddCast(x, IndexType());
     const Shape shape = RandomShape();
     const Shape over = graph_.shape(x);
     const IndexList place = PlaceIn(shape, over);
     const ReduceOp op = options_.smooth ? ReduceOp::kSum
                                         : random_.Pick({ReduceOp::kSum, ReduceOp::kSum, ReduceOp::kProd,
                                                         ReduceOp::kMax, ReduceOp::kMin});
-    return graph_.AddScatter(op, x, shape, place);
+    return AddScatter(op, x, shape, place);
   }
 
   // Names that others might think their own.
@@ -517,10 +556,13 @@ class Generator {
   IndexPool& pool_;
   std::vector<IndexId> dims_, integer_params_;
   std::vector<NodeId> values_;  // what a step may use
+  std::vector<ConstructorCall>* calls_;
 };
 
 }  // namespace
 
-Op RandomOp(uint64_t seed, const GeneratorOptions& options) { return Generator(seed, options).Run(); }
+Op RandomOp(uint64_t seed, const GeneratorOptions& options, std::vector<ConstructorCall>* calls) {
+  return Generator(seed, options, calls).Run();
+}
 
 }  // namespace nestor

@@ -28,8 +28,17 @@ struct GeneratorOptions {
   bool smooth = false;
 };
 
+// What one constructor of the graph was asked for, as the node that says just that,
+// in no canonical form, and the node that it gave.
+struct ConstructorCall {
+  Node asked;
+  std::vector<int> axes;  // of a reduction, in order; `count` is not used
+  NodeId given;
+};
+
 // An op with one to three results. Its text can be written in the notation.
-Op RandomOp(uint64_t seed, const GeneratorOptions& options = {});
+// `calls`: filled with the calls that built it, where it is not null.
+Op RandomOp(uint64_t seed, const GeneratorOptions& options = {}, std::vector<ConstructorCall>* calls = nullptr);
 
 struct InputOptions {
   // The tensors of a run together hold about that many elements at most.

@@ -4,9 +4,9 @@
 #define NESTOR_CHECK_RANDOM_H_
 
 #include <cstdint>
+#include <initializer_list>
 #include <random>
-
-#include "absl/types/span.h"
+#include <utility>
 
 namespace nestor {
 

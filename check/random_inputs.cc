@@ -3,6 +3,8 @@
 // are frequent.
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "check/program_generator.h"
@@ -136,8 +138,8 @@ class InputMaker {
     if (kind < 86) return Lowest(type);
     if (kind < 89) return Scalar::Float(type, std::nan(""));
     // Subnormals, then any magnitude.
-    if (kind < 93) return Scalar{type, static_cast<Bits>(random_.Between(1, 60)) | (random_.Chance(50) ? SignBit(type) : 0)};
     const uint64_t bits = random_.Bits();
+    if (kind < 93) return Scalar{type, (1 + bits % 60) | (bits >> 63 ? SignBit(type) : 0)};
     return VisitType(type, [&](auto zero) { return Scalar{type, ToBits(FromBits<decltype(zero)>(bits))}.Canonical(); });
   }
 

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -146,6 +146,7 @@ absl::StatusOr<std::vector<std::string>> Arguments::List(absl::string_view flag)
   const std::vector<std::string> names = absl::StrSplit(*text, ',');
   for (const std::string& name : names) {
     if (!IsName(name)) return Error(absl::StrCat(flag, "=", *text, ": '", name, "' is no name"));
+    if (absl::c_count(names, name) > 1) return Error(absl::StrCat(flag, "=", *text, ": '", name, "' is named twice"));
   }
   return names;
 }

@@ -31,7 +31,7 @@ struct Arguments {
   bool Has(absl::string_view flag) const { return flags.contains(flag); }
   absl::optional<std::string> Find(absl::string_view flag) const;
   // "--wrt=x,w" as names; an empty list where the flag is absent. An error where
-  // a name in the list is empty; `--given=` alone is the empty list.
+  // a name in the list is empty or repeated; `--given=` alone is the empty list.
   absl::StatusOr<std::vector<std::string>> List(absl::string_view flag) const;
   // --seed, 0 where it is absent.
   absl::StatusOr<uint64_t> Seed() const;

@@ -45,9 +45,9 @@ class Chooser {
       best = std::move(symbols);
       if (unbound_.empty()) break;
     }
-    ChosenSizes chosen{best, {}};
-    for (const std::string& name : unbound_) chosen.made_up.emplace_back(name, best[name]);
-    return chosen;
+    ChosenSizes sizes{best, {}};
+    for (const std::string& name : unbound_) sizes.chosen.emplace_back(name, best[name]);
+    return sizes;
   }
 
  private:

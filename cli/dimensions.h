@@ -17,13 +17,13 @@ namespace nestor::cli {
 using SymbolValues = absl::flat_hash_map<std::string, int64_t>;
 
 struct KnownSizes {
-  SymbolValues symbols;                         // dimensions and integer $params
+  SymbolValues symbols;                           // dimensions and integer $params
   absl::flat_hash_map<std::string, Dims> shapes;  // of arguments, by name
 };
 
 struct ChosenSizes {
-  SymbolValues symbols;                                // all dimensions and integer $params
-  std::vector<std::pair<std::string, int64_t>> made_up;  // those that were chosen, in signature order
+  SymbolValues symbols;                                 // all dimensions and integer $params
+  std::vector<std::pair<std::string, int64_t>> chosen;  // those that `known` does not hold, in signature order
 };
 
 // Dimensions follow from `known` where it determines them, also through

@@ -42,12 +42,15 @@ int SignificandBits(DType type) {
   return type == DType::kBF16 ? 8 : type == DType::kF16 ? 11 : type == DType::kF32 ? 24 : 53;
 }
 
+int64_t GreatestDrawn(DType integer, absl::optional<int64_t> bound) {
+  return std::clamp<int64_t>(bound.value_or(4) - 1, 0, Highest(integer).ToInt());
+}
+
 Scalar DrawScalar(DType type, absl::optional<int64_t> bound, Random& random) {
   const uint64_t bits = random.Next();
   if (type == DType::kBool) return Scalar::Of(type, bits >> 63 != 0);
   if (IsInteger(type)) {
-    const int64_t highest = std::min<int64_t>(bound.value_or(4), 128);  // fits i8
-    return Scalar::Integer(type, static_cast<int64_t>((bits >> 32) % std::max<int64_t>(highest, 1)));
+    return Scalar::Integer(type, static_cast<int64_t>((bits >> 1) % (GreatestDrawn(type, bound) + uint64_t{1})));
   }
   const int precision = SignificandBits(type);
   const double unit = static_cast<double>(bits >> (64 - precision)) / static_cast<double>(int64_t{1} << precision);
@@ -57,7 +60,7 @@ Scalar DrawScalar(DType type, absl::optional<int64_t> bound, Random& random) {
 // "" for plain floats; else what the values are.
 std::string RangeText(DType type, absl::optional<int64_t> bound) {
   if (type == DType::kBool) return "";
-  if (IsInteger(type)) return absl::StrCat(" of 0..", std::max<int64_t>(bound.value_or(4), 1) - 1);
+  if (IsInteger(type)) return absl::StrCat(" of 0..", GreatestDrawn(type, bound));
   return bound ? absl::StrCat(" in [0, ", *bound, ")") : "";
 }
 
@@ -133,9 +136,9 @@ class InputMaker {
     for (const auto& [name, tensor] : given_.tensors) known_.shapes[name] = tensor.shape();
     for (const auto& [name, shape] : given_.shapes) known_.shapes[name] = shape.shape;
     ChosenSizes chosen = ChooseSizes(op_, known_);
-    for (const auto& [name, extent] : chosen.made_up) {
+    for (const auto& [name, extent] : chosen.chosen) {
       inputs_.run.dims[name] = extent;
-      inputs_.remarks.push_back(absl::StrCat(name, ": ", extent, " made up"));
+      inputs_.remarks.push_back(absl::StrCat(name, ": ", extent, " chosen"));
     }
     binding_.symbols = std::move(chosen.symbols);
   }

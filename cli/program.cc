@@ -10,9 +10,9 @@
 #include <cerrno>
 
 #include "absl/cleanup/cleanup.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "cli/output.h"
 #include "re2/re2.h"
 #include "uops/invariant.h"
@@ -75,6 +75,7 @@ std::string ShowLine(absl::string_view text, size_t line, size_t column) {
   const std::vector<absl::string_view> lines = absl::StrSplit(text, '\n');
   if (line == 0 || line > lines.size() || column == 0) return "";
   const absl::string_view whole = lines[line - 1];
+  if (absl::StripAsciiWhitespace(whole).empty()) return "";
   const auto continues = [](char c) { return (c & 0xc0) == 0x80; };  // inside a UTF-8 character
   size_t begin = column > 80 ? column - 60 : 0;
   while (begin > 0 && begin < whole.size() && continues(whole[begin])) --begin;
@@ -87,13 +88,19 @@ std::string ShowLine(absl::string_view text, size_t line, size_t column) {
   return absl::StrCat("\n    ", shown, "\n    ", std::string(indent, ' '), "^");
 }
 
+// Takes a leading "LINE:COLUMN: " off.
+absl::Status WithoutPosition(const absl::Status& error, const std::string& op) {
+  re2::StringPiece rest(error.message().data(), error.message().size());
+  if (!RE2::Consume(&rest, R"(\d+:\d+: )")) return error;
+  return absl::Status(error.code(), absl::StrCat("op ", op, ": ", absl::string_view(rest.data(), rest.size())));
+}
+
 // Puts the place and the line before an error that says "LINE:COLUMN: ...".
 absl::Status Locate(const absl::Status& error, const std::string& place, absl::string_view text) {
   int line, column;
   re2::StringPiece rest(error.message().data(), error.message().size());
   if (!RE2::Consume(&rest, R"((\d+):(\d+): )", &line, &column)) return error;
   const absl::string_view message(rest.data(), rest.size());
-  if (place.empty()) return absl::Status(error.code(), message);
   return MarkLocated(absl::Status(
       error.code(), absl::StrCat(place, ":", line, ":", column, ": ", message, ShowLine(text, line, column))));
 }
@@ -123,7 +130,8 @@ absl::StatusOr<Program> FromMacro(const MacroOp& macro, const absl::optional<std
 absl::StatusOr<Op> Program::Instantiate(const ArgumentSpecs& specs) const {
   absl::StatusOr<Op> result = module().Instantiate(op, specs);
   if (result.ok()) return result;
-  return Locate(result.status(), place, text);
+  // Positions in the library's text say nothing to its user.
+  return macro != nullptr ? WithoutPosition(result.status(), op) : Locate(result.status(), place, text);
 }
 
 absl::StatusOr<Program> LoadProgram(const Arguments& arguments) {

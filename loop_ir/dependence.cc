@@ -16,8 +16,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-
 namespace nestor::loop {
 namespace {
 

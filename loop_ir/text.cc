@@ -4,13 +4,12 @@
 // number. Numbers are an accident of how a program was built, so everything is
 // printed through a copy in a pool of the writer's own, whose numbers follow the
 // order of the text: exactly those that reading the text gives. Names of loop
-// indices are kept apart from dimensions here, as index expressions would
-// confuse them.
+// indices are kept apart from those of dimensions and tensors here: a Program
+// does not promise it, the reader of a text needs it.
 #include "loop_ir/text.h"
 
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -152,15 +151,13 @@ class Writer {
   }
 
   void KeepVarNamesApart() {
-    absl::flat_hash_set<std::string> taken;
+    UniqueNames names;
     for (size_t i = 0; i < program_.pool.size(); ++i) {
       const IndexId id{static_cast<int32_t>(i)};
-      if (program_.pool[id].kind == IndexKind::kSymbol) taken.insert(program_.pool.SymbolName(id));
+      if (program_.pool[id].kind == IndexKind::kSymbol) names.Take(program_.pool.SymbolName(id));
     }
-    for (std::string& name : var_names_) {
-      name = FreshName(name, [&](absl::string_view n) { return taken.contains(n); });
-      taken.insert(name);
-    }
+    for (const TensorInfo& tensor : program_.tensors) names.Take(tensor.name);
+    for (std::string& name : var_names_) name = names.Take(name);
   }
 
   // ---- Signature

@@ -12,11 +12,12 @@ namespace nestor::loop {
 struct InfixRow {
   absl::string_view text;
   ScalarOp op;
-  int tightness;     // from loose to tight
-  bool logical;      // infix on bool only
+  int tightness;  // from loose to tight
+  bool logical;   // infix on bool only
 };
 
-inline constexpr int kCompareTightness = 3, kSumTightness = 4, kPrefixTightness = 6, kPrimaryTightness = 7;
+inline constexpr int kLoosest = 1, kCompareTightness = 3, kSumTightness = 4, kPrefixTightness = 6,
+                     kPrimaryTightness = 7;
 
 inline constexpr InfixRow kInfixRows[] = {
     {"||", ScalarOp::kOr, 1, true},  {"&&", ScalarOp::kAnd, 2, true},

@@ -197,12 +197,13 @@ TEST(Text, NamesReusedInSiblingScopesAreMadeUnique) {
   EXPECT_THAT(ToText(*program), HasSubstr("for i_2 in [0, N) {\n    temp t_2: f32\n    t_2 = y[i_2]"));
 }
 
-// The text depends neither on numbers nor on indices named like dimensions.
+// The text depends neither on numbers nor on indices named like dimensions or
+// tensors.
 TEST(Text, OfAProgramBuiltInAnotherOrder) {
   Program p;
   p.name = "p";
   const IndexId n = p.pool.Symbol("n");
-  const int32_t inner = p.AddVar("j"), outer = p.AddVar("n");
+  const int32_t inner = p.AddVar("t"), outer = p.AddVar("n");
   const TensorId temp = p.AddTensor({"t", DType::kF32, {n}});
   const TensorId x = p.AddTensor({"x", DType::kF32, {n}, Storage::kInput});
   p.inputs = {x};
@@ -214,7 +215,7 @@ TEST(Text, OfAProgramBuiltInAnotherOrder) {
   out.body.push_back({in});
   p.blocks.push_back({{{out}}});
   const std::string text = ToText(p);
-  EXPECT_THAT(text, HasSubstr("for n_2 in [0, n) {\n    for j in [0, n) {\n      t[n_2 + j] = x[n_2 + j]\n"));
+  EXPECT_THAT(text, HasSubstr("for n_2 in [0, n) {\n    for t_2 in [0, n) {\n      t[n_2 + t_2] = x[n_2 + t_2]\n"));
   EXPECT_EQ(ToText(ParseProgram(text).value()), text);
 }
 

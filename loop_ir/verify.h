@@ -49,7 +49,7 @@
 namespace nestor::loop {
 
 // OK, or an InvalidArgument Status "program NAME: in `STATEMENT`: ..." about the
-// first violation in the order of the text. Never crashes, whatever the program.
+// first violation in the order of the text. No broken program crashes it.
 absl::Status Verify(const Program& program);
 
 }  // namespace nestor::loop

@@ -7,6 +7,7 @@
 // then for the place.
 #include "tests/uops_evaluator.h"
 
+#include <algorithm>
 #include <cfloat>
 #include <cmath>
 #include <limits>
@@ -311,17 +312,62 @@ class Evaluator {
       : op_(op), graph_(op.graph), inputs_(inputs), values_(op.graph.size()) {}
 
   absl::StatusOr<std::vector<Tensor>> Run() {
-    NESTOR_ASSIGN_OR_RETURN(binding_, Bind(SignatureOf(op_), inputs_));
-    const std::vector<bool> live = Reachable(graph_, op_.ResultNodes());
-    for (int i = 0; i < graph_.size(); ++i) {
-      if (live[i]) NESTOR_RETURN_IF_ERROR(Evaluate(NodeId{i}));
-    }
+    NESTOR_RETURN_IF_ERROR(EvaluateAll(op_.ResultNodes()));
     std::vector<Tensor> results;
     for (const Result& result : op_.results) results.push_back(ToTensor(Of(result.node)));
     return results;
   }
 
+  absl::optional<std::string> FirstUnsound(absl::Span<const ConstructorCall> calls) {
+    std::vector<NodeId> nodes;
+    for (int i = 0; i < graph_.size(); ++i) nodes.push_back(NodeId{i});
+    if (!EvaluateAll(nodes).ok()) return absl::nullopt;
+    for (const ConstructorCall& call : calls) {
+      if (IsFloat(call.asked.type) && DependsOnForm(call)) continue;
+      const auto want = Asked(call);
+      if (!want) continue;
+      const auto difference = FirstDifference(ToTensor(Of(call.given)), ToTensor(*want));
+      if (difference) return absl::StrCat("node ", call.given.value, ": ", *difference);
+    }
+    return absl::nullopt;
+  }
+
  private:
+  absl::Status EvaluateAll(absl::Span<const NodeId> roots) {
+    NESTOR_ASSIGN_OR_RETURN(binding_, Bind(SignatureOf(op_), inputs_));
+    const std::vector<bool> live = Reachable(graph_, roots);
+    for (int i = 0; i < graph_.size(); ++i) {
+      if (live[i]) NESTOR_RETURN_IF_ERROR(Evaluate(NodeId{i}));
+    }
+    return absl::OkStatus();
+  }
+
+  // Float sums and products whose order the canonical form chooses, and the sum over
+  // no axes, which is its operand where that is -0.0, too.
+  static bool DependsOnForm(const ConstructorCall& call) {
+    const Scatter* scatter = absl::get_if<Scatter>(&call.asked.op);
+    const Reduce* reduce = absl::get_if<Reduce>(&call.asked.op);
+    return (scatter != nullptr && scatter->op <= ReduceOp::kProd) || (reduce != nullptr && call.axes.empty());
+  }
+
+  // nullopt where it has no value.
+  absl::optional<Dense> Asked(const ConstructorCall& call) {
+    Dense y;
+    y.type = call.asked.type;
+    const auto shape = EvaluateShape(graph_.pool(), call.asked.shape, binding_, "");
+    if (!shape.ok()) return absl::nullopt;
+    y.shape = *shape;
+    y.elements.resize(CountOf(y.shape));
+    if (const Reduce* reduce = absl::get_if<Reduce>(&call.asked.op)) {
+      ReduceAxes(*reduce, call.axes, y);
+    } else {
+      absl::visit([&](const auto& node) { Fill(node, y); }, call.asked.op);
+    }
+    const bool defined = !overflow_;
+    overflow_ = false;
+    return defined ? absl::make_optional(y) : absl::nullopt;
+  }
+
   const Dense& Of(NodeId id) const { return values_[id.value]; }
 
   absl::Status Evaluate(NodeId id) {
@@ -386,6 +432,28 @@ class Evaluator {
       const absl::Span<const Bits> row = absl::MakeSpan(x.elements).subspan(n * count, count);
       y.elements[n] = IsArg(node.op) ? Arg(node.op, x.type, row) : Fold(node.op, x.type, row);
     }
+  }
+
+  // Over `axes`, in their order: each element gathers its row first.
+  void ReduceAxes(const Reduce& node, const std::vector<int>& axes, Dense& y) {
+    const Dense& x = Of(node.x);
+    Dims extents;
+    for (int axis : axes) extents.push_back(x.shape[axis]);
+    const int64_t count = CountOf(extents);
+    ForEach(y, [&](const Dims& at) {
+      std::vector<Bits> row;
+      for (int64_t n = 0; n < count; ++n) {
+        const Dims inner = PlaceOf(extents, n);
+        Dims place = at;
+        // The reduced axes take their places again, ascending.
+        for (size_t axis = 0; axis < x.shape.size(); ++axis) {
+          const auto listed = std::find(axes.begin(), axes.end(), static_cast<int>(axis));
+          if (listed != axes.end()) place.insert(place.begin() + axis, inner[listed - axes.begin()]);
+        }
+        row.push_back(x.elements[OffsetOf(x.shape, place)]);
+      }
+      return IsArg(node.op) ? Arg(node.op, x.type, row) : Fold(node.op, x.type, row);
+    });
   }
 
   void Fill(const Scatter& node, Dense& y) {
@@ -536,6 +604,11 @@ class Evaluator {
 
 absl::StatusOr<std::vector<Tensor>> EvaluateGraph(const Op& op, const RunInputs& inputs) {
   return Evaluator(op, inputs).Run();
+}
+
+absl::optional<std::string> FirstUnsoundCall(const Op& op, absl::Span<const ConstructorCall> calls,
+                                             const RunInputs& inputs) {
+  return Evaluator(op, inputs).FirstUnsound(calls);
 }
 
 }  // namespace nestor

@@ -5,9 +5,13 @@
 #ifndef NESTOR_TESTS_UOPS_EVALUATOR_H_
 #define NESTOR_TESTS_UOPS_EVALUATOR_H_
 
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
+#include "check/program_generator.h"
 #include "tensor/binding.h"
 #include "tensor/tensor.h"
 #include "uops/op.h"
@@ -18,6 +22,13 @@ namespace nestor {
 // the inputs make wrong (see Bind), a shape without a value, and an affine index
 // expression that overflows at some point are InvalidArgument.
 absl::StatusOr<std::vector<Tensor>> EvaluateGraph(const Op& op, const RunInputs& inputs);
+
+// Where a constructor gave a node of another value than it was asked for; nullopt
+// where there is none, or where these inputs give some shape or index no value.
+// Left out: scatters of float sums and products, since a constructor may put the
+// axes of the operand in another order, and float reductions over no axes.
+absl::optional<std::string> FirstUnsoundCall(const Op& op, absl::Span<const ConstructorCall> calls,
+                                             const RunInputs& inputs);
 
 // One scalar op on values of type `operand` (of a select: the branches'); the
 // result is of type `target`. REQUIRES: the row takes them.

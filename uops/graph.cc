@@ -350,19 +350,23 @@ void VisitOperands(const Graph& graph, NodeId id, absl::FunctionRef<void(NodeId)
   absl::visit(Visitor{graph.pool(), visit}, graph[id].op);
 }
 
-std::vector<bool> Reachable(const Graph& graph, absl::Span<const NodeId> from) {
-  std::vector<bool> reached(graph.size(), false);
+std::vector<bool> Reachable(const Graph& graph, absl::Span<const NodeId> from, absl::Span<const NodeId> cut) {
+  std::vector<bool> reached(graph.size(), false), ends(graph.size(), false);
   for (NodeId id : from) reached[id.value] = true;
+  for (NodeId id : cut) ends[id.value] = true;
   for (int i = graph.size() - 1; i >= 0; --i) {
-    if (reached[i]) VisitOperands(graph, NodeId{i}, [&](NodeId x) { reached[x.value] = true; });
+    if (reached[i] && !ends[i]) VisitOperands(graph, NodeId{i}, [&](NodeId x) { reached[x.value] = true; });
   }
   return reached;
 }
 
 std::vector<NodeId> ImportNodes(const Graph& from, absl::Span<const NodeId> roots, Graph& to,
                                 const ImportLeaves& leaves) {
-  const std::vector<bool> live = Reachable(from, roots);
+  const std::vector<bool> live = Reachable(from, roots, leaves.cut);
   std::vector<NodeId> image(from.size());
+  for (NodeId id : leaves.cut) {
+    if (live[id.value]) image[id.value] = leaves.leaf(id);
+  }
   const auto import_index = [&](IndexId e) {
     return CopyIndex(from.pool(), e, to.pool(),
                      [&](const IndexNode& node, absl::Span<const IndexId> args) -> absl::optional<IndexId> {
@@ -408,7 +412,7 @@ std::vector<NodeId> ImportNodes(const Graph& from, absl::Span<const NodeId> root
     absl::FunctionRef<IndexList(const IndexList&)> list;
   };
   for (int i = 0; i < from.size(); ++i) {
-    if (!live[i]) continue;
+    if (!live[i] || image[i].valid()) continue;
     const NodeId id{i};
     const Node node = from[id];
     image[i] = absl::visit(Importer{id, node, to, image, leaves, import_index, import_list}, node.op);

@@ -198,17 +198,21 @@ class Graph {
 void VisitOperands(const Graph& graph, NodeId id, absl::FunctionRef<void(NodeId)> visit);
 
 // Which nodes the given ones depend on, themselves included.
-std::vector<bool> Reachable(const Graph& graph, absl::Span<const NodeId> from);
+// `cut`: nodes whose operands do not count.
+std::vector<bool> Reachable(const Graph& graph, absl::Span<const NodeId> from,
+                            absl::Span<const NodeId> cut = {});
 
 // Rebuilds the nodes that `roots` of `from` depend on in `to` and returns the
 // images of the roots.
 struct ImportLeaves {
-  // The image of an Input or Param of `from`.
+  // The image of an Input or Param of `from`, and of what `cut` holds.
   absl::FunctionRef<NodeId(NodeId)> leaf;
   // The image of from's symbol with that number; nullopt: the same name.
   absl::FunctionRef<absl::optional<IndexId>(int64_t)> symbol;
   // The tag in `to` of a tagged copy.
   absl::FunctionRef<int64_t(int64_t)> tag;
+  // Nodes that are taken as they are given; their operands are not imported.
+  absl::Span<const NodeId> cut = {};
 };
 std::vector<NodeId> ImportNodes(const Graph& from, absl::Span<const NodeId> roots, Graph& to,
                                 const ImportLeaves& leaves);

@@ -1,0 +1,422 @@
+// Nodes are visited from the results to the arguments; each hands its adjoint on
+// to its operands, one case per micro-op, and contributions add up. Only nodes
+// that depend on what is differentiated by, through floats, take part.
+//
+// An adjoint that passed a select, a mask, a fill or a tie is 0 where its value
+// did not matter; there the partial derivative may be inf or NaN, so that the
+// product must be mulz. Whether an adjoint has passed one is carried along.
+#include "autodiff/adjoint.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "autodiff/algebra.h"
+#include "autodiff/invariance.h"
+#include "uops/call.h"
+#include "uops/invariant.h"
+#include "uops/module.h"
+
+namespace nestor {
+namespace {
+
+// The notation of one partial derivative as an op over rank-0 operands.
+Op MakeDerivative(ScalarOp scalar_op, int operand, DType type, DType result) {
+  const ScalarOpRow& row = Row(scalar_op);
+  const bool choice = row.result == ResultType::kChoice;
+  std::string text = absl::StrCat("op derivative(a: ", choice ? "bool" : "T", "[]");
+  if (row.arity > 1) absl::StrAppend(&text, ", b: T[]");
+  if (row.arity > 2) absl::StrAppend(&text, ", c: T[]");
+  absl::StrAppend(&text, ", y: R[], g: R[]) -> (d) { d = ", row.derivatives[operand], " }");
+  const absl::StatusOr<Module> module = Module::Parse(text);
+  NESTOR_CHECK(module.ok(), absl::StrCat(text, "\n", module.status().ToString()));
+  const ArgumentSpecs specs = {{choice ? "b" : "a", {type, 0}}, {"y", {result, 0}}};
+  absl::StatusOr<Op> op = module->Instantiate("", specs);
+  NESTOR_CHECK(op.ok(), absl::StrCat(text, "\n", op.status().ToString()));
+  return *std::move(op);
+}
+
+// Made at first use and kept; thread-safe.
+const Op& DerivativeOf(ScalarOp scalar_op, int operand, DType type, DType result) {
+  static absl::Mutex mutex;
+  static auto* const made = new std::map<std::tuple<ScalarOp, int, DType, DType>, std::unique_ptr<Op>>;
+  const auto key = std::make_tuple(scalar_op, operand, type, result);
+  absl::MutexLock lock(&mutex);
+  std::unique_ptr<Op>& op = (*made)[key];
+  if (op == nullptr) op = std::make_unique<Op>(MakeDerivative(scalar_op, operand, type, result));
+  return *op;
+}
+
+class ReverseWalk {
+ public:
+  ReverseWalk(Op& op, absl::Span<const Seed> seeds, absl::Span<const NodeId> wrt)
+      : op_(op), graph_(op.graph), pool_(op.graph.pool()), seeds_(seeds), wrt_(wrt),
+        forward_size_(ForwardSize(seeds, op.graph)), algebra_(op.graph, forward_size_),
+        adjoints_(forward_size_), masked_(forward_size_, false), active_(forward_size_, false) {}
+
+  absl::StatusOr<std::vector<NodeId>> Run() {
+    FindActive();
+    for (const Seed& seed : seeds_) Contribute(seed.result, seed.adjoint, false);
+    for (int i = forward_size_ - 1; i >= 0; --i) {
+      if (adjoints_[i].valid()) NESTOR_RETURN_IF_ERROR(Visit(NodeId{i}));
+    }
+    std::vector<NodeId> result;
+    for (NodeId id : wrt_) result.push_back(adjoints_[id.value]);
+    return result;
+  }
+
+ private:
+  static int ForwardSize(absl::Span<const Seed> seeds, const Graph& graph) {
+    int size = graph.size();
+    for (const Seed& seed : seeds) size = std::min(size, seed.adjoint.value);
+    return size;
+  }
+
+  // ---- Which nodes take part
+
+  void FindActive() {
+    for (NodeId id : wrt_) active_[id.value] = true;
+    std::vector<NodeId> results;
+    for (const Seed& seed : seeds_) results.push_back(seed.result);
+    std::vector<bool> frozen(forward_size_, false);
+    for (NodeId id : CancellingExtrema(graph_, results)) frozen[id.value] = true;
+    for (int i = 0; i < forward_size_; ++i) {
+      const NodeId id{i};
+      if (frozen[i] || !IsFloat(graph_.type(id))) continue;
+      if (const Map* map = graph_.As<Map>(id); map != nullptr && map->tag > 0) {
+        for (NodeId arg : op_.custom_calls[map->tag - 1].args) active_[i] = active_[i] || active_[arg.value];
+        continue;
+      }
+      VisitOperands(graph_, id, [&](NodeId x) { active_[i] = active_[i] || active_[x.value]; });
+    }
+  }
+
+  void Contribute(NodeId to, NodeId adjoint, bool masked) {
+    if (!active_[to.value]) return;
+    NodeId& sum = adjoints_[to.value];
+    sum = sum.valid() ? algebra_.Add(sum, adjoint) : adjoint;
+    masked_[to.value] = masked_[to.value] || masked;
+  }
+
+  absl::Status Visit(NodeId id) {
+    struct Visitor {
+      ReverseWalk& self;
+      NodeId id, g;
+      absl::Status operator()(const Input&) const { return absl::OkStatus(); }
+      absl::Status operator()(const Param&) const { return absl::OkStatus(); }
+      absl::Status operator()(const Constant&) const { return absl::OkStatus(); }
+      absl::Status operator()(const Index&) const { return absl::OkStatus(); }
+      absl::Status operator()(const Reindex& n) const { return self.VisitReindex(id, n, g); }
+      absl::Status operator()(const Map& n) const { return self.VisitMap(id, n, g); }
+      absl::Status operator()(const Reduce& n) const { return self.VisitReduce(id, n, g); }
+      absl::Status operator()(const Scatter& n) const { return self.VisitScatter(id, n, g); }
+    };
+    const MicroOp op = graph_[id].op;  // a copy: the graph grows
+    return absl::visit(Visitor{*this, id, adjoints_[id.value]}, op);
+  }
+
+  // ---- Elementwise
+
+  absl::Status VisitMap(NodeId id, const Map& map, NodeId g) {
+    if (map.tag > 0) return VisitCustomCall(id, map);
+    const ScalarOpRow& row = Row(map.op);
+    for (size_t i = 0; i < map.args.size(); ++i) {
+      if (!active_[map.args[i].value] || row.derivatives[i][0] == '\0') continue;
+      const bool masked = masked_[id.value];
+      const Op& derivative = DerivativeOf(map.op, static_cast<int>(i), graph_.type(map.args.back()), graph_.type(id));
+      const NodeId d = Apply(derivative, map.args, id, g, masked && (row.traits & kUnbounded));
+      Contribute(map.args[i], d, masked || (row.traits & kGate));
+    }
+    return absl::OkStatus();
+  }
+
+  // The derivative's rank-0 graph on whole tensors. What carries the adjoint goes
+  // through the algebra, or is multiplied by mulz.
+  NodeId Apply(const Op& derivative, absl::Span<const NodeId> args, NodeId y, NodeId g, bool guard) {
+    const Graph& scalar = derivative.graph;
+    const Shape shape = graph_.shape(y);
+    std::vector<NodeId> image(scalar.size());
+    std::vector<bool> carries(scalar.size(), false);
+    for (size_t i = 0; i < args.size(); ++i) image[derivative.args[i].node.value] = args[i];
+    image[derivative.FindArgument("y")->node.value] = y;
+    const NodeId adjoint = derivative.FindArgument("g")->node;
+    image[adjoint.value] = g;
+    carries[adjoint.value] = true;
+    const std::vector<bool> live = Reachable(scalar, derivative.ResultNodes());
+    for (int i = 0; i < scalar.size(); ++i) {
+      if (!live[i]) continue;
+      if (const Constant* constant = scalar.As<Constant>(NodeId{i})) {
+        image[i] = graph_.AddSplat(graph_.AddConstant(constant->value), shape);
+      } else if (const Map* map = scalar.As<Map>(NodeId{i})) {
+        NodeList operands;
+        int carrier = -1;
+        for (size_t j = 0; j < map->args.size(); ++j) {
+          operands.push_back(image[map->args[j].value]);
+          if (carries[map->args[j].value]) carrier = static_cast<int>(j);
+        }
+        carries[i] = carrier >= 0;
+        image[i] = carrier < 0 ? graph_.AddMap(map->op, operands, scalar.type(NodeId{i}))
+                               : Carry(*map, operands, carrier, scalar.type(NodeId{i}), guard);
+      }
+    }
+    return image[derivative.results[0].node.value];
+  }
+
+  bool IsConstant(NodeId x) const {
+    const Reindex* reindex = graph_.As<Reindex>(x);
+    return graph_.As<Constant>(reindex == nullptr ? x : reindex->x) != nullptr;
+  }
+
+  NodeId Carry(const Map& map, const NodeList& x, int carrier, DType type, bool guard) {
+    switch (map.op) {
+      case ScalarOp::kNeg: return algebra_.Neg(x[0]);
+      case ScalarOp::kMul:
+        if (guard && !IsConstant(x[1 - carrier])) return graph_.AddMap(ScalarOp::kMulz, {x[carrier], x[1 - carrier]});
+        return algebra_.Mul(x[carrier], x[1 - carrier]);
+      case ScalarOp::kDiv:
+        if (guard) return graph_.AddMap(ScalarOp::kMulz, {x[0], graph_.AddMap(ScalarOp::kRecip, {x[1]})});
+        return algebra_.Div(x[0], x[1]);
+      default: return graph_.AddMap(map.op, x, type);
+    }
+  }
+
+  // ---- Reindex
+
+  // x[place], a shift or a reflection of distinct axes, or constants: then every
+  // element of x knows where it was read.
+  struct Inverse {
+    std::vector<int> axes;    // of the result, by axis of x; -1 for a constant
+    std::vector<int> signs;
+    IndexList offsets;
+  };
+
+  absl::optional<Inverse> Invert(const Reindex& n) {
+    Inverse inverse;
+    for (IndexId e : n.place) {
+      std::vector<int64_t> vars;
+      CollectVars(pool_, e, vars);
+      if (vars.size() > 1 || !pool_.IsAffine(e)) return absl::nullopt;
+      if (vars.empty()) {
+        inverse.axes.push_back(-1);
+        inverse.signs.push_back(0);
+        inverse.offsets.push_back(e);
+        continue;
+      }
+      const int axis = static_cast<int>(vars[0]);
+      if (std::find(inverse.axes.begin(), inverse.axes.end(), axis) != inverse.axes.end()) return absl::nullopt;
+      // e = sign * var + offset, where taking the variable out leaves no variable.
+      const IndexId var = pool_.Var(axis);
+      const IndexId minus = pool_.Sub(e, var), plus = pool_.Add(e, var);
+      const int sign = !pool_.HasVar(minus) ? 1 : !pool_.HasVar(plus) ? -1 : 0;
+      if (sign == 0) return absl::nullopt;
+      inverse.axes.push_back(axis);
+      inverse.signs.push_back(sign);
+      inverse.offsets.push_back(sign > 0 ? minus : plus);
+    }
+    return inverse;
+  }
+
+  absl::Status VisitReindex(NodeId id, const Reindex& n, NodeId g) {
+    if (!active_[n.x.value]) return absl::OkStatus();
+    const Shape shape = graph_.shape(id);
+    if (!n.conditions.empty()) {
+      g = graph_.AddReindex(g, shape, graph_.IdentityPlace(shape.size()), NodeId(), n.conditions);
+    }
+    const absl::optional<Inverse> inverse = Invert(n);
+    const bool masked = masked_[id.value] || !ReadsAll(id, n);
+    if (!inverse) {
+      Contribute(n.x, graph_.AddScatter(ReduceOp::kSum, g, graph_.shape(n.x), n.place), masked);
+      return absl::OkStatus();
+    }
+    std::vector<int> unused;
+    std::vector<int> position(shape.size(), -1);  // of an axis of g, once summed
+    int kept = 0;
+    for (int axis = 0; axis < static_cast<int>(shape.size()); ++axis) {
+      const bool used = std::find(inverse->axes.begin(), inverse->axes.end(), axis) != inverse->axes.end();
+      if (used) position[axis] = kept++;
+      else unused.push_back(axis);
+    }
+    const NodeId sum = algebra_.SumOut(g, unused);
+    IndexList place(kept), conditions;
+    for (size_t j = 0; j < inverse->axes.size(); ++j) {
+      const IndexId var = pool_.Var(static_cast<int64_t>(j));
+      if (inverse->axes[j] < 0) {
+        conditions.push_back(pool_.Condition(IndexKind::kEq, var, inverse->offsets[j]));
+        continue;
+      }
+      const IndexId offset = inverse->offsets[j];
+      place[position[inverse->axes[j]]] = inverse->signs[j] > 0 ? pool_.Sub(var, offset) : pool_.Sub(offset, var);
+    }
+    Contribute(n.x, graph_.AddReindex(sum, graph_.shape(n.x), place, NodeId(), conditions), masked);
+    return absl::OkStatus();
+  }
+
+  // Every element of x is read, unconditionally, somewhere.
+  bool ReadsAll(NodeId id, const Reindex& n) {
+    if (!n.conditions.empty()) return false;
+    std::vector<bool> used(graph_.rank(id), false);
+    for (size_t j = 0; j < n.place.size(); ++j) {
+      const int64_t var = pool_.VarValue(n.place[j]);
+      if (var < 0 || used[var] || graph_.shape(id)[var] != graph_.shape(n.x)[j]) return false;
+      used[var] = true;
+    }
+    return true;
+  }
+
+  // ---- Reductions
+
+  std::vector<int> LeadingAxes(int count) {
+    std::vector<int> axes(count);
+    std::iota(axes.begin(), axes.end(), 0);
+    return axes;
+  }
+
+  // A value of the reduction's shape at every point of its operand.
+  NodeId Spread(NodeId value, const Reduce& n) {
+    return graph_.AddBroadcast(value, graph_.shape(n.x), LeadingAxes(graph_.rank(value)));
+  }
+
+  absl::Status VisitReduce(NodeId id, const Reduce& n, NodeId g) {
+    const bool masked = masked_[id.value];
+    switch (n.op) {
+      case ReduceOp::kSum: Contribute(n.x, Spread(g, n), masked); return absl::OkStatus();
+      case ReduceOp::kProd: Contribute(n.x, algebra_.Mul(Spread(g, n), ProductOfOthers(n)), masked); return absl::OkStatus();
+      case ReduceOp::kMax:
+      case ReduceOp::kMin: {
+        const NodeId tie = Ties(n.x, Spread(id, n));
+        std::vector<int> axes(n.count);
+        std::iota(axes.begin(), axes.end(), graph_.rank(n.x) - n.count);
+        const NodeId count = graph_.AddReduce(ReduceOp::kSum, AsCount(tie), axes);
+        const NodeId share = algebra_.Div(g, graph_.AddCast(count, graph_.type(id)));
+        Contribute(n.x, Where(tie, Spread(share, n)), true);
+        return absl::OkStatus();
+      }
+      default: return absl::OkStatus();
+    }
+  }
+
+  // Where x attains the extremum, or both are NaN.
+  NodeId Ties(NodeId x, NodeId extremum) {
+    const NodeId equal = graph_.AddMap(ScalarOp::kEq, {x, extremum});
+    const NodeId nan = graph_.AddMap(ScalarOp::kAnd, {graph_.AddMap(ScalarOp::kNe, {x, x}),
+                                                      graph_.AddMap(ScalarOp::kNe, {extremum, extremum})});
+    return graph_.AddMap(ScalarOp::kOr, {equal, nan});
+  }
+
+  NodeId AsCount(NodeId tie) { return graph_.AddCast(tie, DType::kI64); }
+
+  NodeId Where(NodeId condition, NodeId value) {
+    const NodeId zero = algebra_.Splat(0.0, graph_.type(value), graph_.shape(value));
+    return graph_.AddMap(ScalarOp::kSelect, {condition, value, zero});
+  }
+
+  // prod[k](x[.., k | 1 if k != c]) at every (.., c): right for any number of zeros.
+  NodeId ProductOfOthers(const Reduce& n) {
+    const Shape& shape = graph_.shape(n.x);
+    const int kept = static_cast<int>(shape.size()) - n.count;
+    Shape pairs = shape;
+    pairs.insert(pairs.end(), shape.begin() + kept, shape.end());
+    IndexList place = graph_.IdentityPlace(kept);
+    IndexId same;
+    for (int i = 0; i < n.count; ++i) {
+      const IndexId c = pool_.Var(kept + i), k = pool_.Var(kept + n.count + i);
+      place.push_back(k);
+      const IndexId equal = pool_.Condition(IndexKind::kEq, k, c);
+      same = i == 0 ? equal : pool_.Condition(IndexKind::kAnd, same, equal);
+    }
+    const IndexId other = n.count == 1 ? pool_.Condition(IndexKind::kNe, place.back(), pool_.Var(kept)) : pool_.Not(same);
+    const NodeId one = graph_.AddConstant(Identity(ReduceOp::kProd, graph_.type(n.x)));
+    const NodeId others = graph_.AddReindex(n.x, pairs, place, one, {other});
+    std::vector<int> axes(n.count);
+    std::iota(axes.begin(), axes.end(), kept + n.count);
+    return graph_.AddReduce(ReduceOp::kProd, others, axes);
+  }
+
+  // ---- Scatter
+
+  absl::Status VisitScatter(NodeId id, const Scatter& n, NodeId g) {
+    if (!active_[n.x.value]) return absl::OkStatus();
+    const Shape shape = graph_.shape(n.x);
+    if (n.op == ReduceOp::kSum) {
+      Contribute(n.x, graph_.AddReindex(g, shape, n.place), masked_[id.value]);
+      return absl::OkStatus();
+    }
+    if (n.op == ReduceOp::kProd) {
+      return absl::UnimplementedError(absl::StrCat("op ", op_.name, ": a scatter by *= has no gradient"));
+    }
+    const NodeId tie = Ties(n.x, graph_.AddReindex(id, shape, n.place));
+    const NodeId count = graph_.AddScatter(ReduceOp::kSum, AsCount(tie), graph_.shape(id), n.place);
+    const NodeId one = graph_.AddSplat(graph_.AddConstant(Scalar::I64(1)), graph_.shape(id));
+    const NodeId never_zero = graph_.AddMap(ScalarOp::kMax, {count, one});
+    const NodeId share = algebra_.Div(g, graph_.AddCast(never_zero, graph_.type(id)));
+    Contribute(n.x, Where(tie, graph_.AddReindex(share, shape, n.place)), true);
+    return absl::OkStatus();
+  }
+
+  // ---- Ops with gradients of their own
+
+  // Done once per call, at the oldest of its results that has an adjoint.
+  absl::Status VisitCustomCall(NodeId id, const Map& map) {
+    const Op::CustomCall call = op_.custom_calls[map.tag - 1];
+    for (NodeId result : call.results) {
+      if (result < id && adjoints_[result.value].valid()) return absl::OkStatus();
+    }
+    const Op& gradient = *call.op->gradient;
+    std::vector<NodeId> args;
+    for (const Argument& arg : gradient.args) {
+      const NodeId node = CustomArgument(call, arg.name);
+      if (!node.valid()) {
+        return absl::InvalidArgumentError(absl::StrCat("op ", call.op->name, ": its gradient's argument ", arg.name,
+                                                       " is none of its arguments, results or adjoints"));
+      }
+      args.push_back(node);
+    }
+    CallBindings bindings;
+    for (const auto& [name, value] : call.index_params) bindings.indices[name] = value;
+    for (const auto& [name, value] : call.value_params) bindings.values[name] = value;
+    NESTOR_ASSIGN_OR_RETURN(const std::vector<NodeId> results, CallOp(gradient, args, bindings, op_));
+    for (size_t i = 0; i < call.op->args.size(); ++i) {
+      const std::string name = absl::StrCat("g_", call.op->args[i].name);
+      for (size_t r = 0; r < gradient.results.size(); ++r) {
+        if (gradient.results[r].name == name) Contribute(call.args[i], results[r], masked_[id.value]);
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  NodeId CustomArgument(const Op::CustomCall& call, absl::string_view name) {
+    for (size_t i = 0; i < call.op->args.size(); ++i) {
+      if (call.op->args[i].name == name) return call.args[i];
+    }
+    for (size_t i = 0; i < call.op->results.size(); ++i) {
+      const NodeId result = call.results[i];
+      if (call.op->results[i].name == name) return result;
+      if (absl::StrCat("g_", call.op->results[i].name) != name) continue;
+      const NodeId g = adjoints_[result.value];
+      return g.valid() ? g : algebra_.Splat(0.0, graph_.type(result), graph_.shape(result));
+    }
+    return NodeId();
+  }
+
+  Op& op_;
+  Graph& graph_;
+  IndexPool& pool_;
+  absl::Span<const Seed> seeds_;
+  absl::Span<const NodeId> wrt_;
+  const int forward_size_;
+  Algebra algebra_;
+  std::vector<NodeId> adjoints_;
+  std::vector<bool> masked_;
+  std::vector<bool> active_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::vector<NodeId>> Adjoints(Op& op, absl::Span<const Seed> seeds,
+                                             absl::Span<const NodeId> wrt) {
+  return ReverseWalk(op, seeds, wrt).Run();
+}
+
+}  // namespace nestor

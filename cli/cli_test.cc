@@ -1,0 +1,326 @@
+// Runs the command as its users do, through a shell, and looks at the exit code,
+// stdout and stderr. One line a case.
+//
+// Each table runs in an empty directory of its own with the files that
+// MakeFiles() puts there; `nestor` is on the PATH. A case that takes 60 seconds
+// has failed.
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "gtest/gtest.h"
+#include "tensor/npy.h"
+#include "tensor/tensor.h"
+
+namespace nestor {
+namespace {
+
+struct Outcome {
+  int exit_code;  // of a signal: 128 and its number
+  std::string out, err;
+};
+
+struct Case {
+  const char* command;
+  int exit_code;
+  std::vector<const char*> out;  // pieces that must be there; "" alone: nothing is
+  std::vector<const char*> err;
+};
+
+std::string ReadText(const std::string& path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+void WriteText(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
+
+class CliTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/nestor_cli_XXXXXX";
+    ASSERT_NE(mkdtemp(name), nullptr);
+    root_ = name;
+    work_ = root_ + "/work";
+    ASSERT_EQ(mkdir(work_.c_str(), 0777), 0);
+    char here[4096];
+    ASSERT_NE(getcwd(here, sizeof(here)), nullptr);
+    binaries_ = absl::StrCat(here, "/cli");
+    MakeFiles();
+  }
+  void TearDown() override { EXPECT_EQ(std::system(absl::StrCat("rm -rf ", root_).c_str()), 0); }
+
+  void MakeFiles() {
+    const Tensor x = Tensor::Of<float>({2, 3}, {1, 2, 3, -1, 0.5, 0});
+    const Tensor half = Tensor::Of(DType::kBF16, {3}, {1, 2, 3});
+    ASSERT_TRUE(WriteNpy(work_ + "/x.npy", x).ok());
+    ASSERT_TRUE(WriteNpy(work_ + "/half.npy", half).ok());
+    WriteText(work_ + "/text.npy", "not a tensor\n");
+    WriteText(work_ + "/two.nestor",
+              "op twice(x: T[..N]) -> (y) {\n  y[..n] = x[..n] + x[..n]\n}\n"
+              "op copy_it(x: T[..N]) -> (y) {\n  y[..n] = x[..n]\n}\n");
+    WriteText(work_ + "/half.nestor", "op f(x: bf16[N]) -> (y) { y[i] = x[i] }\n");
+    WriteText(work_ + "/bad.nestor", "# é\nop f(x: f32[N]) -> (y) {\n  y[i] = q[i]\n}\n");
+    WriteText(work_ + "/call.nestor", "op f(x: f32[N]) -> (y) {\n  y = softmax(x)\n}\n");
+    WriteText(work_ + "/empty.nestor", "");
+    WriteText(work_ + "/garbage.nestor", std::string("\x93\x00\x01\x1b[31m\xff\xfe", 9) + std::string(5000, '\x7f'));
+    ASSERT_EQ(mkdir((work_ + "/dir").c_str(), 0777), 0);
+  }
+
+  Outcome Run(const std::string& command) {
+    WriteText(root_ + "/script", absl::StrCat("cd ", work_, "\nexport PATH=", binaries_, ":$PATH\n", command, "\n"));
+    const int status = std::system(absl::StrCat("timeout 60 bash -o pipefail ", root_, "/script >", root_, "/out 2>",
+                                                root_, "/err </dev/null")
+                                       .c_str());
+    return {WEXITSTATUS(status), ReadText(root_ + "/out"), ReadText(root_ + "/err")};
+  }
+
+  void Check(const std::vector<Case>& cases) {
+    for (const Case& c : cases) {
+      const Outcome outcome = Run(c.command);
+      SCOPED_TRACE(absl::StrCat(c.command, "\nstdout:\n", outcome.out, "\nstderr:\n", outcome.err));
+      EXPECT_EQ(outcome.exit_code, c.exit_code);
+      ExpectPieces(outcome.out, c.out);
+      ExpectPieces(outcome.err, c.err);
+    }
+  }
+
+  static void ExpectPieces(const std::string& text, const std::vector<const char*>& pieces) {
+    for (const char* piece : pieces) {
+      if (*piece == '\0') EXPECT_EQ(text, "");
+      else EXPECT_TRUE(absl::StrContains(text, piece)) << "lacks: " << piece;
+    }
+  }
+
+  std::string root_, work_, binaries_;
+};
+
+TEST_F(CliTest, ExamplesOfHelpWorkAsTyped) {
+  for (const char* page : {"nestor help", "nestor help run", "nestor help grad", "nestor help print", "nestor help ops"}) {
+    const Outcome help = Run(page);
+    EXPECT_EQ(help.exit_code, 0) << page;
+    int examples = 0;
+    for (absl::string_view line : absl::StrSplit(help.out, '\n')) {
+      if (!absl::ConsumePrefix(&line, "  $ ")) continue;
+      ++examples;
+      const Outcome outcome = Run(absl::StrCat("mkdir -p ../fresh; cd ../fresh; ", line));
+      EXPECT_EQ(outcome.exit_code, 0) << line << "\n" << outcome.err;
+      EXPECT_NE(outcome.out, "") << line;
+    }
+    EXPECT_GE(examples, 2) << page;
+  }
+}
+
+TEST_F(CliTest, Help) {
+  Check({
+      {"nestor", 2, {""}, {"no subcommand", "nestor help run"}},
+      {"nestor --help", 0, {"run ", "grad ", "print ", "ops "}, {""}},
+      {"nestor -h", 0, {"run "}, {""}},
+      {"nestor --version", 0, {"nestor 0."}, {""}},
+      {"nestor run --help", 0, {"nestor run PROGRAM", "--seed=S"}, {""}},
+      {"nestor run softmax --bogus -h", 0, {"nestor run PROGRAM"}, {""}},
+      {"nestor grad --help", 0, {"--wrt=x,w"}, {""}},
+      {"nestor print --help", 0, {"--stage=loops"}, {""}},
+      {"nestor ops --help", 0, {"--json"}, {""}},
+      {"nestor help rn", 2, {""}, {"unknown subcommand 'rn', did you mean 'run'?"}},
+      {"nestor rum softmax", 2, {""}, {"did you mean 'run'?"}},
+  });
+}
+
+TEST_F(CliTest, BadUsage) {
+  Check({
+      {"nestor run", 2, {""}, {"PROGRAM is missing", "nestor run --help"}},
+      {"nestor run ''", 2, {""}, {"empty word"}},
+      {"nestor run softmax layer_norm", 2, {""}, {"unexpected 'layer_norm': PROGRAM is 'softmax'"}},
+      {"nestor run softmax --sed=3", 2, {""}, {"unknown flag '--sed', did you mean '--seed'?"}},
+      {"nestor run softmax -x", 2, {""}, {"unknown flag '-x'"}},
+      {"nestor run softmax --seed", 2, {""}, {"--seed needs a value"}},
+      {"nestor run softmax --seed=abc", 2, {""}, {"--seed=abc"}},
+      {"nestor run softmax --seed=-1", 2, {""}, {"--seed=-1"}},
+      {"nestor run softmax --seed=1 --seed=1", 2, {""}, {"--seed is given twice"}},
+      {"nestor run softmax --json=1", 2, {""}, {"--json takes no value"}},
+      {"nestor run softmax C=3 C=3", 2, {""}, {"'C' is given twice"}},
+      {"nestor run softmax --backend=jit", 2, {""}, {"there is no JIT yet"}},
+      {"nestor run softmax --backend=gpu", 2, {""}, {"unknown backend"}},
+      {"nestor run softmax --backend=interp --seed 3", 0, {"y: f32[3, 5] ="}, {"seed 3"}},
+      {"nestor run softmax --op=matmul", 2, {""}, {"PROGRAM is the macro op softmax"}},
+      {"nestor run two.nestor --op=twise", 2, {""}, {"two.nestor has no op named 'twise', did you mean 'twice'?"}},
+      {"nestor print softmax --stage=loop", 2, {""}, {"did you mean 'loops'?"}},
+      {"nestor print softmax --stage=asm", 2, {""}, {"there are uops, loops"}},
+      {"nestor print softmax C=3", 2, {""}, {"dimensions and $params stay symbols"}},
+      {"nestor print softmax -o y=y.npy", 2, {""}, {"unknown flag '-o'"}},
+      {"nestor ops softmax", 2, {""}, {"unexpected 'softmax'"}},
+  });
+}
+
+TEST_F(CliTest, Programs) {
+  Check({
+      {"nestor run two.nestor x=x.npy", 0, {"y: f32[2, 3] =\n[[ 1.0,"}, {""}},
+      {"nestor run two.nestor --op twice x=x.npy", 0, {"[[ 2.0,"}, {""}},
+      {"cd dir; nestor run ../two.nestor x=../x.npy", 0, {"y: f32[2, 3] ="}, {""}},
+      {"nestor run - x=x.npy <two.nestor", 0, {"y: f32[2, 3] ="}, {""}},
+      {"nestor run call.nestor N=2", 0, {"y: f32[2] ="}, {"x: f32[2] drawn from seed 0"}},
+      {"cp two.nestor softmax; nestor run softmax x=x.npy; rm softmax", 0, {"[[ 1.0,"}, {""}},
+      {"mkdir softmax; nestor run softmax; rmdir softmax", 0, {"y: f32[3, 5]"}, {"drawn"}},
+      {"nestor run bad.nestor", 2, {""}, {"bad.nestor:3:10: unknown tensor 'q'", "\n      y[i] = q[i]\n             ^\n"}},
+      {"nestor run - <bad.nestor", 2, {""}, {"<stdin>:3:10: "}},
+      {"nestor grad bad.nestor", 2, {""}, {"bad.nestor:3:10: "}},
+      {"nestor print bad.nestor", 2, {""}, {"bad.nestor:3:10: "}},
+      {"printf 'op f(x: f32[N]) -> (y) {\\n\\ty[i] = q[i] }' | nestor run -", 2, {""}, {":2:9: ", "\n            ^\n"}},
+      {"nestor run empty.nestor", 2, {""}, {"empty.nestor:1:1: ", "expected an op"}},
+      {"nestor run - </dev/null", 2, {""}, {"<stdin>:1:1: "}},
+      {"nestor run - <&-", 2, {""}, {"cannot read <stdin>"}},
+      {"nestor run garbage.nestor", 2, {""}, {"garbage.nestor:1:1: "}},
+      {"nestor run x.npy", 2, {""}, {"x.npy:1:1: "}},
+      {"nestor run dir", 2, {""}, {"dir: Is a directory"}},
+      {"nestor run /dev/zero", 2, {""}, {"longer than 16 MiB"}},
+      {"nestor run nofile.nestor", 2, {""}, {"nofile.nestor: No such file"}},
+      {"nestor run sofmax", 2, {""}, {"neither a file nor a macro op, did you mean 'softmax'?"}},
+  });
+}
+
+TEST_F(CliTest, Inputs) {
+  Check({
+      {"nestor run softmax N0=2 C=3", 0, {"y: f32[2, 3]"}, {"x: f32[2, 3] drawn"}},
+      {"nestor run softmax C=3", 0, {"y: f32[4, 3]"}, {"nestor: N0: 4 chosen\n", "x: f32[4, 3] drawn from seed 0"}},
+      {"nestor run softmax 'x=f64[2,0,3]'", 0, {"y: f64[2, 0, 3]"}, {"x: f64[2, 0, 3] drawn"}},
+      {"nestor run embedding", 0, {"y: f32[4, 3]"}, {"ids: i64[4] of 0..4 drawn"}},
+      {"nestor run adam 'p=[3]'", 0, {"v_new: f32[3]"}, {"$step: 1 from the sample of adam", "v: f32[3] in [0, 1) drawn"}},
+      {"nestor run conv2d 'x=[1,6,5,5]' groups=2 '$pad=1'", 0, {"y: f32[1, "}, {"nestor: C: 3 chosen\n"}},
+      {"echo 'op f(a: f32[M, K], b: f32[P, N]) -> (c) { c[i, j] = sum[k](a[i, k] * b[k, j]) }' | nestor run - K=3", 0,
+       {"c: f32["}, {"nestor: P: 3 chosen\n"}},
+      {"echo 'op f(x: i64[N]) -> (y) { y[i] = x[i] }' | nestor run -", 0, {"y: i64[4]"}, {"x: i64[4] of 0..3 drawn"}},
+      {"echo 'op f(;$b: bool) -> (y) { y = where($b, 1.5, 2.5) }' | nestor run - b=true", 0, {"1.5"}, {""}},
+      {"echo 'op f(;$k: f32) -> (y) { y = $k }' | nestor run - k=-1e3", 0, {"-1000.0"}, {""}},
+      {"echo 'op f(x: f32[]; $k: f32) -> (y) { y = x[] * $k }' | nestor run -", 2, {""}, {"$k has no default: give k=.."}},
+      {"nestor run matmul 'a=[2,3]' 'b=[4,4]'", 2, {""}, {"axis 0 of b (K) is 4, but axis 1 of a (K) is 3"}},
+      {"nestor run matmul 'a=[2,3,4]'", 2, {""}, {"op matmul: argument a has 2 dimensions, is given 3"}},
+      {"nestor run softmax 'x=i32[3]'", 2, {""}, {"op softmax: ", "takes a float"}},
+      {"nestor run softmax 'x=f31[3]'", 2, {""}, {"unknown type 'f31'"}},
+      {"nestor run softmax 'x=f32[2,-3]'", 2, {""}, {"'-3' is no extent"}},
+      {"nestor run softmax 'x=f32[99999999999,99999999999]'", 2, {""}, {"overflows"}},
+      {"nestor run softmax N0=1 C=99999999999999", 2, {""}, {"exceeds the limit of"}},
+      {"nestor run softmax C=99999999999999999999999", 2, {""}, {"integer of 64 bits"}},
+      {"nestor run softmax C=-3", 2, {""}, {"dimension C = -3 is negative"}},
+      {"nestor run softmax C=2.5", 2, {""}, {"C=2.5"}},
+      {"nestor run softmax D=3", 2, {""}, {"named 'D', did you mean 'C'?"}},
+      {"nestor run softmax x=3", 2, {""}, {"x is a tensor: give x=FILE.npy"}},
+      {"nestor run softmax y=x.npy", 2, {""}, {"no argument 'y'"}},
+      {"nestor run softmax x=none.npy", 2, {""}, {"none.npy", "No such file"}},
+      {"nestor run softmax x=text.npy", 2, {""}, {"text.npy"}},
+      {"nestor run half.nestor x=x.npy", 2, {""}, {"argument x: x.npy"}},
+      {"nestor run max_pool2d k=0", 2, {""}, {"$k = 0 is outside [1, inf]"}},
+      {"nestor run max_pool2d k=1.5", 2, {""}, {"$k is i64, '1.5' does not fit"}},
+      {"nestor run max_pool2d k=x.npy", 2, {""}, {"$k takes a number"}},
+  });
+}
+
+TEST_F(CliTest, Results) {
+  Check({
+      {"nestor run two.nestor x=x.npy -o y=y.npy && cmp x.npy y.npy", 0, {""}, {""}},
+      {"nestor run half.nestor x=half.npy -o y=z.npy && cmp half.npy z.npy", 0, {""}, {""}},
+      {"nestor run two.nestor x=x.npy -o y=x.npy && cmp x.npy y.npy", 0, {""}, {""}},
+      {"nestor run two.nestor x=x.npy -o y=/dev/stdout | cmp - x.npy", 0, {""}, {""}},
+      {"nestor run two.nestor x=x.npy --json", 0,
+       {R"({"y": {"type": "f32", "shape": [2, 3], "data": [1.0, 2.0, 3.0, -1.0, 0.5, 0.0]}})"}, {""}},
+      {"nestor run two.nestor x=x.npy --json -o y=y.npy", 0, {"{}\n"}, {""}},
+      {"echo 'op f(x: f32[N]) -> (y, z) { y[i] = where(x[i] < 2.0, -inf, inf); z = sum[j](j) + N where j < N }' | nestor run - N=1 --json",
+       0, {R"("data": ["-inf"]}, "z": {"type": "i64", "shape": [], "data": [1]}})"}, {"drawn"}},
+      {"echo 'op f() -> (y) { y[i] = where(i < 1, inf, nan) where i < 2 }' | nestor run - --json", 0,
+       {R"("data": ["inf", "nan"])"}, {""}},
+      {"nestor run softmax -o z=z.npy", 2, {""}, {"op softmax has no result 'z', did you mean 'y'?"}},
+      {"nestor run softmax -o y=nodir/y.npy", 2, {""}, {"nodir/: No such file"}},
+      {"nestor run softmax -o y=/proc/y.npy", 2, {""}, {"/proc/y.npy"}},
+      {"nestor run softmax -o y=dir", 2, {""}, {"is a directory"}},
+      {"nestor run softmax -o y=/dev/full", 2, {""}, {"/dev/full"}},
+      {"nestor run softmax -o", 2, {""}, {"-o needs NAME=FILE"}},
+      {"nestor run softmax -o y", 2, {""}, {"NAME=FILE is expected"}},
+      {"nestor run softmax -o y=a.npy -o y=b.npy", 2, {""}, {"-o y is given twice"}},
+      {"nestor run adam -o p_new=a.npy -o v_new=a.npy", 2, {""}, {"would both be written to a.npy"}},
+      {"nestor run softmax >&-", 2, {""}, {"cannot write to stdout"}},
+      {"nestor run softmax >&- -o y=y.npy; nestor run two.nestor x=y.npy", 0, {"y: f32[3, 5]"}, {}},
+      {"nestor run softmax 2>&-", 0, {"y: f32[3, 5]"}, {""}},
+      {"nestor ops >/dev/full", 2, {""}, {"cannot write to stdout: No space"}},
+      {"nestor ops | head -1", 0, {"# Macro ops"}, {""}},
+      {"nestor ops | true", 0, {""}, {""}},
+      {"nestor run softmax C=200000 --json | head -c 9", 0, {R"({"y": {"t)"}, {}},
+      {"ls -A | tr '\\n' ' '", 0, {"bad.nestor call.nestor dir empty.nestor garbage.nestor half.nestor half.npy "
+                                   "text.npy two.nestor x.npy y.npy z.npy "}, {""}},
+  });
+}
+
+TEST_F(CliTest, SeedsDecide) {
+  Check({
+      {"cmp <(nestor run softmax 2>&1) <(nestor run softmax --seed=0 2>&1)", 0, {""}, {""}},
+      {"cmp -s <(nestor run softmax 2>/dev/null) <(nestor run softmax --seed=1 2>/dev/null)", 1, {""}, {""}},
+      // By name: what is drawn for a does not depend on b.
+      {"echo 'op f(a: f32[N]) -> (y) { y[i] = a[i] }' | nestor run - N=9 --json >1 2>/dev/null;"
+       "echo 'op f(b: f32[N], a: f32[N]) -> (y) { y[i] = a[i] }' | nestor run - N=9 --json 2>/dev/null | cmp - 1", 0, {""}, {""}},
+  });
+}
+
+TEST_F(CliTest, Print) {
+  Check({
+      {"nestor print softmax", 0, {"op softmax(x: f32[N0, C]) -> (y) {"}, {""}},
+      {"nestor print softmax 'x=f64[2,3,4]'", 0, {"x: f64[N0, N1, C]"}, {""}},
+      {"nestor print two.nestor --op=twice --stage=uops", 0, {"op twice("}, {""}},
+      {"nestor print softmax --stage=loops", 0, {"program softmax(x: f32[N0, C]) -> (y: f32[N0, C]) {", "for "}, {""}},
+      {"cmp <(nestor print softmax | nestor print -) <(nestor print softmax)", 0, {""}, {""}},
+      {"cmp <(nestor print softmax | nestor run - N0=3 C=5 2>&1) <(nestor run softmax N0=3 C=5 2>&1)", 0, {""}, {""}},
+  });
+}
+
+TEST_F(CliTest, Grad) {
+  Check({
+      {"nestor grad softmax --wrt=x", 0, {"op softmax_grad(g_y: f32[N0, C], y: f32[N0, C]) -> (g_x) {"}, {"nestor: mask: y\n"}},
+      {"nestor grad matmul --wrt=b", 0, {"-> (g_b)"}, {"mask: a\n"}},
+      {"nestor grad matmul --wrt a,b --of=c --given=g_c,a,b", 0, {"-> (g_a, g_b)"}, {"mask: a, b\n"}},
+      {"nestor grad softmax 'x=f64[2,3,4]'", 0, {"g_y: f64[N0, N1, C]"}, {"mask: y"}},
+      {"nestor grad softmax --wrt=x | nestor run -", 0, {"g_x: f32[4, 5] ="}, {"mask", "g_y: f32[4, 5] drawn", "y: f32[4, 5] drawn"}},
+      {"nestor grad conv2d --wrt=x | nestor run -", 0, {"g_x: f32["}, {"x: shape f32["}},
+      {"nestor grad cross_entropy | nestor run - --json", 0, {"g_logits"}, {"labels: i64["}},
+      {"nestor grad softmax --wrt=z", 2, {""}, {"'z'"}},
+      {"nestor grad softmax --of=z", 2, {""}, {"'z'"}},
+      {"nestor grad embedding --wrt=ids", 2, {""}, {"ids is i64"}},
+      {"nestor grad softmax --given=", 2, {""}, {"gradient of op softmax"}},
+      {"nestor grad softmax --wrt=x,", 2, {""}, {"'' is no name"}},
+      {"nestor grad softmax --wrt=x,x", 2, {""}, {"'x' is named twice"}},
+      {"nestor grad softmax | head -c 2", 0, {"op"}, {}},
+  });
+}
+
+TEST_F(CliTest, EveryMacroOpRunsPrintsAndHasAGradient) {
+  const std::vector<std::string> names = absl::StrSplit(
+      Run(R"(nestor ops --json | sed -n '/"macro"/,$p' | grep -o '{"name": "[a-z0-9_]*' | cut -d'"' -f4)").out, '\n',
+      absl::SkipEmpty());
+  EXPECT_GE(names.size(), 10u);
+  for (const std::string& name : names) {
+    EXPECT_EQ(Run(absl::StrCat("nestor run ", name)).exit_code, 0) << name;
+    EXPECT_EQ(Run(absl::StrCat("nestor print ", name, " | nestor print - --stage=loops")).exit_code, 0) << name;
+    EXPECT_EQ(Run(absl::StrCat("nestor grad ", name, " | nestor print -")).exit_code, 0) << name;
+  }
+}
+
+TEST_F(CliTest, Ops) {
+  Check({
+      {"nestor ops", 0, {"op softmax(x: T[..N, C]) -> (y) {", "gelu(a): composed", "exp(a): transcendental", "fma(a, b, c): primitive"}, {""}},
+      {"nestor ops --json", 0,
+       {R"({"scalar": [)", R"("macro": [)", R"({"name": "fma", "arity": 3, "kind": "primitive", "definition": ""})",
+        R"({"name": "softmax", "summary": "y = exp(x))"}, {""}},
+  });
+}
+
+}  // namespace
+}  // namespace nestor

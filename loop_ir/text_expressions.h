@@ -1,0 +1,116 @@
+// Reads the pieces of a program's text that have no scopes of their own: tokens,
+// names, literals, index expressions, values and accesses, built straight into
+// the Program. text_parser.cc reads what stands around them.
+#ifndef NESTOR_LOOP_IR_TEXT_EXPRESSIONS_H_
+#define NESTOR_LOOP_IR_TEXT_EXPRESSIONS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "absl/types/optional.h"
+#include "loop_ir/program.h"
+#include "loop_ir/text_syntax.h"
+#include "uops/lexer.h"
+
+namespace nestor::loop {
+
+class ExpressionParser {
+ public:
+  // Newlines carry no meaning: nothing that may follow an expression continues it.
+  explicit ExpressionParser(std::vector<Token> tokens);
+
+ protected:
+  // ---- Tokens
+
+  const Token& Peek(size_t ahead = 0) const;
+  bool At(absl::string_view text, size_t ahead = 0) const { return Peek(ahead).text == text; }
+  bool Take(absl::string_view text);
+  absl::Status Expected(absl::string_view what) const;
+  absl::Status Need(absl::string_view text);
+  // Reads `element` separated by commas up to `close`, which may come at once.
+  absl::Status List(absl::string_view close, absl::FunctionRef<absl::Status()> element);
+
+  // One step deeper in brackets, prefix operators or loops while it lives.
+  class Nesting {
+   public:
+    explicit Nesting(ExpressionParser& parser) : parser_(parser) { ++parser_.nesting_; }
+    ~Nesting() { --parser_.nesting_; }
+    absl::Status Check() const;
+
+   private:
+    ExpressionParser& parser_;
+  };
+
+  // ---- Names
+
+  // A tensor, or the index of a loop around: its number.
+  struct Named {
+    bool is_tensor;
+    int32_t number;
+  };
+  bool AtTensor() const;
+  absl::StatusOr<TensorId> Tensor();
+  const ParamInfo* FindParam(absl::string_view name) const;
+
+  // ---- Literals
+
+  // The number of tokens of the literal here, its minus included; 0: none.
+  size_t LiteralLength() const;
+  absl::StatusOr<Scalar> LiteralOf(DType type);
+  // A bound of a range; an infinity is none.
+  absl::StatusOr<absl::optional<Scalar>> BoundOf(DType type);
+
+  // ---- Expressions, of operators at least as tight as `tightness`
+
+  absl::StatusOr<IndexId> Index(int tightness = kLoosest);
+  absl::StatusOr<ValueId> Value();
+  absl::Status AppendIndex(IndexList& list);
+  // c, c, ...
+  absl::Status Conditions(Access& access);
+
+  Program program_;
+  std::vector<Token> tokens_;
+  size_t next_ = 0;
+  absl::flat_hash_map<std::string, Named> names_;  // of those in scope
+  absl::flat_hash_set<std::string> dimensions_;
+  bool naming_dimensions_ = false;  // in the inputs' shapes: a bare name is a dimension
+
+ private:
+  template <class T>
+  absl::StatusOr<T> Binary(int tightness);
+  template <class T>
+  absl::StatusOr<T> Prefix();
+  const InfixRow* AtInfix() const;
+  std::string TakeLiteral();
+
+  absl::StatusOr<IndexId> Literal(IndexId);
+  absl::StatusOr<IndexId> Signed(const PrefixRow& row, const ast::Position& position, IndexId operand);
+  absl::StatusOr<IndexId> Combine(const InfixRow& row, const ast::Position& position, IndexId a, IndexId b);
+  absl::StatusOr<IndexId> Primary(IndexId);
+  absl::StatusOr<IndexId> IntegerParam();
+  absl::StatusOr<IndexId> MinOrMax();
+  absl::StatusOr<IndexId> IndexLoad();
+
+  absl::StatusOr<ValueId> Literal(ValueId);
+  absl::StatusOr<ValueId> Signed(const PrefixRow& row, const ast::Position& position, ValueId operand);
+  absl::StatusOr<ValueId> Combine(const InfixRow& row, const ast::Position& position, ValueId a, ValueId b);
+  absl::StatusOr<ValueId> Primary(ValueId);
+  absl::StatusOr<ValueId> ValueParam();
+  absl::StatusOr<ValueId> Load();
+  absl::StatusOr<ValueId> Fill(DType type);
+  absl::StatusOr<ValueId> Function();
+  absl::StatusOr<ValueId> TypeApplied(const ast::Position& position, DType type);
+  absl::StatusOr<ValueId> Apply(const ast::Position& position, ScalarOp op, absl::Span<const ValueId> args,
+                                DType target = DType::kF32);
+  absl::Status NeedBool(absl::string_view sign, ScalarOp op, const ast::Position& position, ValueId operand) const;
+
+  int nesting_ = 0;
+};
+
+}  // namespace nestor::loop
+
+#endif  // NESTOR_LOOP_IR_TEXT_EXPRESSIONS_H_
