@@ -8,6 +8,7 @@
 #include "autodiff/adjoint.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 
@@ -126,7 +127,7 @@ class ReverseWalk {
       if (!active_[map.args[i].value] || row.derivatives[i][0] == '\0') continue;
       const bool masked = masked_[id.value];
       const Op& derivative = DerivativeOf(map.op, static_cast<int>(i), graph_.type(map.args.back()), graph_.type(id));
-      const NodeId d = Apply(derivative, map.args, id, g, masked && (row.traits & kUnbounded));
+      const NodeId d = Apply(derivative, map.args, id, g, masked);
       Contribute(map.args[i], d, masked || (row.traits & kGate));
     }
     return absl::OkStatus();
@@ -134,7 +135,7 @@ class ReverseWalk {
 
   // The derivative's rank-0 graph on whole tensors. What carries the adjoint goes
   // through the algebra, or is multiplied by mulz.
-  NodeId Apply(const Op& derivative, absl::Span<const NodeId> args, NodeId y, NodeId g, bool guard) {
+  NodeId Apply(const Op& derivative, absl::Span<const NodeId> args, NodeId y, NodeId g, bool masked) {
     const Graph& scalar = derivative.graph;
     const Shape shape = graph_.shape(y);
     std::vector<NodeId> image(scalar.size());
@@ -158,7 +159,7 @@ class ReverseWalk {
         }
         carries[i] = carrier >= 0;
         image[i] = carrier < 0 ? graph_.AddMap(map->op, operands, scalar.type(NodeId{i}))
-                               : Carry(*map, operands, carrier, scalar.type(NodeId{i}), guard);
+                               : Carry(*map, operands, carrier, scalar.type(NodeId{i}), masked);
       }
     }
     return image[derivative.results[0].node.value];
@@ -169,14 +170,38 @@ class ReverseWalk {
     return graph_.As<Constant>(reindex == nullptr ? x : reindex->x) != nullptr;
   }
 
-  NodeId Carry(const Map& map, const NodeList& x, int carrier, DType type, bool guard) {
+  // Whether elements of x may be inf or NaN though the arguments are finite: a row
+  // whose derivative or value is unbounded stands above, or a constant that is.
+  bool MayBeNonFinite(NodeId x) {
+    while (static_cast<int>(non_finite_.size()) < graph_.size()) {
+      const NodeId id{static_cast<int32_t>(non_finite_.size())};
+      bool may = false;
+      if (const Constant* constant = graph_.As<Constant>(id)) may = !std::isfinite(constant->value.ToDouble());
+      if (const Map* map = graph_.As<Map>(id)) may = (Row(map->op).traits & kUnbounded) != 0;
+      if (IsFloat(graph_.type(id))) VisitOperands(graph_, id, [&](NodeId y) { may = may || non_finite_[y.value]; });
+      non_finite_.push_back(may);
+    }
+    return non_finite_[x.value];
+  }
+
+  // A masked adjoint is 0 where its value did not matter: times what may be inf
+  // there, the product must be 0 all the same.
+  bool NeedsMulz(const NodeList& x, int carrier, bool masked) {
+    if (!masked || IsConstant(x[1 - carrier])) return false;
+    return MayBeNonFinite(x[0]) || MayBeNonFinite(x[1]);
+  }
+
+  NodeId Carry(const Map& map, const NodeList& x, int carrier, DType type, bool masked) {
     switch (map.op) {
       case ScalarOp::kNeg: return algebra_.Neg(x[0]);
       case ScalarOp::kMul:
-        if (guard && !IsConstant(x[1 - carrier])) return graph_.AddMap(ScalarOp::kMulz, {x[carrier], x[1 - carrier]});
+        if (NeedsMulz(x, carrier, masked)) return graph_.AddMap(ScalarOp::kMulz, {x[carrier], x[1 - carrier]});
         return algebra_.Mul(x[carrier], x[1 - carrier]);
       case ScalarOp::kDiv:
-        if (guard) return graph_.AddMap(ScalarOp::kMulz, {x[0], graph_.AddMap(ScalarOp::kRecip, {x[1]})});
+        // A quotient is unbounded itself.
+        if (masked && !IsConstant(x[1])) {
+          return graph_.AddMap(ScalarOp::kMulz, {x[0], graph_.AddMap(ScalarOp::kRecip, {x[1]})});
+        }
         return algebra_.Div(x[0], x[1]);
       default: return graph_.AddMap(map.op, x, type);
     }
@@ -344,7 +369,7 @@ class ReverseWalk {
       return absl::OkStatus();
     }
     if (n.op == ReduceOp::kProd) {
-      return absl::UnimplementedError(absl::StrCat("op ", op_.name, ": a scatter by *= has no gradient"));
+      return absl::InvalidArgumentError(absl::StrCat("op ", op_.name, ": a scatter by *= has no gradient"));
     }
     const NodeId tie = Ties(n.x, graph_.AddReindex(id, shape, n.place));
     const NodeId count = graph_.AddScatter(ReduceOp::kSum, AsCount(tie), graph_.shape(id), n.place);
@@ -410,6 +435,7 @@ class ReverseWalk {
   std::vector<NodeId> adjoints_;
   std::vector<bool> masked_;
   std::vector<bool> active_;
+  std::vector<bool> non_finite_;  // by node, as far as asked
 };
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "autodiff/adjoint.h"
+#include "uops/call.h"
 #include "uops/invariant.h"
 #include "uops/module.h"
 
@@ -265,6 +266,21 @@ class Differentiator {
       const bool is_given = std::any_of(given_.begin(), given_.end(), [&](const Candidate& c) { return c.name == arg.name; });
       if (!is_given && bind(arg.shape)) shapes_.push_back(&arg);
     }
+    // A dimension that nothing can bind must be mentioned, so that the caller can
+    // give it.
+    const auto mention = [&](const Shape& shape) {
+      bool useful = false;
+      VisitSymbols(shape, [&](const std::string& name) { useful |= unbound.erase(name) > 0; });
+      return useful;
+    };
+    for (const Argument& arg : adjoint_args_) mention(arg.shape);
+    for (const Candidate& c : given_) mention(work_.graph.shape(c.node));
+    for (const Argument* arg : shapes_) mention(arg->shape);
+    for (const Argument& arg : op_.args) {
+      const bool is_given = std::any_of(given_.begin(), given_.end(), [&](const Candidate& c) { return c.name == arg.name; });
+      const bool is_shape = std::find(shapes_.begin(), shapes_.end(), &arg) != shapes_.end();
+      if (!is_given && !is_shape && mention(arg.shape)) shapes_.push_back(&arg);
+    }
   }
 
   // ---- The op
@@ -281,6 +297,7 @@ class Differentiator {
     }
     for (const Argument* arg : shapes_) {
       AddArgument(op, arg->name, arg->node, true);
+      result.mask.push_back(arg->name);
       result.shapes.push_back(arg->name);
     }
     const std::vector<NodeId> images = Import(op);
@@ -367,6 +384,11 @@ class Differentiator {
 }  // namespace
 
 absl::StatusOr<GradientResult> Gradient(const Op& op, const GradientRequest& request) {
+  if (op.gradient != nullptr) {
+    // As a call of it would be differentiated.
+    NESTOR_ASSIGN_OR_RETURN(const Op whole, Combine(op.name, {op}));
+    return Differentiator(whole, request).Run();
+  }
   return Differentiator(op, request).Run();
 }
 

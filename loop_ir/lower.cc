@@ -92,7 +92,7 @@ class Lowering {
                      [&](const IndexNode& node, absl::Span<const IndexId> args) -> absl::optional<IndexId> {
                        if (node.kind == IndexKind::kVar) return program_.pool.Var(vars[node.value]);
                        if (node.kind != IndexKind::kLoad) return absl::nullopt;
-                       const TensorId tensor = tensors_.at(NodeId{static_cast<int32_t>(node.value)});
+                       const TensorId tensor = Materialised(NodeId{static_cast<int32_t>(node.value)});
                        return program_.pool.Load(tensor.value, args);
                      });
   }
@@ -119,6 +119,13 @@ class Lowering {
     if (const Constant* constant = graph_.As<Constant>(node)) return program_.AddConstant(constant->value);
     if (const Param* param = graph_.As<Param>(node)) return program_.AddParam(param->name, graph_.type(node));
     return program_.AddLoad({tensors_.at(node), std::move(place)});
+  }
+
+  // An integer $param is a symbol to the loop IR, everywhere.
+  ValueId FillValue(NodeId node) {
+    const Param* param = graph_.As<Param>(node);
+    if (param == nullptr || !IsInteger(graph_.type(node))) return ValueAt(node, {});
+    return CastTo(program_.AddIndexValue(program_.pool.Symbol(param->name)), graph_.type(node));
   }
 
   std::vector<int32_t> NewVars(size_t count, size_t first_name = 0) {
@@ -203,7 +210,7 @@ class Lowering {
       IndexList place = ImportList(node.place, vars);
       if (IsInline(node.x) && node.conditions.empty()) return ValueAt(node.x, {});
       if (NeverMasked(id, node)) return ValueAt(node.x, std::move(place));
-      return program_.AddLoad({Materialised(node.x), std::move(place), true, ValueAt(node.fill, {}),
+      return program_.AddLoad({Materialised(node.x), std::move(place), true, FillValue(node.fill),
                                ImportList(node.conditions, vars)});
     });
   }

@@ -109,6 +109,7 @@ absl::StatusOr<Scalar> ExpressionParser::LiteralOf(DType type) {
   const Position position = Peek().position;
   if (LiteralLength() == 0) return Expected("a literal");
   const std::string text = TakeLiteral();
+  if (type == DType::kI64 && (text == "true" || text == "false")) return Scalar::I64(text == "true");
   if (const auto value = ParseLiteral(text, type)) return *value;
   return ErrorAt(position, absl::StrCat("the literal '", text, "' does not fit ", Name(type)));
 }

@@ -217,7 +217,7 @@ const std::map<std::string, Reference>& References() {
           return floored;
         }}},
       {"square", {[](F v) { return v.a * v.a; }, [](I v) { return v.a * v.a; }}},
-      {"mulz", {[](F v) { return v.a == 0 ? Quad{0} : v.a * v.b; }, [](I v) { return v.a * v.b; }}},
+      {"mulz", {[](F v) { return v.a == 0 || v.b == 0 ? Quad{0} : v.a * v.b; }, [](I v) { return v.a * v.b; }}},
       {"relu", {[](F v) { return Maximum(v.a, 0); }, [](I v) { return v.a > 0 ? v.a : Int{0}; }}},
   };
   return references;

@@ -342,12 +342,10 @@ class Evaluator {
     return absl::OkStatus();
   }
 
-  // Float sums and products whose order the canonical form chooses, and the sum over
-  // no axes, which is its operand where that is -0.0, too.
+  // Float sums and products whose order the canonical form chooses.
   static bool DependsOnForm(const ConstructorCall& call) {
     const Scatter* scatter = absl::get_if<Scatter>(&call.asked.op);
-    const Reduce* reduce = absl::get_if<Reduce>(&call.asked.op);
-    return (scatter != nullptr && scatter->op <= ReduceOp::kProd) || (reduce != nullptr && call.axes.empty());
+    return scatter != nullptr && scatter->op <= ReduceOp::kProd;
   }
 
   // nullopt where it has no value.

@@ -132,7 +132,8 @@ NodeId Graph::AddIndex(IndexId expr, Shape shape) {
   if (vars.size() == shape.size()) return Intern(Index{expr}, DType::kI64, std::move(shape));
   const std::vector<int> axes(vars.begin(), vars.end());
   const IndexId small = SubstituteVars(pool_, expr, Renumbering(pool_, shape.size(), axes));
-  return AddBroadcast(AddIndex(small, Pick(shape, axes)), std::move(shape), axes);
+  const NodeId index = AddIndex(small, Pick(shape, axes));
+  return AddBroadcast(index, std::move(shape), axes);
 }
 
 IndexList Graph::IdentityPlace(size_t rank) {
@@ -246,10 +247,19 @@ NodeId Graph::AddTaggedCopy(NodeId x, int64_t tag) {
   return Intern(Map{ScalarOp::kCopy, {x}, tag}, type(x), shape(x));
 }
 
+// Over no axes a reduction has one element to take: the first place, or the
+// element. A sum starts from +0, which turns -0 into +0.
+NodeId Graph::ReduceNothing(ReduceOp op, NodeId x) {
+  const Shape shape = this->shape(x);
+  if (IsArg(op)) return AddSplat(AddConstant(Scalar::I64(0)), shape);
+  if (op != ReduceOp::kSum || !IsFloat(type(x))) return x;
+  return AddMap(ScalarOp::kAdd, {AddSplat(AddConstant(Scalar::Zero(type(x))), shape), x});
+}
+
 NodeId Graph::AddReduce(ReduceOp op, NodeId x, absl::Span<const int> axes) {
   const auto result = ReduceResultType(op, type(x));
   NESTOR_CHECK(result.has_value(), absl::StrCat(Name(op), " of ", Name(type(x))));
-  if (axes.empty()) return IsArg(op) ? AddSplat(AddConstant(Scalar::I64(0)), shape(x)) : x;
+  if (axes.empty()) return ReduceNothing(op, x);
   std::vector<bool> reduced(rank(x), false);
   for (int axis : axes) reduced[axis] = true;
   const std::vector<int> used = UsedAxes(x);

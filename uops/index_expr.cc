@@ -175,6 +175,11 @@ bool IndexPool::ComputeAffine(const IndexNode& node) const {
   return true;
 }
 
+int IndexPool::CombinedTerms(IndexKind kind, IndexId a, IndexId b) const {
+  const int x = facts_[a.value].terms, y = facts_[b.value].terms;
+  return std::min(kind == IndexKind::kAdd ? x + y : x * y, kMaxTerms + 1);
+}
+
 IndexId IndexPool::Intern(IndexNode node) {
   const auto it = interned_.find(node);
   if (it != interned_.end()) return IndexId{it->second};
@@ -185,6 +190,10 @@ IndexId IndexPool::Intern(IndexNode node) {
   for (IndexId arg : node.args) {
     facts.has_var |= HasVar(arg);
     facts.has_load |= HasLoad(arg);
+    facts.depth = std::max(facts.depth, Depth(arg) + 1);
+  }
+  if (node.kind == IndexKind::kAdd || node.kind == IndexKind::kMul) {
+    facts.terms = CombinedTerms(node.kind, node.args[0], node.args[1]);
   }
   const int32_t id = static_cast<int32_t>(nodes_.size());
   interned_.emplace(node, id);
@@ -210,7 +219,7 @@ IndexId IndexPool::Load(int64_t tensor, absl::Span<const IndexId> place) {
 // A sum or product: through the polynomials where both sides are affine and the
 // result is, else as written.
 IndexId IndexPool::Binary(IndexKind kind, IndexId a, IndexId b) {
-  if (IsAffine(a) && IsAffine(b)) {
+  if (IsAffine(a) && IsAffine(b) && CombinedTerms(kind, a, b) <= kMaxTerms) {
     const auto p = Polynomial::Of(*this, a);
     const auto q = Polynomial::Of(*this, b);
     if (p && q) {
@@ -231,9 +240,10 @@ IndexId IndexPool::Sub(IndexId a, IndexId b) { return Add(a, Neg(b)); }
 // that of r, for every sign of d. By a symbol nothing is done: it may be zero.
 IndexId IndexPool::DivOrMod(IndexKind kind, IndexId a, IndexId b) {
   const auto d = ConstValue(b);
-  const auto p = IsAffine(a) ? Polynomial::Of(*this, a) : absl::nullopt;
+  const bool small = facts_[a.value].terms <= kMaxTerms;
+  const auto p = IsAffine(a) && small ? Polynomial::Of(*this, a) : absl::nullopt;
   if (!d || *d == 0 || *d == -1 || !p) {
-    if (d == -1) return kind == IndexKind::kDiv ? Neg(a) : Const(0);
+    if (d == -1 && p) return kind == IndexKind::kDiv ? Neg(a) : Const(0);
     return Intern({kind, 0, {a, b}});
   }
   Polynomial quotient, rest;
@@ -450,6 +460,13 @@ class TextWriter {
       case IndexKind::kMin: return absl::StrCat("min(", List(node), ")");
       case IndexKind::kMax: return absl::StrCat("max(", List(node), ")");
       case IndexKind::kNot: return absl::StrCat("!", Write(node.args[0], kPrefixTightness));
+      case IndexKind::kAnd:
+      case IndexKind::kOr: {
+        const Infix infix = *InfixOf(node.kind);
+        return Parenthesised(absl::StrCat(Condition(node.args[0], infix.tightness), infix.text,
+                                          Condition(node.args[1], infix.tightness + 1)),
+                             infix.tightness, tightness);
+      }
       case IndexKind::kDiv:
         if (names_.in_value) return absl::StrCat("floordiv(", List(node), ")");
         break;
@@ -474,6 +491,12 @@ class TextWriter {
     return own < surrounding ? absl::StrCat("(", text, ")") : text;
   }
 
+  // A constant condition is a truth value, not a number.
+  std::string Condition(IndexId id, int tightness) const {
+    if (const auto constant = pool_.ConstValue(id)) return *constant == 0 ? "false" : "true";
+    return Write(id, tightness);
+  }
+
   std::string List(const IndexNode& node) const {
     std::string text;
     for (IndexId arg : node.args) absl::StrAppend(&text, text.empty() ? "" : ", ", Write(arg, 0));
@@ -490,7 +513,10 @@ class TextWriter {
       return absl::StrCat(left, " - ", Write(b.args[1], kSumTightness + 1));
     }
     std::string text = Write(right, kSumTightness + 1);
-    if (pool_.IsAffine(right) && text[0] == '-') return absl::StrCat(left, " - ", text.substr(1));
+    IndexId first = right;  // the leftmost factor: a negative coefficient, or not
+    while (pool_[first].kind == IndexKind::kMul) first = pool_[first].args[0];
+    const auto c = pool_.ConstValue(first);
+    if (c && *c < 0 && pool_.IsAffine(right)) return absl::StrCat(left, " - ", text.substr(1));
     return absl::StrCat(left, " + ", text);
   }
 

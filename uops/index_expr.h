@@ -112,6 +112,8 @@ class IndexPool {
   bool IsAffine(IndexId id) const { return facts_[id.value].affine; }
   bool HasVar(IndexId id) const { return facts_[id.value].has_var; }
   bool HasLoad(IndexId id) const { return facts_[id.value].has_load; }
+  // The longest path below: walks recurse this deep.
+  int Depth(IndexId id) const { return facts_[id.value].depth; }
 
  private:
   friend class Polynomial;
@@ -119,7 +121,13 @@ class IndexPool {
     bool affine = true;
     bool has_var = false;
     bool has_load = false;
+    int depth = 0;
+    int terms = 1;  // of the polynomial, at most; capped
   };
+  // Sums beyond this keep the order in which they are written: a canonical form
+  // built term by term would take time and memory quadratic in their length.
+  static constexpr int kMaxTerms = 128;
+  int CombinedTerms(IndexKind kind, IndexId a, IndexId b) const;
   IndexId Intern(IndexNode node);
   IndexId Binary(IndexKind kind, IndexId a, IndexId b);
   IndexId DivOrMod(IndexKind kind, IndexId a, IndexId b);

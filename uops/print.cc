@@ -181,17 +181,21 @@ class Printer {
     }
   }
 
+  // The tensors that an index expression gathers from.
+  void NameLoaded(IndexId e) {
+    VisitIndex(pool_, e, [&](IndexId, const IndexNode& node) {
+      if (node.kind == IndexKind::kLoad) Name(NodeId{static_cast<int32_t>(node.value)});
+    });
+  }
+
   void NameWhatNeedsIt() {
     for (int i = 0; i < graph_.size(); ++i) {
       const NodeId id{i};
       if (!live_[i]) continue;
-      NodeId direct;  // the operand that may be written inline
       if (const Reindex* reindex = graph_.As<Reindex>(id)) {
         if (!IsRepeat(id)) Name(reindex->x);
-        direct = reindex->x;
-        VisitOperands(graph_, id, [&](NodeId x) {
-          if (x != reindex->fill && x != direct) Name(x);
-        });
+        for (IndexId e : reindex->place) NameLoaded(e);
+        for (IndexId c : reindex->conditions) NameLoaded(c);
       } else if (graph_.As<Index>(id) != nullptr) {
         VisitOperands(graph_, id, [&](NodeId x) { Name(x); });
       } else if (graph_.As<Scatter>(id) != nullptr) {
@@ -360,6 +364,11 @@ class Printer {
     return IndexText(pool_, e, {var, tensor, in_value}, tightness);
   }
 
+  std::string ConditionExprText(IndexId c, const Names& names) const {
+    if (const auto constant = pool_.ConstValue(c)) return *constant == 0 ? "false" : "true";
+    return IndexExprText(c, names);
+  }
+
   // Notes the places where an index stands alone, in the elaborator's order.
   void RecordAccess(const Shape& shape, absl::Span<const IndexId> place, const Names& names) {
     for (size_t axis = 0; axis < place.size(); ++axis) {
@@ -438,7 +447,7 @@ class Printer {
     const char* separator = " if ";
     for (IndexId condition : n.conditions) {
       RecordLoads(condition, names);
-      absl::StrAppend(&text, separator, IndexExprText(condition, names));
+      absl::StrAppend(&text, separator, ConditionExprText(condition, names));
       separator = ", ";
     }
     return text + "]";

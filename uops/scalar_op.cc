@@ -125,8 +125,10 @@ Bits RunCastFromI64(const Bits* v) {
 PrimitiveFunction CastFunction(DType from, DType to) {
   if (from == DType::kF64 && to == DType::kBF16) return RunCastFromF64<DType::kBF16>;
   if (from == DType::kF64 && to == DType::kF16) return RunCastFromF64<DType::kF16>;
-  if (from == DType::kI64 && to == DType::kBF16) return RunCastFromI64<DType::kBF16>;
-  if (from == DType::kI64 && to == DType::kF16) return RunCastFromI64<DType::kF16>;
+  // The bits of an i32 are those of the i64.
+  const bool wide_integer = from == DType::kI64 || from == DType::kI32;
+  if (wide_integer && to == DType::kBF16) return RunCastFromI64<DType::kBF16>;
+  if (wide_integer && to == DType::kF16) return RunCastFromI64<DType::kF16>;
   return VisitType(from, [&](auto f) {
     return VisitType(to, [&](auto t) -> PrimitiveFunction {
       return RunCast<decltype(f), decltype(t)>;

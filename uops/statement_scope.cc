@@ -501,6 +501,13 @@ absl::StatusOr<IndexId> StatementScope::FunctionOf(const Expr& expr, bool in_val
   return environment_->op.graph.pool().Make(*kind, 0, {a, b});
 }
 
+// Index expressions are walked recursively.
+absl::Status StatementScope::CheckDepth(IndexId e, const ast::Position& position) const {
+  constexpr int kMaxDepth = 10000;
+  if (environment_->op.graph.pool().Depth(e) <= kMaxDepth) return absl::OkStatus();
+  return ErrorAt(position, absl::StrCat("the index expression is too long (more than ", kMaxDepth, " terms)"));
+}
+
 absl::StatusOr<IndexId> StatementScope::ChainOf(const Expr& chain, size_t count, bool in_value) const {
   IndexPool& pool = environment_->op.graph.pool();
   NESTOR_ASSIGN_OR_RETURN(IndexId result, IndexOf(*chain.args[0], in_value));
@@ -517,6 +524,7 @@ absl::StatusOr<IndexId> StatementScope::ChainOf(const Expr& chain, size_t count,
     else if (op == "*") result = pool.Mul(result, operand);
     else if (op == "/") result = pool.Div(result, operand);
     else result = pool.Mod(result, operand);
+    NESTOR_RETURN_IF_ERROR(CheckDepth(result, position));
   }
   return result;
 }
@@ -539,6 +547,7 @@ absl::StatusOr<IndexId> StatementScope::ConditionOf(const Expr& expr) const {
     for (size_t i = 1; i < expr.args.size(); ++i) {
       NESTOR_ASSIGN_OR_RETURN(const IndexId operand, ConditionOf(*expr.args[i]));
       result = pool.Condition(first == "&&" ? IndexKind::kAnd : IndexKind::kOr, result, operand);
+      NESTOR_RETURN_IF_ERROR(CheckDepth(result, expr.operator_positions[i - 1]));
     }
     return result;
   }

@@ -80,6 +80,7 @@ class StatementScope {
   void Stand(int instance, const Access& access, size_t axis);
   absl::Status CheckRanges() const;
 
+  absl::Status CheckDepth(IndexId e, const ast::Position& position) const;
   absl::StatusOr<IndexId> NameOf(const ast::Expr& expr) const;
   absl::StatusOr<IndexId> FunctionOf(const ast::Expr& expr, bool in_value) const;
 
