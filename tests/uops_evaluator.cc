@@ -161,7 +161,7 @@ absl::optional<Real> FloatOp(ScalarOp op, Real a, Real b, Real c) {
       if (a != a || b != b) return nan;
       if (a == 0 && b == 0) return std::signbit(a) || std::signbit(b) ? -Real{0} : Real{0};
       return a < b ? a : b;
-    case ScalarOp::kMulz: return a == 0 ? Real{0} : a * b;
+    case ScalarOp::kMulz: return a == 0 || b == 0 ? Real{0} : a * b;
     case ScalarOp::kRelu: return a != a ? nan : (a > 0 ? a : Real{0});
     default: return absl::nullopt;
   }

@@ -247,6 +247,28 @@ NodeId Graph::AddTaggedCopy(NodeId x, int64_t tag) {
   return Intern(Map{ScalarOp::kCopy, {x}, tag}, type(x), shape(x));
 }
 
+// A permuted elementwise op of accesses is that op of permuted accesses: a product
+// that is only summed is not written down in one order to be read in another.
+NodeId Graph::PermuteOperands(NodeId x) {
+  const Reindex* found = As<Reindex>(x);
+  if (found == nullptr || rank(found->x) != rank(x)) return x;
+  const Reindex permutation = *found;
+  if (!permutation.conditions.empty() || !NeverOutOfBounds(permutation.x, shape(x), permutation.place)) return x;
+  const Map* map = As<Map>(permutation.x);
+  if (map == nullptr || map->tag != 0) return x;
+  const Map op = *map;
+  for (NodeId arg : op.args) {
+    if (As<Reindex>(arg) == nullptr && As<Input>(arg) == nullptr) return x;
+  }
+  // A place that repeats an axis is no permutation.
+  if (UsedAxes(x).size() != permutation.place.size()) return x;
+  const Shape permuted = shape(x);
+  const DType result = type(x);
+  NodeList args;
+  for (NodeId arg : op.args) args.push_back(AddReindex(arg, permuted, permutation.place));
+  return AddMap(op.op, args, result);
+}
+
 // Over no axes a reduction has one element to take: the first place, or the
 // element. A sum starts from +0, which turns -0 into +0.
 NodeId Graph::ReduceNothing(ReduceOp op, NodeId x) {
@@ -288,7 +310,7 @@ NodeId Graph::AddReduce(ReduceOp op, NodeId x, absl::Span<const int> axes) {
   }
   IndexList place(order.size());
   for (size_t i = 0; i < order.size(); ++i) place[order[i]] = pool_.Var(static_cast<int64_t>(i));
-  operand = AddReindex(operand, Pick(shape(operand), order), std::move(place));
+  operand = PermuteOperands(AddReindex(operand, Pick(shape(operand), order), std::move(place)));
   const Shape small = Pick(full, kept_used);
   const NodeId reduce = Intern(Reduce{op, operand, static_cast<int>(axes.size())}, *result, small);
   return AddBroadcast(reduce, full, kept_used);

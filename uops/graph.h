@@ -186,6 +186,7 @@ class Graph {
   NodeId Restrict(NodeId x, absl::Span<const int> axes);
   bool NeverOutOfBounds(NodeId x, const Shape& shape, const IndexList& place) const;
   NodeId Compose(const Reindex& inner, Shape shape, const IndexList& place);
+  NodeId PermuteOperands(NodeId x);
   NodeId ReduceNothing(ReduceOp op, NodeId x);
   NodeId FoldConstant(ScalarOp op, absl::Span<const NodeId> args, DType result);
 

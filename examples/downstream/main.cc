@@ -1,5 +1,5 @@
-// Softmax over the rows of a matrix, from its one-line definition: parse it,
-// compile it, run it on the caller's own memory.
+// Softmax over the rows of a matrix, from its one-line definition: parse it, run
+// it on the caller's own memory, and print its gradient.
 
 #include <cstdio>
 #include <iostream>
@@ -17,29 +17,26 @@ op softmax(x: f32[N, C]) -> (y) {
 })";
 
 absl::Status Run() {
-  absl::StatusOr<nestor::Graph> softmax = nestor::Parse(kSoftmax);
+  const absl::StatusOr<nestor::Op> softmax = nestor::Parse(kSoftmax);
   if (!softmax.ok()) return softmax.status();
-  absl::StatusOr<nestor::Executable> kernel = nestor::Compile(*softmax);
-  if (!kernel.ok()) return kernel.status();
 
   const std::vector<float> x = {0, 1, 2, 3, 3, 3};
-  std::vector<float> y(x.size());
-  absl::Status ran = kernel->Run({
-      {"x", nestor::TensorView(x.data(), {2, 3})},
-      {"y", nestor::TensorView(y.data(), {2, 3})},
-  });
-  if (!ran.ok()) return ran;
+  nestor::RunInputs inputs;
+  inputs.tensors["x"] = nestor::ViewOf(x.data(), {2, 3});
+  const absl::StatusOr<std::vector<nestor::Tensor>> results = nestor::Run(*softmax, inputs);
+  if (!results.ok()) return results.status();
+  std::printf("y = %s\n", nestor::ToString((*results)[0]).c_str());
 
-  for (int n = 0; n < 2; ++n) {
-    std::printf("%.4f %.4f %.4f\n", y[3 * n], y[3 * n + 1], y[3 * n + 2]);
-  }
+  const absl::StatusOr<nestor::GradientResult> gradient = nestor::Gradient(*softmax);
+  if (!gradient.ok()) return gradient.status();
+  std::printf("%s", nestor::PrintOp(gradient->op).c_str());
   return absl::OkStatus();
 }
 
 }  // namespace
 
 int main() {
-  absl::Status status = Run();
+  const absl::Status status = Run();
   if (status.ok()) return 0;
   std::cerr << status << "\n";
   return 1;

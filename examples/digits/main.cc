@@ -1,0 +1,109 @@
+// digits: trains a classifier of handwritten digits and tells how well it reads.
+// The step sizes were tried out on the training digits alone.
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
+#include "examples/digits/data.h"
+#include "examples/digits/model.h"
+#include "examples/digits/report.h"
+#include "examples/digits/training.h"
+#include "uops/invariant.h"
+
+namespace nestor::digits {
+namespace {
+
+constexpr absl::string_view kHelp = R"(digits [flags]
+
+Trains a classifier of handwritten digits, all in Nestor's notation and run by its
+interpreter, and tells how many digits that it has not seen it reads.
+
+  --model=mlp|cnn   two linear layers (by default), or two convolutions and one
+                    linear layer, better and much slower
+  --epochs=N        passes over the 1437 training digits; 10 by default
+  --seed=N          of the first weights and of the order of the digits; 0 by default
+  --help            prints this
+
+The last line is the share of the 360 test digits that was read rightly:
+accuracy: 0.911
+
+Exit codes: 0 done, 1 failed, 2 bad usage.
+)";
+
+constexpr int64_t kBatch = 32;
+constexpr StepSize kStepSize = {0.05f, 0.9f};
+
+struct Flags {
+  std::string model = "mlp";
+  int epochs = 10;
+  uint64_t seed = 0;
+  bool help = false;
+};
+
+absl::Status SetFlag(absl::string_view text, Flags& flags) {
+  absl::string_view value = text;
+  bool good = false;
+  if (text == "--help") good = flags.help = true;
+  else if (absl::ConsumePrefix(&value, "--model=")) good = (flags.model = std::string(value), value == "mlp" || value == "cnn");
+  else if (absl::ConsumePrefix(&value, "--epochs=")) good = absl::SimpleAtoi(value, &flags.epochs) && flags.epochs >= 0;
+  else if (absl::ConsumePrefix(&value, "--seed=")) good = absl::SimpleAtoi(value, &flags.seed);
+  if (good) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("bad argument '", text, "' (see --help)"));
+}
+
+absl::StatusOr<Flags> ParseFlags(int argc, char** argv) {
+  Flags flags;
+  for (int i = 1; i < argc; ++i) NESTOR_RETURN_IF_ERROR(SetFlag(argv[i], flags));
+  return flags;
+}
+
+// Prints `text` over the line that is there, where there is a terminal.
+void PrintOver(const std::string& text) {
+  if (isatty(STDOUT_FILENO)) absl::PrintF("\r%s", text);
+  std::fflush(stdout);
+}
+
+absl::Status Train(const Flags& flags, const Examples& examples, Classifier& classifier) {
+  Random order(~flags.seed);  // another stream than the weights'
+  for (int epoch = 1; epoch <= flags.epochs; ++epoch) {
+    const auto progress = [&](double done, double loss) {
+      PrintOver(ProgressLine(epoch, flags.epochs, done, loss));
+    };
+    NESTOR_ASSIGN_OR_RETURN(const double loss,
+                            TrainEpoch(examples, kBatch, kStepSize, order, classifier, progress));
+    if (isatty(STDOUT_FILENO)) absl::PrintF("\n");
+    else absl::PrintF("epoch %d/%d loss %.4f\n", epoch, flags.epochs, loss);
+    std::fflush(stdout);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Run(const Flags& flags) {
+  NESTOR_ASSIGN_OR_RETURN(const std::string path, FindDigits());
+  NESTOR_ASSIGN_OR_RETURN(const Digits digits, LoadDigits(path));
+  NESTOR_ASSIGN_OR_RETURN(Classifier classifier, Classifier::Create(flags.model, flags.seed));
+  NESTOR_RETURN_IF_ERROR(Train(flags, digits.train, classifier));
+  NESTOR_ASSIGN_OR_RETURN(const std::vector<int64_t> guesses, classifier.Predict(digits.test.pixels));
+  absl::PrintF("\n%s\n%s\naccuracy: %.3f\n", ConfusionMatrix(digits.test, guesses),
+               Misread(digits.test, guesses), Accuracy(digits.test, guesses));
+  return absl::OkStatus();
+}
+
+int Main(int argc, char** argv) {
+  const absl::StatusOr<Flags> flags = ParseFlags(argc, argv);
+  if (!flags.ok()) return absl::FPrintF(stderr, "digits: %s\n", flags.status().message()), 2;
+  if (flags->help) return absl::PrintF("%s", kHelp), 0;
+  const absl::Status status = Run(*flags);
+  if (!status.ok()) return absl::FPrintF(stderr, "digits: %s\n", status.message()), 1;
+  return 0;
+}
+
+}  // namespace
+}  // namespace nestor::digits
+
+int main(int argc, char** argv) { return nestor::digits::Main(argc, argv); }

@@ -1,0 +1,25 @@
+// One pass of stochastic gradient descent over shuffled examples.
+#ifndef NESTOR_EXAMPLES_DIGITS_TRAINING_H_
+#define NESTOR_EXAMPLES_DIGITS_TRAINING_H_
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "examples/digits/data.h"
+#include "examples/digits/model.h"
+#include "examples/digits/random.h"
+
+namespace nestor::digits {
+
+// Called behind each batch: the share of the epoch done, in (0, 1], and the mean
+// loss so far.
+using Progress = absl::FunctionRef<void(double done, double loss)>;
+
+// One step a batch of `batch_size` examples (the last may be smaller), in an order
+// drawn from `random`. The mean of the losses that the examples had when their
+// turn came. REQUIRES: examples, and batch_size > 0.
+absl::StatusOr<double> TrainEpoch(const Examples& examples, int64_t batch_size, const StepSize& step_size,
+                                  Random& random, Classifier& classifier, Progress progress);
+
+}  // namespace nestor::digits
+
+#endif  // NESTOR_EXAMPLES_DIGITS_TRAINING_H_

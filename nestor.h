@@ -1,0 +1,50 @@
+// Nestor's public face: one line of notation describes a tensor operation; from it
+// come the reference result, the gradient program, and the loops that compute it.
+//
+//   absl::StatusOr<nestor::Op> op = nestor::Parse("op f(x: f32[N]) -> (y) { y[i] = x[i] * x[i] }");
+//   absl::StatusOr<nestor::GradientResult> gradient = nestor::Gradient(*op);
+//   nestor::loop::Program program = nestor::Lower(*op);
+//   absl::StatusOr<std::vector<nestor::Tensor>> results = nestor::Run(*op, inputs);
+//
+// What a caller can get wrong is an absl::Status that names op, argument, axis and
+// sizes. There are no globals but the macro library, which is immutable;
+// everything const may be used from many threads.
+#ifndef NESTOR_NESTOR_H_
+#define NESTOR_NESTOR_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "autodiff/gradient.h"
+#include "fusion/dead_code.h"
+#include "interp/interpreter.h"
+#include "loop_ir/lower.h"
+#include "loop_ir/text.h"
+#include "macro_ops/library.h"
+#include "tensor/npy.h"
+#include "tensor/tensor.h"
+#include "uops/builder.h"
+#include "uops/call.h"
+#include "uops/module.h"
+#include "uops/print.h"
+
+namespace nestor {
+
+// The last op of a text in the notation, which may call ops of the macro library.
+// `specs`: types and ranks of the arguments, for templates; without them a type
+// variable is f32 and a pack one dimension. Errors read "LINE:COLUMN: ...".
+absl::StatusOr<Op> Parse(absl::string_view text, const ArgumentSpecs& specs = {});
+
+// An op of the macro library by name.
+absl::StatusOr<Op> LibraryOp(absl::string_view name, const ArgumentSpecs& specs = {});
+
+// The reference result of `op`, in the order of its results: lowered, stripped of
+// dead code and interpreted. To run an op many times, keep its Program and call
+// Interpret.
+absl::StatusOr<std::vector<Tensor>> Run(const Op& op, const RunInputs& inputs,
+                                        const InterpreterOptions& options = {});
+
+}  // namespace nestor
+
+#endif  // NESTOR_NESTOR_H_

@@ -1,0 +1,106 @@
+// Every snippet of the README runs, and prints what the README says: shell blocks
+// line by line, the C++ block as examples/tour.cc.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "gtest/gtest.h"
+
+namespace nestor {
+namespace {
+
+std::string ReadText(const std::string& path) {
+  std::ifstream file(path);
+  EXPECT_TRUE(file.good()) << path;
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// The texts of the blocks that begin with ```language.
+std::vector<std::string> Blocks(const std::string& text, const std::string& language) {
+  std::vector<std::string> blocks;
+  bool inside = false;
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    if (line == absl::StrCat("```", language)) {
+      inside = true;
+      blocks.emplace_back();
+    } else if (line == "```") {
+      inside = false;
+    } else if (inside) {
+      absl::StrAppend(&blocks.back(), line, "\n");
+    }
+  }
+  return blocks;
+}
+
+std::string Output(const std::string& command) {
+  FILE* pipe = popen(command.c_str(), "r");
+  std::string text;
+  char buffer[4096];
+  while (const size_t n = fread(buffer, 1, sizeof buffer, pipe)) text.append(buffer, n);
+  EXPECT_EQ(pclose(pipe), 0) << command;
+  return text;
+}
+
+struct Step {
+  std::string command, output;
+};
+
+std::vector<Step> Steps(const std::string& block) {
+  std::vector<Step> steps;
+  for (absl::string_view line : absl::StrSplit(block, '\n', absl::SkipEmpty())) {
+    if (absl::StartsWith(line, "$ ")) steps.push_back({std::string(line.substr(2)), ""});
+    else absl::StrAppend(&steps.back().output, line, "\n");
+  }
+  return steps;
+}
+
+TEST(Readme, ShellSnippetsPrintWhatTheyShow) {
+  char here[4096];
+  ASSERT_NE(getcwd(here, sizeof here), nullptr);
+  const std::string readme = ReadText("README.md");
+  char directory[] = "/tmp/nestor_readme_XXXXXX";
+  ASSERT_NE(mkdtemp(directory), nullptr);
+  ASSERT_EQ(setenv("PATH", absl::StrCat(here, "/cli:", getenv("PATH")).c_str(), 1), 0);
+  ASSERT_EQ(chdir(directory), 0);
+  int commands = 0;
+  for (const std::string& block : Blocks(readme, "sh")) {
+    for (const Step& step : Steps(block)) {
+      ++commands;
+      // A file is shown by cat: it is what the README says it is.
+      if (absl::StartsWith(step.command, "cat ")) std::ofstream(step.command.substr(4)) << step.output;
+      EXPECT_EQ(Output(step.command), step.output) << step.command;
+    }
+  }
+  EXPECT_GE(commands, 5);
+  ASSERT_EQ(chdir(here), 0);
+  Output(absl::StrCat("rm -rf ", directory));
+}
+
+TEST(Readme, CppSnippetIsTheTour) {
+  const std::vector<std::string> blocks = Blocks(ReadText("README.md"), "cpp");
+  ASSERT_EQ(blocks.size(), 1u);
+  const std::string source = ReadText("examples/tour.cc");
+  const std::string begin = "// README begins\n", end = "// README ends\n";
+  const size_t from = source.find(begin) + begin.size();
+  EXPECT_EQ(blocks[0], source.substr(from, source.find(end) - from));
+  EXPECT_EQ(Output("examples/tour"),
+            "[1.0, 4.0, 9.0]\n"
+            "op f_grad(g_y: f32[N], x: f32[N]) -> (g_x) {\n"
+            "  t0[i] = g_y[i] * x[i]\n"
+            "  g_x[i] = t0[i] + t0[i]\n"
+            "}\n");
+}
+
+}  // namespace
+}  // namespace nestor

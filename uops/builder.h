@@ -1,0 +1,238 @@
+// Builds an Op in C++, without text:
+//
+//   OpBuilder b("matmul");
+//   IndexExpr M = b.Dimension("M"), K = b.Dimension("K"), N = b.Dimension("N");
+//   TensorRef a = b.Input("a", DType::kF32, {M, K}), w = b.Input("w", DType::kF32, {K, N});
+//   IndexExpr i = b.NewIndex("i"), j = b.NewIndex("j"), k = b.NewIndex("k");
+//   b.Result("c", b.Define({i, j}, Sum({k}, a(i, k) * w(k, j))));
+//   NESTOR_ASSIGN_OR_RETURN(Op op, b.Build());
+//
+// Everything means what the notation means by it (SEMANTICS 1-2): ranges follow
+// from accesses, literals and index values take the type of what they meet, and
+// the same program gives the same graph. Three differences: an index is its
+// handle, so that names may repeat and an Expr may be used many times; `a > b` of
+// indices is `b < a`; and integer arithmetic among indices happens before it
+// meets a value, so that N / 2 is a floor division everywhere.
+//
+// The first misuse is kept and returned by Build() as InvalidArgument; what is
+// done after it has no effect. Handles are small values that must not outlive
+// their builder. Not thread-safe.
+#ifndef NESTOR_UOPS_BUILDER_H_
+#define NESTOR_UOPS_BUILDER_H_
+
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
+#include "uops/op.h"
+
+namespace nestor {
+
+namespace internal {
+// An index expression of a graph, or a constant that belongs to none (`graph` is
+// null then). `error` holds a misuse until a builder sees it.
+struct IndexHandle {
+  Graph* graph = nullptr;
+  IndexId id;
+  int64_t constant = 0;
+  std::string error;
+};
+struct ExprNode;
+}  // namespace internal
+
+template <class T>
+using EnableInteger = std::enable_if_t<std::is_integral_v<T> && !std::is_same_v<T, bool>, int>;
+
+// An index, a dimension, an integer $param, an integer, or arithmetic on such.
+struct IndexExpr {
+  IndexExpr() { handle.error = "an index handle that was never set"; }
+  template <class T, EnableInteger<T> = 0>
+  IndexExpr(T constant) { handle.constant = static_cast<int64_t>(constant); }
+  explicit IndexExpr(internal::IndexHandle h) : handle(std::move(h)) {}
+  internal::IndexHandle handle;
+};
+// A comparison of index expressions, or such joined.
+struct Condition {
+  internal::IndexHandle handle;
+};
+
+// A value at each point: built by the functions below, given to Define or Scatter.
+class Expr {
+ public:
+  template <class T, std::enable_if_t<std::is_arithmetic_v<T>, int> = 0>
+  Expr(T literal) : Expr(OfLiteral(literal)) {}
+  Expr(const IndexExpr& index);
+  Expr(const Condition& condition);
+  const std::shared_ptr<const internal::ExprNode>& node() const { return node_; }
+  explicit Expr(std::shared_ptr<const internal::ExprNode> node) : node_(std::move(node)) {}
+
+ private:
+  static Expr Literal(DType type, std::string text);
+  static Expr Literal(double value);
+  template <class T>
+  static Expr OfLiteral(T value) {
+    if constexpr (std::is_same_v<T, bool>) return Literal(DType::kBool, value ? "true" : "false");
+    else if constexpr (std::is_integral_v<T>) return Literal(DType::kI64, std::to_string(value));
+    else return Literal(static_cast<double>(value));
+  }
+  std::shared_ptr<const internal::ExprNode> node_;
+};
+
+// An element of a tensor.
+class Access : public Expr {
+ public:
+  using Expr::Expr;
+  // Instead of 0 or false outside the tensor; a literal or a $param.
+  Access Or(const Expr& fill) const;
+  // The fill also where `condition` is false.
+  Access If(const Condition& condition) const;
+};
+
+// An integer tensor's element, an integer literal or an index value, as an index.
+IndexExpr AsIndex(const Expr& value);
+
+// What stands in an access: an index expression or an element of an integer tensor.
+struct Place {
+  template <class T, EnableInteger<T> = 0>
+  Place(T constant) : index(constant) {}
+  Place(IndexExpr e) : index(std::move(e)) {}
+  Place(const Expr& gathered) : index(AsIndex(gathered)) {}
+  IndexExpr index;
+};
+
+// An argument or a defined tensor; as an Expr, an access without indices.
+class TensorRef {
+ public:
+  TensorRef() = default;
+  template <class... Places>
+  Access operator()(const Places&... places) const { return At({Place(places)...}); }
+  Access At(std::vector<Place> places) const;
+  operator Expr() const { return At({}); }
+
+ private:
+  friend class OpBuilder;
+  TensorRef(Graph* graph, NodeId node, std::string name) : graph_(graph), node_(node), name_(std::move(name)) {}
+  Graph* graph_ = nullptr;
+  NodeId node_;
+  std::string name_;
+};
+
+#define NESTOR_INDEX_OPERATOR(Name) IndexExpr Name(const IndexExpr& a, const IndexExpr& b);
+#define NESTOR_CONDITION_OPERATOR(Name) Condition Name(const IndexExpr& a, const IndexExpr& b);
+#define NESTOR_VALUE_OPERATOR(Name) Expr Name(const Expr& a, const Expr& b);
+#define NESTOR_BOTH(Name) NESTOR_INDEX_OPERATOR(Name) NESTOR_VALUE_OPERATOR(Name)
+#define NESTOR_COMPARISON(Name) NESTOR_CONDITION_OPERATOR(Name) NESTOR_VALUE_OPERATOR(Name)
+NESTOR_BOTH(operator+) NESTOR_BOTH(operator-) NESTOR_BOTH(operator*) NESTOR_BOTH(operator/)
+NESTOR_BOTH(operator%) NESTOR_BOTH(Min) NESTOR_BOTH(Max)
+NESTOR_COMPARISON(operator<) NESTOR_COMPARISON(operator<=) NESTOR_COMPARISON(operator>)
+NESTOR_COMPARISON(operator>=) NESTOR_COMPARISON(operator==) NESTOR_COMPARISON(operator!=)
+NESTOR_VALUE_OPERATOR(operator&&) NESTOR_VALUE_OPERATOR(operator||) NESTOR_VALUE_OPERATOR(Pow)
+#undef NESTOR_COMPARISON
+#undef NESTOR_BOTH
+#undef NESTOR_VALUE_OPERATOR
+#undef NESTOR_CONDITION_OPERATOR
+#undef NESTOR_INDEX_OPERATOR
+IndexExpr operator-(const IndexExpr& a);
+Expr operator-(const Expr& a);
+Condition operator&&(const Condition& a, const Condition& b);
+Condition operator||(const Condition& a, const Condition& b);
+Condition operator!(const Condition& a);
+Expr operator!(const Expr& a);
+
+// Any row of the scalar ops but a cast.
+Expr Apply(ScalarOp op, std::vector<Expr> operands);
+Expr Cast(DType type, const Expr& a);
+inline Expr Where(const Expr& c, const Expr& a, const Expr& b) { return Apply(ScalarOp::kSelect, {c, a, b}); }
+inline Expr Exp(const Expr& a) { return Apply(ScalarOp::kExp, {a}); }
+inline Expr Log(const Expr& a) { return Apply(ScalarOp::kLog, {a}); }
+inline Expr Sqrt(const Expr& a) { return Apply(ScalarOp::kSqrt, {a}); }
+inline Expr Rsqrt(const Expr& a) { return Apply(ScalarOp::kRsqrt, {a}); }
+inline Expr Square(const Expr& a) { return Apply(ScalarOp::kSquare, {a}); }
+inline Expr Tanh(const Expr& a) { return Apply(ScalarOp::kTanh, {a}); }
+
+// Reductions; `indices` live in `body`. In Max({k}, Expr(k)) the body must be
+// written as an Expr, or it is the greater of two indices.
+Expr Reduce(ReduceOp op, std::vector<IndexExpr> indices, const Expr& body);
+using Indices = std::initializer_list<IndexExpr>;
+inline Expr Sum(Indices i, const Expr& body) { return Reduce(ReduceOp::kSum, i, body); }
+inline Expr Prod(Indices i, const Expr& body) { return Reduce(ReduceOp::kProd, i, body); }
+inline Expr Max(Indices i, const Expr& body) { return Reduce(ReduceOp::kMax, i, body); }
+inline Expr Min(Indices i, const Expr& body) { return Reduce(ReduceOp::kMin, i, body); }
+inline Expr Argmax(Indices i, const Expr& body) { return Reduce(ReduceOp::kArgmax, i, body); }
+inline Expr Argmin(Indices i, const Expr& body) { return Reduce(ReduceOp::kArgmin, i, body); }
+inline Expr Any(Indices i, const Expr& body) { return Reduce(ReduceOp::kAny, i, body); }
+inline Expr All(Indices i, const Expr& body) { return Reduce(ReduceOp::kAll, i, body); }
+
+// The default of a $param and the range that it must lie in: literals.
+struct ParamLimits {
+  absl::optional<Expr> value, low, high;
+};
+
+class OpBuilder {
+ public:
+  explicit OpBuilder(absl::string_view name);
+  OpBuilder(const OpBuilder&) = delete;
+  OpBuilder& operator=(const OpBuilder&) = delete;
+
+  // ---- The signature.
+  IndexExpr Dimension(absl::string_view name);  // must occur in an argument's shape
+  TensorRef Input(absl::string_view name, DType type, const std::vector<IndexExpr>& shape);
+  void ShapeInput(absl::string_view name, DType type, const std::vector<IndexExpr>& shape);
+  // `name` with its "$". IndexParam: an i64.
+  Expr Param(absl::string_view name, DType type, const ParamLimits& limits = {});
+  IndexExpr IndexParam(absl::string_view name, const ParamLimits& limits = {});
+  void Result(absl::string_view name, const TensorRef& tensor);
+  // An op as this one's own gradient; see Op::gradient.
+  void SetGradient(Op gradient);
+
+  // ---- Statements.
+  // An index over what the accesses say, or over 0 .. extent-1.
+  IndexExpr NewIndex(absl::string_view name);
+  IndexExpr NewIndex(absl::string_view name, const IndexExpr& extent);
+  TensorRef Define(const std::vector<IndexExpr>& indices, const Expr& body);
+  // Starts at op's identity; runs over every index that `places` or `body` mention.
+  TensorRef Scatter(ReduceOp op, DType type, const std::vector<IndexExpr>& shape,
+                    const std::vector<Place>& places, const Expr& body);
+  // The results of `callee`; `bindings`: its $params (with "$") and dimensions.
+  std::vector<TensorRef> Call(const Op& callee, const std::vector<TensorRef>& args,
+                              const std::vector<std::pair<std::string, Expr>>& bindings = {});
+
+  // The op so far, or the first misuse.
+  absl::StatusOr<Op> Build() const;
+
+ private:
+  friend class StatementBuilder;
+  struct Variable {
+    std::string name;
+    absl::optional<IndexId> extent;
+  };
+  absl::Status AddArgument(absl::string_view name, DType type, const std::vector<IndexExpr>& shape, bool shape_only);
+  absl::Status AddParam(absl::string_view name, DType type, const ParamLimits& limits);
+  absl::Status BindCall(const Op& callee, const std::vector<TensorRef>& args,
+                        const std::vector<std::pair<std::string, Expr>>& bindings,
+                        std::vector<TensorRef>& results);
+  absl::Status Claim(absl::string_view name, absl::string_view what);
+  absl::StatusOr<IndexId> Resolve(const IndexExpr& index);
+  // As Resolve, without indices and loads.
+  absl::StatusOr<IndexId> ResolveExtent(const IndexExpr& index);
+  absl::StatusOr<NodeId> NodeOf(const TensorRef& tensor) const;
+  absl::Status CheckSignature() const;
+  void Keep(const absl::Status& status, absl::string_view where);
+
+  Op op_;
+  absl::Status first_error_;
+  std::vector<Variable> variables_;  // Var(i) of the handles
+  std::vector<std::string> names_, dimensions_;
+  int statements_ = 0;
+};
+
+}  // namespace nestor
+
+#endif  // NESTOR_UOPS_BUILDER_H_
