@@ -87,12 +87,15 @@ class Interpreter {
     Dims shape;
     for (IndexId extent : info.shape) {
       const auto value = EvalIndex(extent);
-      const std::string where = absl::StrCat("program ", program_.name, ": tensor ", info.name);
-      if (!value) return absl::InvalidArgumentError(absl::StrCat(where, ": an extent divides by zero or overflows"));
-      if (*value < 0) return absl::InvalidArgumentError(absl::StrCat(where, ": an extent is negative: ", *value));
+      if (!value || *value < 0) return BadExtent(info, value);
       shape.push_back(*value);
     }
     struct Cell& cell = Cell(id);
+    if (cell.view.data != nullptr && cell.view.shape == shape) {
+      // Entered again: the same memory, unwritten again.
+      std::fill(cell.written.begin(), cell.written.end(), 0);
+      return absl::OkStatus();
+    }
     bytes_ -= cell.owned.num_bytes();
     NESTOR_ASSIGN_OR_RETURN(const int64_t bytes, NumBytes(info.type, shape));
     if (options_.max_bytes > 0 && bytes > options_.max_bytes - bytes_) {
@@ -105,6 +108,12 @@ class Interpreter {
     cell.view = cell.owned.view();
     cell.written.assign(cell.owned.num_elements(), 0);
     return absl::OkStatus();
+  }
+
+  absl::Status BadExtent(const TensorInfo& info, absl::optional<int64_t> value) const {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "program ", program_.name, ": tensor ", info.name, ": an extent ",
+        value ? absl::StrCat("is negative: ", *value) : std::string("divides by zero or overflows")));
   }
 
   absl::StatusOr<std::vector<Tensor>> TakeOutputs() {

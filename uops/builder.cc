@@ -12,6 +12,7 @@
 #include "uops/builder.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
@@ -33,14 +34,14 @@ enum class Form { kLiteral, kParam, kIndex, kAccess, kMap, kCast, kReduce };
 struct ExprNode {
   Form form;
   DType type = DType::kF32;        // literal: bool, i64 or, of any float, f64; param, cast
-  std::string text;                // literal; param; access: the tensor's name
-  std::vector<IndexExpr> indices;  // index: one; access: the place; reduce: its own
-  std::vector<Condition> conditions;
+  std::string text = {};           // literal; param; access: the tensor's name
+  std::vector<IndexExpr> indices = {};  // index: one; access: the place; reduce: its own
+  std::vector<Condition> conditions = {};
   Graph* graph = nullptr;  // access
-  NodeId tensor;
+  NodeId tensor = {};
   ScalarOp op = ScalarOp::kCopy;
   ReduceOp reduce = ReduceOp::kSum;
-  std::vector<NodePtr> args;  // access: the fill, if any
+  std::vector<NodePtr> args = {};  // access: the fill, if any
   int depth = 1;
 };
 }  // namespace internal
@@ -266,7 +267,7 @@ class StatementBuilder {
     std::vector<int64_t> axes;
   };
   struct Type {  // what is known of an expression's type; see type_inference.h
-    absl::optional<DType> type;
+    absl::optional<DType> type = {};
     bool float_literal = false, index_value = false;
     DType Resolved() const {
       if (!type) return float_literal ? DType::kF32 : DType::kI64;
@@ -409,14 +410,14 @@ class StatementBuilder {
   }
 
   absl::Status WalkReduction(const ExprNode& node) {
-    const auto outside = std::exchange(walked_, {});
+    auto outside = std::exchange(walked_, {});
     const size_t count = node.indices.size();
     for (const IndexExpr& index : node.indices) NESTOR_RETURN_IF_ERROR(Push(index));
     NESTOR_RETURN_IF_ERROR(Walk(node.args[0]));
     NESTOR_RETURN_IF_ERROR(CheckRanges(stack_.size() - count));
     reduced_[&node].assign(stack_.end() - static_cast<int64_t>(count), stack_.end());
     stack_.resize(stack_.size() - count);
-    walked_ = outside;
+    walked_ = std::move(outside);
     return absl::OkStatus();
   }
 
@@ -592,7 +593,7 @@ class StatementBuilder {
       return Misuse(absl::StrCat("'", nestor::Name(node.reduce), "' does not take ", nestor::Name(body_type)));
     }
     const std::vector<Bound>& own = reduced_.at(&node);
-    const auto outside = std::exchange(built_, {});
+    auto outside = std::exchange(built_, {});
     stack_.insert(stack_.end(), own.begin(), own.end());
     NESTOR_ASSIGN_OR_RETURN(const Value body, Build(node.args[0], body_type));
     std::vector<int64_t> kept = body.axes, all;
@@ -607,7 +608,7 @@ class StatementBuilder {
     }
     const NodeId result = graph_.AddReduce(node.reduce, Spread(body, all), axes);
     stack_.resize(stack_.size() - own.size());
-    built_ = outside;
+    built_ = std::move(outside);
     return Value{result, std::move(kept)};
   }
 
@@ -667,6 +668,7 @@ absl::Status OpBuilder::Claim(absl::string_view name, absl::string_view what) {
   const absl::string_view word = what == "parameter" && !name.empty() ? name.substr(1) : name;
   bool fits = !word.empty() && !absl::ascii_isdigit(static_cast<unsigned char>(word[0])) && !IsReserved(word);
   if (what == "parameter") fits &= name[0] == '$';
+  if (what == "op") fits &= !ScalarOpByName(name);
   for (char c : word) fits &= c == '_' || absl::ascii_isalnum(static_cast<unsigned char>(c));
   if (!fits) return Misuse(absl::StrCat("'", name, "' cannot be the name of a ", what));
   if (std::find(names_.begin(), names_.end(), name) != names_.end()) return Misuse(absl::StrCat("'", name, "' is already defined"));

@@ -172,7 +172,7 @@ inline Expr All(Indices i, const Expr& body) { return Reduce(ReduceOp::kAll, i, 
 
 // The default of a $param and the range that it must lie in: literals.
 struct ParamLimits {
-  absl::optional<Expr> value, low, high;
+  absl::optional<Expr> value = {}, low = {}, high = {};
 };
 
 class OpBuilder {
