@@ -117,7 +117,16 @@ Scalar Scalar::Integer(DType type, int64_t v) {
   });
 }
 
-bool Scalar::IsNaN() const { return IsFloat(type) && std::isnan(ToDouble()); }
+bool Scalar::IsNaN() const {
+  // All exponent bits and some bit of the fraction: above infinity's bits.
+  switch (type) {
+    case DType::kBF16: return (bits & 0x7fff) > 0x7f80;
+    case DType::kF16: return (bits & 0x7fff) > 0x7c00;
+    case DType::kF32: return (bits & 0x7fffffff) > 0x7f800000;
+    case DType::kF64: return (bits & 0x7fffffffffffffff) > 0x7ff0000000000000;
+    default: return false;
+  }
+}
 
 Scalar Scalar::Canonical() const {
   if (!IsNaN()) return *this;
