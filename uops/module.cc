@@ -101,25 +101,48 @@ absl::StatusOr<const ast::Op*> Module::FindCallee(absl::string_view name, const 
 }
 
 absl::StatusOr<Op> Module::Instantiate(absl::string_view name, const ArgumentSpecs& specs) const {
-  const ast::Op* syntax = name.empty() ? &ops_->back() : Find(*ops_, name);
+  Calls calls;
+  return Instantiate(name, specs, calls);
+}
+
+absl::StatusOr<Op> Module::Instantiate(absl::string_view name, const ArgumentSpecs& specs, Calls& calls) const {
+  const ast::Op* syntax = nullptr;
+  if (!name.empty()) syntax = Find(*ops_, name);
+  else if (!ops_->empty()) syntax = &ops_->back();
   if (syntax == nullptr) {
     return absl::NotFoundError(absl::StrCat("no op named '", name, "'", DidYouMean(name, OpNames())));
   }
-  const auto make_callee = [&](absl::string_view callee, const ast::Position& position,
-                               absl::Span<const ArgumentSpec> args) -> absl::StatusOr<Op> {
-    const Module* home;
-    NESTOR_ASSIGN_OR_RETURN(const ast::Op* found, FindCallee(callee, *syntax, position, &home));
-    if (found->args.size() != args.size()) {
-      return ErrorAt(position, absl::StrCat("op ", callee, " takes ", found->args.size(),
-                                            " tensors, is given ", args.size()));
-    }
-    ArgumentSpecs callee_specs;
-    for (size_t i = 0; i < args.size(); ++i) callee_specs[found->args[i].name] = args[i];
-    absl::StatusOr<Op> op = home->Instantiate(callee, callee_specs);
-    if (op.ok()) return op;
-    return ErrorAt(position, absl::StrCat("in op ", callee, ": ", op.status().message()));
-  };
-  return Elaborate(*syntax, specs, make_callee);
+  return Elaborate(*syntax, specs,
+                   [&](absl::string_view callee, const ast::Position& position, absl::Span<const ArgumentSpec> args) {
+                     return MakeCallee(callee, *syntax, position, args, calls);
+                   });
+}
+
+absl::StatusOr<Op> Module::MakeCallee(absl::string_view name, const ast::Op& caller, const ast::Position& position,
+                                      absl::Span<const ArgumentSpec> args, Calls& calls) const {
+  const Module* home;
+  NESTOR_ASSIGN_OR_RETURN(const ast::Op* found, FindCallee(name, caller, position, &home));
+  if (found->args.size() != args.size()) {
+    return ErrorAt(position, absl::StrCat("op ", name, " takes ", found->args.size(), " tensors, is given ",
+                                          args.size()));
+  }
+  ArgumentSpecs specs;
+  std::string key = absl::StrCat(home == this ? "" : "library ", name);
+  for (size_t i = 0; i < args.size(); ++i) {
+    specs[found->args[i].name] = args[i];
+    absl::StrAppend(&key, " ", Name(*args[i].type), "/", *args[i].rank);
+  }
+  const auto known = calls.made.find(key);
+  if (known != calls.made.end()) return known->second;
+  constexpr int kMaxCallDepth = 200;
+  if (calls.depth >= kMaxCallDepth) {
+    return ErrorAt(position, absl::StrCat("calls nested too deeply (more than ", kMaxCallDepth, " levels)"));
+  }
+  ++calls.depth;
+  absl::StatusOr<Op> op = home->Instantiate(name, specs, calls);
+  --calls.depth;
+  if (!op.ok()) return ErrorAt(position, absl::StrCat("in op ", name, ": ", op.status().message()));
+  return calls.made.emplace(std::move(key), *std::move(op)).first->second;
 }
 
 absl::Status Module::Check() const {

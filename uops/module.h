@@ -52,7 +52,15 @@ class Module {
   absl::Status Check() const;
 
  private:
-  friend class Elaborator;
+  // What one instantiation has made of callees so far, by name, types and ranks:
+  // an op that is called from many places, and again from there, is made once.
+  struct Calls {
+    absl::flat_hash_map<std::string, Op> made;
+    int depth = 0;
+  };
+  absl::StatusOr<Op> Instantiate(absl::string_view name, const ArgumentSpecs& specs, Calls& calls) const;
+  absl::StatusOr<Op> MakeCallee(absl::string_view name, const ast::Op& caller, const ast::Position& position,
+                                absl::Span<const ArgumentSpec> args, Calls& calls) const;
   absl::StatusOr<const ast::Op*> FindCallee(absl::string_view name, const ast::Op& caller,
                                             const ast::Position& position, const Module** home) const;
   std::shared_ptr<std::vector<ast::Op>> ops_;

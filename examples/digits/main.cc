@@ -1,5 +1,6 @@
-// digits: trains a classifier of handwritten digits and tells how well it reads.
-// The step sizes were tried out on the training digits alone.
+// digits: trains a classifier of handwritten digits and tells how well it reads
+// those that it has not seen. Flags, and the order of things; the work is in
+// model.cc (the programs), training.cc (an epoch) and report.cc (what is shown).
 #include <unistd.h>
 
 #include <cstdio>
@@ -48,10 +49,16 @@ struct Flags {
 absl::Status SetFlag(absl::string_view text, Flags& flags) {
   absl::string_view value = text;
   bool good = false;
-  if (text == "--help") good = flags.help = true;
-  else if (absl::ConsumePrefix(&value, "--model=")) good = (flags.model = std::string(value), value == "mlp" || value == "cnn");
-  else if (absl::ConsumePrefix(&value, "--epochs=")) good = absl::SimpleAtoi(value, &flags.epochs) && flags.epochs >= 0;
-  else if (absl::ConsumePrefix(&value, "--seed=")) good = absl::SimpleAtoi(value, &flags.seed);
+  if (text == "--help") {
+    good = flags.help = true;
+  } else if (absl::ConsumePrefix(&value, "--model=")) {
+    flags.model = std::string(value);
+    good = value == "mlp" || value == "cnn";
+  } else if (absl::ConsumePrefix(&value, "--epochs=")) {
+    good = absl::SimpleAtoi(value, &flags.epochs) && flags.epochs >= 0;
+  } else if (absl::ConsumePrefix(&value, "--seed=")) {
+    good = absl::SimpleAtoi(value, &flags.seed);
+  }
   if (good) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("bad argument '", text, "' (see --help)"));
 }

@@ -1,0 +1,107 @@
+// What only a loop program can do wrong or ask for: reads of the unwritten,
+// accesses out of range, limits, shuffled loops. Values are the law's table's
+// business (tests/semantics_test.cc).
+#include "interp/interpreter.h"
+
+#include "absl/strings/match.h"
+#include "gtest/gtest.h"
+#include "loop_ir/text.h"
+
+namespace nestor {
+namespace {
+
+absl::StatusOr<std::vector<Tensor>> RunText(const char* text, const InterpreterOptions& options = {}) {
+  const absl::StatusOr<loop::Program> program = loop::ParseProgram(text);
+  EXPECT_TRUE(program.ok()) << program.status() << text;
+  if (!program.ok()) return program.status();
+  const Tensor x = Tensor::Of<float>({4}, {1, 2, 3, 4});
+  RunInputs inputs;
+  inputs.tensors["x"] = x.view();
+  return Interpret(*program, inputs, options);
+}
+
+struct Refusal {
+  const char* body;
+  absl::StatusCode code;
+  const char* piece;
+  InterpreterOptions options;
+};
+
+TEST(Interpreter, Refuses) {
+  const InterpreterOptions few_steps{10, 0, {}}, few_bytes{0, 32, {}};
+  const std::vector<Refusal> refusals = {
+      {"temp t: f32[N]  for i in [0, N) { y[i] = t[i] }", absl::StatusCode::kInternal, "not written: t[0] of [4]", {}},
+      {"for i in [0, N) { y[i] += x[i] }", absl::StatusCode::kInternal, "not written: y[0]", {}},
+      {"for i in [1, N) { y[i] = x[i] }", absl::StatusCode::kInternal, "element 0 of y was not written", {}},
+      {"for i in [0, N) { temp t: f32  for j in [0, i) { t = x[j] }  y[i] = t }", absl::StatusCode::kInternal, "not written: t[]", {}},
+      {"for i in [0, N) { y[i] = x[i + 1] }", absl::StatusCode::kOutOfRange, "x[4] of [4]", {}},
+      {"for i in [0, N) { y[i - 1] = x[i] }", absl::StatusCode::kOutOfRange, "y[-1] of [4]", {}},
+      {"for i in [0, N) { for j in [0, N) { y[i] = x[j] } }", absl::StatusCode::kResourceExhausted, "limit of 10 steps", few_steps},
+      {"temp t: f32[5*N]  for i in [0, N) { y[i] = x[i] }", absl::StatusCode::kResourceExhausted, "tensor t [20]", few_bytes},
+      {"temp t: f32[N - 5]  for i in [0, N) { y[i] = x[i] }", absl::StatusCode::kInvalidArgument, "negative: -1", {}},
+      {"for i in [0, N) { y[i*9223372036854775807] = x[i] }", absl::StatusCode::kInvalidArgument, "overflows", {}},
+  };
+  for (const Refusal& r : refusals) {
+    const std::string text = std::string("program p(x: f32[N]) -> (y: f32[N]) { ") + r.body + " }";
+    const auto result = RunText(text.c_str(), r.options);
+    EXPECT_EQ(result.status().code(), r.code) << text << "\n" << result.status();
+    EXPECT_TRUE(absl::StrContains(result.status().message(), r.piece)) << text << "\n" << result.status();
+  }
+}
+
+TEST(Interpreter, TempsAndAccumulatorsAreFreshOnEachEntry) {
+  const auto result = RunText(R"(program p(x: f32[N]) -> (y: f32[N]) {
+    for i in [0, N) {
+      acc s: f32 = sum
+      for j in [0, i + 1) { s += x[j] }
+      y[i] = s
+    }
+  })");
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_TRUE(BitEqual((*result)[0], Tensor::Of<float>({4}, {1, 3, 6, 10})));
+}
+
+TEST(Interpreter, MaskedAccessesFillAndDrop) {
+  const auto result = RunText(R"(program p(x: f32[N]) -> (y: f32[N]) {
+    for i in [0, N) { y[i] = 9.0 }
+    for i in [0, N) { drop y[i + 1] if i != 1 = x[i - 1 | 7.0] }
+  })");
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_TRUE(BitEqual((*result)[0], Tensor::Of<float>({4}, {9, 7, 9, 2})));
+}
+
+TEST(Interpreter, ShuffledLoopsGiveTheSame) {
+  const char* const text = R"(program p(x: f32[N]) -> (y: f32[N], last: f32) {
+    for i in [0, N) parallel { y[i] = x[i] * 2.0 }
+    for i in [0, N) step 2 vector { for j in [i, min(N, i + 2)) { y[j] = y[j] + x[j] } }
+    block {
+      last = 0.0
+      for i in [0, N) { last = y[i] }
+    }
+  })";
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    const auto result = RunText(text, {0, 0, seed});
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_TRUE(BitEqual((*result)[0], Tensor::Of<float>({4}, {3, 6, 9, 12})));
+    EXPECT_TRUE(BitEqual((*result)[1], Tensor::Of<float>({}, {12})));
+  }
+}
+
+TEST(Interpreter, ShufflingShowsACarriedDependence) {
+  // Not a program that the verifier accepts: the order of its loop matters.
+  const char* const text = R"(program p(x: f32[N]) -> (y: f32[N]) {
+    temp last: f32
+    for i in [0, N) parallel { last = x[i] }
+    for i in [0, N) { y[i] = last }
+  })";
+  bool differs = false;
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    const auto result = RunText(text, {0, 0, seed});
+    ASSERT_TRUE(result.ok()) << result.status();
+    differs |= !BitEqual((*result)[0], Tensor::Of<float>({4}, {4, 4, 4, 4}));
+  }
+  EXPECT_TRUE(differs);
+}
+
+}  // namespace
+}  // namespace nestor
