@@ -50,16 +50,20 @@ const Op& DerivativeOf(ScalarOp scalar_op, int operand, DType type, DType result
   return *op;
 }
 
+// What an adjoint has passed: something that makes it 0 where it did not matter,
+// and, on the way back through a gradient, a mulz, behind which it need not be.
+enum Mask : uint8_t { kUnmasked = 0, kZeroed = 1, kUnbridled = 2 };
+
 class ReverseWalk {
  public:
   ReverseWalk(Op& op, absl::Span<const Seed> seeds, absl::Span<const NodeId> wrt)
       : op_(op), graph_(op.graph), pool_(op.graph.pool()), seeds_(seeds), wrt_(wrt),
         forward_size_(ForwardSize(seeds, op.graph)), algebra_(op.graph, forward_size_),
-        adjoints_(forward_size_), masked_(forward_size_, false), active_(forward_size_, false) {}
+        adjoints_(forward_size_), masks_(forward_size_, kUnmasked), active_(forward_size_, false) {}
 
   absl::StatusOr<std::vector<NodeId>> Run() {
     FindActive();
-    for (const Seed& seed : seeds_) Contribute(seed.result, seed.adjoint, false);
+    for (const Seed& seed : seeds_) Contribute(seed.result, seed.adjoint, kUnmasked);
     for (int i = forward_size_ - 1; i >= 0; --i) {
       if (adjoints_[i].valid()) NESTOR_RETURN_IF_ERROR(Visit(NodeId{i}));
     }
@@ -94,11 +98,11 @@ class ReverseWalk {
     }
   }
 
-  void Contribute(NodeId to, NodeId adjoint, bool masked) {
+  void Contribute(NodeId to, NodeId adjoint, uint8_t mask) {
     if (!active_[to.value]) return;
     NodeId& sum = adjoints_[to.value];
     sum = sum.valid() ? algebra_.Add(sum, adjoint) : adjoint;
-    masked_[to.value] = masked_[to.value] || masked;
+    masks_[to.value] |= mask;
   }
 
   absl::Status Visit(NodeId id) {
@@ -125,17 +129,18 @@ class ReverseWalk {
     const ScalarOpRow& row = Row(map.op);
     for (size_t i = 0; i < map.args.size(); ++i) {
       if (!active_[map.args[i].value] || row.derivatives[i][0] == '\0') continue;
-      const bool masked = masked_[id.value];
+      const uint8_t mask = masks_[id.value];
       const Op& derivative = DerivativeOf(map.op, static_cast<int>(i), graph_.type(map.args.back()), graph_.type(id));
-      const NodeId d = Apply(derivative, map.args, id, g, masked);
-      Contribute(map.args[i], d, masked || (row.traits & kGate));
+      const NodeId d = Apply(derivative, map.args, id, g, mask);
+      const uint8_t own = map.op == ScalarOp::kMulz ? kZeroed | kUnbridled : row.traits & kGate ? kZeroed : kUnmasked;
+      Contribute(map.args[i], d, mask | own);
     }
     return absl::OkStatus();
   }
 
   // The derivative's rank-0 graph on whole tensors. What carries the adjoint goes
   // through the algebra, or is multiplied by mulz.
-  NodeId Apply(const Op& derivative, absl::Span<const NodeId> args, NodeId y, NodeId g, bool masked) {
+  NodeId Apply(const Op& derivative, absl::Span<const NodeId> args, NodeId y, NodeId g, uint8_t mask) {
     const Graph& scalar = derivative.graph;
     const Shape shape = graph_.shape(y);
     std::vector<NodeId> image(scalar.size());
@@ -159,7 +164,7 @@ class ReverseWalk {
         }
         carries[i] = carrier >= 0;
         image[i] = carrier < 0 ? graph_.AddMap(map->op, operands, scalar.type(NodeId{i}))
-                               : Carry(*map, operands, carrier, scalar.type(NodeId{i}), masked);
+                               : Carry(*map, operands, carrier, scalar.type(NodeId{i}), mask);
       }
     }
     return image[derivative.results[0].node.value];
@@ -185,21 +190,22 @@ class ReverseWalk {
   }
 
   // A masked adjoint is 0 where its value did not matter: times what may be inf
-  // there, the product must be 0 all the same.
-  bool NeedsMulz(const NodeList& x, int carrier, bool masked) {
-    if (!masked || IsConstant(x[1 - carrier])) return false;
-    return MayBeNonFinite(x[0]) || MayBeNonFinite(x[1]);
+  // there, the product must be 0 all the same. Behind a mulz it may itself be inf,
+  // and what it meets is 0.
+  bool NeedsMulz(const NodeList& x, int carrier, uint8_t mask) {
+    if (mask == kUnmasked || IsConstant(x[1 - carrier])) return false;
+    return MayBeNonFinite(x[1 - carrier]) || ((mask & kUnbridled) && MayBeNonFinite(x[carrier]));
   }
 
-  NodeId Carry(const Map& map, const NodeList& x, int carrier, DType type, bool masked) {
+  NodeId Carry(const Map& map, const NodeList& x, int carrier, DType type, uint8_t mask) {
     switch (map.op) {
       case ScalarOp::kNeg: return algebra_.Neg(x[0]);
       case ScalarOp::kMul:
-        if (NeedsMulz(x, carrier, masked)) return graph_.AddMap(ScalarOp::kMulz, {x[carrier], x[1 - carrier]});
+        if (NeedsMulz(x, carrier, mask)) return graph_.AddMap(ScalarOp::kMulz, {x[carrier], x[1 - carrier]});
         return algebra_.Mul(x[carrier], x[1 - carrier]);
       case ScalarOp::kDiv:
         // A quotient is unbounded itself.
-        if (masked && !IsConstant(x[1])) {
+        if (mask != kUnmasked && !IsConstant(x[1])) {
           return graph_.AddMap(ScalarOp::kMulz, {x[0], graph_.AddMap(ScalarOp::kRecip, {x[1]})});
         }
         return algebra_.Div(x[0], x[1]);
@@ -250,9 +256,9 @@ class ReverseWalk {
       g = graph_.AddReindex(g, shape, graph_.IdentityPlace(shape.size()), NodeId(), n.conditions);
     }
     const absl::optional<Inverse> inverse = Invert(n);
-    const bool masked = masked_[id.value] || !ReadsAll(id, n);
+    const uint8_t mask = masks_[id.value] | (ReadsAll(id, n) ? kUnmasked : kZeroed);
     if (!inverse) {
-      Contribute(n.x, graph_.AddScatter(ReduceOp::kSum, g, graph_.shape(n.x), n.place), masked);
+      Contribute(n.x, graph_.AddScatter(ReduceOp::kSum, g, graph_.shape(n.x), n.place), mask);
       return absl::OkStatus();
     }
     std::vector<int> unused;
@@ -274,7 +280,7 @@ class ReverseWalk {
       const IndexId offset = inverse->offsets[j];
       place[position[inverse->axes[j]]] = inverse->signs[j] > 0 ? pool_.Sub(var, offset) : pool_.Sub(offset, var);
     }
-    Contribute(n.x, graph_.AddReindex(sum, graph_.shape(n.x), place, NodeId(), conditions), masked);
+    Contribute(n.x, graph_.AddReindex(sum, graph_.shape(n.x), place, NodeId(), conditions), mask);
     return absl::OkStatus();
   }
 
@@ -304,10 +310,17 @@ class ReverseWalk {
   }
 
   absl::Status VisitReduce(NodeId id, const Reduce& n, NodeId g) {
-    const bool masked = masked_[id.value];
+    const uint8_t mask = masks_[id.value];
     switch (n.op) {
-      case ReduceOp::kSum: Contribute(n.x, Spread(g, n), masked); return absl::OkStatus();
-      case ReduceOp::kProd: Contribute(n.x, algebra_.Mul(Spread(g, n), ProductOfOthers(n)), masked); return absl::OkStatus();
+      case ReduceOp::kSum:
+        Contribute(n.x, Spread(g, n), mask);
+        return absl::OkStatus();
+      case ReduceOp::kProd: {
+        const NodeList factors = {Spread(g, n), ProductOfOthers(n)};
+        const bool guard = NeedsMulz(factors, 0, mask);
+        Contribute(n.x, guard ? graph_.AddMap(ScalarOp::kMulz, factors) : algebra_.Mul(factors[0], factors[1]), mask);
+        return absl::OkStatus();
+      }
       case ReduceOp::kMax:
       case ReduceOp::kMin: {
         const NodeId tie = Ties(n.x, Spread(id, n));
@@ -315,7 +328,7 @@ class ReverseWalk {
         std::iota(axes.begin(), axes.end(), graph_.rank(n.x) - n.count);
         const NodeId count = graph_.AddReduce(ReduceOp::kSum, AsCount(tie), axes);
         const NodeId share = algebra_.Div(g, graph_.AddCast(count, graph_.type(id)));
-        Contribute(n.x, Where(tie, Spread(share, n)), true);
+        Contribute(n.x, Where(tie, Spread(share, n)), mask | kZeroed);
         return absl::OkStatus();
       }
       default: return absl::OkStatus();
@@ -365,7 +378,7 @@ class ReverseWalk {
     if (!active_[n.x.value]) return absl::OkStatus();
     const Shape shape = graph_.shape(n.x);
     if (n.op == ReduceOp::kSum) {
-      Contribute(n.x, graph_.AddReindex(g, shape, n.place), masked_[id.value]);
+      Contribute(n.x, graph_.AddReindex(g, shape, n.place), masks_[id.value]);
       return absl::OkStatus();
     }
     if (n.op == ReduceOp::kProd) {
@@ -376,7 +389,7 @@ class ReverseWalk {
     const NodeId one = graph_.AddSplat(graph_.AddConstant(Scalar::I64(1)), graph_.shape(id));
     const NodeId never_zero = graph_.AddMap(ScalarOp::kMax, {count, one});
     const NodeId share = algebra_.Div(g, graph_.AddCast(never_zero, graph_.type(id)));
-    Contribute(n.x, Where(tie, graph_.AddReindex(share, shape, n.place)), true);
+    Contribute(n.x, Where(tie, graph_.AddReindex(share, shape, n.place)), masks_[id.value] | kZeroed);
     return absl::OkStatus();
   }
 
@@ -405,7 +418,7 @@ class ReverseWalk {
     for (size_t i = 0; i < call.op->args.size(); ++i) {
       const std::string name = absl::StrCat("g_", call.op->args[i].name);
       for (size_t r = 0; r < gradient.results.size(); ++r) {
-        if (gradient.results[r].name == name) Contribute(call.args[i], results[r], masked_[id.value]);
+        if (gradient.results[r].name == name) Contribute(call.args[i], results[r], masks_[id.value]);
       }
     }
     return absl::OkStatus();
@@ -433,7 +446,7 @@ class ReverseWalk {
   const int forward_size_;
   Algebra algebra_;
   std::vector<NodeId> adjoints_;
-  std::vector<bool> masked_;
+  std::vector<uint8_t> masks_;  // by forward node, of its adjoint
   std::vector<bool> active_;
   std::vector<bool> non_finite_;  // by node, as far as asked
 };
