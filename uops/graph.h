@@ -71,7 +71,7 @@ struct Input {       // a tensor argument
   template <class H>
   friend H AbslHashValue(H h, const Input& n) { return H::combine(std::move(h), n.name); }
 };
-struct Param {       // a $param used as a value: bool or float, rank 0
+struct Param {       // a $param used as a value: bool or float, or an integer as a fill; rank 0
   std::string name;  // with its "$"
   template <class H>
   friend H AbslHashValue(H h, const Param& n) { return H::combine(std::move(h), n.name); }
