@@ -313,8 +313,7 @@ class Differentiator {
   void AddArgument(Op& op, const std::string& name, NodeId node, bool shape_only) {
     Shape shape;
     for (IndexId e : work_.graph.shape(node)) {
-      shape.push_back(CopyIndex(work_.graph.pool(), e, op.graph.pool(),
-                                [](const IndexNode&, absl::Span<const IndexId>) { return absl::nullopt; }));
+      shape.push_back(CopyIndex(work_.graph.pool(), e, op.graph.pool()));
     }
     const DType type = work_.graph.type(node);
     const NodeId input = op.graph.AddInput(name, type, shape);
@@ -354,8 +353,7 @@ class Differentiator {
       return all;
     };
     const auto copy = [&](IndexId e) {
-      return CopyIndex(work_.graph.pool(), e, op.graph.pool(),
-                       [](const IndexNode&, absl::Span<const IndexId>) { return absl::nullopt; });
+      return CopyIndex(work_.graph.pool(), e, op.graph.pool());
     };
     for (const Equality& e : work_.equalities) {
       if (known(e.left) && known(e.right)) op.equalities.push_back({copy(e.left), copy(e.right), e.message});

@@ -128,8 +128,7 @@ class Windows {
   }
 
   IndexId Import(IndexId id) {
-    return CopyIndex(program_.pool, id, pool_,
-                     [](const IndexNode&, absl::Span<const IndexId>) { return absl::nullopt; });
+    return CopyIndex(program_.pool, id, pool_);
   }
 
   // Expressions, free of the inner loops' indices, that bound `id` on one side.

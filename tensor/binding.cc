@@ -13,11 +13,6 @@
 namespace nestor {
 namespace {
 
-std::string SymbolicText(const IndexPool& pool, IndexId id) {
-  const auto nothing = [](int64_t v) { return absl::StrCat("?", v); };
-  return IndexText(pool, id, {nothing, nothing});
-}
-
 // "'x', 'y'": names given that `known` does not hold.
 template <class Map>
 absl::Status CheckKnown(absl::string_view op, absl::string_view what, const Map& given,

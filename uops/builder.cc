@@ -332,8 +332,7 @@ class StatementBuilder {
     const int64_t variable = pool_.VarValue(id);
     if (variable < 0 || builder_.variables_[variable].extent) return;
     Bound& bound = *Find(variable);
-    const auto nothing = [](int64_t v) { return absl::StrCat("?", v); };
-    std::string place = absl::StrCat("axis ", axis, " of ", tensor, " (", IndexText(pool_, extent, {nothing, nothing}), ")");
+    std::string place = absl::StrCat("axis ", axis, " of ", tensor, " (", SymbolicText(pool_, extent), ")");
     if (bound.range == IndexId()) {
       bound.range = extent;
       bound.origin = std::move(place);

@@ -11,11 +11,6 @@
 namespace nestor {
 namespace {
 
-std::string PlainText(const IndexPool& pool, IndexId id) {
-  const auto nothing = [](int64_t v) { return absl::StrCat("?", v); };
-  return IndexText(pool, id, {nothing, nothing});
-}
-
 class Inliner {
  public:
   Inliner(const Op& callee, absl::Span<const NodeId> args, const CallBindings& bindings, Op& caller)
@@ -157,7 +152,7 @@ class Inliner {
       const Argument& arg = callee_.args[i];
       for (size_t axis = 0; axis < arg.shape.size(); ++axis) {
         const std::string where = absl::StrCat("op ", callee_.name, ": axis ", axis, " of ", arg.name, " (",
-                                               PlainText(from_, arg.shape[axis]), ")");
+                                               SymbolicText(from_, arg.shape[axis]), ")");
         AddEquality(caller_.graph.shape(args_[i])[axis], Translate(arg.shape[axis]), where);
       }
     }
@@ -289,8 +284,7 @@ absl::Status MergeParam(const ParamInfo& param, Op& whole) {
 NodeId AddArgument(const Op& op, const Argument& arg, Op& whole) {
   Shape shape;
   for (IndexId extent : arg.shape) {
-    shape.push_back(CopyIndex(op.graph.pool(), extent, whole.graph.pool(),
-                              [](const IndexNode&, absl::Span<const IndexId>) { return absl::nullopt; }));
+    shape.push_back(CopyIndex(op.graph.pool(), extent, whole.graph.pool()));
   }
   const NodeId node = whole.graph.AddInput(arg.name, arg.type, shape);
   whole.args.push_back({arg.name, arg.type, shape, arg.shape_only, node});

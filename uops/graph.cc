@@ -458,12 +458,11 @@ namespace {
 
 // `roots` of `from` rebuilt in `to`, inputs and symbols by name, tags dropped.
 std::vector<NodeId> ImportByName(const Graph& from, absl::Span<const NodeId> roots, Graph& to) {
-  const auto keep = [](const IndexNode&, absl::Span<const IndexId>) { return absl::nullopt; };
   const auto leaf = [&](NodeId id) {
     const Node& node = from[id];
     if (const Param* param = from.As<Param>(id)) return to.AddParam(param->name, node.type);
     Shape shape;
-    for (IndexId e : node.shape) shape.push_back(CopyIndex(from.pool(), e, to.pool(), keep));
+    for (IndexId e : node.shape) shape.push_back(CopyIndex(from.pool(), e, to.pool()));
     return to.AddInput(from.As<Input>(id)->name, node.type, std::move(shape));
   };
   const auto symbol = [](int64_t) -> absl::optional<IndexId> { return absl::nullopt; };

@@ -376,6 +376,11 @@ IndexId CopyIndex(const IndexPool& from, IndexId id, IndexPool& to, IndexLeaf le
   return CopyMemo(from, id, to, leaf, memo);
 }
 
+IndexId CopyIndex(const IndexPool& from, IndexId id, IndexPool& to) {
+  return CopyIndex(from, id, to,
+                   [](const IndexNode&, absl::Span<const IndexId>) -> absl::optional<IndexId> { return absl::nullopt; });
+}
+
 void VisitIndex(const IndexPool& pool, IndexId id,
                 absl::FunctionRef<void(IndexId, const IndexNode&)> visit) {
   absl::flat_hash_set<IndexId> seen;
@@ -528,6 +533,11 @@ class TextWriter {
 
 std::string IndexText(const IndexPool& pool, IndexId id, const IndexNames& names, int tightness) {
   return TextWriter(pool, names).Write(id, tightness);
+}
+
+std::string SymbolicText(const IndexPool& pool, IndexId id) {
+  const auto number = [](int64_t v) { return absl::StrCat("?", v); };
+  return IndexText(pool, id, {number, number});
 }
 
 }  // namespace nestor

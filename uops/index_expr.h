@@ -180,6 +180,9 @@ using IndexLeaf =
     absl::FunctionRef<absl::optional<IndexId>(const IndexNode& node, absl::Span<const IndexId> args)>;
 IndexId CopyIndex(const IndexPool& from, IndexId id, IndexPool& to, IndexLeaf leaf);
 
+// The same, every leaf kept as it is.
+IndexId CopyIndex(const IndexPool& from, IndexId id, IndexPool& to);
+
 // Calls `visit` on every node of `id`, arguments first, shared ones once.
 void VisitIndex(const IndexPool& pool, IndexId id,
                 absl::FunctionRef<void(IndexId, const IndexNode&)> visit);
@@ -208,6 +211,9 @@ struct IndexNames {
 // `tightness`: the precedence of the surrounding operator, so that parentheses
 // appear only where needed; 0 outside.
 std::string IndexText(const IndexPool& pool, IndexId id, const IndexNames& names, int tightness = 0);
+
+// Of an expression over symbols alone, such as an extent.
+std::string SymbolicText(const IndexPool& pool, IndexId id);
 
 }  // namespace nestor
 

@@ -15,16 +15,11 @@ auto FindByName(const List& list, absl::string_view name) -> decltype(&list[0]) 
   return nullptr;
 }
 
-std::string SymbolText(const IndexPool& pool, IndexId id) {
-  const auto no_name = [](int64_t v) { return absl::StrCat("?", v); };
-  return IndexText(pool, id, {no_name, no_name});
-}
-
 bool SameArgument(const Op& a, const Argument& x, const Op& b, const Argument& y) {
   if (x.name != y.name || x.type != y.type || x.shape_only != y.shape_only) return false;
   if (x.shape.size() != y.shape.size()) return false;
   for (size_t i = 0; i < x.shape.size(); ++i) {
-    if (SymbolText(a.graph.pool(), x.shape[i]) != SymbolText(b.graph.pool(), y.shape[i])) return false;
+    if (SymbolicText(a.graph.pool(), x.shape[i]) != SymbolicText(b.graph.pool(), y.shape[i])) return false;
   }
   return true;
 }

@@ -244,13 +244,8 @@ class Printer {
 
   // ---- Signature
 
-  std::string Extent(IndexId id) const {
-    const auto unexpected = [](int64_t v) { return absl::StrCat("?", v); };
-    return IndexText(pool_, id, {unexpected, unexpected});
-  }
-
   std::string Extents(const Shape& shape) const {
-    return absl::StrJoin(shape, ", ", [&](std::string* out, IndexId e) { absl::StrAppend(out, Extent(e)); });
+    return absl::StrJoin(shape, ", ", [&](std::string* out, IndexId e) { absl::StrAppend(out, SymbolicText(pool_, e)); });
   }
 
   std::string ParamText(const ParamInfo& param) const {
@@ -345,7 +340,7 @@ class Printer {
         else said &= KnownEqual(dimension, extent);
         first = false;
       }
-      if (!said) bounds.push_back(absl::StrCat(name, " < ", Extent(extent)));
+      if (!said) bounds.push_back(absl::StrCat(name, " < ", SymbolicText(pool_, extent)));
     }
     return bounds.empty() ? "" : absl::StrCat(" where ", absl::StrJoin(bounds, ", "));
   }

@@ -18,11 +18,6 @@ using ast::Expr;
 using ast::ExprKind;
 using ast::Item;
 
-std::string ExtentText(const IndexPool& pool, IndexId id) {
-  const auto nothing = [](int64_t v) { return absl::StrCat("?", v); };
-  return IndexText(pool, id, {nothing, nothing});
-}
-
 bool IsIntegerText(absl::string_view text) {
   return text.find_first_not_of("-0123456789") == absl::string_view::npos;
 }
@@ -355,7 +350,7 @@ void StatementScope::Stand(int instance, const Access& access, size_t axis) {
   const IndexPool& pool = environment_->op.graph.pool();
   const IndexId extent = access.shape[axis];
   const std::string place =
-      absl::StrCat("axis ", axis, " of ", access.tensor, " (", ExtentText(pool, extent), ")");
+      absl::StrCat("axis ", axis, " of ", access.tensor, " (", SymbolicText(pool, extent), ")");
   if (ranges_[instance].value < 0) {
     ranges_[instance] = extent;
     origins_[instance] = place;
