@@ -1,7 +1,7 @@
 // Each live node, in topological order, becomes a block that fills one tensor:
 // loops over the node's axes around one statement; a reduction has its
-// accumulator and inner loops in there; a scatter is a reset loop and an
-// accumulating one. Constants, $params and what merely repeats them are written
+// accumulator and inner loops in there; a scatter is a block that resets and one
+// that accumulates. Constants, $params and what merely repeats them are written
 // into the expressions that use them.
 //
 // A load is masked unless the node itself shows that it cannot leave its tensor
@@ -155,26 +155,22 @@ class Lowering {
   TensorId Target(NodeId node) {
     const auto it = tensors_.find(node);
     if (it != tensors_.end()) return it->second;
-    const TensorId tensor = program_.AddTensor({absl::StrCat("t", node.value), graph_.type(node),
-                                                ImportList(graph_.shape(node)), Storage::kTemp});
+    return tensors_[node] = AddTemp(absl::StrCat("t", node.value), graph_.type(node), ImportList(graph_.shape(node)));
+  }
+
+  TensorId AddTemp(absl::string_view name, DType type, Shape shape) {
+    const TensorId tensor = program_.AddTensor({std::string(name), type, std::move(shape), Storage::kTemp});
     program_.temps.push_back(tensor);
-    tensors_[node] = tensor;
     return tensor;
   }
 
-  // Loops that set every element of `target` to the value of its place.
-  void AppendFill(Scope& body, TensorId target, absl::FunctionRef<ValueId(absl::Span<const int32_t>)> value_at) {
+  // A block of loops that set every element of `target` to the value of its place.
+  void Fill(TensorId target, absl::FunctionRef<ValueId(absl::Span<const int32_t>)> value_at) {
     const Shape extents = program_[target].shape;
     const std::vector<int32_t> vars = NewVars(extents.size());
-    Scope inner;
-    inner.push_back(Assign({target, Vars(vars)}, value_at(vars)));
-    for (Item& item : Nest(vars, extents, std::move(inner))) body.push_back(std::move(item));
-  }
-
-  void Fill(TensorId target, absl::FunctionRef<ValueId(absl::Span<const int32_t>)> value_at) {
     Scope body;
-    AppendFill(body, target, value_at);
-    Emit(std::move(body));
+    body.push_back(Assign({target, Vars(vars)}, value_at(vars)));
+    Emit(Nest(vars, extents, std::move(body)));
   }
 
   void FillFrom(TensorId target, NodeId node) {
@@ -286,26 +282,19 @@ class Lowering {
     const TensorId target = Target(id);
     const DType type = AccumulatorType(graph_.type(id));
     const bool widened = type != graph_.type(id);
-    Scope body;
-    TensorId sums = target;
-    if (widened) {
-      sums = program_.AddTensor({"wide", type, program_[target].shape, Storage::kTemp});
-      body.push_back(Item{loop::Declaration{sums}});
-    }
-    AppendFill(body, sums, [&](absl::Span<const int32_t>) { return program_.AddConstant(Identity(node.op, type)); });
+    const TensorId sums = widened ? AddTemp("wide", type, program_[target].shape) : target;
+    Fill(sums, [&](absl::Span<const int32_t>) { return program_.AddConstant(Identity(node.op, type)); });
     const Shape extents = ImportList(graph_.shape(node.x));
     const std::vector<int32_t> vars = NewVars(extents.size());
     Access place{sums, ImportList(node.place, vars), true};
     Scope step;
     const ValueId value = CastTo(ValueAt(node.x, Vars(vars)), type);
     step.push_back(Item{Statement{std::move(place), node.op, value, ValueId()}});
-    for (Item& item : Nest(vars, extents, std::move(step))) body.push_back(std::move(item));
-    if (widened) {
-      AppendFill(body, target, [&](absl::Span<const int32_t> at) {
-        return CastTo(program_.AddLoad({sums, Vars(at)}), graph_.type(id));
-      });
-    }
-    Emit(std::move(body));
+    Emit(Nest(vars, extents, std::move(step)));
+    if (!widened) return;
+    Fill(target, [&](absl::Span<const int32_t> at) {
+      return CastTo(program_.AddLoad({sums, Vars(at)}), graph_.type(id));
+    });
   }
 
   const Op& op_;

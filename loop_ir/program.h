@@ -71,7 +71,8 @@ DType ReadType(const TensorInfo& tensor);
 // $param.
 
 // A place in a tensor. Unmasked, it must be in range. Masked, a load outside the
-// tensor or where a condition is false gives `fill`, and a store is dropped.
+// tensor or where a condition is false gives `fill`, and a store is dropped: then
+// its value is not evaluated.
 struct Access {
   TensorId tensor;
   IndexList place = {};
