@@ -1,0 +1,39 @@
+// What a temporary holds at a place: its definition, composed with that place.
+#ifndef NESTOR_FUSION_COMPOSITION_H_
+#define NESTOR_FUSION_COMPOSITION_H_
+
+#include <vector>
+
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
+#include "loop_ir/program.h"
+
+namespace nestor::fusion {
+
+// The statement `t[i, j] = value` that assigns every element of a temporary once.
+struct Definition {
+  loop::TensorId tensor;
+  std::vector<int32_t> vars;  // the loop index at each axis
+  loop::ValueId value;
+  int cost = 0;               // scalar ops applied, but for conversions of indices and constants
+  bool is_alone = false;      // the item holds nothing else
+  std::vector<loop::TensorId> reads;  // what the value reads
+};
+
+// The definition of `tensor` by `item`: loops over the whole of its shape around
+// one unmasked assignment, whose value reads nothing that the item changes or
+// declares. nullopt where that is not what the item holds.
+absl::optional<Definition> DefinitionOf(const loop::Program& program, const loop::Item& item, loop::TensorId tensor);
+
+// The value of the load `access` of the definition's tensor; nullopt where it has no
+// expression.
+absl::optional<loop::ValueId> Compose(loop::Program& program, const Definition& definition,
+                                      const loop::Access& access);
+
+// The same of a load in an index expression.
+absl::optional<IndexId> ComposeIndex(loop::Program& program, const Definition& definition,
+                                     absl::Span<const IndexId> place);
+
+}  // namespace nestor::fusion
+
+#endif  // NESTOR_FUSION_COMPOSITION_H_

@@ -1,0 +1,310 @@
+// One walk finds for each tensor the scope that declares it and all its accesses,
+// each with the chain of loops around it. The loops that all chains share behind the
+// declaration are tried from the outside; the first one that does not index a common
+// axis of every access ends it, since the tensor then lives across its iterations.
+//
+// A slice is fresh in its iteration, as the tensor was on entry to its scope: no
+// other iteration touches it.
+#include "fusion/contract.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "fusion/scopes.h"
+#include "loop_ir/dependence.h"
+#include "loop_ir/rewrite.h"
+
+namespace nestor::fusion {
+namespace {
+
+using loop::Access;
+using loop::AccessKind;
+using loop::Declaration;
+using loop::Item;
+using loop::Loop;
+using loop::Program;
+using loop::Scope;
+using loop::Statement;
+using loop::TensorId;
+using loop::TensorInfo;
+using loop::ValueId;
+
+// Of one tensor: which axes go, by the variables that index them, outermost first.
+struct Plan {
+  std::vector<int32_t> vars;
+  std::vector<size_t> axes;  // the axis that each indexes
+};
+
+// What the accesses of a tensor have in common.
+struct Uses {
+  bool any = false;
+  std::vector<const Loop*> chain;  // around all of them, outermost first
+  std::vector<int64_t> indices;  // per axis the bare loop index in all, -1: none
+};
+
+class Analysis {
+ public:
+  explicit Analysis(const Program& program)
+      : program_(program), uses_(program.tensors.size()), depth_(program.tensors.size(), 0) {
+    for (const loop::Block& block : program.blocks) Walk(block.body);
+  }
+
+  Plan PlanOf(TensorId tensor) const {
+    Plan plan;
+    const Uses& uses = uses_[tensor.value];
+    if (!uses.any || program_[tensor].is_register) return plan;
+    for (size_t d = depth_[tensor.value]; d < uses.chain.size(); ++d) {
+      const Loop& loop = *uses.chain[d];
+      const auto at = std::find(uses.indices.begin(), uses.indices.end(), loop.var);
+      if (at == uses.indices.end() || !Covers(loop, program_[tensor].shape[at - uses.indices.begin()])) break;
+      plan.vars.push_back(loop.var);
+      plan.axes.push_back(at - uses.indices.begin());
+    }
+    return plan;
+  }
+
+ private:
+  // An index within the axis, so that no mask of an access depends on it.
+  bool Covers(const Loop& loop, IndexId extent) const {
+    return program_.pool.IsConst(loop.begin, 0) && loop.end == extent;
+  }
+
+  void Walk(const Scope& scope) {
+    for (const Item& item : scope) {
+      if (const auto* declaration = item.As<Declaration>()) depth_[declaration->tensor.value] = chain_.size();
+      VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind) {
+        Note(uses_[tensor.value], place);
+      });
+      const Loop* loop = item.As<Loop>();
+      if (loop == nullptr) continue;
+      chain_.push_back(loop);
+      Walk(loop->body);
+      chain_.pop_back();
+    }
+  }
+
+  void Note(Uses& uses, absl::Span<const IndexId> place) const {
+    if (!uses.any) {
+      uses.any = true;
+      uses.chain = chain_;
+      for (IndexId e : place) uses.indices.push_back(program_.pool.VarValue(e));
+      return;
+    }
+    size_t common = 0;
+    while (common < uses.chain.size() && common < chain_.size() && uses.chain[common] == chain_[common]) ++common;
+    uses.chain.resize(common);
+    for (size_t axis = 0; axis < place.size(); ++axis) {
+      if (program_.pool.VarValue(place[axis]) != uses.indices[axis]) uses.indices[axis] = -1;
+    }
+  }
+
+  const Program& program_;
+  std::vector<Uses> uses_;     // by tensor
+  std::vector<size_t> depth_;  // by tensor, of its declaration
+  std::vector<const Loop*> chain_;
+};
+
+template <class List>
+void DropAxes(List& list, const std::vector<size_t>& axes) {
+  List kept;
+  for (size_t axis = 0; axis < list.size(); ++axis) {
+    if (std::find(axes.begin(), axes.end(), axis) == axes.end()) kept.push_back(list[axis]);
+  }
+  list = std::move(kept);
+}
+
+class Contractor {
+ public:
+  explicit Contractor(Program& program) : program_(program) {}
+
+  bool Run() {
+    const Analysis analysis(program_);
+    for (size_t t = 0; t < program_.tensors.size(); ++t) {
+      const TensorId tensor{static_cast<int32_t>(t)};
+      const loop::Storage storage = program_[tensor].storage;
+      if (storage != loop::Storage::kTemp && storage != loop::Storage::kAccumulator) continue;
+      Plan plan = analysis.PlanOf(tensor);
+      if (plan.vars.empty()) continue;
+      new_scope_[plan.vars.back()].push_back(tensor);
+      DropAxes(program_[tensor].shape, plan.axes);
+      plans_[tensor.value] = std::move(plan);
+    }
+    if (plans_.empty()) return false;
+    auto& temps = program_.temps;
+    temps.erase(std::remove_if(temps.begin(), temps.end(), [&](TensorId t) { return plans_.contains(t.value); }),
+                temps.end());
+    for (loop::Block& block : program_.blocks) Rewrite(block.body);
+    return true;
+  }
+
+ private:
+  void Rewrite(Scope& scope) {
+    scope.erase(std::remove_if(scope.begin(), scope.end(), [&](const Item& item) {
+      const auto* declaration = item.As<Declaration>();
+      return declaration != nullptr && plans_.contains(declaration->tensor.value);
+    }), scope.end());
+    for (Item& item : scope) {
+      if (Loop* loop = item.As<Loop>()) {
+        Rewrite(loop->body);
+        Declare(*loop);
+      } else if (Statement* statement = item.As<Statement>()) {
+        Rewrite(*statement);
+      }
+    }
+  }
+
+  void Declare(Loop& loop) {
+    const auto it = new_scope_.find(loop.var);
+    if (it == new_scope_.end()) return;
+    std::vector<TensorId> declared = DeclaredIn(loop.body);
+    declared.insert(declared.end(), it->second.begin(), it->second.end());
+    Scope items;
+    for (Item& item : loop.body) {
+      if (item.As<Declaration>() == nullptr) items.push_back(std::move(item));
+    }
+    loop.body = WithDeclarations(program_, std::move(items), declared);
+  }
+
+  void Rewrite(Statement& statement) {
+    const auto index = [&](IndexId e) { return RewriteGathers(e); };
+    statement.target = Shrunk(RewriteAccess(program_, std::move(statement.target), index));
+    statement.value = Rewrite(statement.value);
+    if (statement.position.valid()) statement.position = Rewrite(statement.position);
+  }
+
+  Access Shrunk(Access access) const {
+    const auto it = plans_.find(access.tensor.value);
+    if (it != plans_.end()) DropAxes(access.place, it->second.axes);
+    return access;
+  }
+
+  ValueId Rewrite(ValueId value) {
+    value = RewriteIndices(program_, value, [&](IndexId e) { return RewriteGathers(e); });
+    return RewriteValues(program_, value, [&](ValueId id) -> absl::optional<ValueId> {
+      const auto* load = absl::get_if<loop::LoadValue>(&program_[id].node);
+      if (load == nullptr || !plans_.contains(load->access.tensor.value)) return absl::nullopt;
+      return program_.AddLoad(Shrunk(load->access));
+    });
+  }
+
+  IndexId RewriteGathers(IndexId e) {
+    if (!program_.pool.HasLoad(e)) return e;
+    return CopyIndex(program_.pool, e, program_.pool,
+                     [&](const IndexNode& node, absl::Span<const IndexId> args) -> absl::optional<IndexId> {
+                       if (node.kind != IndexKind::kLoad) return absl::nullopt;
+                       const auto it = plans_.find(static_cast<int32_t>(node.value));
+                       if (it == plans_.end()) return absl::nullopt;
+                       IndexList place(args.begin(), args.end());
+                       DropAxes(place, it->second.axes);
+                       return program_.pool.Load(node.value, place);
+                     });
+  }
+
+  Program& program_;
+  absl::flat_hash_map<int32_t, Plan> plans_;                        // by tensor
+  absl::flat_hash_map<int32_t, std::vector<TensorId>> new_scope_;   // by loop index
+};
+
+// ---- Expansion
+
+struct FoundLoop {
+  Scope* around = nullptr;
+  size_t position = 0;
+};
+
+FoundLoop FindLoop(Scope& scope, int32_t var) {
+  for (size_t i = 0; i < scope.size(); ++i) {
+    Loop* loop = scope[i].As<Loop>();
+    if (loop == nullptr) continue;
+    if (loop->var == var) return {&scope, i};
+    const FoundLoop found = FindLoop(loop->body, var);
+    if (found.around != nullptr) return found;
+  }
+  return {};
+}
+
+bool RemoveDeclaration(Scope& scope, TensorId tensor) {
+  for (auto it = scope.begin(); it != scope.end(); ++it) {
+    const auto* declaration = it->As<Declaration>();
+    if (declaration == nullptr || declaration->tensor != tensor) continue;
+    scope.erase(it);
+    return true;
+  }
+  return false;
+}
+
+// Puts `var` before the place of every access of `tensor`.
+class AxisAdder {
+ public:
+  AxisAdder(Program& program, TensorId tensor, int32_t var)
+      : program_(program), tensor_(tensor), index_(program.pool.Var(var)) {}
+
+  void Rewrite(Scope& scope) {
+    loop::RewriteIndices(program_, scope, [&](IndexId e) { return InGathers(e); });
+    loop::VisitStatements(scope, [&](Statement& statement) {
+      if (statement.target.tensor == tensor_) AddTo(statement.target.place);
+      statement.value = InLoads(statement.value);
+      if (statement.position.valid()) statement.position = InLoads(statement.position);
+    });
+  }
+
+ private:
+  template <class List>
+  void AddTo(List& place) const { place.insert(place.begin(), index_); }
+
+  ValueId InLoads(ValueId value) {
+    return RewriteValues(program_, value, [&](ValueId id) -> absl::optional<ValueId> {
+      const auto* load = absl::get_if<loop::LoadValue>(&program_[id].node);
+      if (load == nullptr || load->access.tensor != tensor_) return absl::nullopt;
+      Access access = load->access;
+      AddTo(access.place);
+      return program_.AddLoad(std::move(access));
+    });
+  }
+
+  IndexId InGathers(IndexId e) {
+    if (!program_.pool.HasLoad(e)) return e;
+    return CopyIndex(program_.pool, e, program_.pool,
+                     [&](const IndexNode& node, absl::Span<const IndexId> args) -> absl::optional<IndexId> {
+                       if (node.kind != IndexKind::kLoad || node.value != tensor_.value) return absl::nullopt;
+                       IndexList place(args.begin(), args.end());
+                       AddTo(place);
+                       return program_.pool.Load(node.value, place);
+                     });
+  }
+
+  Program& program_;
+  TensorId tensor_;
+  IndexId index_;
+};
+
+absl::Status NotExpanded(const Program& program, TensorId tensor, int32_t var, absl::string_view why) {
+  return absl::InvalidArgumentError(absl::StrCat("program ", program.name, ": ", program[tensor].name,
+                                                 " cannot be expanded over the loop ", program.vars[var], ": ", why));
+}
+
+}  // namespace
+
+absl::StatusOr<bool> ContractTemporaries(Program& program) { return Contractor(program).Run(); }
+
+absl::Status ExpandTemporary(Program& program, TensorId tensor, int32_t var) {
+  FoundLoop found;
+  for (size_t b = 0; b < program.blocks.size() && found.around == nullptr; ++b) {
+    found = FindLoop(program.blocks[b].body, var);
+  }
+  if (found.around == nullptr) return NotExpanded(program, tensor, var, "there is no such loop");
+  Loop& loop = *(*found.around)[found.position].As<Loop>();
+  if (!program.pool.IsConst(loop.begin, 0)) return NotExpanded(program, tensor, var, "it does not begin at 0");
+  if (!RemoveDeclaration(loop.body, tensor)) return NotExpanded(program, tensor, var, "it does not declare it");
+  AxisAdder(program, tensor, var).Rewrite(loop.body);
+  auto& shape = program[tensor].shape;
+  shape.insert(shape.begin(), loop.end);
+  const auto at = found.around->begin() + static_cast<int64_t>(found.position);
+  found.around->insert(at, DeclarationOf(tensor));
+  return absl::OkStatus();
+}
+
+}  // namespace nestor::fusion

@@ -1,0 +1,35 @@
+// Contraction: a temporary loses the dimensions that the loops around make
+// redundant. Expansion is its inverse.
+#ifndef NESTOR_FUSION_CONTRACT_H_
+#define NESTOR_FUSION_CONTRACT_H_
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "loop_ir/program.h"
+
+namespace nestor::fusion {
+
+// Where every access of a temporary or accumulator lies in one loop and indexes the
+// same axis with that loop's index, each iteration has a slice of its own: the axis
+// goes, and the declaration moves into the loop's body. So on, inwards.
+//
+//   temp t: f32[N]                          for i in [0, N) {
+//   for i in [0, N) { t[i] = x[i]    ==>      temp t: f32
+//                     y[i] = t[i] }           t = x[i]   y[i] = t }
+//
+// Returns whether it changed anything; if not, the program is untouched. A second
+// run changes nothing. REQUIRES: Verify accepts the program; and so it does
+// afterwards.
+absl::StatusOr<bool> ContractTemporaries(loop::Program& program);
+
+// The inverse, one axis at a time: `tensor`, declared in the body of the loop over
+// `var`, gets that loop's index as its first axis and is declared in the scope
+// around the loop, so that a schedule may split the loop's body into strips.
+//
+// InvalidArgument where there is no such loop, where it does not begin at 0, or
+// where its body does not declare the tensor; the program is untouched then.
+absl::Status ExpandTemporary(loop::Program& program, loop::TensorId tensor, int32_t var);
+
+}  // namespace nestor::fusion
+
+#endif  // NESTOR_FUSION_CONTRACT_H_

@@ -1,0 +1,26 @@
+// A block runs once, so a tensor that is fresh on entry to it is as fresh at the
+// beginning of the program.
+#include "fusion/flatten.h"
+
+#include <utility>
+
+#include "fusion/scopes.h"
+
+namespace nestor::fusion {
+
+absl::StatusOr<bool> FlattenBlocks(loop::Program& program) {
+  if (IsFlat(program)) return false;
+  loop::Scope items;
+  for (loop::Block& block : program.blocks) {
+    for (loop::Item& item : block.body) {
+      const auto* declaration = item.As<loop::Declaration>();
+      if (declaration != nullptr) program.temps.push_back(declaration->tensor);
+      else items.push_back(std::move(item));
+    }
+  }
+  program.blocks.clear();
+  PutItems(program, std::move(items));
+  return true;
+}
+
+}  // namespace nestor::fusion

@@ -1,0 +1,19 @@
+// Flattening: each block one loop or one statement.
+#ifndef NESTOR_FUSION_FLATTEN_H_
+#define NESTOR_FUSION_FLATTEN_H_
+
+#include "absl/status/statusor.h"
+#include "loop_ir/program.h"
+
+namespace nestor::fusion {
+
+// Makes each loop and statement that stands in a block a block of its own, and
+// what blocks declare temporaries of the program, so that passes see one scope at
+// the top. Returns whether it changed anything; if not, the program is untouched.
+//
+// REQUIRES: Verify accepts the program; and so it does afterwards.
+absl::StatusOr<bool> FlattenBlocks(loop::Program& program);
+
+}  // namespace nestor::fusion
+
+#endif  // NESTOR_FUSION_FLATTEN_H_

@@ -1,0 +1,291 @@
+// For each loop of the earlier band, outermost first, the loop of the later one is
+// looked for that has the same range and along which all values pass within one
+// iteration; of several, the one that moves the most accesses alike. The order of
+// the shared loops is the earlier band's; pairs are given up, innermost first,
+// until both bands may be permuted so. Example, t passed from left to right:
+//
+//   for i { for j { t[i, j] = .. } }     for j { for i { .. = t[i, j] } }
+//
+// matches i with i, j with j, and interchanges the loops on the right.
+//
+// Only bare loop indices are compared: t[i + 1] is not passed within an iteration
+// of i unless it is written so as well, and what lowering and substitution make
+// has its loops over the produced tensor's axes.
+#include "fusion/match_nests.h"
+
+#include <algorithm>
+
+#include "loop_ir/dependence.h"
+
+namespace nestor::fusion {
+namespace {
+
+using loop::AccessKind;
+using loop::Item;
+using loop::Loop;
+using loop::Program;
+using loop::Statement;
+using loop::TensorId;
+
+bool IsChange(const NestAccess& access) { return access.kind != AccessKind::kRead; }
+
+// ---- Permutation of a band
+
+// Reductions whose result does not depend on the order of its terms.
+bool OrderShows(const Program& program, const Statement& statement) {
+  switch (*statement.op) {
+    case ReduceOp::kMax:
+    case ReduceOp::kMin:
+    case ReduceOp::kAny:
+    case ReduceOp::kAll: return false;
+    case ReduceOp::kSum:
+    case ReduceOp::kProd: return IsFloat(program[statement.target.tensor].type);
+    case ReduceOp::kArgmax:
+    case ReduceOp::kArgmin: return true;
+  }
+  return true;
+}
+
+// True where interchanging `loop` with others of its band might change a result.
+bool KeepsOrder(const Program& program, const Loop& loop) {
+  const auto carried = CarriedTensor(program, loop);
+  if (!carried) return false;
+  // One tensor is named; a body that only accumulates in exact ways is free.
+  bool free = true;
+  VisitItems(loop.body, [&](const Item& item) {
+    const Statement* statement = item.As<Statement>();
+    if (statement != nullptr) free = free && statement->op && !OrderShows(program, *statement);
+  });
+  if (!free) return true;
+  const loop::Footprint footprint = FootprintOf(program, loop.body);
+  return std::any_of(footprint.accumulates.begin(), footprint.accumulates.end(),
+                     [&](TensorId t) { return footprint.reads.contains(t); });
+}
+
+class Band {
+ public:
+  Band(const Program& program, const Item& item, const Nest& nest)
+      : program_(program), item_(item), nest_(nest) {}
+
+  // Whether the loops may run in the order `first`, then the others as they are.
+  bool MayBegin(const std::vector<int>& first) const {
+    std::vector<int> order = first;
+    for (int i = 0; i < static_cast<int>(nest_.band.size()); ++i) {
+      if (std::find(first.begin(), first.end(), i) == first.end()) order.push_back(i);
+    }
+    if (std::is_sorted(order.begin(), order.end())) return true;
+    return IsRectangular() && KeepsContiguous(order) && KeepsDependences(order);
+  }
+
+ private:
+  bool IsRectangular() const {
+    for (const LoopHead& head : nest_.band) {
+      for (const LoopHead& outer : nest_.band) {
+        std::vector<int64_t> vars;
+        CollectVars(program_.pool, head.begin, vars);
+        CollectVars(program_.pool, head.end, vars);
+        if (std::find(vars.begin(), vars.end(), outer.var) != vars.end()) return false;
+      }
+    }
+    return true;
+  }
+
+  // An innermost loop along the last axis of a matrix stays innermost.
+  bool KeepsContiguous(const std::vector<int>& order) const {
+    const int last = static_cast<int>(order.size()) - 1;
+    if (order.back() == last) return true;
+    return std::none_of(nest_.accesses.begin(), nest_.accesses.end(), [&](const NestAccess& access) {
+      return access.place.size() >= 2 && program_.pool.VarValue(access.place.back()) == nest_.band[last].var;
+    });
+  }
+
+  bool KeepsDependences(const std::vector<int>& order) const {
+    std::vector<int> carried;
+    std::vector<bool> keeps(order.size());
+    const Loop* at = item_.As<Loop>();
+    for (size_t i = 0; i < order.size(); ++i) {
+      keeps[i] = KeepsOrder(program_, *at);
+      if (i + 1 < order.size()) at = at->body[0].As<Loop>();
+    }
+    for (int i : order) {
+      if (keeps[i]) carried.push_back(i);
+    }
+    return std::is_sorted(carried.begin(), carried.end());
+  }
+
+  const Program& program_;
+  const Item& item_;
+  const Nest& nest_;
+};
+
+// ---- Matching
+
+class Matcher {
+ public:
+  Matcher(const Program& program, const Item& earlier_item, const Nest& earlier, const Item& later_item,
+          const Nest& later)
+      : program_(program), earlier_(earlier), later_(later), earlier_band_(program, earlier_item, earlier),
+        later_band_(program, later_item, later) {}
+
+  absl::optional<NestMatch> Run() {
+    FindCommon();
+    Pair();
+    while (!match_.shared.empty() && !(IsOrderLegal() && IsProfitable())) match_.shared.pop_back();
+    if (match_.shared.empty()) return absl::nullopt;
+    match_.gain = Gain();
+    return std::move(match_);
+  }
+
+ private:
+  struct Common {
+    absl::Span<const NestAccess> earlier, later;
+    bool conflict;
+  };
+
+  void FindCommon() {
+    for (const Touch& touch : earlier_.touches) {
+      const Touch* other = later_.Find(touch.tensor);
+      if (other == nullptr) continue;
+      const bool conflict = touch.changes || other->changes;
+      common_.push_back({earlier_.AccessesOf(touch.tensor), later_.AccessesOf(touch.tensor), conflict});
+      if (conflict) match_.relation = Relation::kValues;
+    }
+  }
+
+  // Both places have the bare index of their loop at one axis.
+  bool Alike(const IndexList& x, int32_t a, const IndexList& y, int32_t b) const {
+    for (size_t axis = 0; axis < x.size(); ++axis) {
+      if (program_.pool.VarValue(x[axis]) == a && program_.pool.VarValue(y[axis]) == b) return true;
+    }
+    return false;
+  }
+
+  // Every value is passed within one iteration, loop a being one with loop b.
+  bool IsLegal(int32_t a, int32_t b) const {
+    for (const Common& common : common_) {
+      if (!common.conflict) continue;
+      for (const NestAccess& x : common.earlier) {
+        for (const NestAccess& y : common.later) {
+          if ((IsChange(x) || IsChange(y)) && !Alike(x.place, a, y.place, b)) return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  bool WalkAlike(const Common& common, int32_t a, int32_t b) const {
+    return std::any_of(common.earlier.begin(), common.earlier.end(), [&](const NestAccess& x) {
+      return std::any_of(common.later.begin(), common.later.end(),
+                         [&](const NestAccess& y) { return Alike(x.place, a, y.place, b); });
+    });
+  }
+
+  // The number of tensors that the two loops walk alike.
+  int Score(int32_t a, int32_t b) const {
+    return static_cast<int>(std::count_if(common_.begin(), common_.end(),
+                                          [&](const Common& common) { return WalkAlike(common, a, b); }));
+  }
+
+  void Pair() {
+    std::vector<bool> taken(later_.band.size());
+    int total = 0;
+    for (size_t i = 0; i < earlier_.band.size(); ++i) {
+      int best = -1, best_score = -1;
+      for (size_t j = 0; j < later_.band.size(); ++j) {
+        if (taken[j] || !SameRange(earlier_.band[i], later_.band[j])) continue;
+        const int32_t a = earlier_.band[i].var, b = later_.band[j].var;
+        const int score = Score(a, b);
+        if (score > best_score && IsLegal(a, b)) best = static_cast<int>(j), best_score = score;
+      }
+      if (best < 0) continue;
+      taken[best] = true;
+      total += best_score;
+      match_.shared.emplace_back(static_cast<int>(i), best);
+      scores_.push_back(best_score);
+    }
+    if (match_.relation == Relation::kNone && total > 0) match_.relation = Relation::kReads;
+    if (match_.relation == Relation::kReads) KeepScored();
+  }
+
+  // Where reads are what is shared, a loop that moves none of them alike is left,
+  // unless all are matched.
+  void KeepScored() {
+    if (IsWhole()) return;
+    std::vector<std::pair<int, int>> kept;
+    for (size_t i = 0; i < scores_.size(); ++i) {
+      if (scores_[i] > 0) kept.push_back(match_.shared[i]);
+    }
+    match_.shared = std::move(kept);
+  }
+
+  bool IsWhole() const {
+    return match_.shared.size() == earlier_.band.size() && match_.shared.size() == later_.band.size();
+  }
+
+  bool IsOrderLegal() const {
+    std::vector<int> first, second;
+    for (const auto& [i, j] : match_.shared) {
+      first.push_back(i);
+      second.push_back(j);
+    }
+    return earlier_band_.MayBegin(first) && later_band_.MayBegin(second);
+  }
+
+  // ---- Profit
+
+  bool IsProfitable() const {
+    if (match_.relation == Relation::kNone && !IsWhole()) return false;
+    if (!earlier_.contraction && !later_.contraction) return true;
+    return match_.relation == Relation::kValues && PassesRows();
+  }
+
+  int Gain() const {
+    size_t gain = 0;
+    for (const Common& common : common_) {
+      const bool alike = std::any_of(match_.shared.begin(), match_.shared.end(), [&](const auto& pair) {
+        return WalkAlike(common, earlier_.band[pair.first].var, later_.band[pair.second].var);
+      });
+      if (alike) gain = std::max(gain, common.earlier[0].place.size());
+    }
+    return static_cast<int>(gain);
+  }
+
+  // All that the nests pass each other is, within the shared loops, at most a row.
+  bool PassesRows() const {
+    for (const Common& common : common_) {
+      if (!common.conflict) continue;
+      for (const NestAccess& access : common.earlier) {
+        if (UnsharedRank(access) > 1) return false;
+      }
+    }
+    return true;
+  }
+
+  int UnsharedRank(const NestAccess& access) const {
+    int rank = 0;
+    for (IndexId e : access.place) {
+      const int64_t var = program_.pool.VarValue(e);
+      rank += program_.pool.HasVar(e) && std::none_of(match_.shared.begin(), match_.shared.end(), [&](const auto& pair) {
+        return earlier_.band[pair.first].var == var;
+      });
+    }
+    return rank;
+  }
+
+  const Program& program_;
+  const Nest& earlier_;
+  const Nest& later_;
+  const Band earlier_band_, later_band_;
+  std::vector<Common> common_;
+  NestMatch match_;
+  std::vector<int> scores_;  // of match_.shared, before any was given up
+};
+
+}  // namespace
+
+absl::optional<NestMatch> MatchNests(const Program& program, const Item& earlier_item, const Nest& earlier,
+                                     const Item& later_item, const Nest& later) {
+  return Matcher(program, earlier_item, earlier, later_item, later).Run();
+}
+
+}  // namespace nestor::fusion

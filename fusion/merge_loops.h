@@ -1,0 +1,25 @@
+// Merging: loops of one scope that walk the same values become one loop.
+#ifndef NESTOR_FUSION_MERGE_LOOPS_H_
+#define NESTOR_FUSION_MERGE_LOOPS_H_
+
+#include "absl/status/statusor.h"
+#include "loop_ir/program.h"
+
+namespace nestor::fusion {
+
+// Merges, in every scope from the outermost inwards, a later nest of loops with an
+// earlier one, as far as match_nests.h finds loops that they can share; what is
+// left of both follows each other in the shared loops' body, where it is looked at
+// in turn. *Merge left*: the later nest moves up to the earlier one; *merge right*:
+// the earlier one moves down, as do those in between that depend on it.
+//
+// Returns whether it changed anything; if not, the program is untouched. No result
+// changes in any bit. A block that holds several items takes no part at the top
+// (see flatten.h).
+//
+// REQUIRES: Verify accepts the program; and so it does afterwards.
+absl::StatusOr<bool> MergeLoops(loop::Program& program);
+
+}  // namespace nestor::fusion
+
+#endif  // NESTOR_FUSION_MERGE_LOOPS_H_

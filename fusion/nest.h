@@ -1,0 +1,69 @@
+// What passes that move and merge loops need to know of an item of a scope.
+#ifndef NESTOR_FUSION_NEST_H_
+#define NESTOR_FUSION_NEST_H_
+
+#include <vector>
+
+#include "absl/types/span.h"
+#include "loop_ir/dependence.h"
+#include "loop_ir/program.h"
+
+namespace nestor::fusion {
+
+struct LoopHead {
+  int32_t var;
+  IndexId begin, end;
+  int64_t step;
+
+  // Equal ranges; the indices may differ.
+  friend bool SameRange(const LoopHead& a, const LoopHead& b) {
+    return a.begin == b.begin && a.end == b.end && a.step == b.step;
+  }
+};
+
+struct NestAccess {
+  loop::TensorId tensor;
+  IndexList place;
+  loop::AccessKind kind;
+};
+
+// A tensor that an item touches and does not itself declare.
+struct Touch {
+  loop::TensorId tensor;
+  bool reads = false;
+  bool changes = false;  // assigns or accumulates
+};
+
+// Facts about one item. A value: it does not follow later changes of the item.
+struct Nest {
+  // The perfectly nested loops that the item begins with, outermost first; empty
+  // for a statement. The innermost is a pivot: it holds something else than one
+  // loop.
+  std::vector<LoopHead> band;
+  std::vector<Touch> touches;        // by tensor, ascending
+  std::vector<NestAccess> accesses;  // to those, by tensor, ascending
+  // It holds a sum of products whose operands are read again and again, from
+  // tensors of several dimensions, along loops that they do not depend on: a
+  // matrix product or convolution, not a sum over a row.
+  bool contraction = false;
+
+  const Touch* Find(loop::TensorId tensor) const;
+  absl::Span<const NestAccess> AccessesOf(loop::TensorId tensor) const;
+};
+
+Nest NestOf(const loop::Program& program, const loop::Item& item);
+
+// Whether the order of two items matters: one changes what the other touches.
+bool Conflict(absl::Span<const Touch> a, absl::Span<const Touch> b);
+
+// What either touches.
+std::vector<Touch> Union(absl::Span<const Touch> a, absl::Span<const Touch> b);
+
+// The heads of the band, innermost body through `body` (of the item itself).
+std::vector<LoopHead> BandOf(const loop::Loop& loop);
+// The body of the band's innermost loop.
+loop::Scope& CoreOf(loop::Loop& loop);
+
+}  // namespace nestor::fusion
+
+#endif  // NESTOR_FUSION_NEST_H_

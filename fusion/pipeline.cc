@@ -1,0 +1,101 @@
+// The list of passes, and what runs it.
+#include "fusion/pipeline.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "fusion/contract.h"
+#include "fusion/dead_code.h"
+#include "fusion/flatten.h"
+#include "fusion/merge_loops.h"
+#include "fusion/substitute.h"
+#include "loop_ir/verify.h"
+#include "uops/invariant.h"
+
+namespace nestor::fusion {
+
+Pipeline Pipeline::Default() {
+  Pipeline pipeline;
+  pipeline.passes_ = {
+      // Each loop a block of its own: what follows sees one scope at the top.
+      {"flatten", FlattenBlocks},
+      {"dead_code", EliminateDeadCode},
+      // Copies and chains go into the expressions that use them, so that merging
+      // sees only what is worth a loop.
+      {"substitute", SubstituteTemporaries},
+      {"merge", MergeLoops},
+      // What passes between merged loops shrinks to what one iteration needs ...
+      {"contract", ContractTemporaries},
+      // ... often a scalar that is used once.
+      {"substitute_2", SubstituteTemporaries},
+      {"dead_code_2", EliminateDeadCode},
+  };
+  return pipeline;
+}
+
+absl::StatusOr<size_t> Pipeline::Find(absl::string_view name) const {
+  std::vector<absl::string_view> names;
+  for (size_t i = 0; i < passes_.size(); ++i) {
+    if (passes_[i].name == name) return i;
+    names.push_back(passes_[i].name);
+  }
+  return absl::NotFoundError(
+      absl::StrCat("there is no pass called ", name, "; there are: ", absl::StrJoin(names, ", ")));
+}
+
+absl::Status Pipeline::Insert(size_t position, Pass pass) {
+  if (Find(pass.name).ok()) return absl::AlreadyExistsError(absl::StrCat("there is a pass called ", pass.name));
+  passes_.insert(passes_.begin() + static_cast<int64_t>(position), std::move(pass));
+  return absl::OkStatus();
+}
+
+absl::Status Pipeline::InsertBefore(absl::string_view name, Pass pass) {
+  NESTOR_ASSIGN_OR_RETURN(const size_t position, Find(name));
+  return Insert(position, std::move(pass));
+}
+
+absl::Status Pipeline::InsertAfter(absl::string_view name, Pass pass) {
+  NESTOR_ASSIGN_OR_RETURN(const size_t position, Find(name));
+  return Insert(position + 1, std::move(pass));
+}
+
+absl::Status Pipeline::Disable(absl::string_view name) {
+  NESTOR_ASSIGN_OR_RETURN(const size_t position, Find(name));
+  passes_.erase(passes_.begin() + static_cast<int64_t>(position));
+  return absl::OkStatus();
+}
+
+void Pipeline::Truncate(int count) {
+  if (count < static_cast<int>(passes_.size())) passes_.resize(std::max(count, 0));
+}
+
+namespace {
+
+absl::Status Verified(const loop::Program& program, absl::string_view where) {
+  const absl::Status status = Verify(program);
+  return status.ok() ? status : absl::InternalError(absl::StrCat(where, ": ", status.message()));
+}
+
+}  // namespace
+
+absl::Status Pipeline::Run(loop::Program& program, const RunOptions& options) const {
+  if (options.verify) NESTOR_RETURN_IF_ERROR(Verified(program, "before the first pass"));
+  for (size_t i = 0; i < passes_.size(); ++i) {
+    const Pass& pass = passes_[i];
+    if (options.strict && pass.reorders_rounding) continue;
+    const absl::Time start = absl::Now();
+    const absl::StatusOr<bool> changed = pass.run(program);
+    const absl::Duration time = absl::Now() - start;
+    if (!changed.ok()) {
+      return absl::InternalError(absl::StrCat("pass ", pass.name, ": ", changed.status().message()));
+    }
+    if (options.verify && *changed) NESTOR_RETURN_IF_ERROR(Verified(program, absl::StrCat("behind pass ", pass.name)));
+    if (options.observer) options.observer({pass, static_cast<int>(i), *changed, time}, program);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace nestor::fusion

@@ -1,0 +1,68 @@
+#include "fusion/scopes.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "loop_ir/dependence.h"
+
+namespace nestor::fusion {
+
+using loop::Block;
+using loop::Declaration;
+using loop::Item;
+using loop::Program;
+using loop::Scope;
+using loop::TensorId;
+
+Item DeclarationOf(TensorId tensor) { return Item{Declaration{tensor}}; }
+
+std::vector<TensorId> DeclaredIn(const Scope& scope) {
+  std::vector<TensorId> declared;
+  for (const Item& item : scope) {
+    if (const auto* declaration = item.As<Declaration>()) declared.push_back(declaration->tensor);
+  }
+  return declared;
+}
+
+Scope WithDeclarations(const Program& program, Scope items, absl::Span<const TensorId> declared) {
+  absl::flat_hash_set<TensorId> pending(declared.begin(), declared.end());
+  Scope result;
+  for (Item& item : items) {
+    if (!pending.empty()) {
+      const loop::Footprint footprint = FootprintOf(program, item);
+      for (TensorId tensor : declared) {
+        if (!footprint.Touches(tensor) || pending.erase(tensor) == 0) continue;
+        result.push_back(DeclarationOf(tensor));
+      }
+    }
+    result.push_back(std::move(item));
+  }
+  for (TensorId tensor : declared) {
+    if (pending.contains(tensor)) result.push_back(DeclarationOf(tensor));
+  }
+  return result;
+}
+
+bool IsFlat(const Program& program) {
+  return std::all_of(program.blocks.begin(), program.blocks.end(), [](const Block& block) {
+    return block.body.size() == 1 && block.body[0].As<Declaration>() == nullptr;
+  });
+}
+
+Scope TakeItems(Program& program) {
+  Scope items;
+  for (Block& block : program.blocks) items.push_back(std::move(block.body[0]));
+  program.blocks.clear();
+  return items;
+}
+
+void PutItems(Program& program, Scope items) {
+  for (Item& item : items) {
+    Block block;
+    block.body.push_back(std::move(item));
+    program.blocks.push_back(std::move(block));
+  }
+}
+
+}  // namespace nestor::fusion

@@ -1,0 +1,30 @@
+// Small things that several passes do to scopes.
+#ifndef NESTOR_FUSION_SCOPES_H_
+#define NESTOR_FUSION_SCOPES_H_
+
+#include <vector>
+
+#include "absl/types/span.h"
+#include "loop_ir/program.h"
+
+namespace nestor::fusion {
+
+loop::Item DeclarationOf(loop::TensorId tensor);
+
+// The tensors that the scope itself declares, in order.
+std::vector<loop::TensorId> DeclaredIn(const loop::Scope& scope);
+
+// The items with a declaration of each tensor before the first that uses it; one
+// that none uses is declared at the end.
+loop::Scope WithDeclarations(const loop::Program& program, loop::Scope items,
+                             absl::Span<const loop::TensorId> declared);
+
+// True where each block is one loop or one statement.
+bool IsFlat(const loop::Program& program);
+// The items of the blocks of a flat program, as one scope, and back.
+loop::Scope TakeItems(loop::Program& program);
+void PutItems(loop::Program& program, loop::Scope items);
+
+}  // namespace nestor::fusion
+
+#endif  // NESTOR_FUSION_SCOPES_H_

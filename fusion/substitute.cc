@@ -1,0 +1,341 @@
+// In each scope, for the tensors that it declares: `Definition` is the statement
+// and the loops around it, `reads` the items behind it that load the tensor. The
+// definitions are taken in the order of the text, so that one that was substituted
+// into another is passed on with it.
+//
+// A value that a gather uses as an index can be replaced only by a read of the
+// same shape or an index expression, as index expressions hold nothing else.
+#include "fusion/substitute.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "fusion/composition.h"
+#include "fusion/scopes.h"
+#include "loop_ir/dependence.h"
+#include "loop_ir/rewrite.h"
+
+namespace nestor::fusion {
+namespace {
+
+using loop::Access;
+using loop::AccessKind;
+using loop::Item;
+using loop::Loop;
+using loop::Program;
+using loop::Scope;
+using loop::Statement;
+using loop::TensorId;
+using loop::ValueId;
+
+// Applications that recomputation may add to one statement.
+constexpr int kMaxRecomputed = 256;
+// Ops on indices that are cheaper than a read.
+constexpr int kMaxOfIndices = 3;
+// How far a value is followed to a reduction.
+constexpr int kMaxChain = 4;
+
+// Reads and writes of the tensors of a program among the items of one scope.
+struct Uses {
+  std::vector<size_t> reads;   // items, ascending
+  std::vector<size_t> writes;  // items, ascending
+  int loads = 0;               // accesses that read
+};
+
+class ScopeSubstituter {
+ public:
+  ScopeSubstituter(Program& program, Scope& scope, std::vector<TensorId> declared)
+      : program_(program), scope_(scope), declared_(std::move(declared)), removed_(scope.size()) {
+    for (size_t i = 0; i < scope_.size(); ++i) Collect(i);
+  }
+
+  bool Run() {
+    std::vector<std::pair<size_t, TensorId>> in_order;
+    for (TensorId tensor : declared_) {
+      const auto it = uses_.find(tensor);
+      if (it != uses_.end() && it->second.writes.size() == 1) in_order.emplace_back(it->second.writes[0], tensor);
+    }
+    std::stable_sort(in_order.begin(), in_order.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    // Copies first: they hide which reads of a value there are.
+    for (bool copies : {true, false}) {
+      for (const auto& [item, tensor] : in_order) Substitute(tensor, item, copies);
+    }
+    RemoveItems();
+    return changed_;
+  }
+
+ private:
+  void Collect(size_t i) {
+    VisitNested(scope_[i], [&](const Item& item) {
+      VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId>, AccessKind kind) {
+        Uses& uses = uses_[tensor];
+        std::vector<size_t>& items = kind == AccessKind::kRead ? uses.reads : uses.writes;
+        if (items.empty() || items.back() != i) items.push_back(i);
+        uses.loads += kind == AccessKind::kRead;
+      });
+    });
+  }
+
+  static void VisitNested(const Item& item, absl::FunctionRef<void(const Item&)> visit) {
+    visit(item);
+    if (const Loop* loop = item.As<Loop>()) VisitItems(loop->body, visit);
+  }
+
+  void Substitute(TensorId tensor, size_t at, bool copies) {
+    if (removed_[at]) return;
+    const absl::optional<Definition> definition = DefinitionOf(program_, scope_[at], tensor);
+    if (!definition || (definition->cost == 0) != copies) return;
+    const std::vector<size_t> reads = uses_[tensor].reads;
+    for (size_t item : reads) {
+      if (item <= at || !IsUnchanged(*definition, at, item)) continue;
+      SubstituteInto(*definition, item);
+    }
+    if (uses_[tensor].loads == 0 && definition->is_alone) Remove(tensor, at);
+  }
+
+  // Nothing that the definition reads changes from its statement to `item`.
+  bool IsUnchanged(const Definition& definition, size_t at, size_t item) const {
+    for (TensorId tensor : definition.reads) {
+      const auto it = uses_.find(tensor);
+      if (it == uses_.end()) continue;
+      for (size_t write : it->second.writes) {
+        if (write >= at && write <= item) return false;
+      }
+    }
+    return true;
+  }
+
+  // ---- One reading item
+
+  void SubstituteInto(const Definition& definition, size_t i) {
+    std::vector<const Loop*> chain;
+    const int before = replaced_;
+    Visit(definition, scope_[i], chain);
+    if (replaced_ == before) return;
+    changed_ = true;
+    Recount(definition, i);
+  }
+
+  void Visit(const Definition& definition, Item& item, std::vector<const Loop*>& chain) {
+    if (Loop* loop = item.As<Loop>()) {
+      chain.push_back(loop);
+      for (Item& inner : loop->body) Visit(definition, inner, chain);
+      chain.pop_back();
+      return;
+    }
+    if (Statement* statement = item.As<Statement>()) VisitStatement(definition, *statement, chain);
+  }
+
+  void VisitStatement(const Definition& definition, Statement& statement, const std::vector<const Loop*>& chain) {
+    const auto in_index = [&](IndexId e) { return ReplaceInIndex(definition, e); };
+    statement.target = RewriteAccess(program_, std::move(statement.target), in_index);
+    const auto rewrite = [&](ValueId value) {
+      value = RewriteIndices(program_, value, in_index);
+      return RewriteValues(program_, value, [&](ValueId id) -> absl::optional<ValueId> {
+        const auto* load = absl::get_if<loop::LoadValue>(&program_[id].node);
+        if (load == nullptr || load->access.tensor != definition.tensor) return absl::nullopt;
+        const Access access = load->access;
+        if (!Pays(definition, access, statement, chain)) return absl::nullopt;
+        const absl::optional<ValueId> value = Compose(program_, definition, access);
+        replaced_ += value.has_value();
+        return value;
+      });
+    };
+    statement.value = rewrite(statement.value);
+    if (statement.position.valid()) statement.position = rewrite(statement.position);
+  }
+
+  IndexId ReplaceInIndex(const Definition& definition, IndexId e) {
+    if (!program_.pool.HasLoad(e)) return e;
+    return CopyIndex(program_.pool, e, program_.pool,
+                     [&](const IndexNode& node, absl::Span<const IndexId> args) -> absl::optional<IndexId> {
+                       if (node.kind != IndexKind::kLoad || node.value != definition.tensor.value) return absl::nullopt;
+                       const absl::optional<IndexId> by = ComposeIndex(program_, definition, args);
+                       replaced_ += by.has_value();
+                       return by;
+                     });
+  }
+
+  bool Pays(const Definition& definition, const Access& access, const Statement& statement,
+            const std::vector<const Loop*>& chain) const {
+    if (definition.cost == 0 || IsOfIndices(definition)) return true;
+    const int loads = uses_.at(definition.tensor).loads;
+    if (ReadsEachOnce(access, chain)) {
+      return loads == 1 || (!IsInOrder(access, chain) && !statement.op && HasInOrder(definition.tensor, statement, chain));
+    }
+    if (definition.cost * loads > kMaxRecomputed) return false;
+    return !IsPrefix(access, chain) && !FeedsReduction(statement, 0);
+  }
+
+  // The statement reduces, or assigns what a reduction reads: there a value is
+  // needed again and again, and better stored.
+  bool FeedsReduction(const Statement& statement, int depth) const {
+    if (statement.op) return true;
+    const auto it = uses_.find(statement.target.tensor);
+    if (it == uses_.end() || depth == kMaxChain) return false;
+    bool found = false;
+    for (size_t item : it->second.reads) {
+      VisitNested(scope_[item], [&](const Item& inner) {
+        const auto* reader = inner.As<Statement>();
+        found = found || (reader != nullptr && reader->target.tensor != statement.target.tensor &&
+                          Reads(*reader, statement.target.tensor) && FeedsReduction(*reader, depth + 1));
+      });
+    }
+    return found;
+  }
+
+  bool Reads(const Statement& statement, TensorId tensor) const {
+    bool reads = false;
+    VisitValues(program_, statement.value, [&](ValueId, const loop::Value& value) {
+      const auto* load = absl::get_if<loop::LoadValue>(&value.node);
+      reads = reads || (load != nullptr && load->access.tensor == tensor);
+    });
+    return reads;
+  }
+
+  // A few ops on indices alone, such as a comparison: less than a read.
+  static bool IsOfIndices(const Definition& definition) {
+    return definition.reads.empty() && !definition.vars.empty() && definition.cost <= kMaxOfIndices;
+  }
+
+  bool IsInOrder(const Access& access, const std::vector<const Loop*>& chain) const {
+    for (size_t axis = 0; axis < access.place.size(); ++axis) {
+      if (program_.pool.VarValue(access.place[axis]) != chain[axis]->var) return false;
+    }
+    return true;
+  }
+
+  // The statement also reads the tensor in the order of the loops: merging can
+  // serve one order only.
+  bool HasInOrder(TensorId tensor, const Statement& statement, const std::vector<const Loop*>& chain) const {
+    bool found = false;
+    VisitValues(program_, statement.value, [&](ValueId, const loop::Value& value) {
+      const auto* load = absl::get_if<loop::LoadValue>(&value.node);
+      found = found || (load != nullptr && load->access.tensor == tensor && ReadsEachOnce(load->access, chain) &&
+                        IsInOrder(load->access, chain));
+    });
+    return found;
+  }
+
+  // The place is a permutation of the loops around.
+  bool ReadsEachOnce(const Access& access, const std::vector<const Loop*>& chain) const {
+    return access.place.size() == chain.size() && IsPrefix(access, chain);
+  }
+
+  // The place is a permutation of the outermost loops: merging can share those.
+  bool IsPrefix(const Access& access, const std::vector<const Loop*>& chain) const {
+    const size_t rank = access.place.size();
+    if (rank > chain.size()) return false;
+    return std::all_of(chain.begin(), chain.begin() + static_cast<int64_t>(rank), [&](const Loop* loop) {
+      return std::any_of(access.place.begin(), access.place.end(),
+                         [&](IndexId e) { return program_.pool.VarValue(e) == loop->var; });
+    });
+  }
+
+  // ---- Bookkeeping
+
+  void Recount(const Definition& definition, size_t item) {
+    std::vector<TensorId> touched = definition.reads;
+    touched.push_back(definition.tensor);
+    absl::flat_hash_map<TensorId, int> loads;
+    VisitNested(scope_[item], [&](const Item& inner) {
+      VisitAccesses(program_, inner, [&](TensorId tensor, absl::Span<const IndexId>, AccessKind kind) {
+        loads[tensor] += kind == AccessKind::kRead;
+      });
+    });
+    for (TensorId tensor : touched) {
+      Uses& uses = uses_[tensor];
+      auto at = std::lower_bound(uses.reads.begin(), uses.reads.end(), item);
+      const bool listed = at != uses.reads.end() && *at == item;
+      if (loads[tensor] > 0 && !listed) uses.reads.insert(at, item);
+      if (loads[tensor] == 0 && listed) uses.reads.erase(at);
+    }
+    CountLoads(touched);
+  }
+
+  void CountLoads(const std::vector<TensorId>& tensors) {
+    for (TensorId tensor : tensors) {
+      Uses& uses = uses_[tensor];
+      uses.loads = 0;
+      for (size_t item : uses.reads) {
+        VisitNested(scope_[item], [&](const Item& inner) {
+          VisitAccesses(program_, inner, [&](TensorId t, absl::Span<const IndexId>, AccessKind kind) {
+            uses.loads += t == tensor && kind == AccessKind::kRead;
+          });
+        });
+      }
+    }
+  }
+
+  void Remove(TensorId tensor, size_t item) {
+    removed_[item] = true;
+    changed_ = true;
+    gone_.push_back(tensor);
+    for (auto& [other, uses] : uses_) {
+      const auto at = std::lower_bound(uses.reads.begin(), uses.reads.end(), item);
+      if (at == uses.reads.end() || *at != item) continue;
+      uses.reads.erase(at);
+      affected_.push_back(other);
+    }
+    CountLoads(affected_);
+    affected_.clear();
+  }
+
+  void RemoveItems() {
+    Scope kept;
+    for (size_t i = 0; i < scope_.size(); ++i) {
+      const auto* declaration = scope_[i].As<loop::Declaration>();
+      const bool gone = declaration != nullptr && IsGone(declaration->tensor);
+      if (!removed_[i] && !gone) kept.push_back(std::move(scope_[i]));
+    }
+    scope_ = std::move(kept);
+    auto& temps = program_.temps;
+    temps.erase(std::remove_if(temps.begin(), temps.end(), [&](TensorId t) { return IsGone(t); }), temps.end());
+  }
+
+  bool IsGone(TensorId tensor) const { return std::find(gone_.begin(), gone_.end(), tensor) != gone_.end(); }
+
+  Program& program_;
+  Scope& scope_;
+  const std::vector<TensorId> declared_;
+  std::vector<bool> removed_;  // by item
+  std::vector<TensorId> gone_, affected_;
+  absl::flat_hash_map<TensorId, Uses> uses_;
+  int replaced_ = 0;
+  bool changed_ = false;
+};
+
+bool SubstituteIn(Program& program, Scope& scope, std::vector<TensorId> declared) {
+  bool changed = false;
+  if (!declared.empty()) changed = ScopeSubstituter(program, scope, std::move(declared)).Run();
+  for (Item& item : scope) {
+    if (Loop* loop = item.As<Loop>()) changed |= SubstituteIn(program, loop->body, DeclaredIn(loop->body));
+  }
+  return changed;
+}
+
+bool SubstituteOnce(Program& program) {
+  if (!IsFlat(program)) {
+    bool changed = false;
+    for (loop::Block& block : program.blocks) changed |= SubstituteIn(program, block.body, DeclaredIn(block.body));
+    return changed;
+  }
+  Scope scope = TakeItems(program);
+  const bool changed = SubstituteIn(program, scope, program.temps);
+  PutItems(program, std::move(scope));
+  return changed;
+}
+
+}  // namespace
+
+absl::StatusOr<bool> SubstituteTemporaries(Program& program) {
+  bool changed = false;
+  // Each round leaves fewer reads of temporaries, or passes them on to later ones.
+  while (SubstituteOnce(program)) changed = true;
+  return changed;
+}
+
+}  // namespace nestor::fusion

@@ -1,0 +1,30 @@
+// Substitution: a temporary's reads become the expression that it holds.
+#ifndef NESTOR_FUSION_SUBSTITUTE_H_
+#define NESTOR_FUSION_SUBSTITUTE_H_
+
+#include "absl/status/statusor.h"
+#include "loop_ir/program.h"
+
+namespace nestor::fusion {
+
+// For a temporary all of whose elements one statement `t[i, j] = E(i, j)` assigns,
+// replaces reads t[e, f] behind it by E(e, f), where what E reads is still
+// unchanged there, and removes the statement with the last read. A masked read
+// becomes a masked read of what E reads, or where(in range, E, fill).
+//
+// When it pays:
+//  - E that computes nothing (a read, a constant, an index): always;
+//  - the only read, if it reads each element once;
+//  - a read by a statement that assigns, along loops that E's own loops could not
+//    be merged with (shifted, permuted, broadcast): then E is computed again, which
+//    is bounded.
+// All other temporaries are left to merging and contraction.
+//
+// Returns whether it changed anything; if not, the program is untouched. No result
+// changes in any bit. A second run changes nothing. REQUIRES: Verify accepts the
+// program; and so it does afterwards.
+absl::StatusOr<bool> SubstituteTemporaries(loop::Program& program);
+
+}  // namespace nestor::fusion
+
+#endif  // NESTOR_FUSION_SUBSTITUTE_H_

@@ -1,0 +1,109 @@
+// Bottom-up rebuilding. Values are trees as deep as a program's expressions are
+// nested; a value met twice is rebuilt twice.
+#include "loop_ir/rewrite.h"
+
+#include <utility>
+
+namespace nestor::loop {
+namespace {
+
+bool RewriteList(IndexList& list, IndexMap index) {
+  bool changed = false;
+  for (IndexId& e : list) {
+    const IndexId by = index(e);
+    changed |= by != e;
+    e = by;
+  }
+  return changed;
+}
+
+ValueId WithArgs(Program& program, ValueId id, absl::FunctionRef<ValueId(ValueId)> rewrite) {
+  const ApplyValue apply = absl::get<ApplyValue>(program[id].node);
+  const DType type = program[id].type;
+  absl::InlinedVector<ValueId, 3> args;
+  for (ValueId arg : apply.args) args.push_back(rewrite(arg));
+  return args == apply.args ? id : program.AddApply(apply.op, args, type);
+}
+
+}  // namespace
+
+Access RewriteAccess(Program& program, Access access, IndexMap index) {
+  RewriteList(access.place, index);
+  RewriteList(access.conditions, index);
+  if (access.fill.valid()) access.fill = RewriteIndices(program, access.fill, index);
+  return access;
+}
+
+ValueId RewriteIndices(Program& program, ValueId id, IndexMap index) {
+  const Value& value = program[id];
+  if (absl::holds_alternative<ApplyValue>(value.node)) {
+    return WithArgs(program, id, [&](ValueId arg) { return RewriteIndices(program, arg, index); });
+  }
+  if (const auto* node = absl::get_if<IndexValue>(&value.node)) {
+    const IndexId old = node->index, by = index(old);
+    return by == old ? id : program.AddIndexValue(by);
+  }
+  if (const auto* load = absl::get_if<LoadValue>(&value.node)) {
+    // A fill holds no loop index, but a symbol may be replaced, too.
+    Access access = load->access;
+    bool changed = RewriteList(access.place, index);
+    changed |= RewriteList(access.conditions, index);
+    if (access.fill.valid()) {
+      const ValueId fill = RewriteIndices(program, access.fill, index);
+      changed |= fill != access.fill;
+      access.fill = fill;
+    }
+    return changed ? program.AddLoad(std::move(access)) : id;
+  }
+  return id;
+}
+
+ValueId RewriteValues(Program& program, ValueId id, ValueMap map) {
+  ValueId rebuilt = id;
+  if (absl::holds_alternative<ApplyValue>(program[id].node)) {
+    rebuilt = WithArgs(program, id, [&](ValueId arg) { return RewriteValues(program, arg, map); });
+  }
+  const absl::optional<ValueId> mapped = map(rebuilt);
+  return mapped ? *mapped : rebuilt;
+}
+
+void RewriteIndices(Program& program, Scope& scope, IndexMap index) {
+  for (Item& item : scope) {
+    if (Loop* loop = item.As<Loop>()) {
+      loop->begin = index(loop->begin);
+      loop->end = index(loop->end);
+      RewriteIndices(program, loop->body, index);
+    } else if (Statement* statement = item.As<Statement>()) {
+      statement->target = RewriteAccess(program, std::move(statement->target), index);
+      statement->value = RewriteIndices(program, statement->value, index);
+      if (statement->position.valid()) statement->position = RewriteIndices(program, statement->position, index);
+    } else {
+      RewriteList(program[item.As<Declaration>()->tensor].shape, index);
+    }
+  }
+}
+
+void VisitStatements(Scope& scope, absl::FunctionRef<void(Statement&)> visit) {
+  for (Item& item : scope) {
+    if (Loop* loop = item.As<Loop>()) VisitStatements(loop->body, visit);
+    else if (Statement* statement = item.As<Statement>()) visit(*statement);
+  }
+}
+
+IndexId VarReplacement::operator()(IndexId e) {
+  if (by_.empty() || !program_.pool.HasVar(e)) return e;
+  const auto it = memo_.find(e);
+  if (it != memo_.end()) return it->second;
+  const IndexId result =
+      CopyIndex(program_.pool, e, program_.pool,
+                [&](const IndexNode& node, absl::Span<const IndexId>) -> absl::optional<IndexId> {
+                  if (node.kind != IndexKind::kVar) return absl::nullopt;
+                  const auto by = by_.find(static_cast<int32_t>(node.value));
+                  if (by == by_.end()) return absl::nullopt;
+                  return by->second;
+                });
+  memo_.emplace(e, result);
+  return result;
+}
+
+}  // namespace nestor::loop

@@ -1,0 +1,50 @@
+// Rebuilding values and scopes with something replaced: what passes are made of.
+//
+// Values are immutable: a value in which something was replaced is a new one; one
+// in which nothing was keeps its id.
+#ifndef NESTOR_LOOP_IR_REWRITE_H_
+#define NESTOR_LOOP_IR_REWRITE_H_
+
+#include <cstdint>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
+#include "absl/types/optional.h"
+#include "loop_ir/program.h"
+
+namespace nestor::loop {
+
+// What stands for an index expression: one of a place, a condition or an
+// IndexValue, given whole.
+using IndexMap = absl::FunctionRef<IndexId(IndexId)>;
+// What stands for a value, whose operands are rewritten already; nullopt: itself.
+using ValueMap = absl::FunctionRef<absl::optional<ValueId>(ValueId)>;
+
+Access RewriteAccess(Program& program, Access access, IndexMap index);
+ValueId RewriteIndices(Program& program, ValueId value, IndexMap index);
+ValueId RewriteValues(Program& program, ValueId value, ValueMap map);
+
+// Every index expression of the scope and below: bounds, places, conditions,
+// values, extents of what it declares.
+void RewriteIndices(Program& program, Scope& scope, IndexMap index);
+
+// Calls `visit` on every statement of the scope and below, in order.
+void VisitStatements(Scope& scope, absl::FunctionRef<void(Statement&)> visit);
+
+// Puts expressions in the place of loop indices. Remembers what it has rewritten.
+class VarReplacement {
+ public:
+  explicit VarReplacement(Program& program) : program_(program) {}
+  void Set(int32_t var, IndexId by) { by_[var] = by; }
+  bool empty() const { return by_.empty(); }
+  IndexId operator()(IndexId e);
+
+ private:
+  Program& program_;
+  absl::flat_hash_map<int32_t, IndexId> by_;
+  absl::flat_hash_map<IndexId, IndexId> memo_;
+};
+
+}  // namespace nestor::loop
+
+#endif  // NESTOR_LOOP_IR_REWRITE_H_

@@ -1,0 +1,129 @@
+#include "tests/random_programs.h"
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+#include <unistd.h>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "interp/interpreter.h"
+#include "tests/uops_evaluator.h"
+#include "uops/print.h"
+
+namespace nestor {
+
+int64_t Setting(const char* name, int64_t otherwise) {
+  const char* text = std::getenv(name);
+  int64_t value;
+  return text != nullptr && absl::SimpleAtoi(text, &value) ? value : otherwise;
+}
+
+namespace {
+
+// A broken invariant aborts: the last word says of which seed.
+char current_case[64];
+void PrintCurrentCase(int) {
+  const ssize_t written = write(STDERR_FILENO, current_case, std::strlen(current_case));
+  std::_Exit(written < 0 ? 2 : 1);
+}
+
+}  // namespace
+
+void SetCurrentCase(absl::string_view what, uint64_t seed) {
+  std::signal(SIGABRT, PrintCurrentCase);
+  std::signal(SIGSEGV, PrintCurrentCase);
+  std::snprintf(current_case, sizeof current_case, "crashed in %s seed %llu\n", std::string(what).c_str(),
+                static_cast<unsigned long long>(seed));
+}
+
+std::string InputsText(const RunInputs& inputs) {
+  std::string text;
+  for (const auto& [name, extent] : inputs.dims) absl::StrAppend(&text, name, " = ", extent, "\n");
+  for (const auto& [name, value] : inputs.params) absl::StrAppend(&text, name, " = ", LiteralText(value), "\n");
+  for (const auto& [name, view] : inputs.tensors) {
+    absl::StrAppend(&text, name, ": ", Name(view.type), ShapeText(view.shape), " = ", ToString(view), "\n");
+  }
+  return text;
+}
+
+Finding Compare(const Results& want, const Results& got, absl::string_view what, Counts& counts) {
+  if (!want.ok() && !got.ok()) return absl::nullopt;
+  if (!got.ok()) {
+    // The proof is by intervals; the evaluation looks at each point.
+    const bool feared = absl::StrContains(got.status().message(), "overflows or divides by zero for these sizes");
+    if (!feared) return absl::StrCat(what, " refuses: ", got.status().ToString());
+    ++counts.conservative;
+    return absl::nullopt;
+  }
+  if (!want.ok()) return absl::StrCat(what, " runs, but: ", want.status().ToString());
+  if (want->size() != got->size()) return absl::StrCat(what, ": ", got->size(), " results");
+  for (size_t i = 0; i < want->size(); ++i) {
+    const auto difference = FirstDifference((*got)[i], (*want)[i]);
+    if (difference) return absl::StrCat(what, ": result ", i, " ", *difference);
+  }
+  return absl::nullopt;
+}
+
+Results Run(const loop::Program& program, const RunInputs& inputs) {
+  InterpreterOptions options;
+  options.max_steps = 10000000;
+  return Interpret(program, inputs, options);
+}
+
+namespace {
+
+// The first finding among the prefixes of the program, with single results, and the
+// case that gives it.
+std::string Shrunk(uint64_t seed, const GeneratorOptions& options, const Property& property) {
+  Counts ignored;
+  for (int nodes = 0; nodes <= options.nodes; ++nodes) {
+    GeneratorOptions fewer = options;
+    fewer.nodes = nodes;
+    const Op op = RandomOp(seed, fewer);
+    std::vector<Op> candidates;
+    for (const Result& result : op.results) {
+      candidates.push_back(op);
+      candidates.back().results = {result};
+    }
+    candidates.push_back(op);
+    for (const Op& candidate : candidates) {
+      const Finding finding = property(candidate, seed, ignored);
+      if (!finding) continue;
+      return absl::StrCat("shrunk to ", nodes, " nodes: ", *finding, "\n", PrintOp(candidate), "\n",
+                          InputsText(RandomInputs(candidate, seed).inputs));
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+void TestPrograms(absl::string_view what, int64_t count, const GeneratorOptions& base, const Property& property) {
+  const uint64_t first = Setting("NESTOR_RANDOM_SEED", 1);
+  count = Setting("NESTOR_RANDOM_COUNT", count);
+  Counts counts;
+  int failures = 0;
+  for (uint64_t seed = first; seed < first + count && failures < 5; ++seed) {
+    SetCurrentCase(what, seed);
+    GeneratorOptions options = base;
+    options.nodes = 1 + static_cast<int>(seed % base.nodes);
+    const Op op = RandomOp(seed, options);
+    const Finding finding = property(op, seed, counts);
+    if (!finding) continue;
+    ++failures;
+    ADD_FAILURE() << what << " seed " << seed << ", " << Shrunk(seed, options, property);
+  }
+  std::cerr << what << ": " << counts.programs << " programs, refused by both " << counts.refused
+            << ", by the interval proof alone " << counts.conservative << ", without gradient "
+            << counts.no_gradient << "\n";
+  EXPECT_LE(counts.refused, counts.programs / 100 + 3);
+  EXPECT_LE(counts.conservative, counts.programs / 500 + 3);
+  EXPECT_LE(counts.no_gradient, count / 10 + 3);
+}
+
+}  // namespace nestor
