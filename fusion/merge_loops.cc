@@ -58,25 +58,19 @@ class NestJoiner {
     }
     loop::RewriteIndices(program_, other, [&](IndexId e) { return rename(e); });
     for (Item& item : other) body.push_back(std::move(item));
-    for (size_t k = first.size(); k > 0; --k) body = Around(earlier_.band[first[k - 1]], std::move(body));
-    return std::move(body[0]);
+    std::vector<LoopHead> shared;
+    for (int i : first) shared.push_back(earlier_.band[i]);
+    return std::move(Around(shared, std::move(body))[0]);
   }
 
  private:
-  static Scope Around(const LoopHead& head, Scope body) {
-    Scope scope;
-    scope.push_back(Item{Loop{head.var, head.begin, head.end, head.step, {}, std::move(body)}});
-    return scope;
-  }
-
   // The nest's core within the loops that are not shared.
   static Scope WithoutLoops(Loop nest, const std::vector<LoopHead>& band, const std::vector<int>& shared) {
-    Scope body = std::move(CoreOf(nest));
-    for (size_t i = band.size(); i > 0; --i) {
-      const bool is_shared = std::find(shared.begin(), shared.end(), static_cast<int>(i) - 1) != shared.end();
-      if (!is_shared) body = Around(band[i - 1], std::move(body));
+    std::vector<LoopHead> own;
+    for (size_t i = 0; i < band.size(); ++i) {
+      if (std::find(shared.begin(), shared.end(), static_cast<int>(i)) == shared.end()) own.push_back(band[i]);
     }
-    return body;
+    return Around(own, std::move(CoreOf(nest)));
   }
 
   Program& program_;
@@ -90,8 +84,8 @@ class ScopeMerger {
  public:
   ScopeMerger(Program& program, Scope items) : program_(program) {
     for (Item& item : items) {
-      Nest nest = NestOf(program_, item);
-      entries_.push_back({std::move(item), std::move(nest), next_serial_++});
+      nests_.push_back(NestOf(program_, item));
+      entries_.push_back({std::move(item), next_serial_++});
     }
   }
 
@@ -118,7 +112,6 @@ class ScopeMerger {
  private:
   struct Entry {
     Item item;
-    Nest nest;
     int64_t serial;
   };
   // Two entries that match, in the order in which they are merged.
@@ -139,7 +132,7 @@ class ScopeMerger {
     absl::flat_hash_map<loop::TensorId, std::vector<size_t>> users;
     for (size_t later = 0; later < entries_.size(); ++later) {
       std::vector<size_t> related;
-      for (const Touch& touch : entries_[later].nest.touches) {
+      for (const Touch& touch : nests_[later].touches) {
         std::vector<size_t>& others = users[touch.tensor];
         related.insert(related.end(), others.begin(), others.end());
         others.push_back(later);
@@ -158,13 +151,18 @@ class ScopeMerger {
 
   // Offers the two if they match and are related as closely as `weakest`.
   void Consider(size_t earlier, size_t later, Relation weakest) {
-    const Entry& a = entries_[earlier];
-    const Entry& b = entries_[later];
-    if (a.nest.band.empty() || b.nest.band.empty()) return;
-    if (weakest == Relation::kNone ? !HaveEqualLoops(a.nest, b.nest) : !HaveCommon(a.nest, b.nest)) return;
-    const absl::optional<NestMatch> match = MatchNests(program_, a.item, a.nest, b.item, b.nest);
+    const Nest& a = nests_[earlier];
+    const Nest& b = nests_[later];
+    if (a.band.empty() || b.band.empty()) return;
+    if (weakest == Relation::kNone ? !HaveEqualLoops(a, b) : !HaveCommon(a, b)) return;
+    const absl::optional<NestMatch> match = Match(earlier, later);
     if (!match || match->relation > weakest) return;
-    offers_.insert({match->gain, static_cast<int>(match->shared.size()), match->relation, a.serial, b.serial});
+    offers_.insert({match->gain, static_cast<int>(match->shared.size()), match->relation, entries_[earlier].serial,
+                    entries_[later].serial});
+  }
+
+  absl::optional<NestMatch> Match(size_t earlier, size_t later) const {
+    return MatchNests(program_, entries_[earlier].item, nests_[earlier], entries_[later].item, nests_[later]);
   }
 
   static bool HaveCommon(const Nest& a, const Nest& b) {
@@ -194,7 +192,7 @@ class ScopeMerger {
       offers_.erase(offers_.begin());
       const auto earlier = Find(offer.earlier), later = Find(offer.later);
       if (!earlier || !later || *earlier > *later) continue;
-      const auto behind = MovedBehind(*earlier, *later);
+      const auto behind = MovedBehind(nests_, *earlier, *later);
       if (!behind) {
         refused.push_back(offer);
         continue;
@@ -216,46 +214,36 @@ class ScopeMerger {
 
   // ---- Merging
 
-  // Which of the items between depend on `earlier`; nullopt where `later` depends
-  // on one of those.
-  absl::optional<std::vector<bool>> MovedBehind(size_t earlier, size_t later) const {
-    std::vector<Touch> moved = entries_[earlier].nest.touches;
-    std::vector<bool> behind;
-    const auto& needs = entries_[later].nest.touches;
-    for (size_t i = earlier + 1; i < later; ++i) {
-      const auto& touches = entries_[i].nest.touches;
-      behind.push_back(Conflict(moved, touches));
-      if (!behind.back()) continue;
-      if (Conflict(touches, needs)) return absl::nullopt;
-      moved = Union(moved, touches);
-    }
-    return behind;
-  }
-
   // Returns the position of the merged entry.
   size_t Merge(size_t earlier, size_t later, const std::vector<bool>& is_behind) {
-    Entry& a = entries_[earlier];
-    Entry& b = entries_[later];
-    const absl::optional<NestMatch> match = MatchNests(program_, a.item, a.nest, b.item, b.nest);
+    const absl::optional<NestMatch> match = Match(earlier, later);
     NESTOR_CHECK(match.has_value(), program_.name);
-    NestJoiner joiner(program_, *match, a.nest, b.nest);
-    Item joined = joiner.Join(std::move(a.item), std::move(b.item));
+    NestJoiner joiner(program_, *match, nests_[earlier], nests_[later]);
+    Item joined = joiner.Join(std::move(entries_[earlier].item), std::move(entries_[later].item));
     Nest nest = NestOf(program_, joined);
-    std::vector<Entry> before, behind;
+    Arrange(entries_, earlier, is_behind, {std::move(joined), next_serial_++});
+    return Arrange(nests_, earlier, is_behind, std::move(nest));
+  }
+
+  // Of the elements from `earlier` on, as many as is_behind has and one to each
+  // side: those that are not behind, `merged`, those that are. Returns its position.
+  template <class T>
+  static size_t Arrange(std::vector<T>& list, size_t earlier, const std::vector<bool>& is_behind, T merged) {
+    std::vector<T> before, behind;
     for (size_t i = 0; i < is_behind.size(); ++i) {
-      (is_behind[i] ? behind : before).push_back(std::move(entries_[earlier + 1 + i]));
+      (is_behind[i] ? behind : before).push_back(std::move(list[earlier + 1 + i]));
     }
-    const size_t position = earlier + before.size();
-    auto at = entries_.begin() + static_cast<int64_t>(earlier);
+    auto at = list.begin() + static_cast<int64_t>(earlier);
     at = std::move(before.begin(), before.end(), at);
-    *at++ = {std::move(joined), std::move(nest), next_serial_++};
+    *at++ = std::move(merged);
     at = std::move(behind.begin(), behind.end(), at);
-    entries_.erase(at);
-    return position;
+    list.erase(at);
+    return earlier + before.size();
   }
 
   Program& program_;
   std::vector<Entry> entries_;
+  std::vector<Nest> nests_;  // of the entries
   int64_t next_serial_ = 0;
   std::set<Offer> offers_;
   bool changed_ = false;

@@ -171,6 +171,19 @@ std::vector<Touch> Union(absl::Span<const Touch> a, absl::Span<const Touch> b) {
   return result;
 }
 
+absl::optional<std::vector<bool>> MovedBehind(absl::Span<const Nest> nests, size_t earlier, size_t later) {
+  std::vector<Touch> moved = nests[earlier].touches;
+  std::vector<bool> behind;
+  for (size_t i = earlier + 1; i < later; ++i) {
+    const auto& touches = nests[i].touches;
+    behind.push_back(Conflict(moved, touches));
+    if (!behind.back()) continue;
+    if (Conflict(touches, nests[later].touches)) return absl::nullopt;
+    moved = Union(moved, touches);
+  }
+  return behind;
+}
+
 std::vector<LoopHead> BandOf(const Loop& loop) {
   std::vector<LoopHead> band;
   for (const Loop* at = &loop; at != nullptr; at = at->body.size() == 1 ? at->body[0].As<Loop>() : nullptr) {
@@ -179,10 +192,22 @@ std::vector<LoopHead> BandOf(const Loop& loop) {
   return band;
 }
 
-Scope& CoreOf(Loop& loop) {
-  Loop* at = &loop;
+const Scope& CoreOf(const Loop& loop) {
+  const Loop* at = &loop;
   while (at->body.size() == 1 && at->body[0].As<Loop>() != nullptr) at = at->body[0].As<Loop>();
   return at->body;
+}
+
+Scope& CoreOf(Loop& loop) { return const_cast<Scope&>(CoreOf(static_cast<const Loop&>(loop))); }
+
+Scope Around(absl::Span<const LoopHead> heads, Scope body) {
+  for (size_t i = heads.size(); i > 0; --i) {
+    const LoopHead& head = heads[i - 1];
+    Scope outer;
+    outer.push_back(Item{Loop{head.var, head.begin, head.end, head.step, {}, std::move(body)}});
+    body = std::move(outer);
+  }
+  return body;
 }
 
 }  // namespace nestor::fusion

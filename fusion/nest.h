@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/program.h"
@@ -59,10 +60,18 @@ bool Conflict(absl::Span<const Touch> a, absl::Span<const Touch> b);
 // What either touches.
 std::vector<Touch> Union(absl::Span<const Touch> a, absl::Span<const Touch> b);
 
-// The heads of the band, innermost body through `body` (of the item itself).
+// Whether items `earlier` and `later` can be brought together: for each of those
+// between, whether it depends on `earlier` and so moves behind; nullopt where `later`
+// depends on one of those.
+absl::optional<std::vector<bool>> MovedBehind(absl::Span<const Nest> nests, size_t earlier, size_t later);
+
 std::vector<LoopHead> BandOf(const loop::Loop& loop);
 // The body of the band's innermost loop.
 loop::Scope& CoreOf(loop::Loop& loop);
+const loop::Scope& CoreOf(const loop::Loop& loop);
+
+// `body` inside loops, the first outermost.
+loop::Scope Around(absl::Span<const LoopHead> heads, loop::Scope body);
 
 }  // namespace nestor::fusion
 

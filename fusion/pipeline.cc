@@ -9,6 +9,7 @@
 #include "absl/time/clock.h"
 #include "fusion/contract.h"
 #include "fusion/dead_code.h"
+#include "fusion/demote.h"
 #include "fusion/flatten.h"
 #include "fusion/merge_loops.h"
 #include "fusion/substitute.h"
@@ -27,6 +28,9 @@ Pipeline Pipeline::Default() {
       // sees only what is worth a loop.
       {"substitute", SubstituteTemporaries},
       {"merge", MergeLoops},
+      // Sums over the other dimension join a walk that is there.
+      {"demote", DemoteAccumulators},
+      {"merge_2", MergeLoops},
       // What passes between merged loops shrinks to what one iteration needs ...
       {"contract", ContractTemporaries},
       // ... often a scalar that is used once.

@@ -1,0 +1,265 @@
+// A nest qualifies if its band holds declarations of accumulators, one inner nest
+// that does nothing but accumulate into them, and statements behind that. What it
+// would be as one walk is tried against each other nest by MatchNests before
+// anything is changed.
+#include "fusion/demote.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "fusion/match_nests.h"
+#include "fusion/nest.h"
+#include "fusion/scopes.h"
+#include "loop_ir/dependence.h"
+#include "loop_ir/rewrite.h"
+#include "uops/graph.h"
+
+namespace nestor::fusion {
+namespace {
+
+using loop::Access;
+using loop::Item;
+using loop::Loop;
+using loop::Program;
+using loop::Scope;
+using loop::Statement;
+using loop::TensorId;
+using loop::ValueId;
+
+// A nest taken apart.
+struct Reduction {
+  std::vector<LoopHead> kept;          // the band
+  std::vector<TensorId> accumulators;
+  std::vector<LoopHead> reduced;       // the inner band
+  std::vector<Statement> steps;        // accumulations
+  std::vector<Statement> results;      // what follows
+};
+
+Scope ItemsOf(const std::vector<Statement>& statements) {
+  Scope scope;
+  for (const Statement& statement : statements) scope.push_back(Item{statement});
+  return scope;
+}
+
+class Demoter {
+ public:
+  explicit Demoter(Program& program) : program_(program) {}
+
+  bool Run() {
+    Scope items = TakeItems(program_);
+    for (const Item& item : items) nests_.push_back(NestOf(program_, item));
+    bool changed = false;
+    for (size_t i = 0; i < items.size(); ++i) {
+      const absl::optional<Reduction> reduction = TakeApart(items[i]);
+      if (!reduction || !Pays(items, i, *reduction)) continue;
+      Scope parts = Demote(*reduction);
+      changed = true;
+      nests_.erase(nests_.begin() + static_cast<int64_t>(i));
+      items.erase(items.begin() + static_cast<int64_t>(i));
+      for (size_t k = 0; k < parts.size(); ++k) {
+        nests_.insert(nests_.begin() + static_cast<int64_t>(i + k), NestOf(program_, parts[k]));
+        items.insert(items.begin() + static_cast<int64_t>(i + k), std::move(parts[k]));
+      }
+      i += parts.size() - 1;
+    }
+    PutItems(program_, std::move(items));
+    return changed;
+  }
+
+ private:
+  // ---- Which nests
+
+  absl::optional<Reduction> TakeApart(const Item& item) const {
+    const Loop* loop = item.As<Loop>();
+    if (loop == nullptr) return absl::nullopt;
+    Reduction reduction;
+    reduction.kept = BandOf(*loop);
+    bool reduced = false;
+    for (const Item& inner : CoreOf(*loop)) {
+      if (const auto* declaration = inner.As<loop::Declaration>()) {
+        reduction.accumulators.push_back(declaration->tensor);
+      } else if (const Loop* sum = inner.As<Loop>()) {
+        if (reduced || !TakeSteps(*sum, reduction)) return absl::nullopt;
+        reduced = true;
+      } else {
+        const Statement& statement = *inner.As<Statement>();
+        if (!reduced || statement.op) return absl::nullopt;
+        reduction.results.push_back(statement);
+      }
+    }
+    const bool all_rectangular = std::all_of(reduction.kept.begin(), reduction.kept.end(), [&](const LoopHead& head) {
+      return program_.pool.IsConst(head.begin, 0) && head.step == 1 && !program_.pool.HasVar(head.end);
+    });
+    if (!reduced || !all_rectangular) return absl::nullopt;
+    return reduction;
+  }
+
+  bool TakeSteps(const Loop& sum, Reduction& reduction) const {
+    reduction.reduced = BandOf(sum);
+    for (const Item& inner : CoreOf(sum)) {
+      const auto* statement = inner.As<Statement>();
+      if (statement == nullptr || !statement->op || IsArg(*statement->op)) return false;
+      const auto& accumulators = reduction.accumulators;
+      const TensorId target = statement->target.tensor;
+      if (std::find(accumulators.begin(), accumulators.end(), target) == accumulators.end()) return false;
+      if (!statement->target.place.empty()) return false;
+      reduction.steps.push_back(*statement);
+    }
+    return true;
+  }
+
+  // One walk of the terms, accumulators as if they had the kept loops' dimensions.
+  Item WalkOf(const Reduction& reduction) {
+    std::vector<Statement> steps = reduction.steps;
+    for (Statement& step : steps) {
+      for (const LoopHead& head : reduction.kept) step.target.place.push_back(program_.pool.Var(head.var));
+    }
+    return std::move(Around(reduction.kept, Around(reduction.reduced, ItemsOf(steps)))[0]);
+  }
+
+  bool Pays(const Scope& items, size_t position, const Reduction& reduction) {
+    const Nest& nest = nests_[position];
+    if (nest.contraction) return false;
+    const Item walk = WalkOf(reduction);
+    const Nest walk_nest = NestOf(program_, walk);
+    bool pays = false;
+    for (size_t other = 0; other < items.size() && !pays; ++other) {
+      if (other == position || nests_[other].band.empty() || !WalkSame(nests_[other], nest)) continue;
+      if (Match(items, other, items[position], nest, position)) return false;
+      const auto match = Match(items, other, walk, walk_nest, position);
+      pays = match && match->gain >= 2 && MayMeet(other, position);
+    }
+    return pays;
+  }
+
+  absl::optional<NestMatch> Match(const Scope& items, size_t other, const Item& item, const Nest& nest,
+                                  size_t position) const {
+    if (other < position) return MatchNests(program_, items[other], nests_[other], item, nest);
+    return MatchNests(program_, item, nest, items[other], nests_[other]);
+  }
+
+  // A tensor of two or more dimensions in both.
+  static bool WalkSame(const Nest& a, const Nest& b) {
+    return std::any_of(a.touches.begin(), a.touches.end(), [&](const Touch& touch) {
+      return b.Find(touch.tensor) != nullptr && a.AccessesOf(touch.tensor)[0].place.size() >= 2;
+    });
+  }
+
+  bool MayMeet(size_t a, size_t b) const {
+    return MovedBehind(nests_, std::min(a, b), std::max(a, b)).has_value();
+  }
+
+  // ---- The rewrite
+
+  Scope Demote(Reduction reduction) {
+    std::vector<Statement> resets;
+    for (TensorId accumulator : reduction.accumulators) {
+      if (!Replace(accumulator, reduction, resets)) Widen(accumulator, reduction);
+    }
+    Scope parts;
+    if (!resets.empty()) {
+      const std::vector<LoopHead> heads = Fresh(reduction.kept, resets);
+      parts = Around(heads, ItemsOf(resets));
+    }
+    parts.push_back(std::move(Around(reduction.kept, Around(reduction.reduced, ItemsOf(reduction.steps)))[0]));
+    if (!reduction.results.empty()) {
+      const std::vector<LoopHead> heads = Fresh(reduction.kept, reduction.results);
+      parts.push_back(std::move(Around(heads, ItemsOf(reduction.results))[0]));
+    }
+    return parts;
+  }
+
+  // The same loops with indices of their own, put into the statements.
+  std::vector<LoopHead> Fresh(std::vector<LoopHead> heads, std::vector<Statement>& statements) {
+    loop::VarReplacement rename(program_);
+    for (LoopHead& head : heads) {
+      const int32_t var = program_.AddVar(program_.vars[head.var]);
+      rename.Set(head.var, program_.pool.Var(var));
+      head.var = var;
+    }
+    Scope scope = ItemsOf(statements);
+    loop::RewriteIndices(program_, scope, [&](IndexId e) { return rename(e); });
+    for (size_t i = 0; i < scope.size(); ++i) statements[i] = *scope[i].As<Statement>();
+    return heads;
+  }
+
+  // `target[kept] = accumulator` goes; the target is reset and accumulated into.
+  bool Replace(TensorId accumulator, Reduction& reduction, std::vector<Statement>& resets) {
+    auto& results = reduction.results;
+    const auto result = std::find_if(results.begin(), results.end(), [&](const Statement& statement) {
+      return IsCopy(statement, accumulator, reduction);
+    });
+    if (result == results.end() || CountReads(accumulator, results) != 1) return false;
+    const Access target = result->target;
+    if (CountReads(target.tensor, reduction.steps) != 0) return false;
+    const ReduceOp op = program_[accumulator].op;
+    const ValueId identity = program_.AddConstant(Identity(op, program_[accumulator].type));
+    resets.push_back({target, absl::nullopt, identity, ValueId()});
+    for (Statement& step : reduction.steps) {
+      if (step.target.tensor == accumulator) Retarget(step, target);
+    }
+    results.erase(result);
+    return true;
+  }
+
+  // A dropped step keeps its conditions.
+  static void Retarget(Statement& step, const Access& target) {
+    step.target.tensor = target.tensor;
+    step.target.place = target.place;
+  }
+
+  bool IsCopy(const Statement& statement, TensorId accumulator, const Reduction& reduction) const {
+    const auto* load = absl::get_if<loop::LoadValue>(&program_[statement.value].node);
+    if (load == nullptr || load->access.tensor != accumulator || statement.target.masked) return false;
+    const auto& place = statement.target.place;
+    return place.size() == reduction.kept.size() &&
+           std::all_of(reduction.kept.begin(), reduction.kept.end(), [&](const LoopHead& head) {
+             return std::any_of(place.begin(), place.end(),
+                                [&](IndexId e) { return program_.pool.VarValue(e) == head.var; });
+           });
+  }
+
+  int CountReads(TensorId tensor, const std::vector<Statement>& statements) const {
+    int count = 0;
+    for (const Statement& statement : statements) {
+      VisitAccesses(program_, Item{statement}, [&](TensorId t, absl::Span<const IndexId>, loop::AccessKind kind) {
+        count += t == tensor && kind == loop::AccessKind::kRead;
+      });
+    }
+    return count;
+  }
+
+  // The accumulator itself gets the kept loops' dimensions.
+  void Widen(TensorId accumulator, Reduction& reduction) {
+    IndexList place;
+    for (const LoopHead& head : reduction.kept) {
+      program_[accumulator].shape.push_back(head.end);
+      place.push_back(program_.pool.Var(head.var));
+    }
+    program_.temps.push_back(accumulator);
+    for (Statement& step : reduction.steps) {
+      if (step.target.tensor == accumulator) step.target.place = place;
+    }
+    for (Statement& result : reduction.results) {
+      result.value = RewriteValues(program_, result.value, [&](ValueId id) -> absl::optional<ValueId> {
+        const auto* load = absl::get_if<loop::LoadValue>(&program_[id].node);
+        if (load == nullptr || load->access.tensor != accumulator) return absl::nullopt;
+        Access access = load->access;
+        access.place = place;
+        return program_.AddLoad(std::move(access));
+      });
+    }
+  }
+
+  Program& program_;
+  std::vector<Nest> nests_;  // of the items
+};
+
+}  // namespace
+
+absl::StatusOr<bool> DemoteAccumulators(Program& program) {
+  return IsFlat(program) && Demoter(program).Run();
+}
+
+}  // namespace nestor::fusion

@@ -1,0 +1,31 @@
+// Demotion: an accumulator becomes a tensor, where that lets one walk feed several.
+#ifndef NESTOR_FUSION_DEMOTE_H_
+#define NESTOR_FUSION_DEMOTE_H_
+
+#include "absl/status/statusor.h"
+#include "loop_ir/program.h"
+
+namespace nestor::fusion {
+
+// A sum over the rows of a matrix keeps its accumulator in the loop over columns:
+//
+//   for j in [0, M) { acc a: f32 = sum  for i in [0, N) { a += x[i, j] }  c[j] = a }
+//
+// and so cannot share a walk of x by rows. Demoted, it is
+//
+//   for j in [0, M) { c[j] = 0.0 }
+//   for j in [0, M) { for i in [0, N) { c[j] += x[i, j] } }
+//
+// whose loops may be interchanged. Done at the top of the program, for a nest that
+// shares no loop with another that walks the same tensor of two or more dimensions,
+// but would then. Where something is done with the sum, or its type is wider than
+// the result's, the accumulator itself becomes the tensor, and a third nest does it.
+//
+// Each element's terms keep their order, so no result changes in any bit. Returns
+// whether it changed anything; if not, the program is untouched. A second run
+// changes nothing. REQUIRES: Verify accepts the program; and so it does afterwards.
+absl::StatusOr<bool> DemoteAccumulators(loop::Program& program);
+
+}  // namespace nestor::fusion
+
+#endif  // NESTOR_FUSION_DEMOTE_H_
