@@ -39,8 +39,11 @@ int CostOf(const Program& program, ValueId value) {
     const auto* apply = absl::get_if<ApplyValue>(&v.node);
     if (apply == nullptr) return;
     const auto& operand = program[apply->args[0]].node;
-    cost += apply->op != ScalarOp::kCast || absl::holds_alternative<LoadValue>(operand) ||
-            absl::holds_alternative<ApplyValue>(operand);
+    const bool computes = apply->op != ScalarOp::kCast || absl::holds_alternative<LoadValue>(operand) ||
+                          absl::holds_alternative<ApplyValue>(operand);
+    const ScalarOpRow& row = Row(apply->op);
+    const bool slow = row.body != nullptr || (row.traits & kUnbounded) != 0;
+    cost += computes * (slow ? kSlowOp : 1);
   });
   return cost;
 }

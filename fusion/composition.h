@@ -10,12 +10,16 @@
 
 namespace nestor::fusion {
 
+constexpr int kSlowOp = 8;
+
 // The statement `t[i, j] = value` that assigns every element of a temporary once.
 struct Definition {
   loop::TensorId tensor;
   std::vector<int32_t> vars;  // the loop index at each axis
   loop::ValueId value;
-  int cost = 0;               // scalar ops applied, but for conversions of indices and constants
+  // Scalar ops applied, but for conversions of indices and constants; those that are
+  // slower than a multiplication count kSlowOp.
+  int cost = 0;
   bool is_alone = false;      // the item holds nothing else
   std::vector<loop::TensorId> reads;  // what the value reads
 };

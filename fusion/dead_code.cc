@@ -62,9 +62,8 @@ class Eliminator {
   }
 
   void Back(const Loop& loop, const Item&, LiveSet& live) const {
-    LiveSet body = LiveAtEndOf(loop, live);
-    Back(loop.body, body);
-    live.insert(body.begin(), body.end());  // the loop may run no iteration
+    const Iteration iteration = LiveIn(loop, live);
+    live.insert(iteration.start.begin(), iteration.start.end());  // the loop may run no iteration
   }
 
   void Back(const Declaration& declaration, const Item&, LiveSet& live) const {
@@ -80,19 +79,24 @@ class Eliminator {
     });
   }
 
-  // What is live at the end of an iteration, `behind` being live behind the loop.
-  LiveSet LiveAtEndOf(const Loop& loop, const LiveSet& behind) const {
+  struct Iteration {
+    LiveSet start, end;
+  };
+
+  // What is live at the start and the end of an iteration, `behind` being live
+  // behind the loop.
+  Iteration LiveIn(const Loop& loop, const LiveSet& behind) const {
     const Footprint footprint = FootprintOf(program_, loop.body);
-    LiveSet end = behind;
+    Iteration iteration{{}, behind};
     for (bool grown = true; grown;) {
-      LiveSet start = end;
-      Back(loop.body, start);
+      iteration.start = iteration.end;
+      Back(loop.body, iteration.start);
       grown = false;
-      for (TensorId tensor : start) {
-        if (footprint.Changes(tensor)) grown |= end.insert(tensor).second;
+      for (TensorId tensor : iteration.start) {
+        if (footprint.Changes(tensor)) grown |= iteration.end.insert(tensor).second;
       }
     }
-    return end;
+    return iteration;
   }
 
   // ---- Removal
@@ -108,7 +112,7 @@ class Eliminator {
     for (size_t i = scope.size(); i > 0; --i) {
       Item& item = scope[i - 1];
       if (Loop* loop = item.As<Loop>()) {
-        LiveSet body = LiveAtEndOf(*loop, live);
+        LiveSet body = LiveIn(*loop, live).end;
         Sweep(loop->body, body);
         live.insert(body.begin(), body.end());
         if (loop->body.empty()) Erase(scope, i - 1);

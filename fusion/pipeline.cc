@@ -7,10 +7,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "fusion/common_subexpressions.h"
 #include "fusion/contract.h"
 #include "fusion/dead_code.h"
 #include "fusion/demote.h"
 #include "fusion/flatten.h"
+#include "fusion/hoist.h"
 #include "fusion/merge_loops.h"
 #include "fusion/substitute.h"
 #include "loop_ir/verify.h"
@@ -35,6 +37,9 @@ Pipeline Pipeline::Default() {
       {"contract", ContractTemporaries},
       // ... often a scalar that is used once.
       {"substitute_2", SubstituteTemporaries},
+      {"hoist", HoistInvariants},
+      {"common_subexpressions", EliminateCommonSubexpressions},
+      {"substitute_3", SubstituteTemporaries},
       {"dead_code_2", EliminateDeadCode},
   };
   return pipeline;

@@ -17,6 +17,10 @@ using loop::TensorId;
 
 Item DeclarationOf(TensorId tensor) { return Item{Declaration{tensor}}; }
 
+Item AssignmentOf(TensorId scalar, loop::ValueId value) {
+  return Item{loop::Statement{{scalar}, absl::nullopt, value, loop::ValueId()}};
+}
+
 std::vector<TensorId> DeclaredIn(const Scope& scope) {
   std::vector<TensorId> declared;
   for (const Item& item : scope) {

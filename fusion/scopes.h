@@ -10,6 +10,8 @@
 namespace nestor::fusion {
 
 loop::Item DeclarationOf(loop::TensorId tensor);
+// `scalar = value`, of a tensor of rank 0.
+loop::Item AssignmentOf(loop::TensorId scalar, loop::ValueId value);
 
 // The tensors that the scope itself declares, in order.
 std::vector<loop::TensorId> DeclaredIn(const loop::Scope& scope);

@@ -31,9 +31,9 @@ using loop::TensorId;
 using loop::ValueId;
 
 // Applications that recomputation may add to one statement.
-constexpr int kMaxRecomputed = 256;
-// Ops on indices that are cheaper than a read.
-constexpr int kMaxOfIndices = 3;
+constexpr int kMaxRecomputed = 1024;
+// Ops that are cheaper than to store and read.
+constexpr int kMaxCheap = 3;
 // How far a value is followed to a reduction.
 constexpr int kMaxChain = 4;
 
@@ -161,10 +161,11 @@ class ScopeSubstituter {
 
   bool Pays(const Definition& definition, const Access& access, const Statement& statement,
             const std::vector<const Loop*>& chain) const {
-    if (definition.cost == 0 || IsOfIndices(definition)) return true;
+    if (IsOfIndices(definition)) return true;
+    if (definition.cost == 0) return chain.empty() || !definition.vars.empty() || IsLeaf(definition);
     const int loads = uses_.at(definition.tensor).loads;
     if (ReadsEachOnce(access, chain)) {
-      return loads == 1 || (!IsInOrder(access, chain) && !statement.op && HasInOrder(definition.tensor, statement, chain));
+      return loads == 1 || IsCheap(definition) || (!IsInOrder(access, chain) && !statement.op && HasInOrder(definition.tensor, statement, chain));
     }
     if (definition.cost * loads > kMaxRecomputed) return false;
     return !IsPrefix(access, chain) && !FeedsReduction(statement, 0);
@@ -196,9 +197,23 @@ class ScopeSubstituter {
     return reads;
   }
 
+  bool IsLeaf(const Definition& definition) const {
+    return !absl::holds_alternative<loop::ApplyValue>(program_[definition.value].node);
+  }
+
   // A few ops on indices alone, such as a comparison: less than a read.
   static bool IsOfIndices(const Definition& definition) {
-    return definition.reads.empty() && !definition.vars.empty() && definition.cost <= kMaxOfIndices;
+    return definition.reads.empty() && !definition.vars.empty() && definition.cost <= kMaxCheap;
+  }
+
+  // A few ops on one tensor of the temporary's rank and others of lower rank: the
+  // read of that tensor takes the place of the read of the temporary.
+  bool IsCheap(const Definition& definition) const {
+    const size_t rank = definition.vars.size();
+    return rank > 0 && definition.cost <= kMaxCheap &&
+           std::count_if(definition.reads.begin(), definition.reads.end(), [&](TensorId tensor) {
+             return program_[tensor].shape.size() >= rank;
+           }) <= 1;
   }
 
   bool IsInOrder(const Access& access, const std::vector<const Loop*>& chain) const {

@@ -14,7 +14,8 @@ namespace nestor::fusion {
 //
 // When it pays:
 //  - E that computes nothing (a read, a constant, an index): always;
-//  - the only read, if it reads each element once;
+//  - the only read, if it reads each element once; every such read, if E is a few ops
+//    on one tensor of that size;
 //  - a read by a statement that assigns, along loops that E's own loops could not
 //    be merged with (shifted, permuted, broadcast): then E is computed again, which
 //    is bounded.

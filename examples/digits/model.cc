@@ -14,7 +14,7 @@
 #include "absl/strings/substitute.h"
 #include "autodiff/gradient.h"
 #include "examples/digits/random.h"
-#include "fusion/dead_code.h"
+#include "fusion/pipeline.h"
 #include "interp/interpreter.h"
 #include "loop_ir/lower.h"
 #include "macro_ops/library.h"
@@ -106,7 +106,7 @@ std::vector<std::string> StepResults(const std::vector<Parameter>& parameters) {
 
 absl::StatusOr<loop::Program> Compile(const Op& op) {
   loop::Program program = Lower(op);
-  NESTOR_RETURN_IF_ERROR(fusion::EliminateDeadCode(program).status());
+  NESTOR_RETURN_IF_ERROR(fusion::Pipeline::Default().Run(program));
   return program;
 }
 

@@ -1,0 +1,232 @@
+// Two walks over a scope with value numbers. The first counts how often each
+// application is used: once per application that it is an operand of, however often
+// that one occurs, and once per statement. The second gives what is used twice a
+// temporary where it occurs first.
+//
+// Both walks see the same numbers, as both note the same changes in the same order.
+#include "fusion/common_subexpressions.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "fusion/scopes.h"
+#include "fusion/value_numbers.h"
+#include "loop_ir/dependence.h"
+
+namespace nestor::fusion {
+namespace {
+
+using loop::ApplyValue;
+using loop::Item;
+using loop::Loop;
+using loop::Program;
+using loop::Scope;
+using loop::Statement;
+using loop::TensorId;
+using loop::ValueId;
+
+// Numbers the values of a scope's statements in order.
+class Walk {
+ public:
+  explicit Walk(const Program& program) : program_(program), numbers_(program) {}
+
+  int Of(ValueId id) { return numbers_.Of(id); }
+
+  // Behind an item: what it has changed, and what is known where it stored.
+  void Pass(const Item& item) {
+    const auto* statement = item.As<Statement>();
+    if (statement == nullptr) {
+      for (TensorId tensor : Sorted(FootprintOf(program_, item))) numbers_.Change(tensor);
+      return;
+    }
+    const loop::Access& target = statement->target;
+    const int number = numbers_.Of(statement->value);
+    numbers_.Change(target.tensor);
+    if (!statement->op && !target.masked && IsApplication(statement->value)) numbers_.Alias(target, number);
+  }
+
+  bool IsApplication(ValueId id) const { return absl::holds_alternative<ApplyValue>(program_[id].node); }
+
+ private:
+  static std::vector<TensorId> Sorted(const loop::Footprint& footprint) {
+    std::vector<TensorId> changed(footprint.writes.begin(), footprint.writes.end());
+    changed.insert(changed.end(), footprint.accumulates.begin(), footprint.accumulates.end());
+    return changed;  // in any order: each only counts a version up
+  }
+
+  const Program& program_;
+  ValueNumbers numbers_;
+};
+
+bool TakesPart(const Item& item) {
+  const auto* statement = item.As<Statement>();
+  return statement != nullptr && !statement->target.masked;
+}
+
+class ScopeEliminator {
+ public:
+  ScopeEliminator(Program& program, Scope& scope) : program_(program), scope_(scope) {}
+
+  bool Run(std::vector<TensorId>* declared) {
+    Count();
+    if (!AnyShared()) return false;
+    Walk walk(program_);
+    Scope result;
+    for (Item& item : scope_) {
+      const Item original = item;
+      if (TakesPart(item)) Rewrite(*item.As<Statement>(), walk, result);
+      result.push_back(std::move(item));
+      walk.Pass(original);
+    }
+    scope_ = std::move(result);
+    if (declared != nullptr) declared->insert(declared->end(), declared_.begin(), declared_.end());
+    else if (!declared_.empty()) Declare();
+    return changed_;
+  }
+
+ private:
+  // ---- Counting
+
+  void Count() {
+    CountWrites();
+    Walk walk(program_);
+    for (const Item& item : scope_) {
+      if (TakesPart(item)) {
+        const Statement& statement = *item.As<Statement>();
+        Use(statement.value, walk);
+        if (statement.position.valid()) Use(statement.position, walk);
+      }
+      walk.Pass(item);
+    }
+  }
+
+  // A load whose value is known counts as that value, but for one of a temporary
+  // that holds nothing else.
+  void Use(ValueId id, Walk& walk) {
+    if (LoadsHolder(id)) return;
+    const int number = walk.Of(id);
+    const auto* apply = absl::get_if<ApplyValue>(&program_[id].node);
+    ++uses_[number];
+    if (apply == nullptr) return;
+    if (applied_.insert(number).second) {
+      const auto args = apply->args;
+      for (ValueId arg : args) Use(arg, walk);
+    }
+  }
+
+  // Scalars that are assigned once are what this pass would make.
+  bool IsHolder(const loop::Access& access) const {
+    const auto it = writes_.find(access.tensor);
+    return access.place.empty() && !access.masked && it != writes_.end() && it->second == 1 &&
+           program_[access.tensor].storage == loop::Storage::kTemp;
+  }
+
+  bool LoadsHolder(ValueId id) const {
+    const auto* load = absl::get_if<loop::LoadValue>(&program_[id].node);
+    return load != nullptr && IsHolder(load->access);
+  }
+
+  void CountWrites() {
+    for (const Item& item : scope_) {
+      const auto count = [&](const Item& inner) {
+        if (const auto* statement = inner.As<Statement>()) ++writes_[statement->target.tensor];
+      };
+      count(item);
+      if (const Loop* loop = item.As<Loop>()) VisitItems(loop->body, count);
+    }
+  }
+
+  bool IsShared(int number) const {
+    const auto it = uses_.find(number);
+    return it != uses_.end() && it->second >= 2 && applied_.contains(number);
+  }
+
+  bool AnyShared() const {
+    for (const auto& [number, count] : uses_) {
+      if (IsShared(number)) return true;
+    }
+    return false;
+  }
+
+  // ---- Rewriting
+
+  void Rewrite(Statement& statement, Walk& walk, Scope& before) {
+    const int number = walk.Of(statement.value);
+    if (!statement.op && IsHolder(statement.target) && IsShared(number) && !holders_.contains(number)) {
+      statement.value = WithSharedArgs(statement.value, walk, before);
+      holders_[number] = statement.target.tensor;
+    } else {
+      statement.value = Shared(statement.value, walk, before);
+    }
+    if (statement.position.valid()) statement.position = Shared(statement.position, walk, before);
+  }
+
+  ValueId Shared(ValueId id, Walk& walk, Scope& before) {
+    if (LoadsHolder(id)) return id;
+    const int number = walk.Of(id);
+    if (!IsShared(number)) return WithSharedArgs(id, walk, before);
+    changed_ = true;
+    const auto it = holders_.find(number);
+    if (it != holders_.end()) return program_.AddLoad({it->second});
+    const ValueId value = WithSharedArgs(id, walk, before);
+    const TensorId holder = program_.AddTensor({"s", program_[id].type, {}, loop::Storage::kTemp});
+    declared_.push_back(holder);
+    holders_[number] = holder;
+    before.push_back(AssignmentOf(holder, value));
+    return program_.AddLoad({holder});
+  }
+
+  ValueId WithSharedArgs(ValueId id, Walk& walk, Scope& before) {
+    if (!walk.IsApplication(id)) return id;
+    const ApplyValue apply = absl::get<ApplyValue>(program_[id].node);
+    const DType type = program_[id].type;
+    auto args = apply.args;
+    for (ValueId& arg : args) arg = Shared(arg, walk, before);
+    return args == apply.args ? id : program_.AddApply(apply.op, args, type);
+  }
+
+  void Declare() {
+    std::vector<TensorId> all = DeclaredIn(scope_);
+    all.insert(all.end(), declared_.begin(), declared_.end());
+    Scope items;
+    for (Item& item : scope_) {
+      if (item.As<loop::Declaration>() == nullptr) items.push_back(std::move(item));
+    }
+    scope_ = WithDeclarations(program_, std::move(items), all);
+  }
+
+  Program& program_;
+  Scope& scope_;
+  absl::flat_hash_map<TensorId, int> writes_;   // in the scope and below
+  absl::flat_hash_map<int, int> uses_;          // by number
+  absl::flat_hash_set<int> applied_;            // numbers of applications
+  absl::flat_hash_map<int, TensorId> holders_;  // by number
+  std::vector<TensorId> declared_;
+  bool changed_ = false;
+};
+
+bool EliminateIn(Program& program, Scope& scope, std::vector<TensorId>* declared) {
+  bool changed = ScopeEliminator(program, scope).Run(declared);
+  for (Item& item : scope) {
+    if (Loop* loop = item.As<Loop>()) changed |= EliminateIn(program, loop->body, nullptr);
+  }
+  return changed;
+}
+
+}  // namespace
+
+absl::StatusOr<bool> EliminateCommonSubexpressions(Program& program) {
+  bool changed = false;
+  if (!IsFlat(program)) {
+    for (loop::Block& block : program.blocks) changed |= EliminateIn(program, block.body, nullptr);
+    return changed;
+  }
+  Scope items = TakeItems(program);
+  changed = EliminateIn(program, items, &program.temps);
+  PutItems(program, std::move(items));
+  return changed;
+}
+
+}  // namespace nestor::fusion

@@ -1,0 +1,173 @@
+// From the outermost scope inwards: before a loop stands what is invariant in it as a
+// whole, so that each expression leaves all the loops that it can at once. Copies of
+// an expression become one temporary.
+#include "fusion/hoist.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "fusion/scopes.h"
+#include "fusion/value_numbers.h"
+#include "loop_ir/ranges.h"
+#include "loop_ir/rewrite.h"
+
+namespace nestor::fusion {
+namespace {
+
+using loop::Item;
+using loop::LoadValue;
+using loop::Loop;
+using loop::Program;
+using loop::Scope;
+using loop::Statement;
+using loop::TensorId;
+using loop::Value;
+using loop::ValueId;
+
+// What one loop's body computes and does not change.
+class Invariants {
+ public:
+  Invariants(Program& program, loop::Ranges& ranges, const Loop& loop)
+      : program_(program), ranges_(ranges), numbers_(program) {
+    Note(loop);
+    VisitItems(loop.body, [&](const Item& item) {
+      if (const Loop* inner = item.As<Loop>()) Note(*inner);
+      if (const auto* declaration = item.As<loop::Declaration>()) changed_.insert(declaration->tensor);
+      if (const auto* statement = item.As<Statement>()) changed_.insert(statement->target.tensor);
+    });
+  }
+
+  ValueId Extract(ValueId id) {
+    if (!absl::holds_alternative<loop::ApplyValue>(program_[id].node)) return id;
+    if (IsInvariant(id) && IsSafe(id)) return TemporaryFor(id);
+    const loop::ApplyValue apply = absl::get<loop::ApplyValue>(program_[id].node);
+    const DType type = program_[id].type;
+    auto args = apply.args;
+    for (ValueId& arg : args) arg = Extract(arg);
+    return args == apply.args ? id : program_.AddApply(apply.op, args, type);
+  }
+
+  // The temporaries, each with the value that it is assigned.
+  const std::vector<std::pair<TensorId, ValueId>>& extracted() const { return extracted_; }
+
+ private:
+  void Note(const Loop& loop) { vars_.insert(loop.var); }
+
+  bool IsInvariantIndex(IndexId e) {
+    bool invariant = true;
+    VisitIndex(program_.pool, e, [&](IndexId, const IndexNode& node) {
+      if (node.kind == IndexKind::kVar) invariant = invariant && !vars_.contains(static_cast<int32_t>(node.value));
+      if (node.kind == IndexKind::kLoad) invariant = invariant && !changed_.contains(TensorId{static_cast<int32_t>(node.value)});
+    });
+    return invariant;
+  }
+
+  bool IsInvariant(ValueId id) {
+    bool invariant = true;
+    VisitValues(program_, id, [&](ValueId, const Value& value) {
+      if (const auto* index = absl::get_if<loop::IndexValue>(&value.node)) {
+        invariant = invariant && IsInvariantIndex(index->index);
+      }
+      const auto* load = absl::get_if<LoadValue>(&value.node);
+      if (load == nullptr) return;
+      invariant = invariant && !changed_.contains(load->access.tensor);
+      for (IndexId e : load->access.place) invariant = invariant && IsInvariantIndex(e);
+      for (IndexId e : load->access.conditions) invariant = invariant && IsInvariantIndex(e);
+    });
+    return invariant;
+  }
+
+  // It has a value before the loop, also where the loop runs no iteration.
+  bool IsSafe(ValueId id) {
+    bool safe = true;
+    VisitValues(program_, id, [&](ValueId, const Value& value) {
+      if (const auto* index = absl::get_if<loop::IndexValue>(&value.node)) {
+        const IndexId e = index->index;
+        safe = safe && ranges_.Defined(e);
+      }
+      const auto* load = absl::get_if<LoadValue>(&value.node);
+      if (load == nullptr || load->access.masked) return;
+      const loop::Access access = load->access;
+      safe = safe && ranges_.InRange(access.place, program_[access.tensor].shape);
+    });
+    return safe;
+  }
+
+  ValueId TemporaryFor(ValueId id) {
+    const auto [it, is_new] = temporaries_.try_emplace(numbers_.Of(id));
+    if (is_new) {
+      it->second = program_.AddTensor({"h", program_[id].type, {}, loop::Storage::kTemp});
+      extracted_.emplace_back(it->second, id);
+    }
+    return program_.AddLoad({it->second});
+  }
+
+  Program& program_;
+  loop::Ranges& ranges_;
+  ValueNumbers numbers_;
+  absl::flat_hash_set<int32_t> vars_;
+  absl::flat_hash_set<TensorId> changed_;  // or declared
+  absl::flat_hash_map<int, TensorId> temporaries_;  // by number
+  std::vector<std::pair<TensorId, ValueId>> extracted_;
+};
+
+class Hoister {
+ public:
+  explicit Hoister(Program& program) : program_(program), ranges_(program) {}
+
+  // `declared`: takes what the scope must declare; null: it declares it itself.
+  bool Run(Scope& scope, std::vector<TensorId>* declared) {
+    bool changed = false;
+    Scope result;
+    for (Item& item : scope) {
+      if (Loop* loop = item.As<Loop>()) changed |= HoistOutOf(*loop, result, declared);
+      result.push_back(std::move(item));
+    }
+    scope = std::move(result);
+    for (Item& item : scope) {
+      Loop* loop = item.As<Loop>();
+      if (loop == nullptr) continue;
+      ranges_.Enter(*loop);
+      changed |= Run(loop->body, nullptr);
+      ranges_.Leave();
+    }
+    return changed;
+  }
+
+ private:
+  bool HoistOutOf(Loop& loop, Scope& before, std::vector<TensorId>* declared) {
+    Invariants invariants(program_, ranges_, loop);
+    VisitStatements(loop.body, [&](Statement& statement) {
+      statement.value = invariants.Extract(statement.value);
+      if (statement.position.valid()) statement.position = invariants.Extract(statement.position);
+    });
+    for (const auto& [tensor, value] : invariants.extracted()) {
+      if (declared != nullptr) declared->push_back(tensor);
+      else before.push_back(DeclarationOf(tensor));
+      before.push_back(AssignmentOf(tensor, value));
+    }
+    return !invariants.extracted().empty();
+  }
+
+  Program& program_;
+  loop::Ranges ranges_;
+};
+
+}  // namespace
+
+absl::StatusOr<bool> HoistInvariants(Program& program) {
+  Hoister hoister(program);
+  bool changed = false;
+  if (!IsFlat(program)) {
+    for (loop::Block& block : program.blocks) changed |= hoister.Run(block.body, nullptr);
+    return changed;
+  }
+  Scope items = TakeItems(program);
+  changed = hoister.Run(items, &program.temps);
+  PutItems(program, std::move(items));
+  return changed;
+}
+
+}  // namespace nestor::fusion

@@ -1,0 +1,28 @@
+// Invariant hoisting: what does not change in a loop is computed before it.
+#ifndef NESTOR_FUSION_HOIST_H_
+#define NESTOR_FUSION_HOIST_H_
+
+#include "absl/status/statusor.h"
+#include "loop_ir/program.h"
+
+namespace nestor::fusion {
+
+// Moves the largest expressions that hold no index of a loop (or of one inside) and
+// read nothing that the loop changes into a temporary before it, out of as many
+// loops as possible:
+//
+//   for i in [0, N) { y[i] = x[i] * rsqrt(v + $eps) }
+//
+// becomes  temp h: f32   h = rsqrt(v + $eps)   for i in [0, N) { y[i] = x[i] * h }.
+//
+// Only what may be computed where the loop runs no iteration: loads that are masked
+// or whose place is proven in range, index values that are proven to have a value.
+//
+// Returns whether it changed anything; if not, the program is untouched. No result
+// changes in any bit. A second run changes nothing. REQUIRES: Verify accepts the
+// program; and so it does afterwards.
+absl::StatusOr<bool> HoistInvariants(loop::Program& program);
+
+}  // namespace nestor::fusion
+
+#endif  // NESTOR_FUSION_HOIST_H_

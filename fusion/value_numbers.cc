@@ -1,0 +1,62 @@
+// Hash-consing with the numbers of operands. Index expressions are hash-consed in
+// their pool already; those that hold loads carry the versions of what they load.
+#include "fusion/value_numbers.h"
+
+namespace nestor::fusion {
+
+using loop::Access;
+using loop::Value;
+using loop::ValueId;
+
+int ValueNumbers::Of(ValueId id) {
+  const Key key = KeyOf(program_[id]);
+  const int next = static_cast<int>(numbers_.size());
+  return numbers_.try_emplace(key, next).first->second;
+}
+
+ValueNumbers::Key ValueNumbers::KeyOf(const Value& value) {
+  Key key = {static_cast<int64_t>(value.node.index()), static_cast<int64_t>(value.type)};
+  struct Visitor {
+    ValueNumbers& self;
+    Key& key;
+    void operator()(const loop::ConstantValue& v) const { key.push_back(static_cast<int64_t>(v.value.Canonical().bits)); }
+    void operator()(const loop::ParamValue& v) const {
+      key.push_back(self.params_.try_emplace(v.name, self.params_.size()).first->second);
+    }
+    void operator()(const loop::IndexValue& v) const { self.AppendIndex(v.index, key); }
+    void operator()(const loop::LoadValue& v) const { self.AppendAccess(v.access, key); }
+    void operator()(const loop::ApplyValue& v) const {
+      key.push_back(static_cast<int64_t>(v.op));
+      for (ValueId arg : v.args) key.push_back(self.Of(arg));
+    }
+  };
+  absl::visit(Visitor{*this, key}, value.node);
+  return key;
+}
+
+void ValueNumbers::AppendAccess(const Access& access, Key& key) {
+  key.push_back(access.tensor.value);
+  key.push_back(versions_[access.tensor.value]);
+  key.push_back(access.masked);
+  for (IndexId e : access.place) AppendIndex(e, key);
+  if (!access.masked) return;
+  key.push_back(Of(access.fill));
+  for (IndexId e : access.conditions) AppendIndex(e, key);
+}
+
+void ValueNumbers::AppendIndex(IndexId e, Key& key) {
+  key.push_back(e.value);
+  if (!program_.pool.HasLoad(e)) return;
+  VisitIndex(program_.pool, e, [&](IndexId, const IndexNode& node) {
+    if (node.kind == IndexKind::kLoad) key.push_back(versions_[static_cast<int32_t>(node.value)]);
+  });
+}
+
+void ValueNumbers::Alias(const Access& access, int number) {
+  Key key = {static_cast<int64_t>(Value{loop::LoadValue{}, DType::kF32}.node.index()),
+             static_cast<int64_t>(ReadType(program_[access.tensor]))};
+  AppendAccess(access, key);
+  numbers_.insert_or_assign(key, number);
+}
+
+}  // namespace nestor::fusion

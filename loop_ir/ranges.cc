@@ -1,0 +1,319 @@
+// Facts as sums that are not negative (ranges_proof.h), collected and given up
+// scope by scope. This file says what the nodes of a program contribute, and what
+// must hold for an expression to have a value at all:
+//
+//   for h in [0, H/$s) { y[h] = x[h*$s] }
+//
+// Inside the body H/$s was evaluated, so $s is not zero; it is at least 1 only if
+// a check says so, and only then 0 <= h*$s < H.
+#include "loop_ir/ranges.h"
+
+#include <algorithm>
+
+namespace nestor::loop {
+
+Ranges::Ranges(Program& program) : program_(program), pool_(program.pool), facts_(program.pool) {
+  Begin();
+  // Substitutions before anything else, and what follows from divisions last, when
+  // their divisors' signs are known.
+  for (const Equality& equality : program.equalities) SubstituteEqual(equality.left, equality.right);
+  AddSymbols();
+  AddChecks();
+  for (const Equality& equality : program.equalities) {
+    AddLessEqual(equality.left, equality.right);
+    AddLessEqual(equality.right, equality.left);
+  }
+}
+
+// ---- What a program says
+
+// Binding checks these before anything runs.
+void Ranges::AddSymbols() {
+  Shape extents;
+  for (const auto* tensors : {&program_.inputs, &program_.outputs}) {
+    for (TensorId tensor : *tensors) {
+      extents.insert(extents.end(), program_[tensor].shape.begin(), program_[tensor].shape.end());
+    }
+  }
+  IndexList dimensions;
+  for (IndexId extent : extents) {
+    VisitIndex(pool_, extent, [&](IndexId e, const IndexNode& node) {
+      if (node.kind == IndexKind::kSymbol && pool_.SymbolName(e)[0] != '$') dimensions.push_back(e);
+    });
+  }
+  for (IndexId dimension : dimensions) AddLessEqual(pool_.Const(0), dimension);
+  for (IndexId extent : extents) {
+    AddDefined(extent);
+    AddLessEqual(pool_.Const(0), extent);
+  }
+}
+
+void Ranges::AddChecks() {
+  for (const ParamInfo& param : program_.params) {
+    if (!IsInteger(param.type)) continue;
+    const IndexId symbol = pool_.Symbol(param.name);
+    if (param.low) AddLessEqual(pool_.Const(param.low->ToInt()), symbol);
+    if (param.high) AddLessEqual(symbol, pool_.Const(param.high->ToInt()));
+  }
+  for (const RangeCheck& check : program_.range_checks) {
+    AddDefined(check.value);
+    if (check.low) AddLessEqual(pool_.Const(*check.low), check.value);
+    if (check.high) AddLessEqual(check.value, pool_.Const(*check.high));
+  }
+}
+
+// A symbol that stands alone on one side is written as the other side, where that
+// is a sum of products of symbols. Of two symbols the right one goes: a message
+// names the earlier place first, so that a size is named after that.
+void Ranges::SubstituteEqual(IndexId left, IndexId right) {
+  AddDefined(left);
+  AddDefined(right);
+  const IndexId a = facts_.Substituted(left), b = facts_.Substituted(right);
+  if (a != b && !SubstituteSymbol(b, a)) SubstituteSymbol(a, b);
+}
+
+bool Ranges::SubstituteSymbol(IndexId symbol, IndexId by) {
+  if (pool_[symbol].kind != IndexKind::kSymbol) return false;
+  const AtomProduct atoms = facts_.SumOf(by).Atoms();
+  const bool plain = facts_.SumOf(by).exact() && std::all_of(atoms.begin(), atoms.end(), [&](IndexId e) {
+                       return e != symbol && pool_[e].kind == IndexKind::kSymbol;
+                     });
+  if (plain) facts_.Substitute(symbol, by);
+  return plain;
+}
+
+// ---- Scopes
+
+Ranges::Frame& Ranges::Begin() {
+  frames_.push_back({facts_.state(), nonzero_.size(), held_.size(), multiples_.size(), {}, {}});
+  return frames_.back();
+}
+
+void Ranges::Forget() {
+  const Frame& frame = frames_.back();
+  facts_.Restore(frame.facts);
+  nonzero_.resize(frame.nonzero);
+  held_.resize(frame.held);
+  multiples_.resize(frame.multiples);
+  frames_.pop_back();
+}
+
+void Ranges::Enter(const Loop& loop) {
+  Begin();
+  AddDefined(loop.begin);
+  AddDefined(loop.end);
+  AddLess(loop.begin, loop.end);
+  const AtomSum first = facts_.SumOf(loop.begin), end = facts_.SumOf(loop.end);
+  const auto is_whole = [&](const AtomSum& sum) {
+    return sum.exact() && std::all_of(sum.terms().begin(), sum.terms().end(),
+                                      [&](const AtomSum::Term& t) { return t.coefficient % loop.step == 0; });
+  };
+  facts_.AddVar(loop.var, first, end - AtomSum(is_whole(end - first) ? loop.step : 1));
+  frames_.back().proven.clear();
+  if (is_whole(first)) multiples_.push_back({loop.var, loop.step});
+}
+
+int64_t Ranges::MultipleOf(int64_t var) const {
+  for (const auto& [v, step] : multiples_) {
+    if (v == var) return step;
+  }
+  return 1;
+}
+
+void Ranges::Assume(IndexId condition) {
+  Begin();
+  AddCondition(condition);
+}
+
+void Ranges::AssumeInRange(absl::Span<const IndexId> place, const Shape& shape) {
+  Begin();
+  for (size_t axis = 0; axis < place.size(); ++axis) {
+    AddDefined(place[axis]);
+    AddLessEqual(pool_.Const(0), place[axis]);
+    AddLess(place[axis], shape[axis]);
+  }
+}
+
+// ---- Facts
+
+// That `sum` >= 0. What could not be proven without it may be now.
+void Ranges::Learn(const AtomSum& sum) {
+  facts_.AddNonNegative(sum);
+  frames_.back().proven.clear();
+  frames_.back().defined.clear();
+}
+
+void Ranges::AddLessEqual(IndexId a, IndexId b) { Learn(facts_.SumOf(b) - facts_.SumOf(a)); }
+void Ranges::AddLess(IndexId a, IndexId b) { Learn(facts_.SumOf(b) - facts_.SumOf(a) - AtomSum(1)); }
+
+// Known only where the order of the two is.
+void Ranges::AddDifferent(IndexId a, IndexId b) {
+  const AtomSum difference = facts_.SumOf(a) - facts_.SumOf(b);
+  if (facts_.Proves(difference)) Learn(difference - AtomSum(1));
+  if (facts_.Proves(-difference)) Learn(-difference - AtomSum(1));
+}
+
+// What was evaluated divides by nothing that is zero. Of what holds a gathered
+// value nothing is learnt.
+void Ranges::AddDefined(IndexId e) {
+  std::vector<IndexId> divisors;
+  VisitIndex(pool_, e, [&](IndexId, const IndexNode& node) {
+    if (node.kind == IndexKind::kDiv || node.kind == IndexKind::kMod) divisors.push_back(node.args[1]);
+  });
+  for (IndexId divisor : divisors) AddNonZero(divisor);
+}
+
+void Ranges::AddNonZero(IndexId e) {
+  if (pool_.ConstValue(e) || !pool_.IsAffine(e) || NonZero(e)) return;
+  nonzero_.push_back(e);
+  frames_.back().defined.clear();
+  AddDifferent(e, pool_.Const(0));
+}
+
+void Ranges::AddCondition(IndexId condition) {
+  const IndexNode node = pool_[condition];
+  held_.push_back(condition);
+  if (!pool_.HasLoad(condition)) AddDefined(condition);
+  switch (node.kind) {
+    case IndexKind::kLt: return AddLess(node.args[0], node.args[1]);
+    case IndexKind::kLe: return AddLessEqual(node.args[0], node.args[1]);
+    case IndexKind::kEq:
+      AddLessEqual(node.args[0], node.args[1]);
+      return AddLessEqual(node.args[1], node.args[0]);
+    case IndexKind::kNe: return AddDifferent(node.args[0], node.args[1]);
+    case IndexKind::kAnd:
+      for (IndexId arg : node.args) AddCondition(arg);
+      return;
+    case IndexKind::kOr:
+      if (Decide(node.args[0]) == false) AddCondition(node.args[1]);
+      if (Decide(node.args[1]) == false) AddCondition(node.args[0]);
+      return;
+    case IndexKind::kNot: return AddFalse(node.args[0]);
+    default: return;
+  }
+}
+
+void Ranges::AddFalse(IndexId condition) {
+  const IndexNode node = pool_[condition];
+  switch (node.kind) {
+    case IndexKind::kLt: return AddLessEqual(node.args[1], node.args[0]);
+    case IndexKind::kLe: return AddLess(node.args[1], node.args[0]);
+    case IndexKind::kNe:
+      AddLessEqual(node.args[0], node.args[1]);
+      return AddLessEqual(node.args[1], node.args[0]);
+    case IndexKind::kEq: return AddDifferent(node.args[0], node.args[1]);
+    case IndexKind::kOr:
+      for (IndexId arg : node.args) AddFalse(arg);
+      return;
+    case IndexKind::kNot: return AddCondition(node.args[0]);
+    default: return;
+  }
+}
+
+// ---- Queries
+
+bool Ranges::Defined(IndexId e) {
+  if (pool_[e].args.empty()) return pool_[e].kind != IndexKind::kLoad;
+  auto& memo = frames_.back().defined;
+  const auto it = memo.find(e);
+  if (it != memo.end()) return it->second;
+  const bool defined = ComputeDefined(e);
+  frames_.back().defined.emplace(e, defined);
+  return defined;
+}
+
+// Conditions are not affine themselves, but their operands may be.
+bool Ranges::ComputeDefined(IndexId e) {
+  const IndexNode node = pool_[e];
+  if (!IsCondition(node.kind) && !pool_.IsAffine(e)) return false;
+  for (IndexId arg : node.args) {
+    if (!Defined(arg)) return false;
+  }
+  return (node.kind != IndexKind::kDiv && node.kind != IndexKind::kMod) || NonZero(node.args[1]);
+}
+
+bool Ranges::NonZero(IndexId e) {
+  if (const auto constant = pool_.ConstValue(e)) return *constant != 0;
+  if (std::find(nonzero_.begin(), nonzero_.end(), e) != nonzero_.end()) return true;
+  return Positive(e) || Less(e, pool_.Const(0));
+}
+
+bool Ranges::NonNegative(IndexId e) { return LessEqual(pool_.Const(0), e); }
+bool Ranges::Positive(IndexId e) { return Less(pool_.Const(0), e); }
+bool Ranges::LessEqual(IndexId a, IndexId b) { return Holds(a, b, 0); }
+bool Ranges::Less(IndexId a, IndexId b) { return Holds(a, b, 1); }
+bool Ranges::Equal(IndexId a, IndexId b) { return LessEqual(a, b) && LessEqual(b, a); }
+
+// a + slack <= b.
+bool Ranges::Holds(IndexId a, IndexId b, int64_t slack) {
+  const auto x = pool_.ConstValue(a), y = pool_.ConstValue(b);
+  if (x && y) return slack == 0 ? *x <= *y : *x < *y;
+  const auto key = std::make_tuple(a, b, slack);
+  auto& memo = frames_.back().proven;
+  const auto it = memo.find(key);
+  if (it != memo.end()) return it->second;
+  const bool usable = pool_.IsAffine(a) && pool_.IsAffine(b) && Defined(a) && Defined(b);
+  const bool proven = usable && facts_.Proves(facts_.SumOf(b) - facts_.SumOf(a) - AtomSum(slack));
+  frames_.back().proven.emplace(key, proven);
+  return proven;
+}
+
+absl::optional<bool> Ranges::Decide(IndexId condition) {
+  const IndexNode node = pool_[condition];
+  if (std::find(held_.begin(), held_.end(), condition) != held_.end()) return true;
+  switch (node.kind) {
+    case IndexKind::kConst: return node.value != 0;
+    case IndexKind::kAnd: return DecideBoth(node.args[0], node.args[1], false);
+    case IndexKind::kOr: return DecideBoth(node.args[0], node.args[1], true);
+    case IndexKind::kNot: {
+      const auto decided = Decide(node.args[0]);
+      if (!decided) return absl::nullopt;
+      return !*decided;
+    }
+    case IndexKind::kLt:
+    case IndexKind::kLe:
+    case IndexKind::kEq:
+    case IndexKind::kNe: return DecideComparison(node.kind, node.args[0], node.args[1]);
+    default: return absl::nullopt;
+  }
+}
+
+absl::optional<bool> Ranges::DecideComparison(IndexKind kind, IndexId a, IndexId b) {
+  switch (kind) {
+    case IndexKind::kLt:
+      if (Less(a, b)) return true;
+      if (LessEqual(b, a)) return false;
+      return absl::nullopt;
+    case IndexKind::kLe:
+      if (LessEqual(a, b)) return true;
+      if (Less(b, a)) return false;
+      return absl::nullopt;
+    default: break;
+  }
+  if (Equal(a, b)) return kind == IndexKind::kEq;
+  if (Less(a, b) || Less(b, a)) return kind == IndexKind::kNe;
+  return absl::nullopt;
+}
+
+// and, or: decided by one operand alone only if the other has a value.
+absl::optional<bool> Ranges::DecideBoth(IndexId a, IndexId b, bool decisive) {
+  const auto x = Decide(a), y = Decide(b);
+  if (x && y) return decisive ? *x || *y : *x && *y;
+  if (x == decisive && Defined(b)) return decisive;
+  if (y == decisive && Defined(a)) return decisive;
+  return absl::nullopt;
+}
+
+bool Ranges::InRange(absl::Span<const IndexId> place, const Shape& shape) {
+  for (size_t axis = 0; axis < place.size(); ++axis) {
+    if (!NonNegative(place[axis]) || !Less(place[axis], shape[axis])) return false;
+  }
+  return true;
+}
+
+bool Ranges::RunsOnce(const Loop& loop) {
+  if (!Less(loop.begin, loop.end)) return false;
+  return LessEqual(loop.end, pool_.Add(loop.begin, pool_.Const(loop.step)));
+}
+
+}  // namespace nestor::loop

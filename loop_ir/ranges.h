@@ -1,0 +1,114 @@
+// What is known about index expressions at a place of a program: proofs for
+// passes, with symbolic sizes.
+//
+//   Ranges ranges(program);
+//   ranges.Enter(loop);                 // now inside its body
+//   if (ranges.InRange(access.place, program[access.tensor].shape)) ...
+//   ranges.Leave();
+//
+// Known are: dimensions and the extents of inputs and outputs are not negative;
+// integer $params, range checks and equalities hold; a loop index lies within
+// its bounds, and within a body the loop runs; conditions that were assumed.
+//
+// Every yes is proven for all sizes with which the program runs, and includes
+// that the expression has a value: it is affine (so free of overflow, see
+// uops/index_expr.h) and no divisor in it is zero. Everything else is "not
+// proven": nothing is ever concluded about gathered values or products of loop
+// indices, but that a condition on them holds where it was assumed (which must be
+// forgotten before what it gathers from is changed).
+//
+// Queries are cheap (microseconds) and remembered until a scope changes; the
+// search for a proof is bounded and deterministic. Not thread-safe.
+#ifndef NESTOR_LOOP_IR_RANGES_H_
+#define NESTOR_LOOP_IR_RANGES_H_
+
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
+#include "loop_ir/program.h"
+#include "loop_ir/ranges_proof.h"
+
+namespace nestor::loop {
+
+class Ranges {
+ public:
+  // Adds expressions to the program's pool, now and in queries, and changes
+  // nothing else. REQUIRES: `program` outlives this; its signature and checks stay.
+  explicit Ranges(Program& program);
+  Ranges(const Ranges&) = delete;
+  Ranges& operator=(const Ranges&) = delete;
+
+  // Into the loop's body, and back out of the one entered last.
+  void Enter(const Loop& loop);
+  void Leave() { Forget(); }
+  // That a condition holds, or that a place is within a tensor's shape; Forget
+  // ends what began last: such an assumption, or a loop.
+  void Assume(IndexId condition);
+  void AssumeInRange(absl::Span<const IndexId> place, const Shape& shape);
+  void Forget();
+
+  // That `e` has a value wherever this place is reached.
+  bool Defined(IndexId e);
+  bool NonNegative(IndexId e);           // e >= 0
+  bool Positive(IndexId e);              // e >= 1
+  bool LessEqual(IndexId a, IndexId b);  // a <= b
+  bool Less(IndexId a, IndexId b);       // a < b
+  bool Equal(IndexId a, IndexId b);      // a == b
+  bool NonZero(IndexId e);
+  // Of a condition: what it always is here; nullopt where that is not proven.
+  absl::optional<bool> Decide(IndexId condition);
+  // 0 <= place[k] < shape[k] for every axis.
+  bool InRange(absl::Span<const IndexId> place, const Shape& shape);
+  // That the loop runs no iteration, or exactly one, whenever it is reached.
+  bool IsEmpty(const Loop& loop) { return LessEqual(loop.end, loop.begin); }
+  bool RunsOnce(const Loop& loop);
+
+  // `e` with symbols that equalities bind written in terms of one representative
+  // each: equal results mean equal values.
+  IndexId Representative(IndexId e) { return facts_.Substituted(e); }
+
+  // Where the index of a loop around is known to be a multiple of the loop's step:
+  // that step; else 1.
+  int64_t MultipleOf(int64_t var) const;
+
+ private:
+  struct Frame {
+    Facts::State facts;
+    size_t nonzero, held, multiples;
+    absl::flat_hash_map<std::tuple<IndexId, IndexId, int64_t>, bool> proven;  // a + slack <= b
+    absl::flat_hash_map<IndexId, bool> defined;
+  };
+  Frame& Begin();
+  void AddSymbols();
+  void AddChecks();
+  void SubstituteEqual(IndexId left, IndexId right);
+  bool SubstituteSymbol(IndexId symbol, IndexId by);
+  void Learn(const AtomSum& sum);
+  void AddLessEqual(IndexId a, IndexId b);
+  void AddLess(IndexId a, IndexId b);
+  void AddDifferent(IndexId a, IndexId b);
+  void AddDefined(IndexId e);
+  void AddNonZero(IndexId e);
+  void AddCondition(IndexId condition);
+  void AddFalse(IndexId condition);
+  bool ComputeDefined(IndexId e);
+  bool Holds(IndexId a, IndexId b, int64_t slack);
+  absl::optional<bool> DecideComparison(IndexKind kind, IndexId a, IndexId b);
+  absl::optional<bool> DecideBoth(IndexId a, IndexId b, bool decisive);
+
+  Program& program_;
+  IndexPool& pool_;
+  Facts facts_;
+  std::vector<IndexId> nonzero_;  // divisors that are not zero here
+  std::vector<IndexId> held_;     // conditions that hold here
+  std::vector<std::pair<int64_t, int64_t>> multiples_;  // loop index, step
+  std::vector<Frame> frames_;
+};
+
+}  // namespace nestor::loop
+
+#endif  // NESTOR_LOOP_IR_RANGES_H_
