@@ -11,8 +11,9 @@
 #include "fusion/dead_code.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <vector>
 
-#include "absl/container/flat_hash_set.h"
 #include "loop_ir/dependence.h"
 
 namespace nestor::fusion {
@@ -22,27 +23,41 @@ using loop::Access;
 using loop::AccessKind;
 using loop::Block;
 using loop::Declaration;
-using loop::Footprint;
 using loop::Item;
 using loop::Loop;
 using loop::Program;
 using loop::Scope;
 using loop::Statement;
 using loop::TensorId;
-using LiveSet = absl::flat_hash_set<TensorId>;
+
+// A set of tensors, one bit each: it is copied for every loop.
+class LiveSet {
+ public:
+  explicit LiveSet(size_t tensors) : words_((tensors + 63) / 64) {}
+  bool contains(TensorId t) const { return (words_[t.value / 64] >> (t.value % 64) & 1) != 0; }
+  void insert(TensorId t) { words_[t.value / 64] |= uint64_t{1} << (t.value % 64); }
+  void erase(TensorId t) { words_[t.value / 64] &= ~(uint64_t{1} << (t.value % 64)); }
+  void insert(const LiveSet& other) {
+    for (size_t i = 0; i < words_.size(); ++i) words_[i] |= other.words_[i];
+  }
+
+ private:
+  std::vector<uint64_t> words_;
+};
 
 class Eliminator {
  public:
   explicit Eliminator(Program& program) : program_(program) {}
 
   bool Run() {
-    LiveSet live(program_.outputs.begin(), program_.outputs.end());
+    LiveSet live(program_.tensors.size());
+    for (TensorId output : program_.outputs) live.insert(output);
     std::vector<Block>& blocks = program_.blocks;
     for (size_t i = blocks.size(); i > 0; --i) {
       Sweep(blocks[i - 1].body, live);
       if (blocks[i - 1].body.empty()) Erase(blocks, i - 1);
     }
-    LiveSet used;
+    LiveSet used(program_.tensors.size());
     for (const Block& block : blocks) AddUsed(block.body, used);
     for (size_t i = program_.temps.size(); i > 0; --i) {
       if (!used.contains(program_.temps[i - 1])) Erase(program_.temps, i - 1);
@@ -63,7 +78,7 @@ class Eliminator {
 
   void Back(const Loop& loop, const Item&, LiveSet& live) const {
     const Iteration iteration = LiveIn(loop, live);
-    live.insert(iteration.start.begin(), iteration.start.end());  // the loop may run no iteration
+    live.insert(iteration.start);  // the loop may run no iteration
   }
 
   void Back(const Declaration& declaration, const Item&, LiveSet& live) const {
@@ -86,17 +101,33 @@ class Eliminator {
   // What is live at the start and the end of an iteration, `behind` being live
   // behind the loop.
   Iteration LiveIn(const Loop& loop, const LiveSet& behind) const {
-    const Footprint footprint = FootprintOf(program_, loop.body);
-    Iteration iteration{{}, behind};
-    for (bool grown = true; grown;) {
+    Iteration iteration{behind, behind};
+    Back(loop.body, iteration.start);
+    const std::vector<TensorId> changed = TargetsIn(loop.body);
+    while (AddLive(changed, iteration)) {
       iteration.start = iteration.end;
       Back(loop.body, iteration.start);
-      grown = false;
-      for (TensorId tensor : iteration.start) {
-        if (footprint.Changes(tensor)) grown |= iteration.end.insert(tensor).second;
-      }
     }
     return iteration;
+  }
+
+  static std::vector<TensorId> TargetsIn(const Scope& scope) {
+    std::vector<TensorId> targets;
+    VisitItems(scope, [&](const Item& item) {
+      if (const auto* statement = item.As<Statement>()) targets.push_back(statement->target.tensor);
+    });
+    return targets;
+  }
+
+  // What the next iteration reads of that which this one changes is live at its end.
+  static bool AddLive(const std::vector<TensorId>& changed, Iteration& iteration) {
+    bool grown = false;
+    for (TensorId tensor : changed) {
+      if (!iteration.start.contains(tensor) || iteration.end.contains(tensor)) continue;
+      iteration.end.insert(tensor);
+      grown = true;
+    }
+    return grown;
   }
 
   // ---- Removal
@@ -114,7 +145,7 @@ class Eliminator {
       if (Loop* loop = item.As<Loop>()) {
         LiveSet body = LiveIn(*loop, live).end;
         Sweep(loop->body, body);
-        live.insert(body.begin(), body.end());
+        live.insert(body);
         if (loop->body.empty()) Erase(scope, i - 1);
       } else if (IsDead(item, live)) {
         Erase(scope, i - 1);
@@ -139,7 +170,9 @@ class Eliminator {
   }
 
   void RemoveDeclarations(Scope& scope) {
-    LiveSet used;
+    const auto declares = [](const Item& item) { return item.As<Declaration>() != nullptr; };
+    if (std::none_of(scope.begin(), scope.end(), declares)) return;
+    LiveSet used(program_.tensors.size());
     AddUsed(scope, used);
     for (size_t i = scope.size(); i > 0; --i) {
       const auto* declaration = scope[i - 1].As<Declaration>();

@@ -101,14 +101,15 @@ class Band {
 
   bool KeepsDependences(const std::vector<int>& order) const {
     std::vector<int> carried;
-    std::vector<bool> keeps(order.size());
-    const Loop* at = item_.As<Loop>();
-    for (size_t i = 0; i < order.size(); ++i) {
-      keeps[i] = KeepsOrder(program_, *at);
-      if (i + 1 < order.size()) at = at->body[0].As<Loop>();
+    if (keeps_.empty()) {
+      const Loop* at = item_.As<Loop>();
+      for (size_t i = 0; i < order.size(); ++i) {
+        keeps_.push_back(KeepsOrder(program_, *at));
+        if (i + 1 < order.size()) at = at->body[0].As<Loop>();
+      }
     }
     for (int i : order) {
-      if (keeps[i]) carried.push_back(i);
+      if (keeps_[i]) carried.push_back(i);
     }
     return std::is_sorted(carried.begin(), carried.end());
   }
@@ -116,6 +117,7 @@ class Band {
   const Program& program_;
   const Item& item_;
   const Nest& nest_;
+  mutable std::vector<bool> keeps_;  // by loop: whether it keeps its order; filled when asked
 };
 
 // ---- Matching
@@ -130,7 +132,7 @@ class Matcher {
   absl::optional<NestMatch> Run() {
     FindCommon();
     Pair();
-    while (!match_.shared.empty() && !(IsOrderLegal() && IsProfitable())) match_.shared.pop_back();
+    while (!match_.shared.empty() && !(IsProfitable() && IsOrderLegal())) match_.shared.pop_back();
     if (match_.shared.empty()) return absl::nullopt;
     match_.gain = Gain();
     return std::move(match_);

@@ -122,18 +122,36 @@ class Collector {
   absl::flat_hash_map<int32_t, size_t> declared_;   // depth, by tensor
 };
 
-// Calls `visit` on each tensor of either list with its touches, null where absent.
-template <class Visit>
-void Merge(absl::Span<const Touch> a, absl::Span<const Touch> b, Visit visit) {
-  size_t i = 0, j = 0;
-  while (i < a.size() || j < b.size()) {
-    const bool left = j == b.size() || (i < a.size() && a[i].tensor.value <= b[j].tensor.value);
-    const bool right = i == a.size() || (j < b.size() && b[j].tensor.value <= a[i].tensor.value);
-    visit(left ? &a[i] : nullptr, right ? &b[j] : nullptr);
-    i += left;
-    j += right;
+// Tensors that items touch and change, one bit each.
+class TouchSet {
+ public:
+  void Add(absl::Span<const Touch> touches) {
+    for (const Touch& touch : touches) {
+      Set(touched_, touch.tensor);
+      if (touch.changes) Set(changed_, touch.tensor);
+    }
   }
-}
+
+  bool ConflictsWith(absl::Span<const Touch> touches) const {
+    return std::any_of(touches.begin(), touches.end(), [&](const Touch& touch) {
+      return Has(touch.changes ? touched_ : changed_, touch.tensor);
+    });
+  }
+
+ private:
+  using Bits = std::vector<uint64_t>;
+  static void Set(Bits& bits, TensorId tensor) {
+    const size_t word = tensor.value / 64;
+    if (bits.size() <= word) bits.resize(word + 1);
+    bits[word] |= uint64_t{1} << (tensor.value % 64);
+  }
+  static bool Has(const Bits& bits, TensorId tensor) {
+    const size_t word = tensor.value / 64;
+    return word < bits.size() && (bits[word] >> (tensor.value % 64) & 1) != 0;
+  }
+
+  Bits touched_, changed_;
+};
 
 }  // namespace
 
@@ -155,31 +173,17 @@ absl::Span<const NestAccess> Nest::AccessesOf(TensorId tensor) const {
 
 Nest NestOf(const Program& program, const Item& item) { return Collector(program).Run(item); }
 
-bool Conflict(absl::Span<const Touch> a, absl::Span<const Touch> b) {
-  bool conflict = false;
-  Merge(a, b, [&](const Touch* x, const Touch* y) { conflict = conflict || (x && y && (x->changes || y->changes)); });
-  return conflict;
-}
-
-std::vector<Touch> Union(absl::Span<const Touch> a, absl::Span<const Touch> b) {
-  std::vector<Touch> result;
-  Merge(a, b, [&](const Touch* x, const Touch* y) {
-    Touch touch = x ? *x : *y;
-    if (x && y) touch.reads |= y->reads, touch.changes |= y->changes;
-    result.push_back(touch);
-  });
-  return result;
-}
-
 absl::optional<std::vector<bool>> MovedBehind(absl::Span<const Nest> nests, size_t earlier, size_t later) {
-  std::vector<Touch> moved = nests[earlier].touches;
+  TouchSet moved, needed;
+  moved.Add(nests[earlier].touches);
+  needed.Add(nests[later].touches);
   std::vector<bool> behind;
   for (size_t i = earlier + 1; i < later; ++i) {
     const auto& touches = nests[i].touches;
-    behind.push_back(Conflict(moved, touches));
+    behind.push_back(moved.ConflictsWith(touches));
     if (!behind.back()) continue;
-    if (Conflict(touches, nests[later].touches)) return absl::nullopt;
-    moved = Union(moved, touches);
+    if (needed.ConflictsWith(touches)) return absl::nullopt;
+    moved.Add(touches);
   }
   return behind;
 }

@@ -54,13 +54,8 @@ struct Nest {
 
 Nest NestOf(const loop::Program& program, const loop::Item& item);
 
-// Whether the order of two items matters: one changes what the other touches.
-bool Conflict(absl::Span<const Touch> a, absl::Span<const Touch> b);
-
-// What either touches.
-std::vector<Touch> Union(absl::Span<const Touch> a, absl::Span<const Touch> b);
-
-// Whether items `earlier` and `later` can be brought together: for each of those
+// Whether items `earlier` and `later` can be brought together, the order of two items
+// mattering where one changes what the other touches: for each of those
 // between, whether it depends on `earlier` and so moves behind; nullopt where `later`
 // depends on one of those.
 absl::optional<std::vector<bool>> MovedBehind(absl::Span<const Nest> nests, size_t earlier, size_t later);

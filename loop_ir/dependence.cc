@@ -72,6 +72,13 @@ class FootprintCollector {
 
 // ---- Independence
 
+bool Mentions(const IndexPool& pool, IndexId e, int64_t var) {
+  if (!pool.HasVar(e)) return false;
+  std::vector<int64_t> vars;
+  CollectVars(pool, e, vars);
+  return std::binary_search(vars.begin(), vars.end(), var);
+}
+
 using Candidates = std::vector<IndexId>;
 constexpr size_t kMaxCandidates = 16;
 
@@ -231,7 +238,31 @@ void AddAccesses(const Program& program, const Scope& scope, TensorId tensor, st
   }
 }
 
+// The common cases, without windows: an axis that the bare loop index walks in every
+// access; a loop index, of this loop or of one whose bounds it moves, nowhere.
+absl::optional<bool> IsApartAtOnce(const Program& program, const Loop& loop, TensorId tensor) {
+  std::vector<bool> walked;
+  bool any = false, bounds_move = false, mentioned = false;
+  VisitItems(loop.body, [&](const Item& item) {
+    VisitAccesses(program, item, [&](TensorId t, absl::Span<const IndexId> place, AccessKind) {
+      if (t != tensor) return;
+      if (!any) walked.assign(place.size(), true);
+      any = true;
+      for (size_t axis = 0; axis < place.size(); ++axis) {
+        walked[axis] = walked[axis] && program.pool.VarValue(place[axis]) == loop.var;
+        mentioned = mentioned || Mentions(program.pool, place[axis], loop.var);
+      }
+    });
+    const Loop* inner = item.As<Loop>();
+    bounds_move = bounds_move || (inner != nullptr && (program.pool.HasVar(inner->begin) || program.pool.HasVar(inner->end)));
+  });
+  if (std::find(walked.begin(), walked.end(), true) != walked.end()) return true;
+  if (!mentioned && !bounds_move) return false;
+  return absl::nullopt;
+}
+
 bool IsApart(const Program& program, const Loop& loop, TensorId tensor) {
+  if (const auto apart = IsApartAtOnce(program, loop, tensor)) return *apart;
   Windows windows(program, loop);
   std::vector<const Loop*> inner;
   AddAccesses(program, loop.body, tensor, inner, windows);
