@@ -17,6 +17,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "gtest/gtest.h"
@@ -109,7 +110,7 @@ class CliTest : public testing::Test {
 };
 
 TEST_F(CliTest, ExamplesOfHelpWorkAsTyped) {
-  for (const char* page : {"nestor help", "nestor help run", "nestor help grad", "nestor help print", "nestor help ops"}) {
+  for (const char* page : {"nestor help", "nestor help run", "nestor help grad", "nestor help print", "nestor help stats", "nestor help ops"}) {
     const Outcome help = Run(page);
     EXPECT_EQ(help.exit_code, 0) << page;
     int examples = 0;
@@ -133,7 +134,8 @@ TEST_F(CliTest, Help) {
       {"nestor run --help", 0, {"nestor run PROGRAM", "--seed=S"}, {""}},
       {"nestor run softmax --bogus -h", 0, {"nestor run PROGRAM"}, {""}},
       {"nestor grad --help", 0, {"--wrt=x,w"}, {""}},
-      {"nestor print --help", 0, {"--stage=loops"}, {""}},
+      {"nestor print --help", 0, {"--stage=loops", "--stage=fused"}, {""}},
+      {"nestor stats --help", 0, {"--l2=1MiB"}, {""}},
       {"nestor ops --help", 0, {"--json"}, {""}},
       {"nestor help rn", 2, {""}, {"unknown subcommand 'rn', did you mean 'run'?"}},
       {"nestor rum softmax", 2, {""}, {"did you mean 'run'?"}},
@@ -159,7 +161,7 @@ TEST_F(CliTest, BadUsage) {
       {"nestor run softmax --op=matmul", 2, {""}, {"PROGRAM is the macro op softmax"}},
       {"nestor run two.nestor --op=twise", 2, {""}, {"two.nestor has no op named 'twise', did you mean 'twice'?"}},
       {"nestor print softmax --stage=loop", 2, {""}, {"did you mean 'loops'?"}},
-      {"nestor print softmax --stage=asm", 2, {""}, {"there are uops, loops"}},
+      {"nestor print softmax --stage=asm", 2, {""}, {"there are uops, loops, fused"}},
       {"nestor print softmax C=3", 2, {""}, {"dimensions and $params stay symbols"}},
       {"nestor print softmax -o y=y.npy", 2, {""}, {"unknown flag '-o'"}},
       {"nestor ops softmax", 2, {""}, {"unexpected 'softmax'"}},
@@ -283,6 +285,63 @@ TEST_F(CliTest, Print) {
   });
 }
 
+TEST_F(CliTest, PrintFused) {
+  Check({
+      {"nestor print softmax --stage=fused", 0, {"program softmax(x: f32[N0, C]) -> (y: f32[N0, C]) {", "for "}, {""}},
+      {"cmp <(nestor print softmax --stage=fused --until=0) <(nestor print softmax --stage=loops)", 0, {""}, {""}},
+      {"cmp <(nestor print softmax --stage=fused --passes=) <(nestor print softmax --stage=loops)", 0, {""}, {""}},
+      {"cmp <(nestor print softmax --stage=fused --passes=dead_code,substitute --until=99) "
+       "<(nestor print softmax --stage=loops)", 1, {"differ"}, {""}},
+      {"nestor print softmax --stage=fused --passes=dead_cod", 2, {""}, {"unknown pass 'dead_cod', did you mean 'dead_code'?"}},
+      {"nestor print softmax --stage=fused --passes=dead_code,", 2, {""}, {"'' is no name"}},
+      {"nestor print softmax --stage=fused --until=-1", 2, {""}, {"--until=-1"}},
+      {"nestor print softmax --stage=fused --until=two", 2, {""}, {"--until=two"}},
+      {"nestor print softmax --stage=loops --until=1", 2, {""}, {"--until: no passes run before the stage loops"}},
+      {"nestor print softmax --passes=dead_code", 2, {""}, {"--passes: no passes run before the stage uops"}},
+  });
+}
+
+TEST_F(CliTest, Stats) {
+  Check({
+      {"nestor stats softmax N0=1024 C=512 --passes=", 0,
+       {"blocks_unfused: 7\nloops_unfused: 14\n", "\nblocks: 7\n", "\nbytes: 25182208\n", "\ninput_bytes: 2097152\n",
+        "\noutput_bytes: 2097152\n", "\nflops: 2621440\n", "\nfuse_ms: 0."}, {""}},
+      // All in the cache: inputs and outputs once; beyond it: every block anew.
+      {"nestor stats softmax N0=4 C=8 --passes=", 0, {"bytes: 256\n"}, {""}},
+      {"nestor stats softmax N0=4 C=8 --passes= --l2=16", 0, {"bytes_unfused: 1600\n"}, {""}},
+      {"nestor stats softmax N0=1024 C=512", 0, {"\nblocks: 1\n", "\nbytes: 4194304\n"}, {""}},
+      {"cmp <(nestor stats softmax 'x=[4,8]' | grep -v _ms) <(nestor stats softmax N0=4 C=8 | grep -v _ms)", 0, {""}, {""}},
+      {"nestor stats two.nestor --op=twice x=x.npy", 0, {"flops: 6\n", "input_bytes: 24\n"}, {""}},
+      {"nestor stats softmax 'x=f64[4,8]'", 0, {"input_bytes: 256\n"}, {""}},
+      {"nestor stats conv2d 'x=[1,6,5,5]' 'w=[4,3,3,3]' groups=2", 0, {"flops"}, {""}},
+      {"nestor stats softmax N0=4 C=8 --json", 0, {"{\"blocks_unfused\": 7, ", "}\n"}, {""}},
+      {"nestor stats softmax N0=4 C=8 --json | python3 -c 'import json, sys; print(json.load(sys.stdin)[\"output_bytes\"])'",
+       0, {"128\n"}, {""}},
+      {"nestor stats softmax N0=4 C=8 --l2=64KiB | head -1", 0, {"blocks_unfused: 7\n"}, {""}},
+      {"nestor stats softmax N0=4 C=8 | true", 0, {""}, {""}},
+      {"nestor stats softmax N0=4 C=8 >/dev/full", 2, {""}, {"cannot write to stdout: No space"}},
+      {"nestor stats softmax N0=0 C=0", 0, {"bytes: 0\n", "arena_bytes: 0\n"}, {""}},
+      {"nestor stats softmax N0=1000000 C=1000000", 0, {"input_bytes: 4000000000000\n"}, {""}},
+      {"nestor stats softmax", 2, {""}, {"op softmax: no size is given for N0, C: give N0=.. C=.."}},
+      {"nestor stats softmax C=8", 2, {""}, {"no size is given for N0: give N0=.."}},
+      {"nestor stats softmax N0=4 C=8 D=3", 2, {""}, {"named 'D', did you mean 'C'?"}},
+      {"nestor stats softmax N0=4 C=-8", 2, {""}, {"dimension C = -8 is negative"}},
+      {"nestor stats softmax N0=9999999999 C=9999999999", 2, {""}, {"overflows"}},
+      {"nestor stats matmul 'a=[2,3]' 'b=[4,4]'", 2, {""}, {"axis 0 of b (K) is 4, but axis 1 of a (K) is 3"}},
+      {"nestor stats max_pool2d 'x=[1,1,4,4]' k=0 stride=1", 2, {""}, {"$k = 0 is outside [1, inf]"}},
+      {"nestor stats max_pool2d 'x=[1,1,4,4]'", 2, {""}, {"$k has no default: give k=.."}},
+      {"nestor stats softmax N0=4 C=8 --l2=1MB", 2, {""}, {"--l2=1MB: a size is expected"}},
+      {"nestor stats softmax N0=4 C=8 --l2=-1", 2, {""}, {"--l2=-1"}},
+      {"nestor stats softmax N0=4 C=8 --l2=", 2, {""}, {"--l2="}},
+      {"nestor stats softmax N0=4 C=8 --l2=99999999999GiB", 2, {""}, {"--l2=99999999999GiB"}},
+      {"nestor stats softmax N0=4 C=8 --passes=fuse", 2, {""}, {"unknown pass 'fuse'"}},
+      {"nestor stats softmax N0=4 C=8 --seed=1", 2, {""}, {"unknown flag '--seed'"}},
+      {"nestor stats softmax -o y=y.npy", 2, {""}, {"unknown flag '-o'"}},
+      {"nestor stats bad.nestor", 2, {""}, {"bad.nestor:3:10: "}},
+      {"nestor stats", 2, {""}, {"PROGRAM is missing"}},
+  });
+}
+
 TEST_F(CliTest, Grad) {
   Check({
       {"nestor grad softmax --wrt=x", 0, {"op softmax_grad(g_y: f32[N0, C], y: f32[N0, C]) -> (g_x) {"}, {"nestor: mask: y\n"}},
@@ -310,6 +369,11 @@ TEST_F(CliTest, EveryMacroOpRunsPrintsAndHasAGradient) {
     for (const auto& [name, value] : op.samples[0].params) absl::StrAppend(&params, " ", name.substr(1), "=", value);
     EXPECT_EQ(Run(absl::StrCat("nestor run ", op.name)).exit_code, 0) << op.name;
     EXPECT_EQ(Run(absl::StrCat("nestor print ", op.name, " | nestor print - --stage=loops")).exit_code, 0) << op.name;
+    EXPECT_EQ(Run(absl::StrCat("nestor print ", op.name, " --stage=fused")).exit_code, 0) << op.name;
+    std::string shapes;
+    for (const SampleArgument& arg : op.samples[0].args) absl::StrAppend(&shapes, " ", arg.name, "=[", absl::StrJoin(arg.shape, ","), "]");
+    const Outcome stats = Run(absl::StrCat("nestor stats ", op.name, shapes, params));
+    EXPECT_EQ(stats.exit_code, 0) << op.name << stats.err;
     const Outcome gradient = Run(absl::StrCat("nestor grad ", op.name, " | nestor run -", params));
     EXPECT_EQ(gradient.exit_code, 0) << op.name << gradient.err;
     EXPECT_TRUE(absl::StrContains(gradient.out, "g_")) << op.name;

@@ -32,6 +32,7 @@ struct Command {
 extern const Command kRunCommand;
 extern const Command kGradCommand;
 extern const Command kPrintCommand;
+extern const Command kStatsCommand;
 extern const Command kOpsCommand;
 
 }  // namespace nestor::cli

@@ -35,19 +35,18 @@ class Chooser {
   }
 
   ChosenSizes Run() {
-    SymbolValues best;
+    ChosenSizes best;
     int least = -1;
     for (int attempt = 0; attempt < kAttempts && least != 0; ++attempt) {
-      SymbolValues symbols = Complete(attempt);
-      const int violations = CountViolations(symbols);
+      ChosenSizes sizes = Complete(attempt);
+      const int violations = CountViolations(sizes.symbols);
       if (least >= 0 && violations >= least) continue;
       least = violations;
-      best = std::move(symbols);
+      best = std::move(sizes);
       if (unbound_.empty()) break;
     }
-    ChosenSizes sizes{best, {}};
-    for (const std::string& name : unbound_) sizes.chosen.emplace_back(name, best[name]);
-    return sizes;
+    for (const std::string& name : unbound_) best.chosen.emplace_back(name, best.symbols[name]);
+    return best;
   }
 
  private:
@@ -143,8 +142,11 @@ class Chooser {
     return false;
   }
 
-  SymbolValues Complete(int attempt) const {
-    SymbolValues symbols = known_.symbols;
+  // All but `chosen`.
+  ChosenSizes Complete(int attempt) const {
+    ChosenSizes sizes;
+    SymbolValues& symbols = sizes.symbols;
+    symbols = known_.symbols;
     std::vector<bool> used(equations_.size(), false);
     std::minstd_rand random(attempt + 1);
     int64_t guesses = 0;
@@ -156,9 +158,10 @@ class Chooser {
                             : attempt == 1 ? kFirstSize + count - 1 - guesses
                                            : 1 + static_cast<int64_t>(random() % 12);
       symbols[name] = guess;
+      sizes.guessed.push_back(name);
       ++guesses;
     }
-    return symbols;
+    return sizes;
   }
 
   int CountViolations(const SymbolValues& symbols) const {

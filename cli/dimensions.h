@@ -24,6 +24,7 @@ struct KnownSizes {
 struct ChosenSizes {
   SymbolValues symbols;                                 // all dimensions and integer $params
   std::vector<std::pair<std::string, int64_t>> chosen;  // those that `known` does not hold, in signature order
+  std::vector<std::string> guessed;                     // of these, what nothing determines
 };
 
 // Dimensions follow from `known` where it determines them, also through

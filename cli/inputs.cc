@@ -6,9 +6,8 @@
 #include <algorithm>
 
 #include "absl/algorithm/container.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "cli/dimensions.h"
+#include "cli/sizes.h"
 #include "uops/invariant.h"
 
 namespace nestor::cli {
@@ -80,9 +79,9 @@ class InputMaker {
       : op_(op), given_(given), macro_(macro), seed_(seed), max_bytes_(*max_bytes) {}
 
   absl::StatusOr<Inputs> Run() {
-    NESTOR_RETURN_IF_ERROR(ReadParams());
-    NESTOR_RETURN_IF_ERROR(ReadDims());
-    ChooseDims();
+    NESTOR_ASSIGN_OR_RETURN(GivenSizes sizes, ReadSizes(op_, given_));
+    inputs_.run = std::move(sizes.run);
+    ChooseDims(sizes.known);
     for (const auto& [name, tensor] : given_.tensors) inputs_.run.tensors[name] = tensor.view();
     for (const Argument& arg : op_.args) {
       if (!given_.tensors.contains(arg.name)) NESTOR_RETURN_IF_ERROR(MakeUp(arg));
@@ -91,51 +90,8 @@ class InputMaker {
   }
 
  private:
-  absl::Status ReadParams() {
-    for (const auto& [name, text] : given_.params) {
-      const ParamInfo* param = op_.FindParam(name);
-      if (param == nullptr) return Error(op_, absl::StrCat("no parameter is named ", name));
-      const auto value = ParseLiteral(text, param->type);
-      if (!value) return Error(op_, absl::StrCat(name, " is ", Name(param->type), ", '", text, "' does not fit"));
-      inputs_.run.params[name] = *value;
-    }
-    for (const ParamInfo& param : op_.params) {
-      const auto given = inputs_.run.params.find(param.name);
-      const auto value = given != inputs_.run.params.end() ? given->second : param.value;
-      if (!value) {
-        const std::string name = param.name.substr(1);
-        return Error(op_, absl::StrCat(param.name, " has no default: give ", name, "=.."));
-      }
-      if (IsInteger(param.type)) known_.symbols[param.name] = value->ToInt();
-    }
-    return absl::OkStatus();
-  }
-
-  std::vector<std::string> Dimensions() const { return UnboundDimensions(SignatureOf(op_), {}); }
-
-  absl::Status ReadDims() {
-    const std::vector<std::string> dimensions = Dimensions();
-    for (const auto& [name, text] : given_.dims) {
-      if (!absl::c_linear_search(dimensions, name)) return UnknownNumber(name, dimensions);
-      int64_t extent;
-      if (!absl::SimpleAtoi(text, &extent)) {
-        return Error(op_, absl::StrCat(name, "=", text, ": a dimension is an integer of 64 bits"));
-      }
-      if (extent < 0) return Error(op_, absl::StrCat("dimension ", name, " = ", extent, " is negative"));
-      inputs_.run.dims[name] = known_.symbols[name] = extent;
-    }
-    return absl::OkStatus();
-  }
-
-  absl::Status UnknownNumber(const std::string& name, std::vector<std::string> known) const {
-    for (const ParamInfo& param : op_.params) known.push_back(param.name.substr(1));
-    return Error(op_, absl::StrCat("no $param and no dimension is named '", name, "'", DidYouMean(name, known)));
-  }
-
-  void ChooseDims() {
-    for (const auto& [name, tensor] : given_.tensors) known_.shapes[name] = tensor.shape();
-    for (const auto& [name, shape] : given_.shapes) known_.shapes[name] = shape.shape;
-    ChosenSizes chosen = ChooseSizes(op_, known_);
+  void ChooseDims(const KnownSizes& known) {
+    ChosenSizes chosen = ChooseSizes(op_, known);
     for (const auto& [name, extent] : chosen.chosen) {
       inputs_.run.dims[name] = extent;
       inputs_.remarks.push_back(absl::StrCat(name, ": ", extent, " chosen"));
@@ -190,7 +146,6 @@ class InputMaker {
   const MacroOp* macro_;
   const uint64_t seed_;
   int64_t& max_bytes_;
-  KnownSizes known_;
   Binding binding_;  // of which only the symbols are set
   Inputs inputs_;
 };

@@ -3,6 +3,7 @@
 #include "absl/strings/str_join.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
+#include "cli/fused.h"
 #include "cli/given.h"
 #include "cli/output.h"
 #include "cli/program.h"
@@ -24,27 +25,42 @@ the program leaves them open (else T is f32, and ..N one dimension).
 
   --stage=uops      the micro-ops, in the notation (the default)
   --stage=loops     the loop program that they are lowered to, nothing fused
+  --stage=fused     what the passes of fusion make of it
+  --passes=a,b      of the stage fused: with these passes only; --passes= with none
+  --until=N         of the stage fused: with the first N passes only
   --op=NAME         which op of several; by default the last
 
 Examples:
   $ nestor print softmax
   $ nestor print softmax --stage=loops 'x=f64[2,3,4]'
+  $ nestor print softmax --stage=fused --until=3
   $ nestor print matmul | nestor run -
 
 Exit codes: 0 done, 2 bad usage or input.
 )";
 
-constexpr Flag kFlags[] = {{"--op"}, {"--stage"}};
+constexpr Flag kFlags[] = {{"--op"}, {"--stage"}, {"--passes"}, {"--until"}};
+
+absl::StatusOr<std::string> UopsText(const Op& op, const Arguments&) { return PrintOp(op); }
+
+absl::StatusOr<std::string> LoopsText(const Op& op, const Arguments&) { return loop::ToText(Lower(op)); }
+
+absl::StatusOr<std::string> FusedText(const Op& op, const Arguments& arguments) {
+  NESTOR_ASSIGN_OR_RETURN(const fusion::Pipeline pipeline, PipelineFor(arguments));
+  loop::Program program = Lower(op);
+  fusion::RunOptions options;
+  options.verify = true;
+  NESTOR_RETURN_IF_ERROR(pipeline.Run(program, options));
+  return loop::ToText(program);
+}
 
 // In the order of the pipeline.
 struct Stage {
   const char* name;
-  std::string (*text)(const Op& op);
+  bool takes_passes;
+  absl::StatusOr<std::string> (*text)(const Op& op, const Arguments& arguments);
 };
-constexpr Stage kStages[] = {
-    {"uops", PrintOp},
-    {"loops", [](const Op& op) { return loop::ToText(Lower(op)); }},
-};
+constexpr Stage kStages[] = {{"uops", false, UopsText}, {"loops", false, LoopsText}, {"fused", true, FusedText}};
 
 absl::StatusOr<const Stage*> FindStage(const std::string& name) {
   std::vector<std::string> known;
@@ -56,12 +72,22 @@ absl::StatusOr<const Stage*> FindStage(const std::string& name) {
                                                  " (there are ", absl::StrJoin(known, ", "), ")"));
 }
 
+absl::Status CheckFlags(const Stage& stage, const Arguments& arguments) {
+  for (const char* flag : {"--passes", "--until"}) {
+    if (stage.takes_passes || !arguments.Has(flag)) continue;
+    return absl::InvalidArgumentError(absl::StrCat(flag, ": no passes run before the stage ", stage.name));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Run(const Arguments& arguments) {
   NESTOR_ASSIGN_OR_RETURN(const Stage* const stage, FindStage(arguments.Find("--stage").value_or("uops")));
+  NESTOR_RETURN_IF_ERROR(CheckFlags(*stage, arguments));
   NESTOR_ASSIGN_OR_RETURN(const Program program, LoadProgram(arguments));
   NESTOR_ASSIGN_OR_RETURN(const Given given, ReadShapeWords(arguments, program));
   NESTOR_ASSIGN_OR_RETURN(const Op op, InstantiateFor(program, given));
-  return WriteStdout(stage->text(op));
+  NESTOR_ASSIGN_OR_RETURN(const std::string text, stage->text(op, arguments));
+  return WriteStdout(text);
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
+#include "fusion/invariance.h"
 #include "fusion/scopes.h"
 #include "fusion/value_numbers.h"
 #include "loop_ir/ranges.h"
@@ -30,18 +30,11 @@ using loop::ValueId;
 class Invariants {
  public:
   Invariants(Program& program, loop::Ranges& ranges, const Loop& loop)
-      : program_(program), ranges_(ranges), numbers_(program) {
-    Note(loop);
-    VisitItems(loop.body, [&](const Item& item) {
-      if (const Loop* inner = item.As<Loop>()) Note(*inner);
-      if (const auto* declaration = item.As<loop::Declaration>()) changed_.insert(declaration->tensor);
-      if (const auto* statement = item.As<Statement>()) changed_.insert(statement->target.tensor);
-    });
-  }
+      : program_(program), ranges_(ranges), numbers_(program), invariance_(program, loop) {}
 
   ValueId Extract(ValueId id) {
     if (!absl::holds_alternative<loop::ApplyValue>(program_[id].node)) return id;
-    if (IsInvariant(id) && IsSafe(id)) return TemporaryFor(id);
+    if (invariance_.Holds(id) && IsSafe(id)) return TemporaryFor(id);
     const loop::ApplyValue apply = absl::get<loop::ApplyValue>(program_[id].node);
     const DType type = program_[id].type;
     auto args = apply.args;
@@ -53,32 +46,6 @@ class Invariants {
   const std::vector<std::pair<TensorId, ValueId>>& extracted() const { return extracted_; }
 
  private:
-  void Note(const Loop& loop) { vars_.insert(loop.var); }
-
-  bool IsInvariantIndex(IndexId e) {
-    bool invariant = true;
-    VisitIndex(program_.pool, e, [&](IndexId, const IndexNode& node) {
-      if (node.kind == IndexKind::kVar) invariant = invariant && !vars_.contains(static_cast<int32_t>(node.value));
-      if (node.kind == IndexKind::kLoad) invariant = invariant && !changed_.contains(TensorId{static_cast<int32_t>(node.value)});
-    });
-    return invariant;
-  }
-
-  bool IsInvariant(ValueId id) {
-    bool invariant = true;
-    VisitValues(program_, id, [&](ValueId, const Value& value) {
-      if (const auto* index = absl::get_if<loop::IndexValue>(&value.node)) {
-        invariant = invariant && IsInvariantIndex(index->index);
-      }
-      const auto* load = absl::get_if<LoadValue>(&value.node);
-      if (load == nullptr) return;
-      invariant = invariant && !changed_.contains(load->access.tensor);
-      for (IndexId e : load->access.place) invariant = invariant && IsInvariantIndex(e);
-      for (IndexId e : load->access.conditions) invariant = invariant && IsInvariantIndex(e);
-    });
-    return invariant;
-  }
-
   // It has a value before the loop, also where the loop runs no iteration.
   bool IsSafe(ValueId id) {
     bool safe = true;
@@ -107,8 +74,7 @@ class Invariants {
   Program& program_;
   loop::Ranges& ranges_;
   ValueNumbers numbers_;
-  absl::flat_hash_set<int32_t> vars_;
-  absl::flat_hash_set<TensorId> changed_;  // or declared
+  const Invariance invariance_;
   absl::flat_hash_map<int, TensorId> temporaries_;  // by number
   std::vector<std::pair<TensorId, ValueId>> extracted_;
 };

@@ -12,8 +12,11 @@
 #include "fusion/dead_code.h"
 #include "fusion/demote.h"
 #include "fusion/flatten.h"
+#include "fusion/gather_from_scatter.h"
 #include "fusion/hoist.h"
 #include "fusion/merge_loops.h"
+#include "fusion/reciprocals.h"
+#include "fusion/simplify.h"
 #include "fusion/substitute.h"
 #include "loop_ir/verify.h"
 #include "uops/invariant.h"
@@ -27,19 +30,29 @@ Pipeline Pipeline::Default() {
       {"flatten", FlattenBlocks},
       {"dead_code", EliminateDeadCode},
       // Copies and chains go into the expressions that use them, so that merging
-      // sees only what is worth a loop.
+      // sees only what is worth a loop. What is proven in range then needs no mask,
+      // and can be composed where a mask was in the way.
       {"substitute", SubstituteTemporaries},
+      {"simplify", Simplify},
+      {"substitute_2", SubstituteTemporaries},
+      // Scatters of what is now in one expression become reductions, before their
+      // loops are merged with others.
+      {"gather_from_scatter", GatherFromScatter},
       {"merge", MergeLoops},
       // Sums over the other dimension join a walk that is there.
       {"demote", DemoteAccumulators},
       {"merge_2", MergeLoops},
-      // What passes between merged loops shrinks to what one iteration needs ...
+      // What passes between merged loops shrinks to what one iteration needs, often a
+      // scalar that is used once.
       {"contract", ContractTemporaries},
-      // ... often a scalar that is used once.
-      {"substitute_2", SubstituteTemporaries},
+      {"substitute_3", SubstituteTemporaries},
+      {"simplify_2", Simplify},
+      {"reciprocals", UseReciprocals, /*reorders_rounding=*/true},
+      // Last, as substitution would undo it: each value computed once, and as far out
+      // as it can be.
       {"hoist", HoistInvariants},
       {"common_subexpressions", EliminateCommonSubexpressions},
-      {"substitute_3", SubstituteTemporaries},
+      {"substitute_4", SubstituteTemporaries},
       {"dead_code_2", EliminateDeadCode},
   };
   return pipeline;

@@ -161,7 +161,7 @@ class ScopeSubstituter {
 
   bool Pays(const Definition& definition, const Access& access, const Statement& statement,
             const std::vector<const Loop*>& chain) const {
-    if (IsOfIndices(definition)) return true;
+    if (IsExpansion(definition)) return true;
     if (definition.cost == 0) return chain.empty() || !definition.vars.empty() || IsLeaf(definition);
     const int loads = uses_.at(definition.tensor).loads;
     if (ReadsEachOnce(access, chain)) {
@@ -201,9 +201,13 @@ class ScopeSubstituter {
     return !absl::holds_alternative<loop::ApplyValue>(program_[definition.value].node);
   }
 
-  // A few ops on indices alone, such as a comparison: less than a read.
-  static bool IsOfIndices(const Definition& definition) {
-    return definition.reads.empty() && !definition.vars.empty() && definition.cost <= kMaxCheap;
+  // Cheaper to compute than to store and read: ops on tensors of fewer dimensions, or
+  // on none, such as a comparison of indices.
+  bool IsExpansion(const Definition& definition) const {
+    const size_t rank = definition.vars.size();
+    return rank > 0 && definition.cost < kSlowOp &&
+           std::all_of(definition.reads.begin(), definition.reads.end(),
+                       [&](TensorId tensor) { return program_[tensor].shape.size() < rank; });
   }
 
   // A few ops on one tensor of the temporary's rank and others of lower rank: the

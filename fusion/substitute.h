@@ -13,7 +13,8 @@ namespace nestor::fusion {
 // becomes a masked read of what E reads, or where(in range, E, fill).
 //
 // When it pays:
-//  - E that computes nothing (a read, a constant, an index): always;
+//  - E that computes nothing (a read, a constant, an index), or little from tensors of
+//    fewer dimensions: always;
 //  - the only read, if it reads each element once; every such read, if E is a few ops
 //    on one tensor of that size;
 //  - a read by a statement that assigns, along loops that E's own loops could not

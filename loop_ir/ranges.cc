@@ -311,9 +311,15 @@ bool Ranges::InRange(absl::Span<const IndexId> place, const Shape& shape) {
   return true;
 }
 
+bool Ranges::IsEmpty(const Loop& loop) {
+  return Defined(loop.begin) && Defined(loop.end) &&
+         facts_.Proves(facts_.SumOf(loop.begin) - facts_.SumOf(loop.end), Facts::kFewSteps);
+}
+
 bool Ranges::RunsOnce(const Loop& loop) {
-  if (!Less(loop.begin, loop.end)) return false;
-  return LessEqual(loop.end, pool_.Add(loop.begin, pool_.Const(loop.step)));
+  if (!Defined(loop.begin) || !Defined(loop.end)) return false;
+  const AtomSum count = facts_.SumOf(loop.end) - facts_.SumOf(loop.begin);
+  return facts_.Proves(AtomSum(loop.step) - count, Facts::kFewSteps) && facts_.Proves(count - AtomSum(1));
 }
 
 }  // namespace nestor::loop

@@ -63,8 +63,9 @@ class Ranges {
   absl::optional<bool> Decide(IndexId condition);
   // 0 <= place[k] < shape[k] for every axis.
   bool InRange(absl::Span<const IndexId> place, const Shape& shape);
-  // That the loop runs no iteration, or exactly one, whenever it is reached.
-  bool IsEmpty(const Loop& loop) { return LessEqual(loop.end, loop.begin); }
+  // That the loop runs no iteration, or exactly one, whenever it is reached. Most do
+  // not, so the search is short.
+  bool IsEmpty(const Loop& loop);
   bool RunsOnce(const Loop& loop);
 
   // `e` with symbols that equalities bind written in terms of one representative

@@ -31,7 +31,6 @@
 namespace nestor::loop {
 namespace {
 
-constexpr int kMaxSteps = 120;      // of one proof
 constexpr int kMaxDepth = 24;       // atoms eliminated in a row
 constexpr size_t kMaxFacts = 64;    // beyond, facts are not recorded
 constexpr int kMaxConsequences = 3; // divisions eliminated from a fact
@@ -178,7 +177,7 @@ void Facts::AddNonNegative(const AtomSum& sum) {
 }
 
 void Facts::AddConsequences(const AtomSum& sum, int depth) {
-  if (!sum.exact() || sum.Constant() || known_.size() >= kMaxFacts || Proves(sum)) return;
+  if (!sum.exact() || sum.Constant() || known_.size() >= kMaxFacts || Proves(sum, kFewSteps)) return;
   const AtomSum::Term& first = sum.terms().front();
   const bool alone = first.atoms.size() == 1 && (sum - AtomSum::OfTerm(first)).Constant().has_value();
   if (alone && first.coefficient != std::numeric_limits<int64_t>::min()) {
@@ -188,6 +187,7 @@ void Facts::AddConsequences(const AtomSum& sum, int depth) {
     if (c < 0) Tighten(first.atoms[0], {{}, CheckedApply(IndexKind::kDiv, k, -c)});
   }
   if (!alone) known_.push_back(sum);
+  AddFactors(sum);
   Changed();
   if (depth == kMaxConsequences) return;
   for (IndexId atom : sum.Atoms()) {
@@ -202,6 +202,18 @@ void Facts::AddConsequences(const AtomSum& sum, int depth) {
     } else if (node.kind == (up ? IndexKind::kMin : IndexKind::kMax)) {
       for (IndexId arg : node.args) AddConsequences(parts->factor * SumOf(arg) + parts->rest, depth + 1);
     }
+  }
+}
+
+// c*v*w >= k with c, k > 0: of factors that are not negative, none is zero.
+void Facts::AddFactors(const AtomSum& sum) {
+  const AtomSum::Term& first = sum.terms().front();
+  const auto rest = (sum - AtomSum::OfTerm(first)).Constant();
+  if (first.atoms.size() < 2 || first.coefficient < 0 || !rest || *rest >= 0) return;
+  const bool signs_known = std::all_of(first.atoms.begin(), first.atoms.end(),
+                                       [&](IndexId atom) { return IsNonNegative(IntervalOf(atom)); });
+  for (IndexId atom : first.atoms) {
+    if (signs_known) Tighten(atom, {1, {}});
   }
 }
 
@@ -261,7 +273,7 @@ Interval Facts::IntervalOf(const AtomSum& sum) {
 
 class ProofSearch {
  public:
-  explicit ProofSearch(Facts& facts) : facts_(facts), pool_(facts.pool_) {}
+  ProofSearch(Facts& facts, int steps) : facts_(facts), pool_(facts.pool_), steps_(steps) {}
 
   bool Proves(const AtomSum& p) { return Proves(p, 0, 0); }
 
@@ -279,7 +291,7 @@ class ProofSearch {
     if (!p.exact()) return false;
     if (const auto constant = p.Constant()) return *constant >= 0;
     if (IsEvident(p)) return true;
-    if (depth == kMaxDepth || ++steps_ > kMaxSteps) return false;
+    if (depth == kMaxDepth || --steps_ < 0) return false;
     const Interval interval = facts_.IntervalOf(p);
     if (interval.high && *interval.high < 0) return false;
     for (IndexId atom : Choices(p)) {
@@ -413,9 +425,9 @@ class ProofSearch {
 
   Facts& facts_;
   IndexPool& pool_;
-  int steps_ = 0;
+  int steps_;  // left
 };
 
-bool Facts::Proves(const AtomSum& sum) { return ProofSearch(*this).Proves(sum); }
+bool Facts::Proves(const AtomSum& sum, int steps) { return ProofSearch(*this, steps).Proves(sum); }
 
 }  // namespace nestor::loop

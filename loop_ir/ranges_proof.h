@@ -37,8 +37,10 @@ class Facts {
   // That `sum` >= 0.
   void AddNonNegative(const AtomSum& sum);
 
-  // True where `sum` >= 0 is proven, given that its atoms are defined.
-  bool Proves(const AtomSum& sum);
+  // True where `sum` >= 0 is proven, given that its atoms are defined. `steps`: how
+  // many sums are looked at.
+  static constexpr int kSteps = 48, kFewSteps = 8;
+  bool Proves(const AtomSum& sum, int steps = kSteps);
   // True where the expression is proven to be at least 1.
   bool ProvesPositive(IndexId e) { return Proves(SumOf(e) - AtomSum(1)); }
 
@@ -64,6 +66,7 @@ class Facts {
   Interval ComputeInterval(IndexId atom);
   void Tighten(IndexId atom, Interval by);
   void AddConsequences(const AtomSum& sum, int depth);
+  void AddFactors(const AtomSum& sum);
   void Changed();
 
   IndexPool& pool_;

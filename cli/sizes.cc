@@ -1,0 +1,97 @@
+// To check sizes without memory for them, each argument is bound as a view in
+// which one element stands for all.
+#include "cli/sizes.h"
+
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "uops/invariant.h"
+#include "uops/module.h"
+
+namespace nestor::cli {
+namespace {
+
+absl::Status Error(const Op& op, absl::string_view message) {
+  return absl::InvalidArgumentError(absl::StrCat("op ", op.name, ": ", message));
+}
+
+absl::Status ReadParams(const Op& op, const Given& given, GivenSizes& sizes) {
+  for (const auto& [name, text] : given.params) {
+    const ParamInfo* param = op.FindParam(name);
+    if (param == nullptr) return Error(op, absl::StrCat("no parameter is named ", name));
+    const auto value = ParseLiteral(text, param->type);
+    if (!value) return Error(op, absl::StrCat(name, " is ", Name(param->type), ", '", text, "' does not fit"));
+    sizes.run.params[name] = *value;
+  }
+  for (const ParamInfo& param : op.params) {
+    const auto it = sizes.run.params.find(param.name);
+    const auto value = it != sizes.run.params.end() ? it->second : param.value;
+    if (!value) {
+      return Error(op, absl::StrCat(param.name, " has no default: give ", param.name.substr(1), "=.."));
+    }
+    if (IsInteger(param.type)) sizes.known.symbols[param.name] = value->ToInt();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status UnknownNumber(const Op& op, const std::string& name, std::vector<std::string> known) {
+  for (const ParamInfo& param : op.params) known.push_back(param.name.substr(1));
+  return Error(op, absl::StrCat("no $param and no dimension is named '", name, "'", DidYouMean(name, known)));
+}
+
+absl::Status ReadDims(const Op& op, const Given& given, GivenSizes& sizes) {
+  const std::vector<std::string> dimensions = UnboundDimensions(SignatureOf(op), {});
+  for (const auto& [name, text] : given.dims) {
+    if (!absl::c_linear_search(dimensions, name)) return UnknownNumber(op, name, dimensions);
+    int64_t extent;
+    if (!absl::SimpleAtoi(text, &extent)) {
+      return Error(op, absl::StrCat(name, "=", text, ": a dimension is an integer of 64 bits"));
+    }
+    if (extent < 0) return Error(op, absl::StrCat("dimension ", name, " = ", extent, " is negative"));
+    sizes.run.dims[name] = sizes.known.symbols[name] = extent;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<GivenSizes> ReadSizes(const Op& op, const Given& given) {
+  GivenSizes sizes;
+  NESTOR_RETURN_IF_ERROR(ReadParams(op, given, sizes));
+  NESTOR_RETURN_IF_ERROR(ReadDims(op, given, sizes));
+  for (const auto& [name, tensor] : given.tensors) sizes.known.shapes[name] = tensor.shape();
+  for (const auto& [name, shape] : given.shapes) sizes.known.shapes[name] = shape.shape;
+  return sizes;
+}
+
+absl::StatusOr<SymbolValues> BindSizes(const Op& op, const Given& given) {
+  NESTOR_ASSIGN_OR_RETURN(GivenSizes sizes, ReadSizes(op, given));
+  const ChosenSizes chosen = ChooseSizes(op, sizes.known);
+  if (!chosen.guessed.empty()) {
+    return Error(op, absl::StrCat("no size is given for ", absl::StrJoin(chosen.guessed, ", "), ": give ",
+                                  absl::StrJoin(chosen.guessed, "=.. "), "=.."));
+  }
+  for (const auto& [name, extent] : chosen.chosen) sizes.run.dims[name] = extent;
+  Binding binding;
+  binding.symbols = chosen.symbols;
+  double element = 0;  // of any type; nothing reads it
+  for (const Argument& arg : op.args) {
+    const auto shape = sizes.known.shapes.find(arg.name);
+    TensorView view{arg.type, {}, {}, &element};
+    if (shape != sizes.known.shapes.end()) {
+      view.shape = shape->second;
+    } else {
+      NESTOR_ASSIGN_OR_RETURN(view.shape, EvaluateShape(op.graph.pool(), arg.shape, binding,
+                                                        absl::StrCat("op ", op.name, ": argument ", arg.name)));
+    }
+    view.strides.assign(view.shape.size(), 0);
+    sizes.run.tensors[arg.name] = view;
+  }
+  NESTOR_ASSIGN_OR_RETURN(Binding bound, Bind(SignatureOf(op), sizes.run));
+  return std::move(bound.symbols);
+}
+
+}  // namespace nestor::cli

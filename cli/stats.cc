@@ -1,0 +1,150 @@
+// nestor stats: what an op's program costs at given sizes, as it is lowered and as
+// it is fused.
+#include <chrono>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "cli/arguments.h"
+#include "cli/command.h"
+#include "cli/fused.h"
+#include "cli/given.h"
+#include "cli/output.h"
+#include "cli/program.h"
+#include "cli/sizes.h"
+#include "fusion/statistics.h"
+#include "loop_ir/lower.h"
+#include "uops/invariant.h"
+
+namespace nestor::cli {
+namespace {
+
+constexpr absl::string_view kHelp = R"(nestor stats PROGRAM [N=64 ...] [flags]
+
+Counts what an op costs at given sizes, unfused and fused: a `key: value` a line.
+
+PROGRAM is a file in the notation, - for stdin, or a macro op's name. Sizes are
+given as N=64, k=3, x=f32[2,3] or x=x.npy; every dimension that these do not
+determine must be given. Nothing is run.
+
+  blocks            blocks of the program that hold a loop; beside them `loops`
+                    and `statements`
+  bytes             bytes walked: loads and stores that a cache with least recently
+                    used replacement does not serve, estimated
+  arena_bytes       memory for temporaries when they share it; arena_lower_bound:
+                    the most that are needed at once; temp_bytes: side by side
+  input_bytes, output_bytes
+  flops             floating-point operations, an accumulation being one
+  fuse_ms           the time that fusing took
+  .._unfused        the same of the program as it was lowered
+
+  --l2=1MiB         the size of the cache, in bytes or with KiB, MiB, GiB
+  --json            prints one object
+  --op=NAME         which op of several; by default the last
+  --passes=a,b      fuses with these passes only; --passes= with none
+  --until=N         fuses with the first N passes only
+
+Examples:
+  $ nestor stats softmax N0=1024 C=512
+  $ nestor stats matmul 'a=[512,512]' N=512 --l2=256KiB --json
+
+Exit codes: 0 done, 2 bad usage or input.
+)";
+
+constexpr Flag kFlags[] = {{"--op"}, {"--l2"}, {"--json", false}, {"--passes"}, {"--until"}};
+
+// ---- Flags
+
+absl::StatusOr<int64_t> CacheBytes(const Arguments& arguments) {
+  const std::string text = arguments.Find("--l2").value_or("1MiB");
+  absl::string_view number = text;
+  int64_t unit = 1;
+  constexpr std::pair<const char*, int64_t> kUnits[] = {{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}};
+  for (const auto& [suffix, size] : kUnits) {
+    if (absl::ConsumeSuffix(&number, suffix)) unit = size;
+  }
+  int64_t count, bytes;
+  const bool is_number = !number.empty() && absl::ascii_isdigit(number[0]) && absl::SimpleAtoi(number, &count);
+  if (is_number && !__builtin_mul_overflow(count, unit, &bytes)) return bytes;
+  return absl::InvalidArgumentError(absl::StrCat("--l2=", text, ": a size is expected, as in 1MiB, 512KiB or 65536"));
+}
+
+// ---- Fusing
+
+struct Fused {
+  loop::Program program;
+  double milliseconds;
+};
+
+absl::StatusOr<Fused> Fuse(loop::Program program, const fusion::Pipeline& pipeline) {
+  const auto begin = std::chrono::steady_clock::now();
+  NESTOR_RETURN_IF_ERROR(pipeline.Run(program));
+  const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - begin;
+  return Fused{std::move(program), time.count()};
+}
+
+// ---- Figures
+
+using Figures = std::vector<std::pair<std::string, std::string>>;
+
+// A count that was computed in floating point.
+std::string CountText(double count) {
+  return std::abs(count) < 1e18 ? absl::StrCat(std::llround(count)) : absl::StrFormat("%.17g", count);
+}
+
+void AddProgram(const fusion::Statistics& statistics, const std::string& suffix, Figures& figures) {
+  const auto add = [&](const char* key, const std::string& value) { figures.emplace_back(key + suffix, value); };
+  add("blocks", absl::StrCat(statistics.blocks));
+  add("loops", absl::StrCat(statistics.loops));
+  add("statements", absl::StrCat(statistics.statements));
+  add("bytes", CountText(statistics.walked.Total()));
+  add("arena_bytes", absl::StrCat(statistics.arena_bytes));
+  add("arena_lower_bound", absl::StrCat(statistics.arena_lower_bound));
+  add("temp_bytes", absl::StrCat(statistics.temp_bytes));
+  add("flops", CountText(statistics.flops));
+}
+
+std::string TextOf(const Figures& figures, bool is_json) {
+  const auto line = [](std::string* out, const auto& figure) {
+    absl::StrAppend(out, figure.first, ": ", figure.second);
+  };
+  const auto member = [](std::string* out, const auto& figure) {
+    absl::StrAppend(out, JsonString(figure.first), ": ", figure.second);
+  };
+  if (!is_json) return absl::StrCat(absl::StrJoin(figures, "\n", line), "\n");
+  return absl::StrCat("{", absl::StrJoin(figures, ", ", member), "}\n");
+}
+
+absl::Status Run(const Arguments& arguments) {
+  fusion::StatisticsOptions options;
+  NESTOR_ASSIGN_OR_RETURN(options.cache_bytes, CacheBytes(arguments));
+  NESTOR_ASSIGN_OR_RETURN(const fusion::Pipeline pipeline, PipelineFor(arguments));
+  NESTOR_ASSIGN_OR_RETURN(const Program program, LoadProgram(arguments));
+  NESTOR_ASSIGN_OR_RETURN(const Given given, ReadWords(arguments, program));
+  NESTOR_ASSIGN_OR_RETURN(const Op op, InstantiateFor(program, given));
+  NESTOR_ASSIGN_OR_RETURN(const fusion::Sizes sizes, BindSizes(op, given));
+  const loop::Program lowered = Lower(op);
+  NESTOR_ASSIGN_OR_RETURN(const fusion::Statistics unfused, StatisticsOf(lowered, sizes, options));
+  NESTOR_ASSIGN_OR_RETURN(const Fused fused, Fuse(lowered, pipeline));
+  NESTOR_ASSIGN_OR_RETURN(const fusion::Statistics statistics, StatisticsOf(fused.program, sizes, options));
+  Figures figures;
+  AddProgram(unfused, "_unfused", figures);
+  AddProgram(statistics, "", figures);
+  figures.emplace_back("input_bytes", absl::StrCat(statistics.input_bytes));
+  figures.emplace_back("output_bytes", absl::StrCat(statistics.output_bytes));
+  figures.emplace_back("fuse_ms", absl::StrFormat("%.3f", fused.milliseconds));
+  return WriteStdout(TextOf(figures, arguments.Has("--json")));
+}
+
+}  // namespace
+
+const Command kStatsCommand = {"stats", "counts what an op costs, unfused and fused", kHelp, kFlags, true, false, Run};
+
+}  // namespace nestor::cli

@@ -1,0 +1,22 @@
+// The definition of bytes_walked.h, element by element: what the estimate is
+// tested against. Takes the time of an interpreter.
+#ifndef NESTOR_FUSION_BYTES_WALKED_SIMULATOR_H_
+#define NESTOR_FUSION_BYTES_WALKED_SIMULATOR_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "fusion/bytes_walked.h"
+#include "fusion/statistics_sizes.h"
+#include "fusion/statistics_walk.h"
+
+namespace nestor::fusion {
+
+// InvalidArgument where a tensor's size overflows or an unmasked access is out of
+// range.
+absl::StatusOr<BytesWalked> SimulateBytesWalked(const SizedProgram& program, int64_t cache_bytes,
+                                                GatheredValue gathered);
+
+}  // namespace nestor::fusion
+
+#endif  // NESTOR_FUSION_BYTES_WALKED_SIMULATOR_H_

@@ -1,0 +1,242 @@
+// A walk that decides in terms of the original's indices and writes in terms of the
+// copy's.
+#include "fusion/decided_copy.h"
+
+#include <algorithm>
+
+#include "absl/container/flat_hash_map.h"
+#include "uops/graph.h"
+#include "uops/scalar_op.h"
+
+namespace nestor::fusion {
+namespace {
+
+using loop::Access;
+using loop::Declaration;
+using loop::Item;
+using loop::Loop;
+using loop::Program;
+using loop::Ranges;
+using loop::Scope;
+using loop::Statement;
+using loop::TensorId;
+using loop::ValueId;
+
+absl::optional<IndexKind> ComparisonOf(ScalarOp op) {
+  switch (op) {
+    case ScalarOp::kLt:
+    case ScalarOp::kGt: return IndexKind::kLt;
+    case ScalarOp::kLe:
+    case ScalarOp::kGe: return IndexKind::kLe;
+    case ScalarOp::kEq: return IndexKind::kEq;
+    case ScalarOp::kNe: return IndexKind::kNe;
+    default: return absl::nullopt;
+  }
+}
+
+class Copier {
+ public:
+  Copier(Program& program, Ranges& ranges, bool fresh) : program_(program), ranges_(ranges), fresh_(fresh) {}
+
+  absl::optional<Loop> Copy(const Loop& loop) {
+    const int32_t var = fresh_ ? program_.AddVar(std::string(program_.vars[loop.var])) : loop.var;
+    Loop copy{var, Renamed(loop.begin), Renamed(loop.end), loop.step, loop.attributes, {}};
+    vars_[loop.var] = var;
+    copy.body = Copy(loop.body);
+    if (copy.body.empty()) return absl::nullopt;
+    return copy;
+  }
+
+ private:
+  // ---- Scopes
+
+  // Empty where no statement is left.
+  Scope Copy(const Scope& scope) {
+    Scope copy;
+    bool works = false;
+    for (const Item& item : scope) {
+      absl::optional<Item> copied = absl::visit([&](const auto& node) { return CopyItem(node); }, item.node);
+      if (!copied) continue;
+      works |= copied->As<Declaration>() == nullptr;
+      copy.push_back(*std::move(copied));
+    }
+    return works ? std::move(copy) : Scope();
+  }
+
+  absl::optional<Item> CopyItem(const Loop& loop) {
+    inner_[loop.var] = &loop;
+    absl::optional<Loop> copy = Copy(loop);
+    if (!copy) return absl::nullopt;
+    return Item{*std::move(copy)};
+  }
+
+  absl::optional<Item> CopyItem(const Declaration& declaration) {
+    if (!fresh_) return Item{declaration};
+    const TensorId tensor = program_.AddTensor(loop::TensorInfo(program_[declaration.tensor]));
+    tensors_[declaration.tensor] = tensor;
+    return Item{Declaration{tensor}};
+  }
+
+  absl::optional<Item> CopyItem(const Statement& statement) {
+    const auto target = CopyAccess(statement.target);
+    if (!target) return absl::nullopt;
+    const ValueId value = CopyValue(statement.value);
+    if (ChangesNothing(statement, value)) return absl::nullopt;
+    const ValueId position = statement.position.valid() ? CopyValue(statement.position) : ValueId();
+    return Item{Statement{*target, statement.op, value, position}};
+  }
+
+  // An op's identity into an accumulator, which started there. (Elsewhere a sum may
+  // be -0, and -0 + 0 is 0.)
+  bool ChangesNothing(const Statement& statement, ValueId value) const {
+    const auto* constant = absl::get_if<loop::ConstantValue>(&program_[value].node);
+    const bool accumulates = program_[statement.target.tensor].storage == loop::Storage::kAccumulator;
+    if (constant == nullptr || !accumulates || IsArg(*statement.op)) return false;
+    return constant->value.bits == Identity(*statement.op, program_[value].type).bits;
+  }
+
+  // nullopt where it is always masked out.
+  absl::optional<Access> CopyAccess(const Access& access) {
+    Access copy{Renamed(access.tensor), {}, access.masked, access.fill, {}};
+    for (IndexId condition : access.conditions) {
+      const auto decided = Decide(condition);
+      if (decided == false) return absl::nullopt;
+      if (!decided) copy.conditions.push_back(Renamed(condition));
+    }
+    for (IndexId e : access.place) copy.place.push_back(Renamed(e));
+    if (!access.masked) return copy;
+    if (IsOutside(access)) return absl::nullopt;
+    copy.masked = !copy.conditions.empty() || !IsInside(access);
+    if (!copy.masked) copy.fill = ValueId();
+    return copy;
+  }
+
+  // What an inner index has a part in is left to who comes to the inner loop.
+  bool HasInner(IndexId e) const {
+    std::vector<int64_t> vars;
+    CollectVars(program_.pool, e, vars);
+    return std::any_of(vars.begin(), vars.end(), [&](int64_t v) { return inner_.contains(v); });
+  }
+
+  absl::optional<bool> Decide(IndexId condition) {
+    return HasInner(condition) ? absl::nullopt : ranges_.Decide(condition);
+  }
+
+  bool IsInside(const Access& access) {
+    const Shape shape = program_[access.tensor].shape;
+    for (size_t axis = 0; axis < shape.size(); ++axis) {
+      const IndexId e = access.place[axis];
+      if (IsWholeLoop(e, shape[axis])) continue;
+      if (HasInner(e) || !ranges_.NonNegative(e) || !ranges_.Less(e, shape[axis])) return false;
+    }
+    return true;
+  }
+
+  // An inner index over just that extent.
+  bool IsWholeLoop(IndexId e, IndexId extent) const {
+    const auto it = inner_.find(program_.pool.VarValue(e));
+    return it != inner_.end() && program_.pool.IsConst(it->second->begin, 0) && it->second->end == extent;
+  }
+
+  bool IsOutside(const Access& access) {
+    const Shape shape = program_[access.tensor].shape;
+    for (size_t axis = 0; axis < shape.size(); ++axis) {
+      if (HasInner(access.place[axis])) continue;
+      if (ranges_.Less(access.place[axis], program_.pool.Const(0))) return true;
+      if (ranges_.LessEqual(shape[axis], access.place[axis])) return true;
+    }
+    return false;
+  }
+
+  // ---- Values
+
+  ValueId CopyValue(ValueId id) {
+    const auto node = program_[id].node;  // a copy: values move as they are added
+    return absl::visit([&](const auto& n) { return CopyNode(id, n); }, node);
+  }
+
+  ValueId CopyNode(ValueId id, const loop::ConstantValue&) { return id; }
+  ValueId CopyNode(ValueId id, const loop::ParamValue&) { return id; }
+  ValueId CopyNode(ValueId, const loop::IndexValue& v) { return program_.AddIndexValue(Renamed(v.index)); }
+
+  ValueId CopyNode(ValueId, const loop::LoadValue& v) {
+    const auto access = CopyAccess(v.access);
+    return access ? program_.AddLoad(*access) : v.access.fill;
+  }
+
+  ValueId CopyNode(ValueId id, const loop::ApplyValue& v) {
+    if (v.op == ScalarOp::kSelect) {
+      const auto condition = ConditionOf(program_, v.args[0]);
+      const auto decided = condition ? Decide(*condition) : absl::nullopt;
+      if (decided) return CopyValue(v.args[*decided ? 1 : 2]);
+    }
+    std::vector<ValueId> args;
+    for (ValueId arg : v.args) args.push_back(CopyValue(arg));
+    return program_.AddApply(v.op, args, program_[id].type);
+  }
+
+  // ---- Names
+
+  TensorId Renamed(TensorId tensor) const {
+    const auto it = tensors_.find(tensor);
+    return it == tensors_.end() ? tensor : it->second;
+  }
+
+  IndexId Renamed(IndexId e) {
+    if (!fresh_) return e;
+    return CopyIndex(program_.pool, e, program_.pool,
+                     [&](const IndexNode& node, absl::Span<const IndexId> args) -> absl::optional<IndexId> {
+                       const auto var = vars_.find(node.value);
+                       if (node.kind == IndexKind::kVar && var != vars_.end()) return program_.pool.Var(var->second);
+                       if (node.kind != IndexKind::kLoad) return absl::nullopt;
+                       const TensorId tensor = Renamed(TensorId{static_cast<int32_t>(node.value)});
+                       return program_.pool.Load(tensor.value, args);
+                     });
+  }
+
+  Program& program_;
+  Ranges& ranges_;
+  const bool fresh_;
+  absl::flat_hash_map<int64_t, const Loop*> inner_;  // by index
+  absl::flat_hash_map<int64_t, int64_t> vars_;
+  absl::flat_hash_map<TensorId, TensorId> tensors_;
+};
+
+// Of an index value or an i64 number.
+absl::optional<IndexId> IndexOf(Program& program, ValueId value) {
+  const auto& node = program[value].node;
+  if (const auto* index = absl::get_if<loop::IndexValue>(&node)) return index->index;
+  const auto* constant = absl::get_if<loop::ConstantValue>(&node);
+  if (constant == nullptr || program[value].type != DType::kI64) return absl::nullopt;
+  return program.pool.Const(constant->value.ToInt());
+}
+
+}  // namespace
+
+absl::optional<IndexId> ConditionOf(Program& program, ValueId value) {
+  const auto* apply = absl::get_if<loop::ApplyValue>(&program[value].node);
+  if (apply == nullptr) return absl::nullopt;
+  const loop::ApplyValue node = *apply;
+  IndexList operands;
+  const auto comparison = ComparisonOf(node.op);
+  const bool joins = node.op == ScalarOp::kAnd || node.op == ScalarOp::kOr || node.op == ScalarOp::kNot;
+  if (!comparison && (!joins || program[value].type != DType::kBool)) return absl::nullopt;
+  for (ValueId arg : node.args) {
+    const auto operand = comparison ? IndexOf(program, arg) : ConditionOf(program, arg);
+    if (!operand || program.pool.HasLoad(*operand)) return absl::nullopt;
+    operands.push_back(*operand);
+  }
+  if (node.op == ScalarOp::kNot) return program.pool.Not(operands[0]);
+  if (joins) {
+    const IndexKind kind = node.op == ScalarOp::kAnd ? IndexKind::kAnd : IndexKind::kOr;
+    return program.pool.Condition(kind, operands[0], operands[1]);
+  }
+  const bool swapped = node.op == ScalarOp::kGt || node.op == ScalarOp::kGe;
+  return program.pool.Condition(*comparison, operands[swapped], operands[!swapped]);
+}
+
+absl::optional<Loop> DecidedCopy(Program& program, Ranges& ranges, const Loop& loop, bool fresh) {
+  return Copier(program, ranges, fresh).Copy(loop);
+}
+
+}  // namespace nestor::fusion

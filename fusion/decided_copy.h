@@ -1,0 +1,26 @@
+// A copy of a loop's body for a part of its range.
+#ifndef NESTOR_FUSION_DECIDED_COPY_H_
+#define NESTOR_FUSION_DECIDED_COPY_H_
+
+#include "absl/types/optional.h"
+#include "loop_ir/program.h"
+#include "loop_ir/ranges.h"
+
+namespace nestor::fusion {
+
+// The condition that a bool value made of comparisons of index values, && || and !
+// amounts to; nullopt of any other, and of gathered indices.
+absl::optional<IndexId> ConditionOf(loop::Program& program, loop::ValueId value);
+
+// The loop `loop` without what `ranges`, which has entered it, decides: a load out of
+// range becomes its fill, one in range unmasked, a choice one of its arms; dropped
+// stores are gone, accumulations that change nothing, and what they leave empty.
+// nullopt if that is everything.
+//
+// With `fresh`, all loop indices and tensors that it declares are new ones.
+absl::optional<loop::Loop> DecidedCopy(loop::Program& program, loop::Ranges& ranges, const loop::Loop& loop,
+                                       bool fresh);
+
+}  // namespace nestor::fusion
+
+#endif  // NESTOR_FUSION_DECIDED_COPY_H_

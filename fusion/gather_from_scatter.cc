@@ -1,0 +1,299 @@
+// Finds each pair of a reset and the accumulation that follows it, has the
+// accumulation's places inverted (preimage.cc, where the idea is), weighs the
+// result, and builds the block that takes the place of both.
+//
+// The new block keeps the reset's loops and has the accumulation's indices for its
+// inner loops, so no name is new but the accumulator's.
+//
+// What stays a scatter: an embedding's t[ids[n], d] += g[n, d] (asking every row n
+// for every element would cost the table times the rows), places that a min or max
+// bends, coefficients that may be 0.
+#include "fusion/gather_from_scatter.h"
+
+#include <algorithm>
+
+#include "absl/container/flat_hash_map.h"
+#include "fusion/preimage.h"
+#include "loop_ir/dependence.h"
+#include "loop_ir/ranges.h"
+#include "uops/graph.h"
+
+namespace nestor::fusion {
+namespace {
+
+using loop::Access;
+using loop::Block;
+using loop::Item;
+using loop::Loop;
+using loop::Program;
+using loop::Ranges;
+using loop::Scope;
+using loop::Statement;
+using loop::Storage;
+using loop::TensorId;
+using loop::ValueId;
+
+// ---- Blocks that are a perfect nest around one statement
+
+struct PerfectNest {
+  std::vector<const Loop*> loops;  // outermost first, of step 1
+  const Statement* statement = nullptr;
+};
+
+absl::optional<PerfectNest> PerfectNestOf(const Block& block) {
+  PerfectNest nest;
+  const Scope* scope = &block.body;
+  while (scope->size() == 1) {
+    if ((nest.statement = scope->front().As<Statement>())) return nest;
+    const Loop* loop = scope->front().As<Loop>();
+    if (loop == nullptr || loop->step != 1) break;
+    nest.loops.push_back(loop);
+    scope = &loop->body;
+  }
+  return absl::nullopt;
+}
+
+bool IsScatter(const Program& program, const PerfectNest& nest) {
+  const Statement& statement = *nest.statement;
+  const Storage storage = program[statement.target.tensor].storage;
+  return statement.op && !statement.position.valid() && (storage == Storage::kTemp || storage == Storage::kOutput);
+}
+
+// True where the nest sets each element of `tensor` to `op`'s identity.
+bool IsReset(const Program& program, const PerfectNest& nest, TensorId tensor, ReduceOp op) {
+  const Statement& statement = *nest.statement;
+  const auto* constant = absl::get_if<loop::ConstantValue>(&program[statement.value].node);
+  const Shape& shape = program[tensor].shape;
+  if (statement.op || statement.target.masked || statement.target.tensor != tensor) return false;
+  if (constant == nullptr || constant->value.bits != Identity(op, program[tensor].type).bits) return false;
+  if (nest.loops.size() != shape.size()) return false;
+  for (const Loop* loop : nest.loops) {
+    const IndexList& place = statement.target.place;
+    const auto axis = std::find_if(place.begin(), place.end(),
+                                   [&](IndexId e) { return program.pool.VarValue(e) == loop->var; });
+    if (axis == place.end() || !program.pool.IsConst(loop->begin, 0)) return false;
+    if (loop->end != shape[axis - place.begin()]) return false;
+  }
+  return true;
+}
+
+// ---- What loops cost
+
+// Iterations, to compare: n to the power of `degree` times `factor`, for large n.
+struct Cost {
+  int degree = 0;
+  double factor = 1;
+  friend Cost operator*(Cost a, Cost b) { return {a.degree + b.degree, a.factor * b.factor}; }
+};
+
+int DegreeOf(const IndexPool& pool, IndexId e) {
+  const IndexNode& node = pool[e];
+  const auto of = [&](int arg) { return DegreeOf(pool, node.args[arg]); };
+  switch (node.kind) {
+    case IndexKind::kSymbol: return pool.SymbolName(e)[0] == '$' ? 0 : 1;
+    case IndexKind::kAdd:
+    case IndexKind::kMax: return std::max(of(0), of(1));
+    case IndexKind::kMul: return of(0) + of(1);
+    case IndexKind::kDiv: return std::max(of(0) - of(1), 0);
+    case IndexKind::kMod: return of(1);
+    case IndexKind::kMin: return std::min(of(0), of(1));
+    default: return 0;
+  }
+}
+
+// Of a loop of that extent; one that no dimension decides has the value that it has
+// where $params are 1.
+Cost CostOf(const IndexPool& pool, IndexId extent) {
+  Cost cost{DegreeOf(pool, extent)};
+  if (cost.degree > 0) return cost;
+  const auto value = EvaluateIndex(pool, extent, [](const IndexNode& node, absl::Span<const int64_t>) {
+    return absl::optional<int64_t>(node.kind == IndexKind::kSymbol ? 1 : 0);
+  });
+  cost.factor = value ? std::max(1.0, static_cast<double>(*value)) : 1.0;
+  return cost;
+}
+
+Cost CostOf(IndexPool& pool, absl::Span<const Loop* const> loops) {
+  Cost cost;
+  for (const Loop* loop : loops) cost = cost * CostOf(pool, pool.Sub(loop->end, loop->begin));
+  return cost;
+}
+
+// What strides may cost, in numbers.
+constexpr double kMostTimes = 16;
+
+bool NoMore(Cost a, Cost b) {
+  return a.degree != b.degree ? a.degree < b.degree : a.factor <= kMostTimes * b.factor;
+}
+
+// ---- The new block
+
+ValueId Substituted(Program& program, ValueId id, absl::Span<const IndexId> replacement);
+
+IndexList Substituted(Program& program, const IndexList& list, absl::Span<const IndexId> replacement) {
+  IndexList result;
+  for (IndexId e : list) result.push_back(SubstituteVars(program.pool, e, replacement));
+  return result;
+}
+
+struct ValueSubstitution {
+  Program& program;
+  ValueId id;
+  absl::Span<const IndexId> replacement;
+
+  ValueId operator()(const loop::ConstantValue&) const { return id; }
+  ValueId operator()(const loop::ParamValue&) const { return id; }
+  ValueId operator()(const loop::IndexValue& v) const {
+    return program.AddIndexValue(SubstituteVars(program.pool, v.index, replacement));
+  }
+  ValueId operator()(const loop::LoadValue& v) const {
+    Access access = v.access;
+    access.place = Substituted(program, access.place, replacement);
+    access.conditions = Substituted(program, access.conditions, replacement);
+    return program.AddLoad(std::move(access));
+  }
+  ValueId operator()(const loop::ApplyValue& v) const {
+    std::vector<ValueId> args;
+    for (ValueId arg : v.args) args.push_back(Substituted(program, arg, replacement));
+    return program.AddApply(v.op, args, program[id].type);
+  }
+};
+
+ValueId Substituted(Program& program, ValueId id, absl::Span<const IndexId> replacement) {
+  const auto node = program[id].node;  // a copy: values move as they are added
+  return absl::visit(ValueSubstitution{program, id, replacement}, node);
+}
+
+// `body` inside loops of these heads.
+template <class Loops, class AsLoop>
+Scope Nested(const Loops& loops, Scope body, AsLoop as_loop) {
+  for (size_t i = loops.size(); i-- > 0;) {
+    const Loop& head = as_loop(loops[i]);
+    Scope outer;
+    outer.push_back(Item{Loop{head.var, head.begin, head.end, head.step, head.attributes, std::move(body)}});
+    body = std::move(outer);
+  }
+  return body;
+}
+
+const Loop& Itself(const Loop& loop) { return loop; }
+const Loop& Pointee(const Loop* loop) { return *loop; }
+
+// Of the scatter's store and of its inversion: what must hold, gathers last.
+IndexList ConditionsOf(Program& program, const Statement& scatter, const Preimage& preimage,
+                       absl::Span<const IndexId> replacement) {
+  IndexList conditions = preimage.conditions;
+  const IndexList own = Substituted(program, scatter.target.conditions, replacement);
+  conditions.insert(conditions.end(), own.begin(), own.end());
+  std::stable_partition(conditions.begin(), conditions.end(), [&](IndexId c) { return !program.pool.HasLoad(c); });
+  return conditions;
+}
+
+TensorId AddAccumulator(Program& program, ReduceOp op, DType type) {
+  loop::TensorInfo info{"acc", type, {}, Storage::kAccumulator};
+  info.op = op;
+  return program.AddTensor(std::move(info));
+}
+
+// The block of `reset` and `scatter`, the latter inverted.
+Block Gather(Program& program, const PerfectNest& reset, const PerfectNest& scatter, const Preimage& preimage) {
+  const Statement& old = *scatter.statement;
+  IndexList replacement(program.vars.size(), program.pool.Const(0));
+  for (size_t i = 0; i < scatter.loops.size(); ++i) replacement[scatter.loops[i]->var] = preimage.solution[i];
+  IndexList conditions = ConditionsOf(program, old, preimage, replacement);
+  const TensorId sum = AddAccumulator(program, *old.op, program[old.target.tensor].type);
+  const bool masked = !conditions.empty();
+  const Statement step{{sum, {}, masked, ValueId(), std::move(conditions)}, old.op,
+                       Substituted(program, old.value, replacement), ValueId()};
+  const Statement result{reset.statement->target, absl::nullopt, program.AddLoad({sum, {}}), ValueId()};
+  Scope body{Item{loop::Declaration{sum}}};
+  for (Item& item : Nested(preimage.loops, {Item{step}}, Itself)) body.push_back(std::move(item));
+  body.push_back(Item{result});
+  return {Nested(reset.loops, std::move(body), Pointee)};
+}
+
+// ---- The walk over blocks
+
+class Gatherer {
+ public:
+  explicit Gatherer(Program& program) : program_(program), ranges_(program) {}
+
+  bool Run() {
+    std::vector<Block>& blocks = program_.blocks;
+    for (size_t i = 0; i < blocks.size(); ++i) {
+      const loop::Footprint footprint = FootprintOf(program_, blocks[i].body);
+      TryBlock(i, footprint);
+      for (const auto* set : {&footprint.reads, &footprint.writes, &footprint.accumulates}) {
+        for (TensorId tensor : *set) last_[tensor] = i;
+      }
+    }
+    if (!changed_) return false;
+    const auto is_empty = [](const Block& block) { return block.body.empty(); };
+    blocks.erase(std::remove_if(blocks.begin(), blocks.end(), is_empty), blocks.end());
+    return true;
+  }
+
+ private:
+  void TryBlock(size_t position, const loop::Footprint& footprint) {
+    const auto scatter = PerfectNestOf(program_.blocks[position]);
+    if (!scatter || !IsScatter(program_, *scatter)) return;
+    const TensorId target = scatter->statement->target.tensor;
+    const auto last = last_.find(target);
+    if (last == last_.end() || footprint.reads.contains(target)) return;
+    const auto reset = PerfectNestOf(program_.blocks[last->second]);
+    if (!reset || !IsReset(program_, *reset, target, *scatter->statement->op)) return;
+    const auto preimage = PreimageOf(*reset, *scatter);
+    if (!preimage || !Pays(*reset, *scatter, *preimage)) return;
+    Block block = Gather(program_, *reset, *scatter, *preimage);
+    program_.blocks[position] = std::move(block);
+    program_.blocks[last->second].body.clear();
+    changed_ = true;
+  }
+
+  absl::optional<Preimage> PreimageOf(const PerfectNest& reset, const PerfectNest& scatter) {
+    const Access& target = scatter.statement->target;
+    const bool ordered = IsOrdered(*scatter.statement->op, program_[target.tensor].type);
+    int facts = 0;
+    for (const Loop* loop : reset.loops) facts += EnterElements(*loop);
+    auto preimage = SolvePreimage(program_, scatter.loops, target.place, reset.statement->target.place,
+                                  program_[target.tensor].shape, ordered, ranges_);
+    while (facts-- > 0) ranges_.Forget();
+    return preimage;
+  }
+
+  // Where a loop over M*C elements runs, M and C are positive.
+  int EnterElements(const Loop& loop) {
+    ranges_.Enter(loop);
+    const auto extent = program_.pool.IsAffine(loop.end) ? Polynomial::Of(program_.pool, loop.end) : absl::nullopt;
+    if (!extent || extent->terms().size() != 1 || extent->terms()[0].coefficient < 0) return 1;
+    const Polynomial::Atoms& factors = extent->terms()[0].atoms;
+    const bool counts =
+        std::all_of(factors.begin(), factors.end(), [&](IndexId e) { return ranges_.NonNegative(e); });
+    if (!counts) return 1;
+    for (IndexId e : factors) ranges_.Assume(program_.pool.Condition(IndexKind::kLt, program_.pool.Const(0), e));
+    return 1 + static_cast<int>(factors.size());
+  }
+
+  // Sums and products of floats round; all else comes out the same in any order.
+  static bool IsOrdered(ReduceOp op, DType type) {
+    return IsFloat(type) && (op == ReduceOp::kSum || op == ReduceOp::kProd);
+  }
+
+  bool Pays(const PerfectNest& reset, const PerfectNest& scatter, const Preimage& preimage) {
+    const Cost elements = CostOf(program_.pool, reset.loops), before = CostOf(program_.pool, scatter.loops);
+    Cost after = elements;
+    for (IndexId trips : preimage.trips) after = after * CostOf(program_.pool, trips);
+    return NoMore(after, elements) || NoMore(after, before);
+  }
+
+  Program& program_;
+  Ranges ranges_;
+  absl::flat_hash_map<TensorId, size_t> last_;  // the block that touched a tensor last
+  bool changed_ = false;
+};
+
+}  // namespace
+
+absl::StatusOr<bool> GatherFromScatter(Program& program) { return Gatherer(program).Run(); }
+
+}  // namespace nestor::fusion

@@ -1,0 +1,38 @@
+// Gathering in place of scattering: gradients run like forward programs.
+#ifndef NESTOR_FUSION_GATHER_FROM_SCATTER_H_
+#define NESTOR_FUSION_GATHER_FROM_SCATTER_H_
+
+#include "absl/status/statusor.h"
+#include "loop_ir/program.h"
+
+namespace nestor::fusion {
+
+// Turns a block that sets a tensor to an op's identity and a later one that
+// accumulates into it at places of its own choosing,
+//
+//   for y { t[y] = 0.0 }
+//   for l { for r { drop t[l*$s + r - $p] += f(l, r) } }
+//
+// into one that reduces over each element's preimage (preimage.h),
+//
+//   for y { acc a: f32 = sum
+//           for r { drop a if 0 <= y/$s - r .. += f(y/$s - r, ..) }
+//           t[y] = a }
+//
+// where nothing touches the tensor in between, places can be inverted, and it is
+// no more work. Every bit stays: contributions to an element keep their order. (But
+// the proof that indices do not overflow may refuse sizes near the ends of int64.)
+// Returns whether it changed anything; if not, the program is as it was.
+//
+// No more work: each inner loop is one of the scatter, or runs over a residue class
+// or interval of one; and the product of all loops grows, every dimension large and
+// $params small, no faster than the two blocks did (numbers by at most 16 times).
+// Then it exceeds them by what strides cost, and by elements that no place reaches.
+//
+// REQUIRES: Verify accepts the program; and so it does afterwards. Meant for what
+// lowering yields: perfect nests, one a block.
+absl::StatusOr<bool> GatherFromScatter(loop::Program& program);
+
+}  // namespace nestor::fusion
+
+#endif  // NESTOR_FUSION_GATHER_FROM_SCATTER_H_

@@ -1,0 +1,24 @@
+// Simpler index expressions, by what is known at a place of a program.
+#ifndef NESTOR_FUSION_INDEX_SIMPLIFY_H_
+#define NESTOR_FUSION_INDEX_SIMPLIFY_H_
+
+#include "loop_ir/ranges.h"
+#include "uops/index_expr.h"
+
+namespace nestor::fusion {
+
+// An expression, or condition, that equals `e` at every point where the facts of
+// `ranges` hold, and has a value exactly where `e` has one: what is defined stays
+// defined, and a division by what may be zero stays.
+//
+// Undoes the round trips of reshapes, pads, strides and tiles: quotients and
+// remainders that their dividends' ranges decide, their sums, common factors,
+// nested divisions, min and max, conditions. Applied to its own result it
+// changes nothing. Only affine parts are rewritten; the rest stays as written.
+//
+// REQUIRES: `ranges` is of the program that owns `pool`.
+IndexId SimplifyIndex(IndexPool& pool, loop::Ranges& ranges, IndexId e);
+
+}  // namespace nestor::fusion
+
+#endif  // NESTOR_FUSION_INDEX_SIMPLIFY_H_

@@ -1,0 +1,23 @@
+// The test of a memory plan: runs a program's accesses on the memory that the plan
+// gives out.
+#ifndef NESTOR_FUSION_MEMORY_PLAN_REPLAY_H_
+#define NESTOR_FUSION_MEMORY_PLAN_REPLAY_H_
+
+#include "absl/status/status.h"
+#include "fusion/memory_plan.h"
+#include "fusion/statistics_sizes.h"
+#include "fusion/statistics_walk.h"
+
+namespace nestor::fusion {
+
+// Internal, naming the tensors, where an element is read and another tensor, or
+// another element, was last written at one of its bytes; where a buffer reaches
+// out of the arena or is not aligned. Outputs and inputs have memory of their own,
+// but for the outputs that are buffers, and for plan.aliases[alias], whose two
+// tensors share theirs (-1: none do).
+absl::Status ReplayPlan(const SizedProgram& program, const MemoryPlan& plan, const Arena& arena,
+                        GatheredValue gathered, int alias = -1);
+
+}  // namespace nestor::fusion
+
+#endif  // NESTOR_FUSION_MEMORY_PLAN_REPLAY_H_

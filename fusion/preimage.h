@@ -1,0 +1,42 @@
+// The preimage of a place: which iterations of a nest reach a given element.
+#ifndef NESTOR_FUSION_PREIMAGE_H_
+#define NESTOR_FUSION_PREIMAGE_H_
+
+#include <vector>
+
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
+#include "loop_ir/program.h"
+#include "loop_ir/ranges.h"
+
+namespace nestor::fusion {
+
+// The iterations of a nest that reach one element: those of `loops`, in order, of
+// which `conditions` hold.
+struct Preimage {
+  std::vector<loop::Loop> loops;  // outermost first; each has the index of a loop of the nest
+  IndexList trips;                // how often each runs, averaged over the elements, roughly
+  // By position in the nest: that loop's index, in terms of the element's and of
+  // the indices of `loops`.
+  IndexList solution;
+  IndexList conditions;  // what a load decides comes last
+};
+
+// Solves place == element for the indices of `nest` (loops of step 1, outermost
+// first). `element`: the element's place in `shape`, in terms of other loop indices.
+//
+// Each iteration that reaches the element occurs once. With `ordered`, those of
+// one element come in the nest's order.
+//
+// nullopt where a coefficient's sign is not known, where an index that decides a
+// gathered place cannot be solved, or where a bound might have no value.
+//
+// REQUIRES: `ranges` has entered the loops of the element's indices; on return it
+// is as it was. Adds expressions to the program's pool and nothing else.
+absl::optional<Preimage> SolvePreimage(loop::Program& program, absl::Span<const loop::Loop* const> nest,
+                                       const IndexList& place, const IndexList& element, const Shape& shape,
+                                       bool ordered, loop::Ranges& ranges);
+
+}  // namespace nestor::fusion
+
+#endif  // NESTOR_FUSION_PREIMAGE_H_

@@ -1,0 +1,57 @@
+#include "fusion/reciprocals.h"
+
+#include "absl/types/optional.h"
+#include "fusion/invariance.h"
+#include "loop_ir/rewrite.h"
+
+namespace nestor::fusion {
+namespace {
+
+using loop::ApplyValue;
+using loop::Item;
+using loop::Loop;
+using loop::Program;
+using loop::Scope;
+using loop::Statement;
+using loop::ValueId;
+
+bool RewriteIn(Program& program, const Loop& loop, Statement& statement) {
+  const Invariance invariance(program, loop);
+  const ValueId value = RewriteValues(program, statement.value, [&](ValueId id) -> absl::optional<ValueId> {
+    const auto* apply = absl::get_if<ApplyValue>(&program[id].node);
+    const DType type = program[id].type;
+    if (apply == nullptr || apply->op != ScalarOp::kDiv || (type != DType::kF32 && type != DType::kF64)) {
+      return absl::nullopt;
+    }
+    const ValueId dividend = apply->args[0], divisor = apply->args[1];
+    if (!invariance.Holds(divisor) || invariance.Holds(dividend)) return absl::nullopt;
+    const ValueId reciprocal = program.AddApply(ScalarOp::kRecip, {divisor});
+    return program.AddApply(ScalarOp::kMul, {dividend, reciprocal});
+  });
+  const bool changed = value != statement.value;
+  statement.value = value;
+  return changed;
+}
+
+bool RewriteIn(Program& program, Loop& loop) {
+  bool changed = false;
+  for (Item& item : loop.body) {
+    if (Loop* inner = item.As<Loop>()) changed |= RewriteIn(program, *inner);
+    else if (Statement* statement = item.As<Statement>()) changed |= RewriteIn(program, loop, *statement);
+  }
+  return changed;
+}
+
+}  // namespace
+
+absl::StatusOr<bool> UseReciprocals(Program& program) {
+  bool changed = false;
+  for (loop::Block& block : program.blocks) {
+    for (Item& item : block.body) {
+      if (Loop* loop = item.As<Loop>()) changed |= RewriteIn(program, *loop);
+    }
+  }
+  return changed;
+}
+
+}  // namespace nestor::fusion

@@ -1,0 +1,23 @@
+// Reciprocals: a division by what a loop does not change becomes a product.
+#ifndef NESTOR_FUSION_RECIPROCALS_H_
+#define NESTOR_FUSION_RECIPROCALS_H_
+
+#include "absl/status/statusor.h"
+#include "loop_ir/program.h"
+
+namespace nestor::fusion {
+
+// x / s becomes x * recip(s) where s is invariant in the innermost loop around and x
+// is not: hoisting then computes recip(s) once a loop, and a product is several times
+// faster than a division. Of f32 and f64; of the 16-bit floats a reciprocal rounded to
+// the type would lose too much.
+//
+// *Reorders rounding*: a result may differ by one more rounding (SEMANTICS 5, `fast`).
+//
+// Returns whether it changed anything; if not, the program is untouched. A second run
+// changes nothing. REQUIRES: Verify accepts the program; and so it does afterwards.
+absl::StatusOr<bool> UseReciprocals(loop::Program& program);
+
+}  // namespace nestor::fusion
+
+#endif  // NESTOR_FUSION_RECIPROCALS_H_

@@ -1,0 +1,274 @@
+// One walk over the scopes with Ranges, from the outside in: at each item
+// everything around it is known, and simpler already. A walk makes new facts (a
+// loop that ran once has gone, a bound is shorter), so it is repeated until nothing
+// changes.
+//
+//   for i in [0, N) { for j in [0, 1) { y[i] = where(i >= 0, x[i + j | 0.0 if i < N], 0.0) } }
+//
+// becomes `for i in [0, N) { y[i] = x[i] }`.
+//
+// What a statement's store demands holds in its value: the store's conditions and
+// place come first, and where it is dropped the value is not evaluated.
+#include "fusion/simplify.h"
+
+#include <iterator>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/types/variant.h"
+#include "fusion/index_simplify.h"
+#include "fusion/simplify_access.h"
+#include "fusion/simplify_values.h"
+#include "loop_ir/dependence.h"
+#include "loop_ir/ranges.h"
+#include "loop_ir/rewrite.h"
+
+namespace nestor::fusion {
+namespace {
+
+using loop::Access;
+using loop::Block;
+using loop::Declaration;
+using loop::Item;
+using loop::Loop;
+using loop::Program;
+using loop::Ranges;
+using loop::Scope;
+using loop::Statement;
+using loop::Storage;
+using loop::TensorId;
+using loop::ValueId;
+
+constexpr int kMaxWalks = 8;  // of a block; two or three are usual
+
+bool Same(const Access& a, const Access& b) {
+  return a.place == b.place && a.masked == b.masked && a.fill == b.fill && a.conditions == b.conditions;
+}
+
+class Walk {
+ public:
+  explicit Walk(Program& program)
+      : program_(program), ranges_(program), at_top_(program), writes_(program.tensors.size(), 0) {
+    for (const Block& block : program.blocks) CountWrites(block.body, 1);
+  }
+
+  bool Run() {
+    for (TensorId temp : program_.temps) SimplifyShape(temp);
+    bool changed = changed_;
+    std::vector<Block>& blocks = program_.blocks;
+    for (size_t i = 0; i < blocks.size();) {
+      const bool was_empty = blocks[i].body.empty();
+      changed |= SimplifyBlock(blocks[i]);
+      if (blocks[i].body.empty() && !was_empty) blocks.erase(blocks.begin() + static_cast<int64_t>(i));
+      else ++i;
+    }
+    return changed;
+  }
+
+ private:
+  // ---- Removal: some statement must go on writing each output
+
+  void CountWrites(const Scope& scope, int by) {
+    VisitItems(scope, [&](const Item& item) { CountWrite(item, by); });
+  }
+
+  void CountWrite(const Item& item, int by) {
+    if (const auto* statement = item.As<Statement>()) writes_[statement->target.tensor.value] += by;
+  }
+
+  void CountAllWrites(const Item& item, int by) {
+    CountWrite(item, by);
+    if (const Loop* loop = item.As<Loop>()) CountWrites(loop->body, by);
+  }
+
+  // Removes the item if it may go.
+  bool Remove(Scope& scope, size_t i) {
+    CountAllWrites(scope[i], -1);
+    for (TensorId output : program_.outputs) {
+      if (writes_[output.value] > 0) continue;
+      CountAllWrites(scope[i], 1);
+      return false;
+    }
+    scope.erase(scope.begin() + static_cast<int64_t>(i));
+    changed_ = true;
+    return true;
+  }
+
+  // ---- Scopes
+
+  // Walks are repeated until one changes nothing.
+  bool SimplifyBlock(Block& block) {
+    for (int i = 0; i < kMaxWalks; ++i) {
+      changed_ = false;
+      SimplifyScope(block.body);
+      if (!changed_) return i > 0;
+    }
+    return true;
+  }
+
+  void SimplifyScope(Scope& scope) {
+    for (size_t i = 0; i < scope.size();) {
+      if (scope[i].As<Loop>() != nullptr) {
+        i = SimplifyLoop(scope, i);
+      } else if (scope[i].As<Statement>() != nullptr) {
+        i = SimplifyStatement(scope, i);
+      } else {
+        SimplifyShape(scope[i++].As<Declaration>()->tensor);
+      }
+    }
+  }
+
+  // These return the position of the next item to look at.
+
+  size_t SimplifyLoop(Scope& scope, size_t i) {
+    Loop& loop = *scope[i].As<Loop>();
+    Set(loop.begin, SimplifySize(loop.begin));
+    Set(loop.end, SimplifySize(loop.end));
+    const Trips trips = TripsOf(loop);
+    if (trips == Trips::kNone) return Remove(scope, i) ? i : i + 1;
+    if (trips == Trips::kOne) return Inline(scope, i);
+    const bool was_empty = loop.body.empty(), had_changed = std::exchange(changed_, false);
+    ranges_.Enter(loop);
+    SimplifyScope(loop.body);
+    ranges_.Leave();
+    if (changed_) KeepAttributesProven(loop);
+    changed_ |= had_changed;
+    if (!loop.body.empty() || was_empty) return i + 1;
+    return Remove(scope, i) ? i : i + 1;
+  }
+
+  enum class Trips { kNone, kOne, kAny };
+
+  // Bounds without loop indices recur in every nest: what holds at the top is looked
+  // up once.
+  Trips TripsOf(const Loop& loop) {
+    if (program_.pool.HasVar(loop.begin) || program_.pool.HasVar(loop.end)) return ProvenTrips(ranges_, loop);
+    const auto [it, is_new] = trips_.try_emplace(std::make_tuple(loop.begin, loop.end, loop.step), Trips::kAny);
+    if (is_new) it->second = ProvenTrips(at_top_, loop);
+    return it->second;
+  }
+
+  static Trips ProvenTrips(Ranges& ranges, const Loop& loop) {
+    return ranges.IsEmpty(loop) ? Trips::kNone : ranges.RunsOnce(loop) ? Trips::kOne : Trips::kAny;
+  }
+
+  // The verifier must go on seeing why iterations are independent. They are,
+  // whatever becomes of its proof.
+  void KeepAttributesProven(Loop& loop) {
+    loop::LoopAttributes& attributes = loop.attributes;
+    if (!attributes.parallel && !attributes.vector) return;
+    if (CarriedTensor(program_, loop)) attributes.parallel = attributes.vector = false;
+  }
+
+  // The loop's body in its place, its index replaced by its beginning.
+  size_t Inline(Scope& scope, size_t i) {
+    Loop loop = std::move(*scope[i].As<Loop>());
+    loop::VarReplacement replacement(program_);
+    replacement.Set(loop.var, loop.begin);
+    RewriteIndices(program_, loop.body, [&](IndexId e) { return replacement(e); });
+    const auto at = scope.erase(scope.begin() + static_cast<int64_t>(i));
+    scope.insert(at, std::make_move_iterator(loop.body.begin()), std::make_move_iterator(loop.body.end()));
+    changed_ = true;
+    return i;
+  }
+
+  void SimplifyShape(TensorId tensor) {
+    for (size_t axis = 0; axis < program_[tensor].shape.size(); ++axis) {
+      IndexId& extent = program_[tensor].shape[axis];
+      Set(extent, SimplifySize(extent));
+    }
+  }
+
+  // ---- Statements
+
+  size_t SimplifyStatement(Scope& scope, size_t i) {
+    Statement& statement = *scope[i].As<Statement>();
+    Access target = statement.target;
+    if (!SimplifyAccess(program_, ranges_, target)) return Remove(scope, i) ? i : i + 1;
+    if (!Same(target, statement.target)) {
+      statement.target = target;
+      changed_ = true;
+    }
+    for (IndexId condition : target.conditions) ranges_.Assume(condition);
+    ranges_.AssumeInRange(target.place, program_[target.tensor].shape);
+    Set(statement.value, SimplifyValue(statement.value));
+    if (statement.position.valid()) Set(statement.position, SimplifyValue(statement.position));
+    for (size_t k = 0; k <= target.conditions.size(); ++k) ranges_.Forget();
+    return i + 1;
+  }
+
+  ValueId SimplifyValue(ValueId id) {
+    return RewriteValues(program_, id, [&](ValueId value) { return Simpler(value); });
+  }
+
+  absl::optional<ValueId> Simpler(ValueId id) {
+    if (const auto* index = absl::get_if<loop::IndexValue>(&program_[id].node)) return SimplerIndex(index->index);
+    if (const auto* load = absl::get_if<loop::LoadValue>(&program_[id].node)) return SimplerLoad(load->access);
+    absl::optional<ValueId> simple = SimplifyApplication(program_, ranges_, id);
+    while (simple) {
+      const auto next = SimplifyApplication(program_, ranges_, *simple);
+      if (!next) break;
+      simple = next;
+    }
+    return simple;
+  }
+
+  absl::optional<ValueId> SimplerIndex(IndexId index) {
+    const IndexId simple = SimplifyIndex(program_.pool, ranges_, index);
+    if (const auto constant = program_.pool.ConstValue(simple)) return program_.AddConstant(Scalar::I64(*constant));
+    if (simple == index) return absl::nullopt;
+    return program_.AddIndexValue(simple);
+  }
+
+  absl::optional<ValueId> SimplerLoad(Access access) {
+    const Access before = access;
+    if (!SimplifyAccess(program_, ranges_, access)) return access.fill;
+    if (Same(access, before)) return absl::nullopt;
+    return program_.AddLoad(std::move(access));
+  }
+
+  // ---- Indices
+
+  // Of a bound or extent; without loop indices by what holds at the top.
+  IndexId SimplifySize(IndexId e) {
+    if (program_.pool.HasVar(e)) return SimplifySize(ranges_, e);
+    const auto it = sizes_.find(e);
+    if (it != sizes_.end()) return it->second;
+    const IndexId simple = SimplifySize(at_top_, e);
+    sizes_.emplace(e, simple);
+    return simple;
+  }
+
+  IndexId SimplifySize(Ranges& ranges, IndexId e) const {
+    const IndexId same = ranges.Representative(e);
+    return SimplifyIndex(program_.pool, ranges, SizeOf(same) <= SizeOf(e) ? same : e);
+  }
+
+  int SizeOf(IndexId e) const {
+    int size = 0;
+    VisitIndex(program_.pool, e, [&](IndexId, const IndexNode&) { ++size; });
+    return size;
+  }
+
+  template <class Id>
+  void Set(Id& held, Id by) {
+    changed_ |= held != by;
+    held = by;
+  }
+
+  Program& program_;
+  Ranges ranges_;
+  Ranges at_top_;  // never enters a loop
+  absl::flat_hash_map<IndexId, IndexId> sizes_;
+  absl::flat_hash_map<std::tuple<IndexId, IndexId, int64_t>, Trips> trips_;
+  std::vector<int> writes_;  // statements that write each tensor
+  bool changed_ = false;
+};
+
+}  // namespace
+
+absl::StatusOr<bool> Simplify(Program& program) { return Walk(program).Run(); }
+
+}  // namespace nestor::fusion

@@ -1,0 +1,18 @@
+// Scalar rewrites that keep every bit.
+#ifndef NESTOR_FUSION_SIMPLIFY_VALUES_H_
+#define NESTOR_FUSION_SIMPLIFY_VALUES_H_
+
+#include "absl/types/optional.h"
+#include "loop_ir/program.h"
+#include "loop_ir/ranges.h"
+
+namespace nestor::fusion {
+
+// A simpler value than the application of an op `id`, with the same bits wherever
+// `ranges` stands; nullopt where no rule applies. Operands count as simplified.
+// It may read less than `id` does.
+absl::optional<loop::ValueId> SimplifyApplication(loop::Program& program, loop::Ranges& ranges, loop::ValueId id);
+
+}  // namespace nestor::fusion
+
+#endif  // NESTOR_FUSION_SIMPLIFY_VALUES_H_

@@ -1,0 +1,326 @@
+// Each comparison a <= b in a loop's body that is affine in its index v, c*v + r >= 0
+// with c of a known sign, turns over at one point: it holds from ceil(-r/c) on, or
+// up to floor(r/-c). Two points p, q cut the range [b, e) in three,
+//
+//   [b, min(e, p))   [max(b, p), min(e, q))   [max(b, p, q), e)
+//
+// which together are that range, each index once and in order, whatever the order of
+// b, e, p and q: where q < p the one in the middle is empty. So nothing has to be
+// proven for the cut to be right; proofs only keep min and max out of the bounds.
+//
+// With more points than two, the middle is where all comparisons hold that hold
+// from some point on (p is the largest of these points) and all that hold up to one
+// (q is the smallest): there no mask is left; at the borders some are.
+//
+// A comparison that an inner index has a part in is left to the inner loop. Outer
+// loops go first, since before and behind the cuts their bodies are smaller, with
+// less to split: the borders of an image are four nests, not eight.
+#include "fusion/split_loops.h"
+
+#include <algorithm>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/functional/function_ref.h"
+#include "fusion/decided_copy.h"
+#include "loop_ir/ranges.h"
+#include "uops/scalar_op.h"
+
+namespace nestor::fusion {
+namespace {
+
+using loop::Access;
+using loop::Item;
+using loop::Loop;
+using loop::Program;
+using loop::Ranges;
+using loop::Scope;
+using loop::Statement;
+using loop::Value;
+using loop::ValueId;
+
+// left <= right.
+struct Comparison {
+  IndexId left, right;
+  friend bool operator==(const Comparison& a, const Comparison& b) { return a.left == b.left && a.right == b.right; }
+};
+
+// Where a comparison turns over: it holds from `at` on (rising), or before it.
+struct Turn {
+  Comparison comparison;
+  IndexId at;
+  bool rising;
+};
+
+// Statements that the pieces of a block's loops may hold beyond those they replace.
+constexpr int kMostAdded = 16;
+
+using ComparisonVisitor = absl::FunctionRef<void(Comparison)>;
+
+void VisitCondition(IndexPool& pool, IndexId condition, ComparisonVisitor visit) {
+  const IndexNode node = pool[condition];
+  switch (node.kind) {
+    case IndexKind::kLt: return visit({pool.Add(node.args[0], pool.Const(1)), node.args[1]});
+    case IndexKind::kLe: return visit({node.args[0], node.args[1]});
+    case IndexKind::kEq:
+    case IndexKind::kNe:
+      visit({node.args[0], node.args[1]});
+      return visit({node.args[1], node.args[0]});
+    case IndexKind::kAnd:
+    case IndexKind::kOr:
+    case IndexKind::kNot:
+      for (IndexId arg : node.args) VisitCondition(pool, arg, visit);
+      return;
+    default: return;
+  }
+}
+
+void VisitAccess(Program& program, const Access& access, ComparisonVisitor visit) {
+  if (!access.masked) return;
+  IndexPool& pool = program.pool;
+  for (IndexId condition : access.conditions) VisitCondition(pool, condition, visit);
+  for (size_t axis = 0; axis < access.place.size(); ++axis) {
+    visit({pool.Const(0), access.place[axis]});
+    visit({pool.Add(access.place[axis], pool.Const(1)), program[access.tensor].shape[axis]});
+  }
+}
+
+void VisitComparisons(Program& program, ValueId value, ComparisonVisitor visit) {
+  std::vector<ValueId> ids;
+  VisitValues(program, value, [&](ValueId id, const Value&) { ids.push_back(id); });
+  for (ValueId id : ids) {
+    const auto node = program[id].node;
+    if (const auto* load = absl::get_if<loop::LoadValue>(&node)) VisitAccess(program, load->access, visit);
+    const auto* apply = absl::get_if<loop::ApplyValue>(&node);
+    if (apply == nullptr || apply->op != ScalarOp::kSelect) continue;
+    const auto condition = ConditionOf(program, apply->args[0]);
+    if (condition) VisitCondition(program.pool, *condition, visit);
+  }
+}
+
+class Splitter {
+ public:
+  explicit Splitter(Program& program) : program_(program), pool_(program.pool), ranges_(program) {}
+
+  bool Run() {
+    for (size_t i = 0; i < program_.blocks.size(); ++i) {
+      budget_ = kMostAdded;
+      SplitScope(program_.blocks[i].body);
+    }
+    if (!changed_) return false;
+    auto& blocks = program_.blocks;
+    blocks.erase(std::remove_if(blocks.begin(), blocks.end(), [](const loop::Block& b) { return b.body.empty(); }),
+                 blocks.end());
+    return true;
+  }
+
+ private:
+  void SplitScope(Scope& scope) {
+    Scope result;
+    const auto append = [&](Item& item) { std::swap(result.emplace_back(), item); };
+    for (Item& item : scope) {
+      const Loop* loop = item.As<Loop>();
+      absl::optional<Scope> pieces = loop ? Pieces(*loop) : absl::nullopt;
+      changed_ |= pieces.has_value();
+      if (pieces) std::for_each(pieces->begin(), pieces->end(), append);
+      else append(item);
+    }
+    scope = std::move(result);
+    for (Item& item : scope) {
+      Loop* loop = item.As<Loop>();
+      if (loop == nullptr) continue;
+      ranges_.Enter(*loop);
+      SplitScope(loop->body);
+      ranges_.Leave();
+    }
+  }
+
+  // What takes the loop's place; nullopt where it stays.
+  absl::optional<Scope> Pieces(const Loop& loop) {
+    if (loop.step != 1) return absl::nullopt;
+    const std::vector<Turn> turns = TurnsIn(loop);
+    if (turns.empty()) return absl::nullopt;
+    const IndexList points = PointsOf(turns);
+    const int statements = CountStatements(loop.body);
+    if (statements * static_cast<int>(points.size()) > budget_) return absl::nullopt;
+    Scope pieces = Cut(loop, turns, points);
+    budget_ -= std::max(CountStatements(pieces) - statements, 0);
+    return pieces;
+  }
+
+  static int CountStatements(const Scope& scope) {
+    int statements = 0;
+    VisitItems(scope, [&](const Item& item) { statements += item.As<Statement>() != nullptr; });
+    return statements;
+  }
+
+  // ---- Where to cut
+
+  std::vector<Turn> TurnsIn(const Loop& loop) {
+    std::vector<Turn> turns;
+    for (const Comparison& comparison : OpenComparisons(loop)) {
+      const auto turn = TurnOf(loop, comparison, pool_.Sub(comparison.right, comparison.left), 0);
+      if (turn && ranges_.Defined(turn->at)) turns.push_back(*turn);
+    }
+    return turns;
+  }
+
+  // Those in the body that are not decided, each once, and hold no inner index.
+  std::vector<Comparison> OpenComparisons(const Loop& loop) {
+    absl::flat_hash_set<int64_t> inner;
+    VisitItems(loop.body, [&](const Item& item) {
+      if (const Loop* l = item.As<Loop>()) inner.insert(l->var);
+    });
+    std::vector<Comparison> open;
+    const auto add = [&](Comparison c) {
+      if (std::find(open.begin(), open.end(), c) != open.end() || !DependsOn(c, loop.var, inner)) return;
+      if (!ranges_.LessEqual(c.left, c.right) && !ranges_.Less(c.right, c.left)) open.push_back(c);
+    };
+    ranges_.Enter(loop);
+    VisitItems(loop.body, [&](const Item& item) {
+      const Statement* statement = item.As<Statement>();
+      if (statement == nullptr) return;
+      VisitAccess(program_, statement->target, add);
+      VisitComparisons(program_, statement->value, add);
+    });
+    ranges_.Leave();
+    return open;
+  }
+
+  bool DependsOn(const Comparison& c, int64_t var, const absl::flat_hash_set<int64_t>& inner) const {
+    if (!pool_.IsAffine(c.left) || !pool_.IsAffine(c.right)) return false;
+    std::vector<int64_t> vars;
+    CollectVars(pool_, c.left, vars);
+    CollectVars(pool_, c.right, vars);
+    return std::find(vars.begin(), vars.end(), var) != vars.end() &&
+           std::none_of(vars.begin(), vars.end(), [&](int64_t v) { return inner.contains(v); });
+  }
+
+  // Of e >= 0; e is c*v + r or, unfolded once, c*v + r over a divisor.
+  absl::optional<Turn> TurnOf(const Loop& loop, const Comparison& comparison, IndexId e, int depth) {
+    const auto polynomial = pool_.IsAffine(e) ? Polynomial::Of(pool_, e) : absl::nullopt;
+    if (!polynomial) return absl::nullopt;
+    IndexId coefficient = pool_.Const(0), atom;
+    for (const Polynomial::Term& term : polynomial->terms()) {
+      IndexId factor = pool_.Const(term.coefficient), moving;
+      for (IndexId a : term.atoms) {
+        if (Mentions(a, loop.var)) moving = a;
+        else factor = pool_.Mul(factor, a);
+      }
+      if (moving.value < 0) continue;
+      if (atom.value >= 0 && atom != moving) return absl::nullopt;
+      atom = moving;
+      coefficient = pool_.Add(coefficient, factor);
+    }
+    if (atom.value < 0) return absl::nullopt;
+    const IndexId rest = pool_.Sub(e, pool_.Mul(coefficient, atom));
+    if (pool_.VarValue(atom) == loop.var) return LinearTurn(comparison, coefficient, rest);
+    return depth > 0 ? absl::nullopt : TurnOf(loop, comparison, Unfolded(atom, coefficient, rest), 1);
+  }
+
+  bool Mentions(IndexId e, int64_t var) const {
+    std::vector<int64_t> vars;
+    CollectVars(pool_, e, vars);
+    return std::find(vars.begin(), vars.end(), var) != vars.end();
+  }
+
+  absl::optional<Turn> LinearTurn(const Comparison& comparison, IndexId coefficient, IndexId rest) {
+    if (ranges_.Positive(coefficient)) {
+      const IndexId up = pool_.Add(pool_.Neg(rest), pool_.Sub(coefficient, pool_.Const(1)));
+      return Turn{comparison, pool_.Div(up, coefficient), true};
+    }
+    const IndexId magnitude = pool_.Neg(coefficient);
+    if (!ranges_.Positive(magnitude)) return absl::nullopt;
+    return Turn{comparison, pool_.Add(pool_.Div(rest, magnitude), pool_.Const(1)), false};
+  }
+
+  // An expression that is >= 0 just where +-(x/d) + rest is, d > 0: x + rest*d, or
+  // (rest + 1)*d - 1 - x. Without that, the atom itself, which is not linear.
+  IndexId Unfolded(IndexId atom, IndexId coefficient, IndexId rest) {
+    const IndexNode node = pool_[atom];
+    const auto sign = pool_.ConstValue(coefficient);
+    if (node.kind != IndexKind::kDiv || !sign || (*sign != 1 && *sign != -1)) return atom;
+    const IndexId x = node.args[0], d = node.args[1];
+    if (!ranges_.Positive(d)) return atom;
+    if (*sign == 1) return pool_.Add(x, pool_.Mul(rest, d));
+    const IndexId above = pool_.Mul(pool_.Add(rest, pool_.Const(1)), d);
+    return pool_.Sub(pool_.Sub(above, pool_.Const(1)), x);
+  }
+
+  // One or two.
+  IndexList PointsOf(const std::vector<Turn>& turns) {
+    IndexList rising, falling, all;
+    for (const Turn& turn : turns) {
+      IndexList& own = turn.rising ? rising : falling;
+      if (!Contains(own, turn.at)) own.push_back(turn.at);
+    }
+    all = rising;
+    for (IndexId at : falling) {
+      if (!Contains(all, at)) all.push_back(at);
+    }
+    if (all.size() > 2 && !rising.empty() && !falling.empty() && all.size() == rising.size() + falling.size()) {
+      for (IndexId at : rising) rising[0] = Larger(rising[0], at);
+      for (IndexId at : falling) falling[0] = Smaller(falling[0], at);
+      return {rising[0], falling[0]};
+    }
+    all.resize(std::min<size_t>(all.size(), 2));
+    if (all.size() == 2 && ranges_.Less(all[1], all[0])) std::swap(all[0], all[1]);
+    return all;
+  }
+
+  static bool Contains(const IndexList& list, IndexId e) {
+    return std::find(list.begin(), list.end(), e) != list.end();
+  }
+
+  IndexId Larger(IndexId a, IndexId b) {
+    return ranges_.LessEqual(a, b) ? b : ranges_.LessEqual(b, a) ? a : pool_.Max(a, b);
+  }
+  IndexId Smaller(IndexId a, IndexId b) {
+    return ranges_.LessEqual(a, b) ? a : ranges_.LessEqual(b, a) ? b : pool_.Min(a, b);
+  }
+
+  // ---- The pieces
+
+  Scope Cut(const Loop& loop, const std::vector<Turn>& turns, const IndexList& points) {
+    Scope pieces;
+    IndexId begin = loop.begin;
+    for (size_t i = 0; i <= points.size(); ++i) {
+      const IndexId end = i < points.size() ? Smaller(loop.end, points[i]) : loop.end;
+      if (!ranges_.LessEqual(end, begin)) AddPiece(loop, begin, end, turns, pieces);
+      if (i < points.size()) begin = Larger(begin, points[i]);
+    }
+    return pieces;
+  }
+
+  void AddPiece(const Loop& loop, IndexId begin, IndexId end, const std::vector<Turn>& turns, Scope& pieces) {
+    const Loop piece{loop.var, begin, end, 1, loop.attributes, loop.body};
+    ranges_.Enter(piece);
+    int assumed = 0;
+    for (const Turn& turn : turns) assumed += AssumeOutcome(turn, pool_.Var(loop.var));
+    absl::optional<Loop> copy = DecidedCopy(program_, ranges_, piece, !pieces.empty());
+    while (assumed-- > 0) ranges_.Forget();
+    ranges_.Leave();
+    if (copy) pieces.emplace_back().node = *std::move(copy);
+  }
+
+  // Whether it is known in the piece, which is then assumed.
+  bool AssumeOutcome(const Turn& turn, IndexId var) {
+    const bool behind = ranges_.LessEqual(turn.at, var);
+    if (!behind && !ranges_.Less(var, turn.at)) return false;
+    const Comparison& c = turn.comparison;
+    if (behind == turn.rising) ranges_.Assume(pool_.Condition(IndexKind::kLe, c.left, c.right));
+    else ranges_.Assume(pool_.Condition(IndexKind::kLt, c.right, c.left));
+    return true;
+  }
+
+  Program& program_;
+  IndexPool& pool_;
+  Ranges ranges_;
+  int budget_ = 0;
+  bool changed_ = false;
+};
+
+}  // namespace
+
+absl::StatusOr<bool> SplitLoops(Program& program) { return Splitter(program).Run(); }
+
+}  // namespace nestor::fusion

@@ -1,0 +1,32 @@
+// Loops split where affine conditions turn over.
+#ifndef NESTOR_FUSION_SPLIT_LOOPS_H_
+#define NESTOR_FUSION_SPLIT_LOOPS_H_
+
+#include "absl/status/statusor.h"
+#include "loop_ir/program.h"
+
+namespace nestor::fusion {
+
+// Splits loops, outermost first, at the points where comparisons in their bodies
+// (conditions and ranges of masked accesses, choices between values by index)
+// become true or false: the borders of a pad, the halves of a concatenation,
+//
+//   for v in [0, N + 1) { y[v] = x[v - 1 | 0.0] }
+//     ->  for v in [0, min(N + 1, 1)) { y[v] = 0.0 }
+//         for v in [1, N + 1) { y[v] = x[v - 1] }
+//
+// and leaves out what the pieces decide. A piece that does nothing is gone: a gate
+// bounds its loop, and a causal triangle becomes one. Iterations keep their order,
+// so every bit stays. Returns whether it changed anything; if not, the program is
+// as it was.
+//
+// A loop has three pieces at most: before, between and behind the points. Loops of
+// another step than 1 stay whole, and those whose pieces would make a block grow by
+// too many statements.
+//
+// REQUIRES: Verify accepts the program; and so it does afterwards.
+absl::StatusOr<bool> SplitLoops(loop::Program& program);
+
+}  // namespace nestor::fusion
+
+#endif  // NESTOR_FUSION_SPLIT_LOOPS_H_

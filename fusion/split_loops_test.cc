@@ -1,0 +1,93 @@
+#include "fusion/split_loops.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "loop_ir/text.h"
+#include "loop_ir/verify.h"
+
+namespace nestor::fusion {
+namespace {
+
+using loop::ParseProgram;
+using loop::Program;
+
+Program Around(absl::string_view items) {
+  const std::string text = absl::StrCat(
+      "program p(x: f32[N], u: f32[M], w2: f32[N, C], i: i64[N]; $p: i64, $s: i64 in [1, inf]) -> "
+      "(y: f32[N], z: f32[N + 1], p: f32[N + 2*$p], q: f32[N + M], w: f32[N, C]) {\n",
+      "  for e in [0, N) { y[e] = 1.0  for f in [0, C) { w[e, f] = 1.0 } }\n"
+      "  for g in [0, N + 1) { z[g] = 1.0 }  for h in [0, N + 2*$p) { p[h] = 1.0 }  for k in [0, N + M) { q[k] = 1.0 }\n",
+      items, "\n}\n");
+  const absl::StatusOr<Program> program = ParseProgram(text);
+  EXPECT_TRUE(program.ok()) << program.status() << "\n" << text;
+  if (!program.ok()) return Program();
+  EXPECT_TRUE(Verify(*program).ok()) << Verify(*program) << "\n" << text;
+  return *program;
+}
+
+TEST(SplitLoops, TextInTextOut) {
+  const struct {
+    const char* before;
+    const char* after;  // "": unchanged
+  } kCases[] = {
+      // The borders of a pad.
+      {"for v in [0, N + 1) { z[v] = x[v - 1 | 0.0] }",
+       "block { for v in [0, 1) { z[v] = 0.0 }  for v_2 in [1, N + 1) { z[v_2] = x[v_2 - 1] } }"},
+      {"for v in [0, N + 2*$p) { p[v] = x[v - $p | 0.0] }",
+       "block { for v in [0, $p) { p[v] = 0.0 }  for v_2 in [max($p, 0), min($p + N, 2*$p + N)) { p[v_2] = x[v_2 - $p] }  for v_3 in [$p + N, 2*$p + N) { p[v_3] = 0.0 } }"},
+      {"for v in [0, N) { y[v] = x[2*v | 1.5] }",
+       "block { for v in [0, (N + 1)/2) { y[v] = x[2*v] }  for v_2 in [(N + 1)/2, N) { y[v_2] = 1.5 } }"},
+      {"for v in [0, N) { y[v] = x[N - 2 - v | 1.5] }",
+       "block { for v in [0, N - 1) { y[v] = x[-v + N - 2] }  for v_2 in [max(N - 1, 0), N) { y[v_2] = 1.5 } }"},
+      {"for v in [0, N) { for c in [0, C) { w[v, c] = w2[v - 1, c - 1 | 0.0] } }",
+       "block { for v in [0, min(N, 1)) { for c in [0, C) { w[v, c] = 0.0 } }  for v_2 in [1, N) { for c_2 in [0, min(C, 1)) { w[v_2, c_2] = 0.0 }  for c_2_2 in [1, C) { w[v_2, c_2_2] = w2[v_2 - 1, c_2_2 - 1] } } }"},
+      // The halves of a concatenation; a piece of one value.
+      {"for v in [0, N + M) { q[v] = x[v | 0.0] + u[v - N | 0.0] }",
+       "block { for v in [0, N) { q[v] = x[v] + 0.0 }  for v_2 in [N, M + N) { q[v_2] = 0.0 + u[v_2 - N] } }"},
+      {"for v in [0, N + M) { q[v] = where(index(v) < index(N), x[v | 0.0], u[v - N | 0.0]) }",
+       "block { for v in [0, N) { q[v] = x[v] }  for v_2 in [N, M + N) { q[v_2] = u[v_2 - N] } }"},
+      {"for v in [0, N) { y[v] = where(index(v) == index(M), x[v], 2.0) }",
+       "block { for v in [0, min(M, N)) { y[v] = 2.0 }  for v_2 in [M, min(N, M + 1)) { y[v_2] = x[v_2] }  for v_3 in [M + 1, N) { y[v_3] = 2.0 } }"},
+      // An identity stays where it may turn -0 into 0.
+      {"for v in [0, N) { y[v] += where(index(v) < 3, x[v], 0.0) }",
+       "block { for v in [0, min(N, 3)) { y[v] += x[v] }  for v_2 in [3, N) { y[v_2] += 0.0 } }"},
+      // A gate bounds its loop; a triangle.
+      {"for v in [0, N) { drop y[v] if 2 <= v, v < M = x[v] }",
+       "for v in [2, min(M, N)) { y[v] = x[v] }"},
+      {"for l in [0, N) { acc a: f32 = sum  for s in [0, C) { drop a if s <= l += w[l, s] }  y[l] = a }",
+       "for l in [0, N) { acc a: f32 = sum  for s in [0, min(C, l + 1)) { a += w[l, s] }  y[l] = a }"},
+      {"for l in [0, N) { acc a: f32 = max  for s in [0, C) { a max= where(index(s) <= index(l), w[l, s], -inf) }  y[l] = a }",
+       "for l in [0, N) { acc a: f32 = max  for s in [0, min(C, l + 1)) { a max= w[l, s] }  y[l] = a }"},
+      {"for h in [0, N) { acc a: f32 = sum  for r in [0, M) { drop a if 0 <= h - r, h - r < C += w[h, h - r] * u[r] }  y[h] = a }",
+       "for h_2 in [0, N) { acc a: f32 = sum  for r in [max(h_2 - C + 1, 0), min(M, h_2 + 1)) { a += w[h_2, h_2 - r] * u[r] }  y[h_2] = a }"},
+      {"for h in [0, N) { acc a: f32 = sum  for r in [0, M) { drop a if (h - r)%$s == 0, 0 <= (h - r)/$s, (h - r)/$s < C += w[h, (h - r)/$s] }  y[h] = a }",
+       "for h_2 in [0, N) { acc a: f32 = sum  for r in [max(h_2 - $s*C + 1, 0), min(M, h_2 + 1)) { drop a if (h_2 - r)%$s == 0 += w[h_2, (h_2 - r)/$s] }  y[h_2] = a }"},
+      // Outer loops whose bodies say so; what they declare is declared again.
+      {"for l in [0, N) { temp t: f32  for s in [0, C) { t = w[l, s] }  y[l] = where(index(l) < index(M), t, 0.0) }",
+       "block { for l in [0, min(M, N)) { temp t: f32  for s in [0, C) { t = w[l, s] }  y[l] = t }  for l_2 in [M, N) { temp t_2: f32  for s_2 in [0, C) { t_2 = w[l_2, s_2] }  y[l_2] = 0.0 } }"},
+      {"for l in [0, N) { acc a: f32 = sum  for s in [0, C) { a += w[l - 1, s | 0.0] }  y[l] = a }",
+       "block { for l in [0, min(N, 1)) { acc a: f32 = sum  y[l] = a }  for l_2 in [1, N) { acc a_2: f32 = sum  for s_2 in [0, C) { a_2 += w[l_2 - 1, s_2] }  y[l_2] = a_2 } }"},
+      {"for l in [0, N) { for s in [0, C) { drop y[l] if l != 3, s < 2 = w[l, s] } }",
+       "block { for l in [0, min(N, 3)) { for s in [0, min(C, 2)) { y[l] = w[l, s] } }  for l_3 in [4, N) { for s_3 in [0, min(C, 2)) { y[l_3] = w[l_3, s_3] } } }"},
+      // Nothing to decide, or not by an index alone, or of no known sign, or gathered.
+      {"for v in [0, N) { y[v] = x[v] }", ""},
+      {"for v in [0, N) { y[v] = x[v*$p | 0.0] }", ""},
+      {"for v in [0, N) { y[v] = x[v%3 | 0.0] }", ""},
+      {"for v in [0, N) { y[v] = x[i[v] | 0.0] }", ""},
+      {"for v in [0, N) step 2 { drop y[v] = x[v - 1 | 0.0] }", ""},
+  };
+  for (const auto& c : kCases) {
+    Program program = Around(c.before);
+    const std::string before = ToText(program);
+    const auto changed = SplitLoops(program);
+    ASSERT_TRUE(changed.ok()) << changed.status();
+    EXPECT_EQ(*changed, *c.after != '\0') << c.before;
+    EXPECT_TRUE(Verify(program).ok()) << Verify(program) << "\n" << c.before;
+    EXPECT_EQ(ToText(program), *c.after ? ToText(Around(c.after)) : before);
+  }
+}
+
+}  // namespace
+}  // namespace nestor::fusion

@@ -1,0 +1,151 @@
+// Counting: of the text by walking it, of operations by multiplying trip counts.
+// Where inner bounds depend on a loop's index (tiles, triangles), its iterations
+// are run through, up to a few thousand; of longer ones evenly spaced samples stand
+// for all, which for linear bounds gives the same sum.
+#include "fusion/statistics.h"
+
+#include <algorithm>
+
+#include "fusion/memory_plan.h"
+#include "uops/invariant.h"
+
+namespace nestor::fusion {
+namespace {
+
+using loop::Item;
+using loop::Loop;
+using loop::Program;
+using loop::Scope;
+using loop::Statement;
+using loop::Storage;
+using loop::TensorId;
+using loop::TensorInfo;
+
+// ---- Operations
+
+// Of applying a row of the op table once.
+int OperationsOf(const ScalarOpRow& row, DType result) {
+  const bool is_arithmetic = row.operands == OperandTypes::kNumber || row.operands == OperandTypes::kFloat;
+  if (!is_arithmetic || row.result != ResultType::kSame || !IsFloat(result)) return 0;
+  return std::max(1, row.arity - 1);
+}
+
+class OperationCounter {
+ public:
+  explicit OperationCounter(const SizedProgram& sized)
+      : sized_(sized), program_(sized.program()), vars_(program_.vars.size()) {}
+
+  double Count(const Scope& scope, int64_t samples = kMaxSamples) {
+    double operations = 0;
+    for (const Item& item : scope) {
+      if (const auto* loop = item.As<Loop>()) operations += CountLoop(*loop, samples);
+      else if (const auto* statement = item.As<Statement>()) operations += CountStatement(*statement);
+    }
+    return operations;
+  }
+
+ private:
+  static constexpr int64_t kMaxSamples = 4096;
+
+  double CountStatement(const Statement& statement) const {
+    double operations = statement.op && IsFloat(program_[statement.target.tensor].type) ? 1 : 0;
+    const auto add = [&](loop::ValueId, const loop::Value& value) {
+      const auto* apply = absl::get_if<loop::ApplyValue>(&value.node);
+      if (apply != nullptr) operations += OperationsOf(Row(apply->op), value.type);
+    };
+    VisitValues(program_, statement.value, add);
+    if (statement.position.valid()) VisitValues(program_, statement.position, add);
+    return operations;
+  }
+
+  double CountLoop(const Loop& loop, int64_t samples) {
+    const absl::optional<Progression> index = sized_.IndexOf(loop, vars_);
+    if (!index) return 0;
+    const int64_t taken = DecidesBounds(loop) ? std::min(index->count, samples) : 1;
+    double operations = 0;
+    for (int64_t i = 0; i < taken; ++i) {
+      const int64_t iteration = Sample(i, taken, index->count);
+      vars_[loop.var] = Progression::Single(index->low + iteration * index->step);
+      operations += Count(loop.body, std::max<int64_t>(samples / taken, 16));
+    }
+    vars_[loop.var].reset();
+    return operations * static_cast<double>(index->count) / static_cast<double>(taken);
+  }
+
+  // The middle of the i-th of `taken` equal parts of `count` iterations.
+  static int64_t Sample(int64_t i, int64_t taken, int64_t count) {
+    if (taken == count) return i;
+    const double middle = (static_cast<double>(i) + 0.5) / static_cast<double>(taken);
+    return std::min(static_cast<int64_t>(middle * static_cast<double>(count)), count - 1);
+  }
+
+  bool DecidesBounds(const Loop& loop) const {
+    std::vector<int64_t> vars;
+    VisitItems(loop.body, [&](const Item& item) {
+      const Loop* inner = item.As<Loop>();
+      if (inner == nullptr) return;
+      CollectVars(program_.pool, inner->begin, vars);
+      CollectVars(program_.pool, inner->end, vars);
+    });
+    return std::find(vars.begin(), vars.end(), loop.var) != vars.end();
+  }
+
+  const SizedProgram& sized_;
+  const Program& program_;
+  VarValues vars_;
+};
+
+// ---- The text
+
+void CountText(const Scope& scope, Statistics& statistics) {
+  VisitItems(scope, [&](const Item& item) {
+    statistics.loops += item.As<Loop>() != nullptr;
+    statistics.statements += item.As<Statement>() != nullptr;
+  });
+}
+
+bool HoldsLoop(const Scope& scope) {
+  return std::any_of(scope.begin(), scope.end(), [](const Item& item) { return item.As<Loop>() != nullptr; });
+}
+
+// ---- Bytes
+
+absl::Status Add(int64_t bytes, int64_t& sum) {
+  if (!__builtin_add_overflow(bytes, sum, &sum)) return absl::OkStatus();
+  return absl::InvalidArgumentError("the sum of the tensors' sizes overflows");
+}
+
+absl::Status AddBytes(const SizedProgram& sized, absl::Span<const TensorId> tensors, int64_t& sum) {
+  for (TensorId tensor : tensors) {
+    if (sized.program()[tensor].shape_only) continue;
+    NESTOR_ASSIGN_OR_RETURN(const int64_t bytes, sized.Bytes(tensor));
+    NESTOR_RETURN_IF_ERROR(Add(bytes, sum));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Statistics> StatisticsOf(const Program& program, const Sizes& sizes, const StatisticsOptions& options) {
+  NESTOR_ASSIGN_OR_RETURN(const SizedProgram sized, SizedProgram::Create(program, sizes));
+  Statistics statistics;
+  OperationCounter operations(sized);
+  for (const loop::Block& block : program.blocks) {
+    statistics.blocks += HoldsLoop(block.body);
+    CountText(block.body, statistics);
+    statistics.flops += operations.Count(block.body);
+  }
+  NESTOR_RETURN_IF_ERROR(AddBytes(sized, program.inputs, statistics.input_bytes));
+  NESTOR_RETURN_IF_ERROR(AddBytes(sized, program.outputs, statistics.output_bytes));
+  const MemoryPlan plan = PlanMemory(program);
+  for (const PlannedBuffer& buffer : plan.buffers) {
+    NESTOR_RETURN_IF_ERROR(AddBytes(sized, buffer.tensors, statistics.temp_bytes));
+  }
+  NESTOR_ASSIGN_OR_RETURN(const Arena arena, EvaluatePlan(sized, plan));
+  statistics.arena_bytes = arena.total;
+  statistics.arena_lower_bound = arena.lower_bound;
+  statistics.walked = EstimateBytesWalked(sized, options.cache_bytes);
+  return statistics;
+}
+
+}  // namespace nestor::fusion

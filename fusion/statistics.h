@@ -1,0 +1,44 @@
+// What a program costs at given sizes, in figures to compare programs by.
+#ifndef NESTOR_FUSION_STATISTICS_H_
+#define NESTOR_FUSION_STATISTICS_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "fusion/bytes_walked.h"
+#include "fusion/statistics_sizes.h"
+#include "loop_ir/program.h"
+
+namespace nestor::fusion {
+
+struct Statistics {
+  // Of the text.
+  int64_t blocks = 0;      // at the top, that hold a loop
+  int64_t loops = 0;
+  int64_t statements = 0;
+  // Floating-point operations: an accumulation is one, and so is each application
+  // of a scalar op to floats that gives their type, whether primitive, composed or
+  // transcendental; one of three operands (fma) is two. Comparisons, choices, casts
+  // and integers are none. Exact to 2^53 where loops are rectangles or no longer
+  // than a few thousand; what masks leave out is counted.
+  double flops = 0;
+  int64_t input_bytes = 0;   // of inputs whose elements are read
+  int64_t output_bytes = 0;
+  int64_t temp_bytes = 0;    // of all that live in memory (memory_plan.h), side by side
+  int64_t arena_bytes = 0;   // as memory_plan.h places them
+  int64_t arena_lower_bound = 0;
+  BytesWalked walked;        // bytes_walked.h
+};
+
+struct StatisticsOptions {
+  int64_t cache_bytes = int64_t{1} << 20;
+};
+
+// InvalidArgument where a size is missing, negative or too large. In milliseconds
+// for hundreds of blocks. REQUIRES: Verify accepts the program.
+absl::StatusOr<Statistics> StatisticsOf(const loop::Program& program, const Sizes& sizes,
+                                        const StatisticsOptions& options = {});
+
+}  // namespace nestor::fusion
+
+#endif  // NESTOR_FUSION_STATISTICS_H_

@@ -1,0 +1,450 @@
+// The interpreter's walk (interpreter.cc), with sets for values. What is different:
+//  - Elements that are summed or multiplied up hold an Accumulation, not a value:
+//    the bound for any order needs all terms at once. It turns into a value when
+//    it is read, assigned to, or accumulated into by another op.
+//  - An argmax keeps every candidate that may still win; they are mostly one.
+//  - Indices and conditions are numbers. Where one loads an element that has
+//    several members, the load around it is the join over each of them, if they
+//    are few: evaluation is repeated with the element fixed to each in turn. For a
+//    store there is no such join, so that is an error.
+//
+// As the interpreter, it caches nothing between elements; it takes about five times
+// as long.
+#include "interp/reference.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "interp/reference_arg.h"
+#include "interp/reference_rows.h"
+#include "interp/reference_sum.h"
+#include "loop_ir/intervals.h"
+#include "loop_ir/text.h"
+#include "uops/invariant.h"
+
+namespace nestor {
+namespace {
+
+using loop::Access;
+using loop::Item;
+using loop::Program;
+using loop::Scope;
+using loop::Storage;
+using loop::TensorId;
+using loop::TensorInfo;
+using loop::ValueId;
+
+// Combinations of undecided elements in one index that are tried one by one.
+constexpr int kMaxCombinations = 64;
+
+struct Element {
+  bool written = false;
+  Enclosure value;
+  std::unique_ptr<Accumulation> sum;  // in place of the value
+};
+
+// A tensor while the program runs: an input's view, or elements.
+struct Cell {
+  TensorView view;  // of what the program writes, without data
+  std::vector<Element> elements;
+  std::vector<ArgCandidates> args;  // of an arg accumulator
+};
+
+class ReferenceInterpreter {
+ public:
+  ReferenceInterpreter(const Program& program, const InterpreterOptions& options)
+      : program_(program), options_(options), cells_(program.tensors.size()), vars_(program.vars.size()) {}
+
+  absl::StatusOr<std::vector<ReferenceTensor>> Run(const RunInputs& inputs) {
+    NESTOR_ASSIGN_OR_RETURN(binding_, Bind(SignatureOf(program_), inputs));
+    NESTOR_RETURN_IF_ERROR(loop::ProveNoOverflow(program_, [&](const std::string& name) -> absl::optional<int64_t> {
+      const auto it = binding_.symbols.find(name);
+      if (it == binding_.symbols.end()) return absl::nullopt;
+      return it->second;
+    }));
+    for (TensorId id : program_.inputs) CellOf(id).view = inputs.tensors.at(program_[id].name);
+    for (TensorId id : program_.outputs) NESTOR_RETURN_IF_ERROR(Allocate(id));
+    for (TensorId id : program_.temps) NESTOR_RETURN_IF_ERROR(Allocate(id));
+    for (const loop::Block& block : program_.blocks) NESTOR_RETURN_IF_ERROR(RunScope(block.body));
+    return TakeOutputs();
+  }
+
+ private:
+  Cell& CellOf(TensorId id) { return cells_[id.value]; }
+
+  absl::Status Error(absl::StatusCode code, absl::string_view what) const {
+    const std::string place = item_ == nullptr ? "" : absl::StrCat("in `", loop::ToText(program_, *item_), "`: ");
+    return absl::Status(code, absl::StrCat("program ", program_.name, ": ", place, what));
+  }
+
+  // Remembers what went wrong inside a value.
+  void Fail(absl::StatusCode code, absl::string_view what) {
+    if (status_.ok()) status_ = Error(code, what);
+  }
+
+  // ---- Setting up
+
+  absl::Status Allocate(TensorId id) {
+    const TensorInfo& info = program_[id];
+    Dims shape;
+    for (IndexId extent : info.shape) {
+      const auto value = EvalIndex(extent);
+      if (!value || *value < 0) {
+        return Error(absl::StatusCode::kInvalidArgument,
+                     absl::StrCat("tensor ", info.name, " has an extent that is negative or undefined"));
+      }
+      shape.push_back(*value);
+    }
+    NESTOR_ASSIGN_OR_RETURN(const int64_t count, NumElements(shape));
+    Cell& cell = CellOf(id);
+    const int64_t size = sizeof(Element);
+    bytes_ -= static_cast<int64_t>(cell.elements.size()) * size;
+    if (options_.max_bytes > 0 && count > (options_.max_bytes - bytes_) / size) {
+      return Error(absl::StatusCode::kResourceExhausted,
+                   absl::StrCat("tensor ", info.name, " ", ShapeText(shape), " exceeds the limit of ",
+                                options_.max_bytes, " bytes"));
+    }
+    bytes_ += count * size;
+    cell.view = ViewOf(info.type, nullptr, shape);
+    cell.elements.clear();
+    cell.elements.resize(count);
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::vector<ReferenceTensor>> TakeOutputs() {
+    item_ = nullptr;
+    std::vector<ReferenceTensor> outputs;
+    for (TensorId id : program_.outputs) {
+      Cell& cell = CellOf(id);
+      ReferenceTensor output{program_[id].type, cell.view.shape, {}};
+      for (const Element& element : cell.elements) {
+        if (!element.written) {
+          return Error(absl::StatusCode::kInternal, absl::StrCat("element ", output.elements.size(), " of ",
+                                                                 program_[id].name, " was not written"));
+        }
+        output.elements.push_back(Rounded(output.type, ValueOf(element)));
+      }
+      outputs.push_back(std::move(output));
+    }
+    return outputs;
+  }
+
+  // ---- Scopes
+
+  absl::Status CountStep() {
+    if (options_.max_steps > 0 && ++steps_ > options_.max_steps) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("program ", program_.name, " exceeds the limit of ", options_.max_steps, " steps"));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status RunScope(const Scope& scope) {
+    for (const Item& item : scope) {
+      item_ = &item;
+      if (const auto* loop = item.As<loop::Loop>()) {
+        NESTOR_RETURN_IF_ERROR(RunLoop(*loop));
+      } else if (const auto* statement = item.As<loop::Statement>()) {
+        NESTOR_RETURN_IF_ERROR(RunStatement(*statement));
+      } else {
+        NESTOR_RETURN_IF_ERROR(Declare(item.As<loop::Declaration>()->tensor));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status RunLoop(const loop::Loop& loop) {
+    const auto begin = EvalIndex(loop.begin), end = EvalIndex(loop.end);
+    if (!begin || !end) return Error(absl::StatusCode::kInvalidArgument, "a bound divides by zero or overflows");
+    for (int64_t i = *begin; i < *end;) {
+      NESTOR_RETURN_IF_ERROR(CountStep());
+      vars_[loop.var] = i;
+      NESTOR_RETURN_IF_ERROR(RunScope(loop.body));
+      if (__builtin_add_overflow(i, loop.step, &i)) break;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Declare(TensorId id) {
+    NESTOR_RETURN_IF_ERROR(Allocate(id));
+    const TensorInfo& info = program_[id];
+    if (info.storage != Storage::kAccumulator) return absl::OkStatus();
+    Cell& cell = CellOf(id);
+    if (IsArg(info.op)) cell.args.assign(cell.elements.size(), ArgCandidates(info.op));
+    for (Element& element : cell.elements) {
+      element.written = true;
+      if (!IsArg(info.op)) element.value = Point(Identity(info.op, info.type));
+    }
+    return absl::OkStatus();
+  }
+
+  // ---- Statements
+
+  absl::Status RunStatement(const loop::Statement& statement) {
+    NESTOR_RETURN_IF_ERROR(CountStep());
+    const absl::optional<int64_t> offset = Locate(statement.target);
+    NESTOR_RETURN_IF_ERROR(CheckDecided());
+    if (!offset) return absl::OkStatus();  // dropped
+    const Enclosure value = Eval(statement.value);
+    const Enclosure position = statement.position.valid() ? Eval(statement.position) : Enclosure();
+    NESTOR_RETURN_IF_ERROR(status_);
+    Cell& cell = CellOf(statement.target.tensor);
+    Element& element = cell.elements[*offset];
+    if (!statement.op) {
+      element = {true, value, nullptr};
+    } else if (!element.written) {
+      return Error(absl::StatusCode::kInternal, "read of what was not written");
+    } else if (IsArg(*statement.op)) {
+      cell.args[*offset].Take(Rounded(cell.view.type, value), position);
+    } else {
+      Accumulate(*statement.op, cell.view.type, value, element);
+    }
+    return absl::OkStatus();
+  }
+
+  static void Accumulate(ReduceOp op, DType type, const Enclosure& value, Element& element) {
+    const bool any_order = IsFloat(type) && (op == ReduceOp::kSum || op == ReduceOp::kProd);
+    if (!any_order) {
+      const Enclosure current = ValueOf(element);
+      element = {true, ApplyRow(StepOp(op), type, type, {current, value}), nullptr};
+      return;
+    }
+    if (!element.sum || element.sum->op() != op) {
+      const Enclosure start = ValueOf(element);
+      element.sum = std::make_unique<Accumulation>(op, type);
+      if (OnlyMember(type, start) != Identity(op, type)) element.sum->Take(start);
+    }
+    element.sum->Take(op == ReduceOp::kSum ? value : Rounded(type, value));
+  }
+
+  static Enclosure ValueOf(const Element& element) { return element.sum ? element.sum->Value() : element.value; }
+
+  // ---- Accesses
+
+  // The offset in elements; nullopt where the access is masked and out of bounds
+  // or excluded by a condition, or where something is undecided.
+  absl::optional<int64_t> Locate(const Access& access) {
+    for (IndexId condition : access.conditions) {
+      const auto holds = EvalIndex(condition);
+      if (!holds || *holds == 0) return absl::nullopt;
+    }
+    const TensorView& view = CellOf(access.tensor).view;
+    int64_t offset = 0;
+    for (size_t axis = 0; axis < access.place.size(); ++axis) {
+      const auto i = EvalIndex(access.place[axis]);
+      if (!i || *i < 0 || *i >= view.shape[axis]) {
+        if (!access.masked && !undecided_) OutOfRange(access);
+        return absl::nullopt;
+      }
+      offset += *i * view.strides[axis];
+    }
+    return offset;
+  }
+
+  void OutOfRange(const Access& access) {
+    std::vector<std::string> place;
+    for (IndexId e : access.place) {
+      const auto value = EvalIndex(e);
+      place.push_back(value ? absl::StrCat(*value) : "undefined");
+    }
+    Fail(absl::StatusCode::kOutOfRange,
+         absl::StrCat("access out of range: ", program_[access.tensor].name, "[", absl::StrJoin(place, ", "), "] of ",
+                      ShapeText(CellOf(access.tensor).view.shape)));
+  }
+
+  // ---- Undecided indices
+
+  // An integer element that an index loads and that has several members.
+  struct Undecided {
+    std::pair<int32_t, int64_t> place;  // tensor and offset
+    int64_t low, high;
+    long double candidates;
+  };
+
+  // What an undecided element leaves for a statement that has no join.
+  absl::Status CheckDecided() {
+    if (undecided_) Fail(absl::StatusCode::kInvalidArgument, UndecidedText(*undecided_));
+    undecided_.reset();
+    return status_;
+  }
+
+  std::string UndecidedText(const Undecided& u) const {
+    return absl::StrCat("an index or condition depends on an undecided element of ",
+                        program_.tensors[u.place.first].name, ", which may be ", u.low, " to ", u.high);
+  }
+
+  // Evaluates `once`; where an index in it was undecided, for each candidate.
+  template <class Once>
+  Enclosure OverCandidates(Once&& once) {
+    const Enclosure value = once();
+    if (!undecided_) return value;
+    const Undecided u = *undecided_;
+    undecided_.reset();
+    if (u.candidates * combinations_ > kMaxCombinations) {
+      Fail(absl::StatusCode::kInvalidArgument, UndecidedText(u));
+      return value;
+    }
+    const long double outer = combinations_;
+    combinations_ *= u.candidates;
+    Enclosure join;
+    for (int64_t candidate = u.low; candidate <= u.high && status_.ok(); ++candidate) {
+      decided_[u.place] = candidate;
+      join = Join(join, OverCandidates(once));
+    }
+    decided_.erase(u.place);
+    combinations_ = outer;
+    return join;
+  }
+
+  // ---- Values
+
+  Enclosure Eval(ValueId id) {
+    struct Visitor {
+      ReferenceInterpreter& self;
+      ValueId id;
+      Enclosure operator()(const loop::ConstantValue& v) const { return Point(v.value); }
+      Enclosure operator()(const loop::ParamValue& v) const { return Point(self.binding_.params.at(v.name)); }
+      Enclosure operator()(const loop::IndexValue& v) const {
+        return self.OverCandidates([&] { return self.EvalIndexValue(v.index); });
+      }
+      Enclosure operator()(const loop::LoadValue& v) const {
+        return self.OverCandidates([&] { return self.EvalLoad(v.access); });
+      }
+      Enclosure operator()(const loop::ApplyValue& v) const { return self.EvalApply(id, v); }
+    };
+    return absl::visit(Visitor{*this, id}, program_[id].node);
+  }
+
+  Enclosure EvalApply(ValueId id, const loop::ApplyValue& apply) {
+    absl::InlinedVector<Enclosure, 3> args;
+    for (ValueId arg : apply.args) args.push_back(Eval(arg));
+    if (!status_.ok()) return Enclosure();
+    return ApplyInProgram(apply.op, program_[apply.args.back()].type, program_[id].type, args);
+  }
+
+  Enclosure EvalIndexValue(IndexId index) {
+    const auto value = EvalIndex(index);
+    if (value) return Point(Scalar::I64(*value));
+    constexpr absl::string_view kUndefined = "the value of an index expression overflows or divides by zero";
+    if (!undecided_) Fail(absl::StatusCode::kInvalidArgument, kUndefined);
+    return Enclosure();
+  }
+
+  Enclosure EvalLoad(const Access& access) {
+    const auto offset = Locate(access);
+    if (undecided_) return Enclosure();
+    if (!offset) return access.masked ? Eval(access.fill) : Enclosure();
+    return LoadElement(access.tensor, *offset);
+  }
+
+  Enclosure LoadElement(TensorId tensor, int64_t offset) {
+    Cell& cell = CellOf(tensor);
+    const TensorInfo& info = program_[tensor];
+    if (info.storage == Storage::kInput) {
+      return Point(nestor::Load(info.type, static_cast<const char*>(cell.view.data) + offset * ByteSize(info.type)));
+    }
+    const Element& element = cell.elements[offset];
+    if (!element.written) {
+      Fail(absl::StatusCode::kInternal, absl::StrCat("read of what was not written: ", info.name));
+      return Enclosure();
+    }
+    return cell.args.empty() ? ValueOf(element) : cell.args[offset].Position();
+  }
+
+  // ---- Index expressions
+
+  absl::optional<int64_t> EvalIndex(IndexId id) {
+    const IndexNode& node = program_.pool[id];
+    switch (node.kind) {
+      case IndexKind::kConst: return node.value;
+      case IndexKind::kVar: return vars_[node.value];
+      case IndexKind::kSymbol: return binding_.Symbol(program_.pool, id);
+      case IndexKind::kLoad: return EvalGather(node);
+      case IndexKind::kNot: {
+        const auto operand = EvalIndex(node.args[0]);
+        if (!operand) return absl::nullopt;
+        return *operand == 0;
+      }
+      default: break;
+    }
+    const auto a = EvalIndex(node.args[0]), b = EvalIndex(node.args[1]);
+    if (!a || !b) return absl::nullopt;
+    return CheckedApply(node.kind, *a, *b);
+  }
+
+  // A gathered value that lies outside its tensor is nothing; so is, for now, one
+  // that is undecided.
+  absl::optional<int64_t> EvalGather(const IndexNode& node) {
+    const TensorId tensor{static_cast<int32_t>(node.value)};
+    const auto offset = Locate({tensor, {node.args.begin(), node.args.end()}, true});
+    if (!offset) return absl::nullopt;
+    const std::pair<int32_t, int64_t> place(tensor.value, *offset);
+    const auto it = decided_.find(place);
+    if (it != decided_.end()) return it->second;
+    const Enclosure e = LoadElement(tensor, *offset);
+    if (!status_.ok()) return absl::nullopt;
+    if (e.low == e.high) return static_cast<int64_t>(e.low);
+    const int64_t low = static_cast<int64_t>(e.low), high = static_cast<int64_t>(e.high);
+    if (!undecided_) undecided_ = Undecided{place, low, high, e.high - e.low + 1};
+    return absl::nullopt;
+  }
+
+  const Program& program_;
+  const InterpreterOptions& options_;
+  Binding binding_;
+  std::vector<Cell> cells_;
+  std::vector<int64_t> vars_;
+  const Item* item_ = nullptr;  // that runs
+  absl::Status status_;         // what went wrong inside a value
+  absl::optional<Undecided> undecided_;                      // the first met in the index at hand
+  std::map<std::pair<int32_t, int64_t>, int64_t> decided_;  // candidates being tried
+  long double combinations_ = 1;                            // of them
+  int64_t steps_ = 0;
+  int64_t bytes_ = 0;
+};
+
+// How far x lies from the middle, in half-widths; infinite where they do not compare.
+long double Excess(const Enclosure& e, const Scalar& value) {
+  constexpr long double kInfinity = std::numeric_limits<long double>::infinity();
+  if (value.IsNaN() || !e.HasFinite() || std::isinf(ToLongDouble(value))) return kInfinity;
+  const long double half = (e.high - e.low) / 2;
+  return half == 0 ? kInfinity : std::fabs(ToLongDouble(value) - (e.low + half)) / half;
+}
+
+std::string ExcessText(long double excess) {
+  return std::isinf(excess) ? "" : absl::StrCat(", ", static_cast<double>(excess), " half-widths from its middle");
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<ReferenceTensor>> InterpretReference(const loop::Program& program, const RunInputs& inputs,
+                                                                const InterpreterOptions& options) {
+  return ReferenceInterpreter(program, options).Run(inputs);
+}
+
+absl::Status CheckEnclosed(const ReferenceTensor& want, const TensorView& got) {
+  if (got.type != want.type || got.shape != want.shape) {
+    return absl::InvalidArgumentError(absl::StrCat(Name(got.type), ShapeText(got.shape), ", want ", Name(want.type),
+                                                   ShapeText(want.shape)));
+  }
+  std::string worst;
+  long double worst_excess = -1;
+  Dims index(want.shape.size(), 0);
+  for (const Enclosure& e : want.elements) {
+    const Scalar value = At(got, index);
+    const long double excess = Encloses(e, value) ? -1 : Excess(e, value);
+    if (excess > worst_excess) {
+      worst_excess = excess;
+      worst = absl::StrCat("at [", absl::StrJoin(index, ", "), "]: ", LiteralText(value), " is not in ", ToString(e),
+                           ExcessText(excess));
+    }
+    NextIndex(want.shape, absl::MakeSpan(index));
+  }
+  return worst.empty() ? absl::OkStatus() : absl::InvalidArgumentError(worst);
+}
+
+}  // namespace nestor

@@ -1,0 +1,43 @@
+// A candidate goes when another wins over it for every choice of members of the
+// two. In each evaluation somebody wins, and nobody who went can be the one: who
+// beat it also beats it there, even if itself gone by then. So the join over those
+// that stay is sound, and where all values are single, one stays.
+#include "interp/reference_arg.h"
+
+#include <algorithm>
+
+namespace nestor {
+namespace {
+
+// Whether a member of `a`, which comes first, wins over any of `b`.
+bool FirstBeats(const Enclosure& a, const Enclosure& b) {
+  if (!a.HasNumber()) return true;  // the first NaN
+  return !b.nan && a.Least() >= b.Greatest();
+}
+
+bool SecondBeats(const Enclosure& a, const Enclosure& b) {
+  if (a.nan) return false;
+  return !b.HasNumber() || b.Least() > a.Greatest();
+}
+
+}  // namespace
+
+void ArgCandidates::Take(const Enclosure& value, const Enclosure& position) {
+  const Enclosure v = op_ == ReduceOp::kArgmin ? Negated(value) : value;
+  for (const Candidate& c : candidates_) {
+    if (FirstBeats(c.value, v)) return;
+  }
+  candidates_.erase(std::remove_if(candidates_.begin(), candidates_.end(),
+                                   [&](const Candidate& c) { return SecondBeats(c.value, v); }),
+                    candidates_.end());
+  candidates_.push_back({v, position});
+}
+
+Enclosure ArgCandidates::Position() const {
+  if (candidates_.empty()) return Point(Scalar::I64(-1));
+  Enclosure position;
+  for (const Candidate& c : candidates_) position = Join(position, c.position);
+  return position;
+}
+
+}  // namespace nestor

@@ -1,0 +1,413 @@
+// Most primitive rows are monotone in each operand while the operands keep their
+// signs. So operands are cut at zero, infinities and NaN taken apart, and the
+// row's own reference is run at the corners: it rounds as it must, and rounding is
+// monotone, so the hull of the corners holds all results. NaN arises only where it
+// arises at a corner: 0 * inf, inf - inf and 0 / 0 have each operand at an end.
+//
+//   [-1, 2] / [+0, 4]  =  [-1, -0] / [+0, 4]  and  [+0, 2] / [+0, 4]
+//                      =  {-1/0, -1/4, -0/0, -0/4} and ..  =  -inf, inf, NaN, all finite
+//
+// What is not so: sums and products run on the ends in long double, since their
+// operands and results need not be rounded (FMA); equality; choice; integers that
+// may wrap, which are enumerated where they are few. A composed row is its body,
+// run on enclosures. Integer operations on large sets give every value of the type.
+#include "interp/reference_rows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "interp/reference_transcendental.h"
+#include "uops/invariant.h"
+#include "uops/module.h"
+
+namespace nestor {
+namespace {
+
+using Args = absl::Span<const Enclosure>;
+
+// How a primitive row acts on sets.
+enum class Rule {
+  kCorners, kSum, kDifference, kProduct, kNegation, kMagnitude, kEqual, kUnequal, kChoice, kCopy, kCast, kBits,
+};
+
+// Every primitive row has its rule, or this does not compile.
+Rule RuleOf(ScalarOp op) {
+  switch (op) {
+    case ScalarOp::kSign: case ScalarOp::kFloor: case ScalarOp::kCeil: case ScalarOp::kRound: case ScalarOp::kSqrt:
+    case ScalarOp::kDiv: case ScalarOp::kFma: case ScalarOp::kMax: case ScalarOp::kMin:
+    case ScalarOp::kLt: case ScalarOp::kLe: case ScalarOp::kGt: case ScalarOp::kGe: return Rule::kCorners;
+    case ScalarOp::kAdd: return Rule::kSum;
+    case ScalarOp::kSub: return Rule::kDifference;
+    case ScalarOp::kMul: return Rule::kProduct;
+    case ScalarOp::kNeg: return Rule::kNegation;
+    case ScalarOp::kAbs: return Rule::kMagnitude;
+    case ScalarOp::kEq: return Rule::kEqual;
+    case ScalarOp::kNe: return Rule::kUnequal;
+    case ScalarOp::kSelect: return Rule::kChoice;
+    case ScalarOp::kCopy: return Rule::kCopy;
+    case ScalarOp::kCast: return Rule::kCast;
+    case ScalarOp::kNot: case ScalarOp::kAnd: case ScalarOp::kOr: case ScalarOp::kXor: case ScalarOp::kShl:
+    case ScalarOp::kShr: case ScalarOp::kToBits: case ScalarOp::kFromBits: return Rule::kBits;
+#define PRIMITIVE(...)
+#define COMPOSED(E, ...) case ScalarOp::k##E:
+#define MIXED(E, ...) case ScalarOp::k##E:
+#define TRANSCENDENTAL(E, ...) case ScalarOp::k##E:
+#include "uops/scalar_ops.inc"
+#undef PRIMITIVE
+#undef COMPOSED
+#undef MIXED
+#undef TRANSCENDENTAL
+      return Rule::kBits;
+  }
+  __builtin_unreachable();
+}
+
+// Rows that take a float operand unrounded.
+bool PassesUnrounded(Rule rule) {
+  return rule == Rule::kSum || rule == Rule::kDifference || rule == Rule::kNegation || rule == Rule::kChoice ||
+         rule == Rule::kCopy;
+}
+
+// ---- At the corners
+
+// All of one sign: NaN, an infinity, [low, -0] or [+0, high].
+struct Piece {
+  Bits low, high;
+};
+using Pieces = absl::InlinedVector<Piece, 5>;
+
+Pieces PiecesOf(DType type, const Enclosure& e) {
+  Pieces pieces;
+  const auto add = [&](long double low, long double high) {
+    pieces.push_back({FromLongDouble(type, low).bits, FromLongDouble(type, high).bits});
+  };
+  if (e.nan) pieces.push_back({Scalar::Float(type, NAN).bits, Scalar::Float(type, NAN).bits});
+  if (e.minus_infinity) add(-INFINITY, -INFINITY);
+  if (e.plus_infinity) add(INFINITY, INFINITY);
+  if (!e.HasFinite()) return pieces;
+  if (std::signbit(e.low)) add(e.low, LesserOf(e.high, -0.0L));
+  if (!std::signbit(e.high)) add(GreaterOf(e.low, 0.0L), e.high);
+  return pieces;
+}
+
+// Collects results of a row.
+class Hull {
+ public:
+  explicit Hull(DType type) : type_(type) {}
+
+  void Add(Bits bits) {
+    const Scalar value{type_, bits};
+    if (value.IsNaN()) {
+      nan_ = true;
+      return;
+    }
+    const long double x = ToLongDouble(value);
+    low_ = any_ ? LesserOf(low_, x) : x;
+    high_ = any_ ? GreaterOf(high_, x) : x;
+    any_ = true;
+  }
+
+  Enclosure Take() const {
+    Enclosure e = any_ ? FromEnds(type_, low_, high_) : Enclosure();
+    e.nan = nan_;
+    return e;
+  }
+
+ private:
+  DType type_;
+  bool any_ = false, nan_ = false;
+  long double low_ = 0, high_ = 0;
+};
+
+// The hull of f at the corners of a box of pieces.
+Enclosure BoxImage(PrimitiveFunction f, DType target, absl::Span<const Piece> box) {
+  Hull hull(target);
+  for (int corner = 0; corner < (1 << box.size()); ++corner) {
+    Bits operands[3] = {};
+    for (size_t i = 0; i < box.size(); ++i) operands[i] = corner >> i & 1 ? box[i].high : box[i].low;
+    hull.Add(f(operands));
+  }
+  return hull.Take();
+}
+
+// Calls `visit` with every choice of one piece per operand.
+template <class Visit>
+void VisitBoxes(absl::Span<const Pieces> pieces, Visit&& visit) {
+  Piece box[3];
+  size_t chosen[3] = {};
+  for (;;) {
+    for (size_t i = 0; i < pieces.size(); ++i) box[i] = pieces[i][chosen[i]];
+    visit(absl::Span<const Piece>(box, pieces.size()));
+    size_t i = 0;
+    while (i < pieces.size() && ++chosen[i] == pieces[i].size()) chosen[i++] = 0;
+    if (i == pieces.size()) return;
+  }
+}
+
+Enclosure AtCorners(ScalarOp op, DType operand, DType target, Args args) {
+  const PrimitiveFunction f = Primitive(op, operand, target);
+  absl::InlinedVector<Pieces, 3> pieces;
+  for (const Enclosure& arg : args) pieces.push_back(PiecesOf(operand, arg));
+  Enclosure image;
+  VisitBoxes(pieces, [&](absl::Span<const Piece> box) { image = Join(image, BoxImage(f, target, box)); });
+  return image;
+}
+
+// The result where every operand has only one member.
+absl::optional<Enclosure> AtOnlyMembers(ScalarOp op, DType operand, DType target, Args args) {
+  Bits operands[3] = {};
+  for (size_t i = 0; i < args.size(); ++i) {
+    const auto member = OnlyMember(operand, args[i]);
+    if (!member) return absl::nullopt;
+    operands[i] = member->bits;
+  }
+  return Point({target, Primitive(op, operand, target)(operands)});
+}
+
+// ---- Sums and products of floats: on the ends, in long double
+
+Enclosure Sum(DType type, const Enclosure& a, const Enclosure& b) {
+  Enclosure e;
+  if (a.HasFinite() && b.HasFinite()) {
+    e.low = AddDown(a.low, b.low);
+    e.high = AddUp(a.high, b.high);
+  }
+  const auto either = [&](bool Enclosure::*infinity) {
+    return (a.*infinity && (b.HasFinite() || b.*infinity)) || (b.*infinity && (a.HasFinite() || a.*infinity));
+  };
+  e.plus_infinity = either(&Enclosure::plus_infinity);
+  e.minus_infinity = either(&Enclosure::minus_infinity);
+  e.nan = a.nan || b.nan || (a.plus_infinity && b.minus_infinity) || (a.minus_infinity && b.plus_infinity);
+  return Rounded(type, e);
+}
+
+// The exact products of finite members.
+Enclosure ExactProduct(const Enclosure& a, const Enclosure& b) {
+  Enclosure e;
+  if (!a.HasFinite() || !b.HasFinite()) return e;
+  e.low = MultiplyDown(a.low, b.low);
+  e.high = MultiplyUp(a.low, b.low);
+  for (const auto& [x, y] : {std::pair(a.low, b.high), std::pair(a.high, b.low), std::pair(a.high, b.high)}) {
+    e.low = LesserOf(e.low, MultiplyDown(x, y));
+    e.high = GreaterOf(e.high, MultiplyUp(x, y));
+  }
+  return e;
+}
+
+Enclosure Product(DType type, Args args) {
+  const auto single = AtOnlyMembers(ScalarOp::kMul, type, type, args);
+  return Join(single ? *single : AtCorners(ScalarOp::kMul, type, type, args), ExactProduct(args[0], args[1]));
+}
+
+// ---- Equality and choice
+
+Enclosure Truth(bool may_be_false, bool may_be_true) {
+  return FromEnds(DType::kBool, may_be_false ? 0 : 1, may_be_true ? 1 : 0);
+}
+
+Enclosure Equal(const Enclosure& a, const Enclosure& b, bool negate) {
+  const bool numbers = a.HasNumber() && b.HasNumber();
+  const bool overlap = a.HasFinite() && b.HasFinite() && a.low <= b.high && b.low <= a.high;
+  const bool may_be_equal = overlap || (a.plus_infinity && b.plus_infinity) || (a.minus_infinity && b.minus_infinity);
+  const bool single = numbers && a.Least() == a.Greatest() && b.Least() == b.Greatest() && a.Least() == b.Least();
+  const bool may_differ = a.nan || b.nan || !single;
+  return negate ? Truth(may_be_equal, may_differ) : Truth(may_differ, may_be_equal);
+}
+
+Enclosure Choice(Args args) {
+  if (args[0].low != 0) return args[1];
+  return args[0].high != 0 ? Join(args[1], args[2]) : args[2];
+}
+
+// ---- Integers and bool
+
+// All results on the members, where the members are few.
+absl::optional<Enclosure> Enumerated(ScalarOp op, DType operand, DType target, Args args) {
+  long double count = 1;
+  for (const Enclosure& arg : args) count *= arg.high - arg.low + 1;
+  if (IsFloat(operand) || count > 256) return absl::nullopt;
+  const PrimitiveFunction f = Primitive(op, operand, target);
+  Hull hull(target);
+  for (int64_t k = 0; k < static_cast<int64_t>(count); ++k) {
+    int64_t rest = k;
+    Bits operands[3] = {};
+    for (size_t i = 0; i < args.size(); ++i) {
+      const int64_t width = static_cast<int64_t>(args[i].high - args[i].low) + 1;
+      operands[i] = ToBits(static_cast<int64_t>(args[i].low) + rest % width);
+      rest /= width;
+    }
+    hull.Add(f(operands));
+  }
+  return hull.Take();
+}
+
+bool Fits(DType type, __int128 x) { return x >= Lowest(type).ToInt() && x <= Highest(type).ToInt(); }
+
+// [low, high], or everything where that wraps.
+Enclosure Unwrapped(DType type, __int128 low, __int128 high) {
+  if (!Fits(type, low) || !Fits(type, high)) return Everything(type);
+  return FromEnds(type, static_cast<long double>(low), static_cast<long double>(high));
+}
+
+Enclosure IntegerProduct(DType type, const Enclosure& a, const Enclosure& b) {
+  const __int128 corners[] = {static_cast<__int128>(a.low) * static_cast<__int128>(b.low),
+                              static_cast<__int128>(a.low) * static_cast<__int128>(b.high),
+                              static_cast<__int128>(a.high) * static_cast<__int128>(b.low),
+                              static_cast<__int128>(a.high) * static_cast<__int128>(b.high)};
+  return Unwrapped(type, *std::min_element(corners, corners + 4), *std::max_element(corners, corners + 4));
+}
+
+Enclosure IntegerSum(DType type, const Enclosure& a, const Enclosure& b) {
+  return Unwrapped(type, static_cast<__int128>(a.low) + static_cast<__int128>(b.low),
+                   static_cast<__int128>(a.high) + static_cast<__int128>(b.high));
+}
+
+Enclosure ApplyToIntegers(ScalarOp op, DType operand, DType target, Args args) {
+  if (const auto image = Enumerated(op, operand, target, args)) return *image;
+  switch (RuleOf(op)) {
+    case Rule::kCorners: return AtCorners(op, operand, target, args);
+    case Rule::kSum: return IntegerSum(operand, args[0], args[1]);
+    case Rule::kDifference: return IntegerSum(operand, args[0], Negated(args[1]));
+    case Rule::kProduct: return IntegerProduct(operand, args[0], args[1]);
+    case Rule::kNegation: return IntegerSum(operand, FromEnds(operand, 0, 0), Negated(args[0]));
+    case Rule::kMagnitude:
+      if (Encloses(args[0], Lowest(operand)) && operand != DType::kU8) return Everything(operand);
+      return AtCorners(op, operand, target, args);
+    case Rule::kEqual:
+    case Rule::kUnequal: return Equal(args[0], args[1], op == ScalarOp::kNe);
+    case Rule::kCopy: return args[0];
+    case Rule::kCast:
+      if (IsFloat(target) || target == DType::kBool) return AtCorners(op, operand, target, args);
+      return Unwrapped(target, static_cast<__int128>(args[0].low), static_cast<__int128>(args[0].high));
+    case Rule::kChoice:
+    case Rule::kBits: break;
+  }
+  return Everything(target);
+}
+
+// ---- Primitives of floats
+
+Enclosure ApplyToFloats(ScalarOp op, DType operand, DType target, Args args) {
+  const Rule rule = RuleOf(op);
+  if (rule == Rule::kNegation) return Negated(args[0]);
+  if (rule == Rule::kCopy) return args[0];
+  if (rule == Rule::kProduct) return Product(operand, args);
+  if (const auto image = AtOnlyMembers(op, operand, target, args)) return *image;
+  switch (rule) {
+    case Rule::kSum: return Sum(operand, args[0], args[1]);
+    case Rule::kDifference: return Sum(operand, args[0], Negated(args[1]));
+    case Rule::kEqual:
+    case Rule::kUnequal: return Equal(args[0], args[1], op == ScalarOp::kNe);
+    case Rule::kBits: return Everything(target);
+    default: return AtCorners(op, operand, target, args);
+  }
+}
+
+Enclosure ApplyPrimitive(ScalarOp op, DType operand, DType target, Args args) {
+  if (RuleOf(op) == Rule::kChoice) return Choice(args);
+  return IsFloat(operand) ? ApplyToFloats(op, operand, target, args) : ApplyToIntegers(op, operand, target, args);
+}
+
+// ---- Bodies
+
+// A row's body as a straight line: registers are the operands, the constants,
+// then what each step gives.
+struct Line {
+  struct Step {
+    ScalarOp op;
+    DType operand, target;
+    absl::InlinedVector<int, 3> args;
+  };
+  std::vector<Enclosure> constants;
+  std::vector<Step> steps;
+  int result;
+};
+
+Line Compile(const Op& op) {
+  Line line;
+  const Graph& graph = op.graph;
+  const std::vector<bool> live = Reachable(graph, op.ResultNodes());
+  std::vector<int> registers(graph.size(), -1);
+  int next = 0;
+  for (const Argument& arg : op.args) registers[arg.node.value] = next++;
+  for (int i = 0; i < graph.size(); ++i) {
+    const Constant* constant = graph.As<Constant>(NodeId{i});
+    if (!live[i] || constant == nullptr) continue;
+    line.constants.push_back(Point(constant->value));
+    registers[i] = next++;
+  }
+  for (int i = 0; i < graph.size(); ++i) {
+    const Map* map = graph.As<Map>(NodeId{i});
+    if (!live[i] || map == nullptr) continue;
+    Line::Step step{map->op, graph.type(map->args.back()), graph.type(NodeId{i}), {}};
+    for (NodeId arg : map->args) step.args.push_back(registers[arg.value]);
+    line.steps.push_back(std::move(step));
+    registers[i] = next++;
+  }
+  line.result = registers[op.results[0].node.value];
+  return line;
+}
+
+Line CompileBody(ScalarOp op, DType type) {
+  const absl::StatusOr<Module> module = Module::Parse(BodyText(op, type));
+  NESTOR_CHECK(module.ok(), absl::StrCat(Row(op).name, ": ", module.status().ToString()));
+  const absl::StatusOr<Op> body = module->Instantiate("", {{"a", ArgumentSpec{type, 0}}});
+  NESTOR_CHECK(body.ok(), absl::StrCat(Row(op).name, ": ", body.status().ToString()));
+  return Compile(*body);
+}
+
+// Kept for the life of the process.
+const Line& BodyOf(ScalarOp op, DType type) {
+  static absl::Mutex mutex;
+  static auto* const lines = new std::map<std::pair<ScalarOp, DType>, std::unique_ptr<const Line>>;
+  absl::MutexLock lock(&mutex);
+  std::unique_ptr<const Line>& line = (*lines)[{op, type}];
+  if (line == nullptr) line = std::make_unique<const Line>(CompileBody(op, type));
+  return *line;
+}
+
+Enclosure ApplyBody(const Line& line, Args args) {
+  std::vector<Enclosure> registers(args.begin(), args.end());
+  registers.insert(registers.end(), line.constants.begin(), line.constants.end());
+  for (const Line::Step& step : line.steps) {
+    absl::InlinedVector<Enclosure, 3> operands;
+    for (int arg : step.args) operands.push_back(registers[arg]);
+    Enclosure y = ApplyRow(step.op, step.operand, step.target, operands);
+    // What multiplies itself is not negative.
+    const bool square = step.op == ScalarOp::kMul && step.args[0] == step.args[1] && IsFloat(step.target);
+    if (square && y.HasFinite()) y.low = GreaterOf(y.low, 0.0L);
+    if (square) y.minus_infinity = false;
+    registers.push_back(y);
+  }
+  return registers[line.result];
+}
+
+}  // namespace
+
+Enclosure ApplyRow(ScalarOp op, DType operand, DType target, Args args) {
+  const ScalarOpRow& row = Row(op);
+  const bool has_body = row.body != nullptr && (IsFloat(operand) || !row.body_for_floats_only);
+  absl::InlinedVector<Enclosure, 3> rounded(args.begin(), args.end());
+  if (has_body || !PassesUnrounded(RuleOf(op))) {
+    for (Enclosure& arg : rounded) arg = Rounded(operand, arg);
+  }
+  if (row.transcendental) return Rounded(target, TranscendentalImage(op, AccumulatorType(operand), rounded));
+  if (has_body) return ApplyBody(BodyOf(op, operand), rounded);
+  return ApplyPrimitive(op, operand, target, rounded);
+}
+
+Enclosure ApplyInProgram(ScalarOp op, DType operand, DType target, Args args) {
+  const Enclosure e = ApplyRow(op, operand, target, args);
+  if (op != ScalarOp::kDiv) return e;
+  const Enclosure one = Point(Scalar::Float(operand, 1));
+  const Enclosure reciprocal = ApplyRow(op, operand, target, {one, args[1]});
+  return Join(e, ApplyRow(ScalarOp::kMul, operand, target, {args[0], reciprocal}));
+}
+
+}  // namespace nestor

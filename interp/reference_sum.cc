@@ -1,0 +1,187 @@
+// A tree over n terms rounds n - 1 times, each time by at most u times the sum that
+// it rounds. Errors add up unchanged, so with B the largest magnitude of an exact
+// partial sum and E the whole error, E <= (n - 1) u (B + E), that is
+// E <= gamma_{n-1} B, whatever the tree. B is the sum of the positive terms or that
+// of the negative ones: at most Higham's sum of magnitudes, half of it where signs
+// are mixed. Additions never underflow, but an FMA's result may. Terms are sets
+// here; B follows from their ends.
+//
+// A product is off by gamma_{n-1} times itself while no partial product leaves the
+// normal numbers. The magnitude of each partial product lies between `small`, the
+// product of all factors below 1, and `large`, that of all above. Where small is
+// subnormal, every rounding may lose half the least subnormal, and what comes
+// after may magnify that by `large`.
+//
+// An example of three f32: 1e30 + 1e30 - 1e30 has one possible result up to
+// roundings, but 3e38 + 3e38 - 3e38 may be inf: the positive terms overflow alone.
+#include "interp/reference_sum.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace nestor {
+namespace {
+
+constexpr long double kInfinity = std::numeric_limits<long double>::infinity();
+// Beyond, long double products may overflow.
+constexpr long double kLargest = 0x1p16000L;
+
+long double Magnitude(const Enclosure& e) { return std::max(std::fabs(e.low), std::fabs(e.high)); }
+
+long double LeastMagnitude(const Enclosure& e) {
+  return e.HasZero() ? 0 : std::min(std::fabs(e.low), std::fabs(e.high));
+}
+
+bool IsPoint(const Enclosure& e) {
+  return e.low == e.high && !e.nan && !e.plus_infinity && !e.minus_infinity;
+}
+
+// The exponent of the last bit that is set, and the number of bits to the first.
+struct Bits64 {
+  int last, count;
+};
+// REQUIRES: x is finite, not 0.
+Bits64 SignificantBits(long double x) {
+  int exponent;
+  const uint64_t significand = static_cast<uint64_t>(std::ldexp(std::frexp(std::fabs(x), &exponent), 64));
+  const int zeros = __builtin_ctzll(significand);
+  return {exponent - 64 + zeros, 64 - zeros};
+}
+
+// One rounding of an operation in `type`; 16-bit floats compute in f32, then round.
+long double RoundingError(DType type) {
+  const long double u = FormatOf(type).UnitRoundoff();
+  if (AccumulatorType(type) == type) return u;
+  return u + 2 * FormatOf(AccumulatorType(type)).UnitRoundoff();
+}
+
+}  // namespace
+
+void Accumulation::Take(const Enclosure& term) {
+  ++terms_;
+  may_be_finite_ &= term.HasFinite();
+  nan_ |= term.nan;
+  points_ &= IsPoint(term);
+  if (op_ == ReduceOp::kSum) AddTerm(term);
+  else MultiplyFactor(term);
+}
+
+long double Accumulation::Gamma() const {
+  const long double k = static_cast<long double>(std::max<int64_t>(changing_ - 1, 0));
+  const long double ku = k * RoundingError(type_);
+  if (ku >= 0.5L) return kInfinity;
+  return StepUp(ku / (1 - ku), 4);
+}
+
+// ---- Sums
+
+void Accumulation::AddTerm(const Enclosure& term) {
+  plus_infinity_ |= term.plus_infinity;
+  minus_infinity_ |= term.minus_infinity;
+  if (!term.HasFinite()) {
+    certain_plus_infinity_ |= !term.minus_infinity && !term.nan;
+    certain_minus_infinity_ |= !term.plus_infinity && !term.nan;
+    return;
+  }
+  low_ = AddDown(low_, term.low);
+  high_ = AddUp(high_, term.high);
+  positive_ = AddUp(positive_, std::max(term.high, 0.0L));
+  negative_ = AddUp(negative_, std::max(-term.low, 0.0L));
+  if (term.low == 0 && term.high == 0) return;
+  ++changing_;
+  if (points_) grid_ = std::min(grid_, SignificantBits(term.low).last);
+}
+
+bool Accumulation::SumIsExact() const {
+  const FloatFormat& format = FormatOf(type_);
+  if (changing_ <= 1) return true;
+  const long double largest = std::max(positive_, negative_);
+  return points_ && grid_ >= format.min_exponent + 1 - format.precision && largest <= format.Largest() &&
+         largest <= std::ldexp(1.0L, grid_ + format.precision);
+}
+
+Enclosure Accumulation::Sum() const {
+  const FloatFormat& format = FormatOf(type_);
+  const bool exact = SumIsExact();
+  const long double gamma = exact ? 0 : Gamma();
+  if (std::isinf(gamma)) return Everything(type_);
+  const long double rounding = MultiplyUp(gamma, std::max(positive_, negative_));
+  const long double error = exact ? 0 : AddUp(rounding, changing_ * format.LeastSubnormal());
+  Enclosure e;
+  if (may_be_finite_) {
+    e.low = AddDown(low_, -error);
+    e.high = AddUp(high_, error);
+    // The identity may take part or not: +0 + -0 is +0.
+    if (terms_ == 0) e.low = 0;
+    if (e.high == 0) e.high = 0;
+  }
+  const auto overflows = [&](long double sum) { return !exact && AddUp(sum, error) > format.Largest(); };
+  const bool plus = plus_infinity_ || overflows(positive_), minus = minus_infinity_ || overflows(negative_);
+  e.plus_infinity = plus && !certain_minus_infinity_;
+  e.minus_infinity = minus && !certain_plus_infinity_;
+  e.nan = nan_ || (plus && minus);
+  return Rounded(type_, e);
+}
+
+// ---- Products
+
+void Accumulation::MultiplyFactor(const Enclosure& factor) {
+  infinity_ |= factor.plus_infinity || factor.minus_infinity;
+  zero_ |= factor.HasFinite() && factor.HasZero();
+  certain_zero_ |= IsPoint(factor) && factor.low == 0;
+  const bool may_be_negative = factor.minus_infinity || (factor.HasFinite() && std::signbit(factor.low));
+  const bool may_be_positive = factor.plus_infinity || (factor.HasFinite() && !std::signbit(factor.high));
+  sign_known_ &= !(may_be_negative && may_be_positive);
+  negative_sign_ ^= may_be_negative;
+  if (!factor.HasFinite()) return;
+  const long double corners_low[] = {MultiplyDown(low_, factor.low), MultiplyDown(low_, factor.high),
+                                     MultiplyDown(high_, factor.low), MultiplyDown(high_, factor.high)};
+  const long double corners_high[] = {MultiplyUp(low_, factor.low), MultiplyUp(low_, factor.high),
+                                      MultiplyUp(high_, factor.low), MultiplyUp(high_, factor.high)};
+  low_ = *std::min_element(corners_low, corners_low + 4, Below);
+  high_ = *std::max_element(corners_high, corners_high + 4, Below);
+  large_ = std::min(kLargest, MultiplyUp(large_, std::max(1.0L, Magnitude(factor))));
+  small_ = MultiplyDown(small_, std::min(1.0L, LeastMagnitude(factor)));
+  if (factor.low == 1 && factor.high == 1) return;
+  ++changing_;
+  if (!points_ || factor.low == 0) return;
+  const int bits = SignificantBits(factor.low).count;
+  bits_ += bits == 1 ? 0 : bits;
+}
+
+bool Accumulation::ProductIsExact() const {
+  const FloatFormat& format = FormatOf(type_);
+  if (changing_ <= 1) return true;
+  return points_ && !zero_ && bits_ <= format.precision && large_ <= format.Largest() && small_ >= format.LeastNormal();
+}
+
+Enclosure Accumulation::Product() const {
+  const FloatFormat& format = FormatOf(type_);
+  if (terms_ == 0) return FromEnds(type_, 1, 1);
+  const bool exact = ProductIsExact();
+  const long double gamma = exact ? 0 : Gamma();
+  if (large_ >= kLargest || std::isinf(gamma)) return Everything(type_);
+  const bool underflows = !exact && MultiplyDown(small_, 1 - gamma) < format.LeastNormal();
+  const bool overflows = !exact && MultiplyUp(large_, 1 + gamma) > format.Largest();
+  const bool is_zero = low_ == 0 && high_ == 0;
+  Enclosure e;
+  if (may_be_finite_) {
+    const long double magnitude = std::max(std::fabs(low_), std::fabs(high_));
+    long double error = MultiplyUp(gamma, magnitude);
+    const long double lost = MultiplyUp(changing_ * format.LeastSubnormal(), MultiplyUp(large_, 1 + gamma));
+    if (underflows && !is_zero) error = AddUp(error, lost);
+    e.low = AddDown(low_, -error);
+    e.high = AddUp(high_, error);
+    if (is_zero) e.low = low_, e.high = high_;
+    // Roundings keep the sign.
+    if (sign_known_ && negative_sign_) e.high = LesserOf(e.high, -0.0L);
+    if (sign_known_ && !negative_sign_) e.low = GreaterOf(e.low, 0.0L);
+  }
+  const bool infinity = infinity_ || overflows;
+  e.plus_infinity = infinity && !certain_zero_ && (!sign_known_ || !negative_sign_);
+  e.minus_infinity = infinity && !certain_zero_ && (!sign_known_ || negative_sign_);
+  e.nan = nan_ || (infinity && (zero_ || underflows));
+  return Rounded(type_, e);
+}
+
+}  // namespace nestor

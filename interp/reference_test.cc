@@ -1,0 +1,222 @@
+// Programs in the reference mode: kernels that do the same in another allowed way
+// are accepted, wrong ones are not. A kernel here is a loop_ir program that the
+// native interpreter runs, bit for bit as written.
+#include "interp/reference.h"
+
+#include <cmath>
+#include <random>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "loop_ir/text.h"
+#include "loop_ir/verify.h"
+
+namespace nestor {
+namespace {
+
+struct Data {
+  Tensor x, w;
+  RunInputs inputs;
+};
+
+constexpr int64_t kRows = 3, kColumns = 40;
+
+// x and w around zero, of size `scale`.
+Data Draw(DType type, double scale, double offset, uint64_t seed) {
+  std::mt19937_64 engine(seed);
+  const auto draw = [&](absl::Span<const int64_t> shape) {
+    std::vector<double> values;
+    for (int64_t i = 0; i < *NumElements(shape); ++i) values.push_back(offset + scale * ((engine() >> 11) * 0x1p-52 - 1));
+    return Tensor::Of(type, shape, values);
+  };
+  Data data{draw({kRows, kColumns}), draw({kColumns}), {}};
+  data.inputs.tensors = {{"x", data.x.view()}, {"w", data.w.view()}};
+  return data;
+}
+
+loop::Program ParseBody(absl::string_view type, absl::string_view body) {
+  const std::string text = absl::StrCat("program p(x: ", type, "[N, C], w: ", type, "[C]) -> (y: ", type, "[N, C]) {\n", body, "\n}\n");
+  const auto program = loop::ParseProgram(text);
+  EXPECT_TRUE(program.ok()) << program.status() << "\n" << text;
+  if (!program.ok()) return loop::Program();
+  EXPECT_TRUE(Verify(*program).ok()) << Verify(*program) << "\n" << text;
+  return *program;
+}
+
+// The sum over a row at every element of the row.
+constexpr char kSum[] = R"(for n in [0, N) { acc s: f32 = sum  for k in [0, C) { s += x[n, k] }
+  for c in [0, C) { y[n, c] = s } })";
+constexpr char kDot[] = R"(for n in [0, N) { acc s: f32 = sum  for k in [0, C) { s += x[n, k] * w[k] }
+  for c in [0, C) { y[n, c] = s } })";
+constexpr char kMean[] = R"(for n in [0, N) { acc s: f32 = sum  for k in [0, C) { s += x[n, k] }
+  for c in [0, C) { y[n, c] = s / f32(index(C)) } })";
+constexpr char kSoftmax[] = R"(for n in [0, N) { temp e: f32[C]  acc m: f32 = max  for k in [0, C) { m max= x[n, k] }
+  acc s: f32 = sum  for c in [0, C) { e[c] = exp(x[n, c] - m)  s += e[c] }  for c in [0, C) { y[n, c] = e[c] / s } })";
+constexpr char kNorm[] = R"(for n in [0, N) { acc s: f32 = sum  for k in [0, C) { s += x[n, k] }  temp m: f32  m = s / f32(index(C))
+  acc v: f32 = sum  for k in [0, C) { v += square(x[n, k] - m) }
+  for c in [0, C) { y[n, c] = (x[n, c] - m) * rsqrt(v / f32(index(C)) + 0.00001) * w[c] } })";
+constexpr char kRelu[] = "for n in [0, N) { for c in [0, C) { y[n, c] = relu(x[n, c] * w[c] + 1.0) } }";
+constexpr char kHalf[] = R"(for n in [0, N) { acc s: f32 = sum  for k in [0, C) { s += f32(x[n, k]) }
+  for c in [0, C) { y[n, c] = f16(s) } })";
+
+TEST(Reference, AcceptsAllowedAndRejectsWrongKernels) {
+  const struct {
+    const char* what;
+    bool right;
+    const char* law;
+    const char* kernel;
+    double scale = 1, offset = 0;
+    const char* type = "f32";
+  } kCases[] = {
+      {"backwards", true, kSum, "for n in [0, N) { acc s: f32 = sum  for k in [0, C) { s += x[n, C - 1 - k] }  for c in [0, C) { y[n, c] = s } }"},
+      {"in lanes", true, kSum,
+       "for n in [0, N) { acc a: f32[8] = sum  for k in [0, C) { a[k % 8] += x[n, k] }  acc s: f32 = sum  "
+       "for l in [0, 8) { s += a[l] }  for c in [0, C) { y[n, c] = s } }"},
+      {"in f64", true, kSum, "for n in [0, N) { acc s: f64 = sum  for k in [0, C) { s += f64(x[n, k]) }  for c in [0, C) { y[n, c] = f32(s) } }"},
+      {"without the last term", false, kSum, "for n in [0, N) { acc s: f32 = sum  for k in [0, C - 1) { s += x[n, k] }  for c in [0, C) { y[n, c] = s } }"},
+      {"the first term twice", false, kSum, "for n in [0, N) { acc s: f32 = sum  for k in [0, C + 1) { s += x[n, k % C] }  for c in [0, C) { y[n, c] = s } }"},
+      {"FMA", true, kDot,
+       "for n in [0, N) { temp s: f32  s = 0.0  for k in [0, C) { s = fma(x[n, k], w[k], s) }  for c in [0, C) { y[n, c] = s } }"},
+      {"unsigned terms", false, kDot, "for n in [0, N) { acc s: f32 = sum  for k in [0, C) { s += x[n, k] * abs(w[k]) }  for c in [0, C) { y[n, c] = s } }"},
+      {"in bf16", false, kDot, "for n in [0, N) { acc s: f32 = sum  for k in [0, C) { s += f32(bf16(x[n, k])) * w[k] }  for c in [0, C) { y[n, c] = s } }"},
+      {"times the reciprocal", true, kMean,
+       "for n in [0, N) { acc s: f32 = sum  for k in [0, C) { s += x[n, k] }  for c in [0, C) { y[n, c] = s * (1.0 / f32(index(C))) } }"},
+      {"a sum for a mean", false, kMean, kSum},
+      {"unbiased", false, kMean, "for n in [0, N) { acc s: f32 = sum  for k in [0, C) { s += x[n, k] }  for c in [0, C) { y[n, c] = s / f32(index(C - 1)) } }"},
+      {"softmax by the reciprocal", true, kSoftmax,
+       "for n in [0, N) { temp e: f32[C]  acc m: f32 = max  for k in [0, C) { m max= x[n, C - 1 - k] }  acc s: f32 = sum  "
+       "for c in [0, C) { e[c] = exp(x[n, c] - m)  s += e[c] }  temp r: f32  r = 1.0 / s  for c in [0, C) { y[n, c] = e[c] * r } }"},
+      {"no max subtracted", false, kSoftmax,
+       "for n in [0, N) { temp e: f32[C]  acc s: f32 = sum  for c in [0, C) { e[c] = exp(x[n, c])  s += e[c] }  "
+       "for c in [0, C) { y[n, c] = e[c] / s } }", 100},
+      {"max over too little", false, kSoftmax,
+       "for n in [0, N) { temp e: f32[C]  acc m: f32 = max  for k in [0, C) { m max= x[n, k] }  acc s: f32 = sum  "
+       "for c in [1, C) { s += exp(x[n, c] - m) }  for c in [0, C) { y[n, c] = exp(x[n, c] - m) / s } }"},
+      {"norm, rescaled", true, kNorm,
+       "for n in [0, N) { acc s: f32 = sum  for k in [0, C) { s += x[n, C - 1 - k] }  temp m: f32  m = s * (1.0 / f32(index(C)))  "
+       "acc v: f32 = sum  for k in [0, C) { v += square(x[n, k] - m) }  for c in [0, C) { y[n, c] = (x[n, c] - m) * rsqrt(v / f32(index(C)) + 0.00001) * w[c] } }"},
+      {"E[x^2] - E[x]^2", false, kNorm,
+       "for n in [0, N) { acc s: f32 = sum  acc q: f32 = sum  for k in [0, C) { s += x[n, k]  q += square(x[n, k]) }  temp m: f32  m = s / f32(index(C))  "
+       "for c in [0, C) { y[n, c] = (x[n, c] - m) * rsqrt(q / f32(index(C)) - m * m + 0.00001) * w[c] } }", 1, 300},
+      {"no epsilon", false, kNorm,
+       "for n in [0, N) { acc s: f32 = sum  for k in [0, C) { s += x[n, k] }  temp m: f32  m = s / f32(index(C))  "
+       "acc v: f32 = sum  for k in [0, C) { v += square(x[n, k] - m) }  for c in [0, C) { y[n, c] = (x[n, c] - m) * rsqrt(v / f32(index(C))) * w[c] } }"},
+      {"relu of an FMA", true, kRelu, "for n in [0, N) { for c in [0, C) { y[n, c] = max(fma(x[n, c], w[c], 1.0), 0.0) } }"},
+      {"no relu", false, kRelu, "for n in [0, N) { for c in [0, C) { y[n, c] = x[n, c] * w[c] + 1.0 } }", 2},
+      {"f16 summed in f64", true, kHalf, "for n in [0, N) { acc s: f64 = sum  for k in [0, C) { s += f64(x[n, k]) }  for c in [0, C) { y[n, c] = f16(s) } }", 1, 0, "f16"},
+      {"f16 summed in f16", false, kHalf, "for n in [0, N) { acc s: f16 = sum  for k in [0, C) { s += x[n, k] }  for c in [0, C) { y[n, c] = s } }", 1, 0, "f16"},
+  };
+  for (const auto& c : kCases) {
+    for (uint64_t seed = 1; seed <= 20; ++seed) {
+      const Data data = Draw(*TypeByName(c.type), c.scale, c.offset, seed);
+      const auto want = InterpretReference(ParseBody(c.type, c.law), data.inputs);
+      const auto got = Interpret(ParseBody(c.type, c.kernel), data.inputs);
+      ASSERT_TRUE(want.ok() && got.ok()) << c.what << ": " << want.status() << got.status();
+      const absl::Status status = CheckEnclosed((*want)[0], (*got)[0]);
+      EXPECT_EQ(status.ok(), c.right) << c.what << " seed " << seed << ": " << status;
+    }
+  }
+}
+
+// One element moved by a few half-widths of its enclosure.
+TEST(Reference, RejectsFourTimesTheBound) {
+  for (const char* law : {kSum, kDot, kMean, kSoftmax, kNorm}) {
+    const Data data = Draw(DType::kF32, 1, 0, 7);
+    const loop::Program program = ParseBody("f32", law);
+    const auto want = InterpretReference(program, data.inputs);
+    auto got = Interpret(program, data.inputs);
+    ASSERT_TRUE(want.ok() && got.ok());
+    EXPECT_TRUE(CheckEnclosed((*want)[0], (*got)[0]).ok());
+    const Enclosure& e = (*want)[0].elements[kColumns + 5];
+    (*got)[0].values<float>()[kColumns + 5] = static_cast<float>(e.low + (e.high - e.low) / 2 * 5);
+    const absl::Status status = CheckEnclosed((*want)[0], (*got)[0]);
+    EXPECT_TRUE(absl::StrContains(status.message(), "at [1, 5]: ")) << status;
+    EXPECT_TRUE(absl::StrContains(status.message(), " half-widths")) << status;
+  }
+}
+
+// The enclosure of one element, and what cannot be enclosed. x is 1 2 3 3 2 3, w 0.1
+// 0.2 0.3, and s their sum, which is 0.6 up to the order.
+TEST(Reference, Values) {
+  const Tensor x = Tensor::Of<float>({6}, {1, 2, 3, 3, 2, 3}), w = Tensor::Of<float>({3}, {0.1f, 0.2f, 0.3f});
+  RunInputs inputs;
+  inputs.tensors = {{"x", x.view()}, {"w", w.view()}};
+  const struct {
+    const char* body;
+    const char* want;  // or a piece of the error
+  } kCases[] = {
+      {"y[0] = 1.0 / 3.0", "0.333333343267440795898"},
+      {"y[0] = s", "[0.599999964237213134766, 0.600000083446502685547]"},
+      {"y[0] = where(s > 0.5, 1.0, 2.0)", "1"},
+      {"y[0] = where(s == 0.6, 1.0, 2.0)", "[1, 2]"},
+      {"y[0] = f32(i[0])", "[2, 3]"},
+      // Exact in every order, and so decided.
+      {"y[0] = 0.0  for c in [0, 6) { y[0] += x[c] }", "14"},
+      {"acc t: f32 = sum  for c in [0, 6) { t += x[c] }  y[0] = where(t == 14.0, 1.0, 2.0)", "1"},
+      {"acc p: f32 = prod  for c in [0, 6) { p *= x[c] }  y[0] = p", "108"},
+      {"acc p: i32 = prod  for c in [0, 6) { p *= i32(x[c]) + i32(i[0]) }  y[0] = f32(p)", "[6000, 21600]"},
+      // Products feed a sum unrounded.
+      {"temp t: f32  t = w[0] * w[1]  y[0] = t + 1000000.0", "1000000"},
+      {"y[0] = w[0] * w[0] - w[0] * w[0]", "[-4.09781930610364497625e-10, 4.09781930610364497625e-10]"},
+      // An undecided index: the join over the elements, once for all uses in a load.
+      {"y[0] = x[i[0]]", "3"},
+      {"y[0] = x[i[0] + 1]", "[2, 3]"},
+      {"y[0] = f32(index(i[0] - i[0]))", "0"},
+      {"y[0] = x[0 | 9.0 if i[0] < 3]", "[1, 9]"},
+      {"y[0] = x[i[0] + 3 | 9.0]", "[3, 9]"},
+      {"temp j: i64[1]  j[0] = i64(s * 1e9)  y[0] = x[j[0] % 6]", "undecided element of j"},
+      {"y[0] = x[i[0] + 4]", "access out of range: x[6] of [6]"},
+      {"y[0] = 0.0  drop y[i[0] - 2] += 1.0", "in `drop y[i[0] - 2] += 1.0`: an index or condition depends on an undecided element of i, which may be 2 to 3"},
+      {"y[0] = 0.0  drop y[0] if i[0] < 3 = 1.0", "undecided element of i"},
+      // Every candidate that may win.
+      {"acc b: f32 = argmax  for c in [0, 6) { b argmax= (x[c], index(c)) }  y[0] = f32(b)", "2"},
+      {"acc b: f32 = argmin  for c in [0, 6) { b argmin= (where(x[c] == 2.0, s, 0.6), index(c)) }  y[0] = f32(b)", "[0, 4]"},
+      {"acc b: f32 = argmax  for c in [0, 6) { b argmax= (where(x[c] == 2.0, nan, s), index(c)) }  y[0] = f32(b)", "1"},
+      {"acc b: f32 = argmax  for c in [0, 0) { b argmax= (x[c], index(c)) }  y[0] = f32(b)", "-1"},
+      // A store that is dropped evaluates nothing, and holes are found.
+      {"y[0] = 1.0  drop y[0] if 1 < 0 = x[6]", "1"},
+      {"drop y[0] if 1 < 0 = 1.0", "element 0 of y was not written"},
+      {"temp t: f32  y[0] = t", "read of what was not written: t"},
+      {"y[0] += 1.0", "read of what was not written"},
+  };
+  for (const auto& c : kCases) {
+    const std::string text = absl::StrCat("program p(x: f32[6], w: f32[3]) -> (y: f32[1]) { block {\n"
+                                          "acc s: f32 = sum  for c in [0, 3) { s += w[c] }  temp i: i64[1]  i[0] = i64(s * 5.0)\n",
+                                          c.body, "\n} }");
+    const auto program = loop::ParseProgram(text);
+    ASSERT_TRUE(program.ok()) << program.status() << text;
+    const auto results = InterpretReference(*program, inputs);
+    const std::string got = results.ok() ? ToString((*results)[0].elements[0]) : std::string(results.status().message());
+    EXPECT_TRUE(results.ok() ? got == c.want : absl::StrContains(got, c.want)) << text << "\n" << got;
+  }
+}
+
+TEST(Reference, ChecksShapesAndNamesTheWorst) {
+  const ReferenceTensor want{DType::kF32, {2}, {FromEnds(DType::kF32, 1, 3), FromEnds(DType::kF32, 1, 2)}};
+  const struct {
+    Tensor got;
+    const char* message;
+  } kCases[] = {
+      {Tensor::Of<float>({2}, {1, 2}), ""},
+      {Tensor::Of<float>({2}, {3.5f, 5}), "at [1]: 5.0 is not in [1, 2], 7 half-widths from its middle"},
+      {Tensor::Of<float>({2}, {-5, 2.5f}), "at [0]: -5.0 is not in [1, 3], 7 half-widths from its middle"},
+      {Tensor::Of<float>({2}, {0, NAN}), "at [1]: nan is not in [1, 2]"},
+      {Tensor::Of<float>({1}, {1}), "f32[1], want f32[2]"},
+      {Tensor::Of<double>({2}, {1, 2}), "f64[2], want f32[2]"},
+  };
+  for (const auto& c : kCases) EXPECT_EQ(CheckEnclosed(want, c.got).message(), c.message);
+}
+
+TEST(Reference, Limits) {
+  const Data data = Draw(DType::kF32, 1, 0, 1);
+  InterpreterOptions steps, bytes;
+  steps.max_steps = 10;
+  bytes.max_bytes = 1000;
+  for (const InterpreterOptions& options : {steps, bytes}) {
+    EXPECT_EQ(InterpretReference(ParseBody("f32", kSum), data.inputs, options).status().code(), absl::StatusCode::kResourceExhausted);
+  }
+}
+
+}  // namespace
+}  // namespace nestor

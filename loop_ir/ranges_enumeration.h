@@ -1,0 +1,31 @@
+// For tests of Ranges: verdicts on the accesses of a program, and their check by
+// enumeration.
+#ifndef NESTOR_LOOP_IR_RANGES_ENUMERATION_H_
+#define NESTOR_LOOP_IR_RANGES_ENUMERATION_H_
+
+#include <cstdint>
+#include <map>
+#include <random>
+#include <string>
+
+#include "loop_ir/program.h"
+
+namespace nestor::loop {
+
+// What Ranges says of each statement: of each condition of the target 't' (always),
+// 'f' (never) or '?'; then, its conditions assumed, of the target 'y' (in range) or
+// 'n'; then, that assumed too, the same of each load.
+struct Verdicts {
+  std::map<const Statement*, std::string> by_statement;
+  std::string text;  // of all, in the order of the program
+};
+Verdicts Judge(Program& program);
+
+// Runs the program's scopes for small numbers in the place of its symbols, all of
+// them or a sample, and fails the test where a verdict is wrong. Returns how many
+// were compared.
+int64_t CheckVerdicts(const Program& program, const Verdicts& verdicts, std::mt19937& random);
+
+}  // namespace nestor::loop
+
+#endif  // NESTOR_LOOP_IR_RANGES_ENUMERATION_H_

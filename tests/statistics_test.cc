@@ -1,0 +1,125 @@
+// Memory plans and bytes walked of every macro op and its gradient, unfused and
+// fused, against the replay and the simulation of each access.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "autodiff/gradient.h"
+#include "fusion/bytes_walked_simulator.h"
+#include "fusion/memory_plan.h"
+#include "fusion/memory_plan_replay.h"
+#include "fusion/pipeline.h"
+#include "gtest/gtest.h"
+#include "loop_ir/lower.h"
+#include "loop_ir/text.h"
+#include "macro_ops/library.h"
+#include "tensor/binding.h"
+#include "tensor/tensor.h"
+
+namespace nestor {
+namespace {
+
+using fusion::Arena;
+using fusion::BytesWalked;
+using fusion::MemoryPlan;
+using fusion::SizedProgram;
+using fusion::Sizes;
+
+struct Subject {
+  std::string name;
+  loop::Program program;
+  Sizes sizes;
+};
+
+Op OpFor(const MacroOp& macro, const Sample& sample) {
+  ArgumentSpecs specs;
+  for (const SampleArgument& arg : sample.args) specs[arg.name] = {absl::nullopt, static_cast<int>(arg.shape.size())};
+  const absl::StatusOr<Op> op = MacroLibrary().Instantiate(macro.name, specs);
+  EXPECT_TRUE(op.ok()) << macro.name << op.status();
+  return *op;
+}
+
+Sizes SizesFor(const Op& op, const Sample& sample) {
+  RunInputs inputs;
+  std::vector<Tensor> tensors;
+  for (const SampleArgument& arg : sample.args) {
+    const Argument* argument = op.FindArgument(arg.name);
+    tensors.push_back(*Tensor::Create(argument->type, Dims(arg.shape.begin(), arg.shape.end())));
+    inputs.tensors[arg.name] = tensors.back().view();
+  }
+  for (const auto& [name, text] : sample.params) inputs.params[name] = *ParseLiteral(text, op.FindParam(name)->type);
+  const absl::StatusOr<Binding> binding = Bind(SignatureOf(op), inputs);
+  EXPECT_TRUE(binding.ok()) << op.name << binding.status();
+  return binding->symbols;
+}
+
+std::vector<Subject> Subjects() {
+  std::vector<Subject> subjects;
+  const auto add = [&](const std::string& name, const Op& op, const Sizes& sizes) {
+    subjects.push_back({name, Lower(op), sizes});
+    Subject fused = {name + " fused", Lower(op), sizes};
+    EXPECT_EQ(fusion::Pipeline::Default().Run(fused.program), absl::OkStatus()) << name;
+    subjects.push_back(std::move(fused));
+  };
+  for (const MacroOp& macro : MacroOps()) {
+    for (size_t i = 0; i < macro.samples.size(); ++i) {
+      const Op op = OpFor(macro, macro.samples[i]);
+      const Sizes sizes = SizesFor(op, macro.samples[i]);
+      const std::string name = absl::StrCat(macro.name, " ", i);
+      add(name, op, sizes);
+      const auto gradient = Gradient(op);
+      if (gradient.ok()) add(name + " gradient", gradient->op, sizes);
+    }
+  }
+  return subjects;
+}
+
+int64_t Gathered(loop::TensorId, int64_t element) { return element * 7 % 3; }
+
+TEST(MemoryPlans, OfEveryMacroOpKeepEveryValueUntilItIsRead) {
+  for (const Subject& subject : Subjects()) {
+    const auto sized = SizedProgram::Create(subject.program, subject.sizes);
+    ASSERT_TRUE(sized.ok()) << subject.name << sized.status();
+    for (bool use_outputs : {false, true}) {
+      fusion::MemoryOptions options;
+      options.use_outputs = use_outputs;
+      const MemoryPlan plan = fusion::PlanMemory(subject.program, options);
+      const absl::StatusOr<Arena> arena = fusion::EvaluatePlan(*sized, plan);
+      ASSERT_TRUE(arena.ok()) << subject.name << arena.status();
+      for (int alias = -1; alias < static_cast<int>(plan.aliases.size()); ++alias) {
+        EXPECT_EQ(fusion::ReplayPlan(*sized, plan, *arena, Gathered, alias), absl::OkStatus())
+            << subject.name << " " << alias << "\n" << ToText(subject.program);
+      }
+    }
+  }
+}
+
+// The samples are small, so that borders and single elements weigh more than in
+// use. What a gather or a closed mask leaves out is counted by the estimate.
+TEST(BytesWalked, OfEveryMacroOpAreCloseToTheirDefinition) {
+  std::vector<double> factors;
+  for (const Subject& subject : Subjects()) {
+    const auto sized = SizedProgram::Create(subject.program, subject.sizes);
+    ASSERT_TRUE(sized.ok()) << subject.name << sized.status();
+    for (int64_t cache : {64, 512, 4096, 1 << 20}) {
+      const double estimate = fusion::EstimateBytesWalked(*sized, cache).Total();
+      const absl::StatusOr<BytesWalked> exact = fusion::SimulateBytesWalked(*sized, cache, Gathered);
+      ASSERT_TRUE(exact.ok()) << subject.name << exact.status();
+      if (exact->Total() == 0 && estimate == 0) continue;
+      const double factor = std::max(estimate / exact->Total(), exact->Total() / estimate);
+      factors.push_back(factor);
+      EXPECT_LE(factor, 2) << subject.name << ", cache " << cache << ": " << estimate << " for " << exact->Total();
+    }
+  }
+  std::sort(factors.begin(), factors.end());
+  std::printf("%zu estimates: median %.3f, 9th decile %.3f, worst %.3f\n", factors.size(), factors[factors.size() / 2],
+              factors[factors.size() * 9 / 10], factors.back());
+  EXPECT_LE(factors[factors.size() / 2], 1.05);
+  EXPECT_LE(factors[factors.size() * 9 / 10], 1.1);
+}
+
+}  // namespace
+}  // namespace nestor
