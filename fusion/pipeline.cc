@@ -17,6 +17,7 @@
 #include "fusion/merge_loops.h"
 #include "fusion/reciprocals.h"
 #include "fusion/simplify.h"
+#include "fusion/split_loops.h"
 #include "fusion/substitute.h"
 #include "loop_ir/verify.h"
 #include "uops/invariant.h"
@@ -46,6 +47,8 @@ Pipeline Pipeline::Default() {
       // scalar that is used once.
       {"contract", ContractTemporaries},
       {"substitute_3", SubstituteTemporaries},
+      // The inside of a pad needs no mask.
+      {"split_loops", SplitLoops},
       {"simplify_2", Simplify},
       {"reciprocals", UseReciprocals, /*reorders_rounding=*/true},
       // Last, as substitution would undo it: each value computed once, and as far out

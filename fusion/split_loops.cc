@@ -8,9 +8,8 @@
 // b, e, p and q: where q < p the one in the middle is empty. So nothing has to be
 // proven for the cut to be right; proofs only keep min and max out of the bounds.
 //
-// With more points than two, the middle is where all comparisons hold that hold
-// from some point on (p is the largest of these points) and all that hold up to one
-// (q is the smallest): there no mask is left; at the borders some are.
+// A loop with more points than two stays whole, as does one of which a piece would
+// leave a comparison undecided: so a second run finds nothing to cut.
 //
 // A comparison that an inner index has a part in is left to the inner loop. Outer
 // loops go first, since before and behind the cuts their bodies are smaller, with
@@ -51,8 +50,8 @@ struct Turn {
   bool rising;
 };
 
-// Statements that the pieces of a block's loops may hold beyond those they replace.
-constexpr int kMostAdded = 16;
+// Statements that a block may hold with its pieces.
+constexpr int kMostStatements = 64;
 
 using ComparisonVisitor = absl::FunctionRef<void(Comparison)>;
 
@@ -84,12 +83,16 @@ void VisitAccess(Program& program, const Access& access, ComparisonVisitor visit
   }
 }
 
-void VisitComparisons(Program& program, ValueId value, ComparisonVisitor visit) {
+// A sum of products keeps its masks: its borders would be computed all the same, and a
+// schedule that packs the operands pays for masks once. A sum of the masked values
+// themselves has nothing to do there.
+void VisitComparisons(Program& program, const Statement& statement, ComparisonVisitor visit) {
   std::vector<ValueId> ids;
-  VisitValues(program, value, [&](ValueId id, const Value&) { ids.push_back(id); });
+  VisitValues(program, statement.value, [&](ValueId id, const Value&) { ids.push_back(id); });
   for (ValueId id : ids) {
     const auto node = program[id].node;
-    if (const auto* load = absl::get_if<loop::LoadValue>(&node)) VisitAccess(program, load->access, visit);
+    const auto* load = absl::get_if<loop::LoadValue>(&node);
+    if (load != nullptr && (!statement.op || id == statement.value)) VisitAccess(program, load->access, visit);
     const auto* apply = absl::get_if<loop::ApplyValue>(&node);
     if (apply == nullptr || apply->op != ScalarOp::kSelect) continue;
     const auto condition = ConditionOf(program, apply->args[0]);
@@ -102,11 +105,9 @@ class Splitter {
   explicit Splitter(Program& program) : program_(program), pool_(program.pool), ranges_(program) {}
 
   bool Run() {
-    for (size_t i = 0; i < program_.blocks.size(); ++i) {
-      budget_ = kMostAdded;
-      SplitScope(program_.blocks[i].body);
-    }
-    if (!changed_) return false;
+    bool changed = false;
+    for (loop::Block& block : program_.blocks) changed |= SplitBlock(block);
+    if (!changed) return false;
     auto& blocks = program_.blocks;
     blocks.erase(std::remove_if(blocks.begin(), blocks.end(), [](const loop::Block& b) { return b.body.empty(); }),
                  blocks.end());
@@ -114,6 +115,31 @@ class Splitter {
   }
 
  private:
+  bool SplitBlock(loop::Block& block) {
+    budget_ = kMostStatements - CountStatements(block.body);
+    if (budget_ <= 0) return false;
+    changed_ = false;
+    const Scope before = block.body;
+    SplitScope(block.body);
+    if (!changed_) return false;
+    // Some statement must go on writing each output, though it may never run.
+    const bool keeps = std::all_of(program_.outputs.begin(), program_.outputs.end(),
+                                   [&](loop::TensorId output) { return IsWritten(output); });
+    if (!keeps) block.body = before;
+    return keeps;
+  }
+
+  bool IsWritten(loop::TensorId tensor) const {
+    bool written = false;
+    for (const loop::Block& block : program_.blocks) {
+      VisitItems(block.body, [&](const Item& item) {
+        const auto* statement = item.As<Statement>();
+        written = written || (statement != nullptr && statement->target.tensor == tensor);
+      });
+    }
+    return written;
+  }
+
   void SplitScope(Scope& scope) {
     Scope result;
     const auto append = [&](Item& item) { std::swap(result.emplace_back(), item); };
@@ -141,9 +167,9 @@ class Splitter {
     if (turns.empty()) return absl::nullopt;
     const IndexList points = PointsOf(turns);
     const int statements = CountStatements(loop.body);
-    if (statements * static_cast<int>(points.size()) > budget_) return absl::nullopt;
-    Scope pieces = Cut(loop, turns, points);
-    budget_ -= std::max(CountStatements(pieces) - statements, 0);
+    if (points.empty() || statements * static_cast<int>(points.size()) > budget_) return absl::nullopt;
+    absl::optional<Scope> pieces = Cut(loop, turns, points);
+    if (pieces) budget_ -= std::max(CountStatements(*pieces) - statements, 0);
     return pieces;
   }
 
@@ -180,7 +206,7 @@ class Splitter {
       const Statement* statement = item.As<Statement>();
       if (statement == nullptr) return;
       VisitAccess(program_, statement->target, add);
-      VisitComparisons(program_, statement->value, add);
+      VisitComparisons(program_, *statement, add);
     });
     ranges_.Leave();
     return open;
@@ -246,25 +272,18 @@ class Splitter {
     return pool_.Sub(pool_.Sub(above, pool_.Const(1)), x);
   }
 
-  // One or two.
+  // One or two, those from which on something holds first, so that all holds between;
+  // none where there are more.
   IndexList PointsOf(const std::vector<Turn>& turns) {
-    IndexList rising, falling, all;
-    for (const Turn& turn : turns) {
-      IndexList& own = turn.rising ? rising : falling;
-      if (!Contains(own, turn.at)) own.push_back(turn.at);
+    IndexList points;
+    for (bool rising : {true, false}) {
+      for (const Turn& turn : turns) {
+        if (turn.rising == rising && !Contains(points, turn.at)) points.push_back(turn.at);
+      }
     }
-    all = rising;
-    for (IndexId at : falling) {
-      if (!Contains(all, at)) all.push_back(at);
-    }
-    if (all.size() > 2 && !rising.empty() && !falling.empty() && all.size() == rising.size() + falling.size()) {
-      for (IndexId at : rising) rising[0] = Larger(rising[0], at);
-      for (IndexId at : falling) falling[0] = Smaller(falling[0], at);
-      return {rising[0], falling[0]};
-    }
-    all.resize(std::min<size_t>(all.size(), 2));
-    if (all.size() == 2 && ranges_.Less(all[1], all[0])) std::swap(all[0], all[1]);
-    return all;
+    if (points.size() > 2) return {};
+    if (points.size() == 2 && ranges_.Less(points[1], points[0])) std::swap(points[0], points[1]);
+    return points;
   }
 
   static bool Contains(const IndexList& list, IndexId e) {
@@ -280,18 +299,19 @@ class Splitter {
 
   // ---- The pieces
 
-  Scope Cut(const Loop& loop, const std::vector<Turn>& turns, const IndexList& points) {
+  // nullopt where a piece would not decide what it was cut for.
+  absl::optional<Scope> Cut(const Loop& loop, const std::vector<Turn>& turns, const IndexList& points) {
     Scope pieces;
     IndexId begin = loop.begin;
     for (size_t i = 0; i <= points.size(); ++i) {
       const IndexId end = i < points.size() ? Smaller(loop.end, points[i]) : loop.end;
-      if (!ranges_.LessEqual(end, begin)) AddPiece(loop, begin, end, turns, pieces);
+      if (!ranges_.LessEqual(end, begin) && !AddPiece(loop, begin, end, turns, pieces)) return absl::nullopt;
       if (i < points.size()) begin = Larger(begin, points[i]);
     }
     return pieces;
   }
 
-  void AddPiece(const Loop& loop, IndexId begin, IndexId end, const std::vector<Turn>& turns, Scope& pieces) {
+  bool AddPiece(const Loop& loop, IndexId begin, IndexId end, const std::vector<Turn>& turns, Scope& pieces) {
     const Loop piece{loop.var, begin, end, 1, loop.attributes, loop.body};
     ranges_.Enter(piece);
     int assumed = 0;
@@ -299,7 +319,9 @@ class Splitter {
     absl::optional<Loop> copy = DecidedCopy(program_, ranges_, piece, !pieces.empty());
     while (assumed-- > 0) ranges_.Forget();
     ranges_.Leave();
+    const bool decided = !copy || TurnsIn(*copy).empty();
     if (copy) pieces.emplace_back().node = *std::move(copy);
+    return decided;
   }
 
   // Whether it is known in the piece, which is then assumed.

@@ -1,0 +1,218 @@
+#include "fusion/contract.h"
+
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "loop_ir/text.h"
+#include "loop_ir/verify.h"
+
+namespace nestor::fusion {
+namespace {
+
+using loop::ParseProgram;
+using loop::Program;
+using loop::TensorId;
+
+Program Around(absl::string_view items) {
+  const std::string text =
+      absl::StrCat("program p(x: f32[N, M], ids: i64[N]) -> (y: f32[N, M], r: f32[N]) {\n", items,
+                   "\n  block { drop y[0, 0] = 0.0 }  block { drop r[0] = 0.0 }\n}\n");
+  const absl::StatusOr<Program> program = ParseProgram(text);
+  EXPECT_TRUE(program.ok()) << program.status() << "\n" << text;
+  if (!program.ok()) return Program();
+  EXPECT_TRUE(Verify(*program).ok()) << Verify(*program) << "\n" << text;
+  return *program;
+}
+
+TEST(Contract, TextInTextOut) {
+  const struct {
+    const char* before;
+    const char* after;  // "": unchanged
+  } kCases[] = {
+      // The axis goes, the declaration moves into the loop, before the first use.
+      {"temp t: f32[N]  for i in [0, N) { t[i] = x[i, 0]  r[i] = t[i] }",
+       "for i in [0, N) { temp t: f32  t = x[i, 0]  r[i] = t }"},
+      {"temp t: f32[N]  for i in [0, N) { r[i] = 1.0  t[i] = x[i, 0]  r[i] = t[i] }",
+       "for i in [0, N) { r[i] = 1.0  temp t: f32  t = x[i, 0]  r[i] = t }"},
+      // So on, inwards, whatever the order of the axes.
+      {"temp t: f32[N, M]  for i in [0, N) { for j in [0, M) { t[i, j] = x[i, j]  y[i, j] = t[i, j] } }",
+       "for i in [0, N) { for j in [0, M) { temp t: f32  t = x[i, j]  y[i, j] = t } }"},
+      {"temp t: f32[M, N]  for i in [0, N) { for j in [0, M) { t[j, i] = x[i, j]  y[i, j] = t[j, i] } }",
+       "for i in [0, N) { for j in [0, M) { temp t: f32  t = x[i, j]  y[i, j] = t } }"},
+      {"temp t: f32[M, N]  for i in [0, N) { for j in [0, M) { t[j, i] = x[i, j] }  for k in [0, M) { y[i, k] = t[k, i] } }",
+       "for i in [0, N) { temp t: f32[M]  for j in [0, M) { t[j] = x[i, j] }  for k in [0, M) { y[i, k] = t[k] } }"},
+      {"for i in [0, N) { temp t: f32[M]  for j in [0, M) { t[j] = x[i, j]  y[i, j] = t[j] } }",
+       "for i in [0, N) { for j in [0, M) { temp t: f32  t = x[i, j]  y[i, j] = t } }"},
+      // Through a loop that indexes no axis it lives on; further in nothing is tried.
+      {"temp t: f32[M]  for i in [0, N) { for j in [0, M) { t[j] = x[i, j]  y[i, j] = t[j] } }", ""},
+      {"temp t: f32[N, M]  for i in [0, N) { for k in [0, 3) { for j in [0, M) { t[i, j] = x[i, j]  y[i, j] = t[i, j] } } }",
+       "for i in [0, N) { temp t: f32[M]  for k in [0, 3) { for j in [0, M) { t[j] = x[i, j]  y[i, j] = t[j] } } }"},
+      // Not where an access lies in another loop, at another index, or at another axis.
+      {"temp t: f32[N]  for i in [0, N) { t[i] = x[i, 0] }  for k in [0, N) { r[k] = t[k] }", ""},
+      {"temp t: f32[N]  for i in [0, N) { t[i] = x[i, 0]  r[i] = t[i - 1 | 0.0] }", ""},
+      {"temp t: f32[N]  for i in [0, N) { t[i] = x[i, 0]  r[i] = t[ids[i] | 0.0] }", ""},
+      {"temp t: f32[N, N]  for i in [0, N) { for k in [0, N) { t[i, k] = x[i, 0] }  for l in [0, N) { r[i] = t[l, i] } }", ""},
+      {"temp t: f32[N]  block { t[0] = 0.0 }  for i in [0, N) { r[i] = t[i] }", ""},
+      // A diagonal: the index of one axis is one dimension.
+      {"temp t: f32[N, N]  for i in [0, N) { t[i, i] = x[i, 0]  r[i] = t[i, i] }",
+       "for i in [0, N) { temp t: f32[N]  t[i] = x[i, 0]  r[i] = t[i] }"},
+      // The loop must stay within the axis, as masks look there; a step does no harm.
+      {"temp t: f32[N]  for i in [1, N) { t[i] = x[i, 0]  r[i] = t[i] }", ""},
+      {"temp t: f32[N]  for i in [0, N + 1) { drop t[i] = 1.0  drop r[i] = t[i | 0.0] }", ""},
+      {"temp t: f32[N + 1]  for i in [0, N) { t[i] = x[i, 0]  r[i] = t[i] }", ""},
+      {"temp t: f32[N]  for i in [0, N) step 4 { t[i] = x[i, 0]  r[i] = t[i] }",
+       "for i in [0, N) step 4 { temp t: f32  t = x[i, 0]  r[i] = t }"},
+      // Masked accesses; other axes and conditions stay as they are.
+      {"temp t: f32[N, M]  for i in [0, N) { for j in [0, M) { drop t[i, j - 1] if i < 3 = x[i, j] }  "
+       "for k in [0, M) { y[i, k] = t[i, k + 1 | 0.5 if k < i] } }",
+       "for i in [0, N) { temp t: f32[M]  for j in [0, M) { drop t[j - 1] if i < 3 = x[i, j] }  "
+       "for k in [0, M) { y[i, k] = t[k + 1 | 0.5 if k < i] } }"},
+      {"temp t: f32[N]  for i in [0, N) { t[i] = x[i, 0]  r[i] = t[i | 0.5] }",
+       "for i in [0, N) { temp t: f32  t = x[i, 0]  r[i] = t[ | 0.5] }"},
+      // Accumulators start afresh in each iteration, as each of their elements did.
+      {"acc s: f32[N] = sum  for i in [0, N) { for j in [0, M) { s[i] += x[i, j] }  r[i] = s[i] }",
+       "for i in [0, N) { acc s: f32 = sum  for j in [0, M) { s += x[i, j] }  r[i] = s }"},
+      {"acc b: f32[N] = argmax  for i in [0, N) { for j in [0, M) { b[i] argmax= (x[i, j], index(j)) }  r[i] = x[i, b[i]] }",
+       "for i in [0, N) { acc b: f32 = argmax  for j in [0, M) { b argmax= (x[i, j], index(j)) }  r[i] = x[i, b[]] }"},
+      {"acc s: f32[M] = sum  for i in [0, N) { for j in [0, M) { s[j] += x[i, j]  y[i, j] = s[j] } }", ""},
+      // In gathers: of places, conditions, positions, index values.
+      {"temp d: i64[N]  for i in [0, N) { d[i] = ids[i] + 1  drop r[d[i]] if d[i] < 3 = x[i, d[i] | 0.0] }",
+       "for i in [0, N) { temp d: i64  d = ids[i] + 1  drop r[d[]] if d[] < 3 = x[i, d[] | 0.0] }"},
+      {"temp d: i64[N]  acc b: f32 = argmax  for i in [0, N) { d[i] = ids[i]  b argmax= (x[i, 0], index(d[i] + 1)) }",
+       "acc b: f32 = argmax  for i in [0, N) { temp d: i64  d = ids[i]  b argmax= (x[i, 0], index(d[] + 1)) }"},
+      // Several at once keep their order; an extent may hold an index further out.
+      {"temp t: f32[N]  temp u: f32[N]  for i in [0, N) { t[i] = x[i, 0]  u[i] = t[i]  r[i] = t[i] + u[i] }",
+       "for i in [0, N) { temp t: f32  t = x[i, 0]  temp u: f32  u = t  r[i] = t + u }"},
+      {"for i in [0, N) { temp t: f32[i + 1, M]  for j in [0, i + 1) { for k in [0, M) { t[j, k] = x[i, k]  y[j, k] = t[j, k] } } }",
+       "for i in [0, N) { for j in [0, i + 1) { for k in [0, M) { temp t: f32  t = x[i, k]  y[j, k] = t } } }"},
+      // What a block declares; in a block of several items.
+      {"block { temp t: f32[N]  for i in [0, N) { t[i] = x[i, 0]  r[i] = t[i] }  r[0] = 1.0 }",
+       "block { for i in [0, N) { temp t: f32  t = x[i, 0]  r[i] = t }  r[0] = 1.0 }"},
+      // Register tensors keep their extents; results and what is never used stay.
+      {"for i in [0, N) { temp t: f32[4] register  for k in [0, 4) { t[k] = x[i, k]  y[i, k] = t[k] } }", ""},
+      {"for i in [0, N) { r[i] = x[i, 0]  r[i] += r[i] }", ""},
+      {"temp t: f32[N]  for i in [0, N) { r[i] = x[i, 0] }", ""},
+  };
+  for (const auto& c : kCases) {
+    Program program = Around(c.before);
+    const std::string before = ToText(program);
+    const auto changed = ContractTemporaries(program);
+    ASSERT_TRUE(changed.ok()) << changed.status();
+    EXPECT_EQ(*changed, *c.after != '\0') << c.before;
+    EXPECT_TRUE(Verify(program).ok()) << Verify(program) << "\n" << c.before;
+    const std::string after = ToText(program);
+    EXPECT_EQ(after, *c.after ? ToText(Around(c.after)) : before);
+    EXPECT_FALSE(*ContractTemporaries(program)) << "not idempotent on " << c.before;
+    EXPECT_EQ(ToText(program), after);
+  }
+}
+
+// ---- Expansion
+
+TensorId TensorOf(const Program& program, absl::string_view name) {
+  const auto it = std::find_if(program.tensors.begin(), program.tensors.end(),
+                               [&](const loop::TensorInfo& tensor) { return tensor.name == name; });
+  EXPECT_TRUE(it != program.tensors.end()) << name;
+  return TensorId{static_cast<int32_t>(it - program.tensors.begin())};
+}
+
+int32_t VarOf(const Program& program, absl::string_view name) {
+  const auto it = std::find(program.vars.begin(), program.vars.end(), name);
+  EXPECT_TRUE(it != program.vars.end()) << name;
+  return static_cast<int32_t>(it - program.vars.begin());
+}
+
+TEST(Expand, IsTheInverseOfContract) {
+  const struct {
+    const char* contracted;  // t over i
+    const char* expanded;
+  } kCases[] = {
+      {"block { for i in [0, N) { temp t: f32  t = x[i, 0]  r[i] = t } }",
+       "block { temp t: f32[N]  for i in [0, N) { t[i] = x[i, 0]  r[i] = t[i] } }"},
+      {"for i in [0, N) { temp t: f32[M]  for j in [0, M) { t[j] = x[i, j] }  for k in [0, M) { y[i, k] = t[k - 1 | 0.0] } }",
+       "block { temp t: f32[N, M]  for i in [0, N) { for j in [0, M) { t[i, j] = x[i, j] }  "
+       "for k in [0, M) { y[i, k] = t[i, k - 1 | 0.0] } } }"},
+      {"for i in [0, N) { acc t: f32 = sum  for j in [0, M) { t += x[i, j] }  r[i] = t }",
+       "block { acc t: f32[N] = sum  for i in [0, N) { for j in [0, M) { t[i] += x[i, j] }  r[i] = t[i] } }"},
+      {"for i in [0, N) { temp t: i64  t = ids[i]  drop r[t[]] if t[] < 3 = x[i, t[] | 0.0] + f32(index(t[])) }",
+       "block { temp t: i64[N]  for i in [0, N) { t[i] = ids[i]  drop r[t[i]] if t[i] < 3 = x[i, t[i] | 0.0] + f32(index(t[i])) } }"},
+      {"for i in [0, N) { acc t: f32 = argmax  for j in [0, M) { t argmax= (x[i, j], index(j)) }  r[i] = x[i, t[]] }",
+       "block { acc t: f32[N] = argmax  for i in [0, N) { for j in [0, M) { t[i] argmax= (x[i, j], index(j)) }  r[i] = x[i, t[i]] } }"},
+      {"for j in [0, M) { for i in [0, j) { temp t: f32[N]  t[0] = x[i, j]  y[i, j] = t[0] } }",
+       "for j in [0, M) { temp t: f32[j, N]  for i in [0, j) { t[i, 0] = x[i, j]  y[i, j] = t[i, 0] } }"},
+      {"for i in [0, N) step 4 { temp t: f32  t = x[i, 0]  r[i] = t }",
+       "block { temp t: f32[N]  for i in [0, N) step 4 { t[i] = x[i, 0]  r[i] = t[i] } }"},
+      {"for i in [0, N) parallel { temp t: f32  t = x[i, 0]  r[i] = t }",
+       "block { temp t: f32[N]  for i in [0, N) parallel { t[i] = x[i, 0]  r[i] = t[i] } }"},
+  };
+  for (const auto& c : kCases) {
+    Program program = Around(c.contracted);
+    const std::string contracted = ToText(program);
+    const absl::Status expanded = ExpandTemporary(program, TensorOf(program, "t"), VarOf(program, "i"));
+    ASSERT_TRUE(expanded.ok()) << expanded << c.contracted;
+    EXPECT_TRUE(Verify(program).ok()) << Verify(program);
+    EXPECT_EQ(ToText(program), ToText(Around(c.expanded)));
+    EXPECT_TRUE(*ContractTemporaries(program));
+    EXPECT_EQ(ToText(program), contracted);
+  }
+}
+
+// One axis at a time, from the inside out.
+TEST(Expand, UndoesEveryStep) {
+  Program program = Around("for i in [0, N) { for j in [0, M) { temp t: f32  t = x[i, j]  y[i, j] = t } }");
+  const std::string contracted = ToText(program);
+  const TensorId t = TensorOf(program, "t");
+  ASSERT_TRUE(ExpandTemporary(program, t, VarOf(program, "j")).ok());
+  ASSERT_TRUE(ExpandTemporary(program, t, VarOf(program, "i")).ok());
+  EXPECT_TRUE(Verify(program).ok()) << Verify(program);
+  EXPECT_EQ(ToText(program), ToText(Around("block { temp t: f32[N, M]  for i in [0, N) { for j in [0, M) { "
+                                           "t[i, j] = x[i, j]  y[i, j] = t[i, j] } } }")));
+  EXPECT_TRUE(*ContractTemporaries(program));
+  EXPECT_EQ(ToText(program), contracted);
+}
+
+TEST(Expand, Errors) {
+  const struct {
+    const char* items;
+    const char* tensor;
+    const char* error;
+  } kCases[] = {
+      {"temp t: f32  block { t = 1.0 }  for i in [0, N) { r[i] = t }", "t",
+       "program p: t cannot be expanded over the loop i: it does not declare it"},
+      {"for i in [0, N) { for j in [0, M) { temp t: f32  t = x[i, j]  y[i, j] = t } }", "t",
+       "program p: t cannot be expanded over the loop i: it does not declare it"},
+      {"for i in [0, N) { r[i] = x[i, 0] }", "x", "program p: x cannot be expanded over the loop i: it does not declare it"},
+      {"for i in [1, N) { temp t: f32  t = x[i, 0]  r[i] = t }", "t",
+       "program p: t cannot be expanded over the loop i: it does not begin at 0"},
+  };
+  for (const auto& c : kCases) {
+    Program program = Around(c.items);
+    const std::string before = ToText(program);
+    const absl::Status status = ExpandTemporary(program, TensorOf(program, c.tensor), VarOf(program, "i"));
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(status.message(), c.error);
+    EXPECT_EQ(ToText(program), before);
+  }
+  // An index whose loop is gone.
+  Program program = Around("for i in [0, N) { temp t: f32  t = x[i, 0]  r[i] = t }");
+  const int32_t unused = program.AddVar("u");
+  const absl::Status status = ExpandTemporary(program, TensorOf(program, "t"), unused);
+  EXPECT_EQ(status.message(), "program p: t cannot be expanded over the loop u: there is no such loop");
+}
+
+// Outside the loop, an extent that holds its index has no value, and a register
+// tensor none that is constant.
+TEST(Expand, DISABLED_NotPastWhatItsExtentsNeed) {
+  for (const char* items : {"for i in [0, N) { temp t: f32[i + 1]  t[i] = x[i, 0]  r[i] = t[i] }",
+                            "for i in [0, N) { temp t: f32[4] register  t[0] = x[i, 0]  r[i] = t[0] }"}) {
+    Program program = Around(items);
+    const std::string before = ToText(program);
+    EXPECT_FALSE(ExpandTemporary(program, TensorOf(program, "t"), VarOf(program, "i")).ok());
+    EXPECT_EQ(ToText(program), before);
+  }
+}
+
+}  // namespace
+}  // namespace nestor::fusion

@@ -1,0 +1,126 @@
+#include "fusion/nest.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "gtest/gtest.h"
+#include "loop_ir/text.h"
+#include "loop_ir/verify.h"
+
+namespace nestor::fusion {
+namespace {
+
+using loop::AccessKind;
+using loop::ParseProgram;
+using loop::Program;
+
+Program Around(absl::string_view items) {
+  const std::string text = absl::StrCat(
+      "program p(x: f32[N, M], w: f32[M, K], v: f32[M], ids: i64[N]) -> (y: f32[N, K], z: f32[N], r: f32) {\n", items,
+      "\n  block { drop y[0, 0] = 0.0 }  block { drop z[0] = 0.0 }  block { r = 0.0 }\n}\n");
+  const absl::StatusOr<Program> program = ParseProgram(text);
+  EXPECT_TRUE(program.ok()) << program.status() << "\n" << text;
+  if (!program.ok()) return Program();
+  EXPECT_TRUE(Verify(*program).ok()) << Verify(*program) << "\n" << text;
+  return *program;
+}
+
+const loop::Item& ItemOf(const Program& program, size_t block) { return program.blocks[block].body[0]; }
+
+// "i j | x: r[i, j]  y: w[i] a[i]", each tensor with what it is touched by; a contraction
+// begins with "*".
+std::string TextOf(const Program& program, const Nest& nest) {
+  std::string text = nest.contraction ? "*" : "";
+  for (const LoopHead& head : nest.band) absl::StrAppend(&text, program.vars[head.var], " ");
+  absl::StrAppend(&text, "|");
+  for (const Touch& touch : nest.touches) {
+    absl::StrAppend(&text, " ", program[touch.tensor].name, ":", touch.reads ? "r" : "", touch.changes ? "c" : "");
+    EXPECT_EQ(nest.Find(touch.tensor), &touch);
+    for (const NestAccess& access : nest.AccessesOf(touch.tensor)) {
+      const auto index = [&](std::string* out, IndexId e) { out->append(ToText(program, e)); };
+      const char* const kind = access.kind == AccessKind::kRead ? "r" : access.kind == AccessKind::kWrite ? "w" : "a";
+      absl::StrAppend(&text, " ", kind, "[", absl::StrJoin(access.place, ",", index), "]");
+    }
+  }
+  return text;
+}
+
+TEST(Nest, Facts) {
+  const struct {
+    const char* item;
+    const char* want;
+  } kCases[] = {
+      {"block { r = 1.0 }", "| r:c w[]"},
+      {"block { r = r + v[0] }", "| v:r r[0] r:rc r[] w[]"},
+      {"for i in [0, N) { for j in [0, M) { drop y[i, j] += x[i, j] } }", "i j | x:r r[i,j] y:c a[i,j]"},
+      // The band ends where a body holds something else than one loop.
+      {"for i in [0, N) { for j in [0, M) { for k in [0, K) { y[i, k] = 1.0 }  z[i] = 2.0 } }", "i j | y:c w[i,k] z:c w[i]"},
+      {"for i in [0, N) { temp t: f32  for j in [0, M) { t = x[i, j] } }", "i | x:r r[i,j]"},
+      // What it declares itself is left out; gathers, conditions and fills are not.
+      {"for i in [0, N) { acc s: f32 = sum  for j in [0, M) { s += x[i, j] }  z[i] = s }", "i | x:r r[i,j] z:c w[i]"},
+      {"for i in [0, N) { drop z[ids[i]] if ids[i + 1] < 3 = x[i, 0 | 0.0 if ids[0] < 2] }",
+       "i | x:r r[i,0] ids:r r[i + 1] r[i] r[0] z:c w[ids[i]]"},
+      // A contraction: operands of two dimensions, read again along loops that they do
+      // not depend on.
+      {"for i in [0, N) { for k in [0, K) { acc s: f32 = sum  for j in [0, M) { s += x[i, j] * w[j, k] }  y[i, k] = s } }",
+       "*i k | x:r r[i,j] w:r r[j,k] y:c w[i,k]"},
+      {"for i in [0, N) { for k in [0, K) { for j in [0, M) { y[i, k] += x[i, j] } } }", "*i k j | x:r r[i,j] y:c a[i,k]"},
+      // Not a sum over a row, nor a product with a vector alone, nor where all is kept.
+      {"for i in [0, N) { acc s: f32 = sum  for j in [0, M) { s += x[i, j] * v[j] }  z[i] = s }", "i | x:r r[i,j] v:r r[j] z:c w[i]"},
+      {"for i in [0, N) { for j in [0, M) { drop y[i, j] += x[i, j] } }", "i j | x:r r[i,j] y:c a[i,j]"},
+      {"for i in [0, N) { acc s: f32 = sum  for j in [0, M) { s += v[j] }  z[i] = s }", "i | v:r r[j] z:c w[i]"},
+  };
+  for (const auto& c : kCases) {
+    const Program program = Around(c.item);
+    EXPECT_EQ(TextOf(program, NestOf(program, ItemOf(program, 0))), c.want) << c.item;
+  }
+}
+
+// The first and the last item of each row are to meet.
+TEST(Nest, MovedBehind) {
+  const struct {
+    std::vector<const char*> statements;
+    const char* want;  // for each between: 1 where it moves behind; "-": they cannot meet
+  } kCases[] = {
+      {{"z[0] = 1.0", "r = z[0]"}, ""},
+      {{"z[0] = 1.0", "r = 2.0", "y[0, 0] = z[0]"}, "0"},
+      {{"z[0] = 1.0", "r = z[0]", "y[0, 0] = z[0]"}, "1"},
+      {{"z[0] = 1.0", "r = z[0]", "y[0, 0] = r"}, "-"},
+      {{"z[0] = r", "r = 2.0", "y[0, 0] = z[0]"}, "1"},
+      {{"z[0] = r", "r = 2.0", "y[0, 0] = r"}, "-"},
+      {{"z[0] = 1.0", "z[0] = 2.0", "z[0] = 3.0"}, "-"},
+      {{"z[0] = v[0]", "y[0, 0] = v[0]", "r = v[0]"}, "0"},
+      // What depends on something that moves, moves; chains are followed.
+      {{"z[0] = 1.0", "r = z[0]", "y[0, 0] = r", "z[1] = v[0]"}, "-"},
+      {{"z[0] = 1.0", "r = z[0]", "y[0, 0] = r", "y[0, 1] = z[0]"}, "-"},
+      {{"y[0, 0] = 1.0", "r = y[0, 0]", "z[0] = r", "y[0, 1] = v[0]"}, "-"},
+      {{"z[0] = 1.0", "r = v[0]", "y[0, 0] = r", "r = r + z[0]"}, "00"},
+  };
+  for (const auto& c : kCases) {
+    std::string items;
+    for (const char* statement : c.statements) absl::StrAppend(&items, "block { ", statement, " }  ");
+    const Program program = Around(items);
+    std::vector<Nest> nests;
+    for (size_t i = 0; i < c.statements.size(); ++i) nests.push_back(NestOf(program, ItemOf(program, i)));
+    const auto behind = MovedBehind(nests, 0, nests.size() - 1);
+    std::string got = behind ? "" : "-";
+    if (behind) {
+      for (bool moves : *behind) got.push_back(moves ? '1' : '0');
+    }
+    EXPECT_EQ(got, c.want) << items;
+  }
+}
+
+TEST(Nest, TakesApartAndPutsTogether) {
+  const Program program = Around("for i in [0, N) { for j in [i, M) step 2 { r = x[i, j]  r = 2.0 } }");
+  const loop::Loop& loop = *ItemOf(program, 0).As<loop::Loop>();
+  EXPECT_EQ(CoreOf(loop).size(), 2u);
+  Program again = program;
+  again.blocks[0].body = Around(BandOf(loop), CoreOf(loop));
+  EXPECT_EQ(ToText(again), ToText(program));
+}
+
+}  // namespace
+}  // namespace nestor::fusion
