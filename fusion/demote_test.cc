@@ -66,6 +66,9 @@ TEST(Demote, TextInTextOut) {
            {"for j in [0, M) { acc s: f32 = sum  for i in [0, N) { s += x[i, j] }  c[j] = s  d[j] = s * c[j] }",
             "acc s: f32[M] = sum  for j in [0, M) { for i in [0, N) { s[j] += x[i, j] } }  "
             "for j_2 in [0, M) { c[j_2] = s[j_2]  d[j_2] = s[j_2] * c[j_2] }"},
+           // The terms read the column's old result, which must stay until they are summed.
+           {"for j in [0, M) { acc s: f32 = sum  for i in [0, N) { s += x[i, j] * c[j] }  c[j] = s }",
+            "acc s: f32[M] = sum  for j in [0, M) { for i in [0, N) { s[j] += x[i, j] * c[j] } }  for j_2 in [0, M) { c[j_2] = s[j_2] }"},
            // A masked or partial result.
            {"for j in [0, M) { acc s: f32 = sum  for i in [0, N) { s += x[i, j] }  drop c[j] if j < 3 = s }",
             "acc s: f32[M] = sum  for j in [0, M) { for i in [0, N) { s[j] += x[i, j] } }  for j_2 in [0, M) { drop c[j_2] if j_2 < 3 = s[j_2] }"},

@@ -53,7 +53,8 @@ TEST(MatchNests, Table) {
       {"block { r = 1.0 }", "for a in [0, N) { v[a] = r }", "-"},
       // A loop along which a value passes to another iteration is not shared; the others are.
       {"for i in [0, N) { for j in [0, M) { y[i, j] = x[i, j] } }", "for a in [0, N) { for b in [0, M) { z[a, b] = y[a, b - 1 | 0.0] } }", "values 2: i=a"},
-      {"for i in [0, N) { for j in [0, M) { y[i, j] = x[i, j] } }", "for a in [0, N) { for b in [0, M) { c[b, a] = y[a - 1, b | 0.0] } }", "values 2: j=b"},
+      {"for i in [0, N) { for j in [0, M) { y[i, j] = x[i, j] } }", "for a in [0, N) { for b in [0, M) { c[b, a] = y[a - 1, b | 0.0] } }", "-"},
+      {"for j in [0, M) { for i in [0, N) { c[j, i] = x[i, j] } }", "for a in [0, N) { for b in [0, M) { u[b] = c[b, a - 1 | 0.0] } }", "values 2: j=b"},
       {"for i in [0, N) { for j in [0, M) { y[i, j] = x[i, j] } }", "for a in [0, N) { for b in [0, M) { z[a, b] = y[a - 1, b - 1 | 0.0] } }", "-"},
       {"for i in [0, N) { v[i] = 1.0 }", "for a in [0, N) { z[a, 0] = v[a] + v[0] }", "-"},
       // Reads along a loop that moves nothing alike are left, unless all is matched.

@@ -159,8 +159,9 @@ TEST(MergeLoops, Permutes) {
            {"for j in [0, M) { for i in [0, N) { c[j, i] = x[i, j] } }  for a in [0, N) { for b in [0, M) { u[b] += c[b, a] } }",
             "for j in [0, M) { for i in [0, N) { c[j, i] = x[i, j]  u[j] += c[j, i] } }"},
            // A loop whose bounds hold an index is not moved out of that one's loop.
-           {"for j in [0, M) { u[j] = 1.0 }  for a in [0, N) { for k in [0, a) { for b in [0, M) { c[b, a] = u[b] + x[a, b] } } }", ""},
-           {"for j in [0, M) { u[j] = 1.0 }  for a in [0, N) { for k in [0, N) { for b in [0, M) { c[b, a] = u[b] + x[a, b] } } }", ""},
+           {"for j in [0, M) { u[j] = 1.0 }  for a in [0, N) { for k in [0, a) { for b in [0, M) { c[b, a] = u[b] } } }", ""},
+           {"for j in [0, M) { u[j] = 1.0 }  for a in [0, N) { for k in [0, N) { for b in [0, M) { c[b, a] = u[b] } } }",
+            "for j in [0, M) { u[j] = 1.0  for a in [0, N) { for k in [0, N) { c[j, a] = u[j] } } }"},
            {"for i in [0, N) { for j in [0, i) { drop y[i, j] = 1.0 } }  for a in [0, N) { for b in [0, a) { drop z[a, b] = y[a, b | 0.0] } }",
             "for i in [0, N) { for j in [0, i) { drop y[i, j] = 1.0  drop z[i, j] = y[i, j | 0.0] } }"},
        }) {
@@ -200,7 +201,7 @@ TEST(MergeLoops, DISABLED_KeepsSkewedOrder) {
   for (const Case& c : {
            Case{"for j in [0, M) { for i in [0, N) { c[j, i] = x[i, j] } }  for a in [0, N) { for b in [0, M) { drop u[a + b] = c[b, a] } }", ""},
            {"for j in [0, M) { for i in [0, N) { c[j, i] = x[i, j] } }  for a in [0, N) { for b in [0, M) { drop u[a + b] += c[b, a] } }", ""},
-           {"for j in [0, M) { for i in [0, N) { c[j, i] = x[i, j] } }  for a in [0, N) { for b in [0, M) { r max= c[b, a]  r min= x[a, b] } }",
+           {"for j in [0, M) { for i in [0, N) { c[j, i] = x[i, j] } }  for a in [0, N) { for b in [0, M) { r max= c[b, a]  r min= c[b, a] * 2.0 } }",
             ""},
        }) {
     Check(c);

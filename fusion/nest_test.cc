@@ -61,7 +61,7 @@ TEST(Nest, Facts) {
       // What it declares itself is left out; gathers, conditions and fills are not.
       {"for i in [0, N) { acc s: f32 = sum  for j in [0, M) { s += x[i, j] }  z[i] = s }", "i | x:r r[i,j] z:c w[i]"},
       {"for i in [0, N) { drop z[ids[i]] if ids[i + 1] < 3 = x[i, 0 | 0.0 if ids[0] < 2] }",
-       "i | x:r r[i,0] ids:r r[i + 1] r[i] r[0] z:c w[ids[i]]"},
+       "i | x:r r[i,0] ids:r r[i] r[i + 1] r[0] z:c w[ids[i]]"},
       // A contraction: operands of two dimensions, read again along loops that they do
       // not depend on.
       {"for i in [0, N) { for k in [0, K) { acc s: f32 = sum  for j in [0, M) { s += x[i, j] * w[j, k] }  y[i, k] = s } }",

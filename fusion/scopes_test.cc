@@ -1,1 +1,79 @@
+#include "fusion/scopes.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "loop_ir/text.h"
+#include "loop_ir/verify.h"
+
+namespace nestor::fusion {
+namespace {
+
+using loop::ParseProgram;
+using loop::Program;
+using loop::Scope;
+
+Program Of(absl::string_view items) {
+  const std::string text = absl::StrCat("program p(x: f32[N], ids: i64[N]) -> (y: f32[N], r: f32) {\n", items,
+                                        "\n  block { drop y[0] = 0.0 }  block { r = 0.0 }\n}\n");
+  const absl::StatusOr<Program> program = ParseProgram(text);
+  EXPECT_TRUE(program.ok()) << program.status() << "\n" << text;
+  if (!program.ok()) return Program();
+  EXPECT_TRUE(Verify(*program).ok()) << Verify(*program) << "\n" << text;
+  return *program;
+}
+
+TEST(Scopes, DeclaresBeforeTheFirstUse) {
+  const struct {
+    const char* before;
+    const char* after;
+  } kCases[] = {
+      {"temp a: f32  r = 1.0  a = 2.0  r = a", "r = 1.0  temp a: f32  a = 2.0  r = a"},
+      {"temp a: f32  temp b: f32  b = 1.0  a = b", "temp b: f32  b = 1.0  temp a: f32  a = b"},
+      {"acc a: f32 = sum  temp b: f32  r = 1.0  for i in [0, N) { a += x[i]  b = 1.0 }  r = a",
+       "r = 1.0  acc a: f32 = sum  temp b: f32  for i in [0, N) { a += x[i]  b = 1.0 }  r = a"},
+      {"temp d: i64  temp e: f32[N]  r = 1.0  d = 0  r = x[d[]]", "r = 1.0  temp d: i64  d = 0  r = x[d[]]  temp e: f32[N]"},
+      {"r = 1.0", "r = 1.0"},
+  };
+  for (const auto& c : kCases) {
+    Program program = Of(absl::StrCat("block { ", c.before, " }"));
+    Scope& body = program.blocks[0].body;
+    const std::vector<loop::TensorId> declared = DeclaredIn(body);
+    Scope items;
+    for (loop::Item& item : body) {
+      if (item.As<loop::Declaration>() == nullptr) items.push_back(std::move(item));
+    }
+    body = WithDeclarations(program, std::move(items), declared);
+    EXPECT_TRUE(Verify(program).ok()) << Verify(program);
+    EXPECT_EQ(ToText(program), ToText(Of(absl::StrCat("block { ", c.after, " }"))));
+  }
+}
+
+TEST(Scopes, FlatPrograms) {
+  const struct {
+    const char* items;
+    bool flat;
+  } kCases[] = {
+      {"", true},
+      {"block { r = 1.0 }  for i in [0, N) { y[i] = 1.0  y[i] = 2.0 }", true},
+      {"block { r = 1.0  r = 2.0 }", false},
+      {"block { temp t: f32 }", false},
+      {"block {}", false},
+  };
+  for (const auto& c : kCases) {
+    Program program = Of(c.items);
+    EXPECT_EQ(IsFlat(program), c.flat) << c.items;
+    if (!c.flat) continue;
+    const std::string before = ToText(program);
+    Scope items = TakeItems(program);
+    EXPECT_TRUE(program.blocks.empty());
+    PutItems(program, std::move(items));
+    EXPECT_EQ(ToText(program), before);
+  }
+}
+
+}  // namespace
+}  // namespace nestor::fusion

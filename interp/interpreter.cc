@@ -36,13 +36,20 @@ struct Cell {
   Tensor owned;                     // of what the program writes
   std::vector<uint8_t> written;     // per element; empty for inputs
   std::vector<int64_t> positions;   // of an arg accumulator
+  ElementLoader load = nullptr;     // of its type
+  int64_t element_size = 0;         // in bytes
 };
 
 class Interpreter {
  public:
   Interpreter(const Program& program, const InterpreterOptions& options)
       : program_(program), options_(options), cells_(program.tensors.size()), vars_(program.vars.size()),
-        random_(options.shuffle_seed.value_or(0)) {}
+        random_(options.shuffle_seed.value_or(0)) {
+    for (size_t i = 0; i < cells_.size(); ++i) {
+      cells_[i].load = LoaderOf(program.tensors[i].type);
+      cells_[i].element_size = ByteSize(program.tensors[i].type);
+    }
+  }
 
   absl::StatusOr<std::vector<Tensor>> Run(const RunInputs& inputs) {
     NESTOR_ASSIGN_OR_RETURN(binding_, Bind(SignatureOf(program_), inputs));
@@ -220,7 +227,7 @@ class Interpreter {
       AccumulateArg(*statement.op, cell, *offset, Scalar{type, value}, FromBits<int64_t>(position));
       return absl::OkStatus();
     }
-    const Bits operands[] = {nestor::Load(type, Element(cell, *offset)).bits, value};
+    const Bits operands[] = {cell.load(Element(cell, *offset)), value};
     const Bits next = Primitive(StepOp(*statement.op), type, type)(operands);
     Store(Scalar{type, next}, Element(cell, *offset));
     return absl::OkStatus();
@@ -229,7 +236,7 @@ class Interpreter {
   // The first of equals, the first NaN if any.
   static void AccumulateArg(ReduceOp op, struct Cell& cell, int64_t offset, Scalar value, int64_t position) {
     int64_t& best = cell.positions[offset];
-    const Scalar current = nestor::Load(value.type, Element(cell, offset));
+    const Scalar current{value.type, cell.load(Element(cell, offset))};
     const bool better = best < 0 || (!current.IsNaN() && (value.IsNaN() || Beats(op, value, current)));
     if (!better) return;
     best = position;
@@ -245,7 +252,7 @@ class Interpreter {
   // ---- Accesses
 
   static char* Element(const struct Cell& cell, int64_t offset) {
-    return static_cast<char*>(cell.view.data) + offset * ByteSize(cell.view.type);
+    return static_cast<char*>(cell.view.data) + offset * cell.element_size;
   }
 
   // The offset in elements of an access; nullopt where it is masked and out of
@@ -331,7 +338,7 @@ class Interpreter {
     }
     const TensorInfo& info = program_[access.tensor];
     if (info.storage == Storage::kAccumulator && IsArg(info.op)) return ToBits(cell.positions[*offset]);
-    return nestor::Load(info.type, Element(cell, *offset)).bits;
+    return cell.load(Element(cell, *offset));
   }
 
   // ---- Index expressions

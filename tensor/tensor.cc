@@ -300,14 +300,37 @@ int64_t ElementOffset(const TensorView& view, absl::Span<const int64_t> index) {
   return offset;
 }
 
-Scalar Load(DType type, const void* element) {
+namespace {
+
+template <class T>
+Bits LoadAs(const void* element) {
   // A byte other than 0 and 1 must not be read as a C++ bool.
-  if (type == DType::kBool) return Scalar::Of(type, *static_cast<const uint8_t*>(element) != 0);
-  return VisitType(type, [&](auto value) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return *static_cast<const uint8_t*>(element) != 0;
+  } else {
+    T value;
     std::memcpy(&value, element, sizeof value);
-    return Scalar::Of(type, value);
-  });
+    // Of a NaN the one of its type; most values are none.
+    if constexpr (std::is_floating_point_v<T>) {
+      if (value != value) return ToBits(std::numeric_limits<T>::quiet_NaN());
+      return ToBits(value);
+    } else if constexpr (std::is_same_v<T, BF16>) {
+      return Scalar::Of(DType::kBF16, value).bits;
+    } else if constexpr (std::is_same_v<T, F16>) {
+      return Scalar::Of(DType::kF16, value).bits;
+    } else {
+      return ToBits(value);
+    }
+  }
 }
+
+}  // namespace
+
+ElementLoader LoaderOf(DType type) {
+  return VisitType(type, [](auto zero) -> ElementLoader { return &LoadAs<decltype(zero)>; });
+}
+
+Scalar Load(DType type, const void* element) { return {type, LoaderOf(type)(element)}; }
 
 void Store(const Scalar& value, void* element) {
   VisitType(value.type, [&](auto zero) {

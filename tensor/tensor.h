@@ -121,6 +121,9 @@ int64_t ElementOffset(const TensorView& view, absl::Span<const int64_t> index);
 // One element in memory, of any alignment. A bool is any byte but 0; NaNs come
 // back as the one NaN of their type. Store REQUIRES value.type == type.
 Scalar Load(DType type, const void* element);
+// Load for one type, for those who read many elements.
+using ElementLoader = Bits (*)(const void* element);
+ElementLoader LoaderOf(DType type);
 void Store(const Scalar& value, void* element);
 
 // REQUIRES: InBounds(view.shape, index); Set: value.type == view.type.

@@ -28,6 +28,7 @@ interpreter, and tells how many digits that it has not seen it reads.
                     linear layer, better and much slower
   --epochs=N        passes over the 1437 training digits; 10 by default
   --seed=N          of the first weights and of the order of the digits; 0 by default
+  --unfused         runs the programs as they were lowered, to see what fusion does
   --help            prints this
 
 The last line is the share of the 360 test digits that was read rightly:
@@ -43,6 +44,7 @@ struct Flags {
   std::string model = "mlp";
   int epochs = 10;
   uint64_t seed = 0;
+  bool fuse = true;
   bool help = false;
 };
 
@@ -51,6 +53,9 @@ absl::Status SetFlag(absl::string_view text, Flags& flags) {
   bool good = false;
   if (text == "--help") {
     good = flags.help = true;
+  } else if (text == "--unfused") {
+    flags.fuse = false;
+    good = true;
   } else if (absl::ConsumePrefix(&value, "--model=")) {
     flags.model = std::string(value);
     good = value == "mlp" || value == "cnn";
@@ -93,7 +98,7 @@ absl::Status Train(const Flags& flags, const Examples& examples, Classifier& cla
 absl::Status Run(const Flags& flags) {
   NESTOR_ASSIGN_OR_RETURN(const std::string path, FindDigits());
   NESTOR_ASSIGN_OR_RETURN(const Digits digits, LoadDigits(path));
-  NESTOR_ASSIGN_OR_RETURN(Classifier classifier, Classifier::Create(flags.model, flags.seed));
+  NESTOR_ASSIGN_OR_RETURN(Classifier classifier, Classifier::Create(flags.model, flags.seed, flags.fuse));
   NESTOR_RETURN_IF_ERROR(Train(flags, digits.train, classifier));
   NESTOR_ASSIGN_OR_RETURN(const std::vector<int64_t> guesses, classifier.Predict(digits.test.pixels));
   absl::PrintF("\n%s\n%s\naccuracy: %.3f\n", ConfusionMatrix(digits.test, guesses),

@@ -104,9 +104,9 @@ std::vector<std::string> StepResults(const std::vector<Parameter>& parameters) {
   return results;
 }
 
-absl::StatusOr<loop::Program> Compile(const Op& op) {
+absl::StatusOr<loop::Program> Compile(const Op& op, bool fuse) {
   loop::Program program = Lower(op);
-  NESTOR_RETURN_IF_ERROR(fusion::Pipeline::Default().Run(program));
+  if (fuse) NESTOR_RETURN_IF_ERROR(fusion::Pipeline::Default().Run(program));
   return program;
 }
 
@@ -147,13 +147,13 @@ absl::StatusOr<Op> PredictionOp(const Op& forward) {
   return Combine("predict", {forward, choice});
 }
 
-absl::StatusOr<Classifier> Classifier::Create(absl::string_view model, uint64_t seed) {
+absl::StatusOr<Classifier> Classifier::Create(absl::string_view model, uint64_t seed, bool fuse) {
   Classifier classifier;
   NESTOR_ASSIGN_OR_RETURN(const Op forward, ForwardOp(model));
   NESTOR_ASSIGN_OR_RETURN(const Op step, TrainingStepOp(forward));
   NESTOR_ASSIGN_OR_RETURN(const Op prediction, PredictionOp(forward));
-  NESTOR_ASSIGN_OR_RETURN(classifier.step_, Compile(step));
-  NESTOR_ASSIGN_OR_RETURN(classifier.prediction_, Compile(prediction));
+  NESTOR_ASSIGN_OR_RETURN(classifier.step_, Compile(step, fuse));
+  NESTOR_ASSIGN_OR_RETURN(classifier.prediction_, Compile(prediction, fuse));
   classifier.image_shape_ = Extents(forward, *forward.FindArgument("x"), 1);
   Random random(seed);
   for (const Parameter& p : ParametersOf(forward)) {

@@ -59,8 +59,9 @@ struct StepSize {
 class Classifier {
  public:
   // Weights uniform in +-sqrt(6 / fan-in), whose variance is 2 / fan-in (K. He et
-  // al., "Delving deep into rectifiers", 2015), drawn from `seed`; biases 0.
-  static absl::StatusOr<Classifier> Create(absl::string_view model, uint64_t seed);
+  // al., "Delving deep into rectifiers", 2015), drawn from `seed`; biases 0. `fuse`: runs the
+  // programs fused, not as they were lowered.
+  static absl::StatusOr<Classifier> Create(absl::string_view model, uint64_t seed, bool fuse = true);
 
   // One step of SGD on n = labels.size() images of 64 pixels each; n > 0. The
   // loss before it.
