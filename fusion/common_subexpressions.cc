@@ -6,6 +6,7 @@
 // Both walks see the same numbers, as both note the same changes in the same order.
 #include "fusion/common_subexpressions.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -44,7 +45,9 @@ class Walk {
     const loop::Access& target = statement->target;
     const int number = numbers_.Of(statement->value);
     numbers_.Change(target.tensor);
-    if (!statement->op && !target.masked && IsApplication(statement->value)) numbers_.Alias(target, number);
+    const bool gathers = std::any_of(target.place.begin(), target.place.end(),
+                                     [&](IndexId e) { return program_.pool.HasLoad(e); });
+    if (!statement->op && !target.masked && !gathers && IsApplication(statement->value)) numbers_.Alias(target, number);
   }
 
   bool IsApplication(ValueId id) const { return absl::holds_alternative<ApplyValue>(program_[id].node); }

@@ -121,7 +121,7 @@ TEST(CommonSubexpressions, DroppedStoresTakeNoPart) {
 }
 
 // What is stored at a place that it moves itself is not what is read there next.
-TEST(CommonSubexpressions, DISABLED_StoresThatMoveTheirPlace) {
+TEST(CommonSubexpressions, StoresThatMoveTheirPlace) {
   Check({"block { d[d[0]] = ids[0] + 1  q = f32(d[d[0]]) }", ""});
 }
 

@@ -203,9 +203,10 @@ class Composer {
       guard = guard ? program_.AddApply(ScalarOp::kAnd, {*guard, *term}) : *term;
     }
     if (!guard) return value;
+    if (!HasValueEverywhere(value)) return absl::nullopt;
     const ValueId safe = RewriteValues(program_, value, [&](ValueId id) -> absl::optional<ValueId> {
       const auto* load = absl::get_if<LoadValue>(&program_[id].node);
-      if (load == nullptr || load->access.place.empty()) return absl::nullopt;
+      if (load == nullptr || (load->access.place.empty() && IsInput(load->access.tensor))) return absl::nullopt;
       Access masked = load->access;
       if (!masked.masked) masked.fill = program_.AddConstant(Scalar::Zero(program_[id].type));
       masked.masked = true;
@@ -213,6 +214,18 @@ class Composer {
       return program_.AddLoad(std::move(masked));
     });
     return program_.AddApply(ScalarOp::kSelect, {*guard, safe, access.fill});
+  }
+
+  bool IsInput(TensorId tensor) const { return program_[tensor].storage == loop::Storage::kInput; }
+
+  // Loads can be masked; an index value is computed whether it is chosen or not.
+  bool HasValueEverywhere(ValueId value) {
+    bool total = true;
+    VisitValues(program_, value, [&](ValueId, const Value& v) {
+      const auto* index = absl::get_if<IndexValue>(&v.node);
+      total = total && (index == nullptr || IsTotal(index->index));
+    });
+    return total;
   }
 
   // A condition as a bool. Its numbers must have a value everywhere, as an

@@ -26,8 +26,9 @@ absl::StatusOr<bool> ContractTemporaries(loop::Program& program);
 // `var`, gets that loop's index as its first axis and is declared in the scope
 // around the loop, so that a schedule may split the loop's body into strips.
 //
-// InvalidArgument where there is no such loop, where it does not begin at 0, or
-// where its body does not declare the tensor; the program is untouched then.
+// InvalidArgument where there is no such loop, where it does not begin at 0, where its
+// body does not declare the tensor, or that is a register tensor or one whose extents
+// depend on the loop; the program is untouched then.
 absl::Status ExpandTemporary(loop::Program& program, loop::TensorId tensor, int32_t var);
 
 }  // namespace nestor::fusion

@@ -204,7 +204,7 @@ TEST(Expand, Errors) {
 
 // Outside the loop, an extent that holds its index has no value, and a register
 // tensor none that is constant.
-TEST(Expand, DISABLED_NotPastWhatItsExtentsNeed) {
+TEST(Expand, NotPastWhatItsExtentsNeed) {
   for (const char* items : {"for i in [0, N) { temp t: f32[i + 1]  t[i] = x[i, 0]  r[i] = t[i] }",
                             "for i in [0, N) { temp t: f32[4] register  t[0] = x[i, 0]  r[i] = t[0] }"}) {
     Program program = Around(items);

@@ -91,8 +91,43 @@ class Demoter {
     const bool all_rectangular = std::all_of(reduction.kept.begin(), reduction.kept.end(), [&](const LoopHead& head) {
       return program_.pool.IsConst(head.begin, 0) && head.step == 1 && !program_.pool.HasVar(head.end);
     });
-    if (!reduced || !all_rectangular) return absl::nullopt;
+    if (!reduced || !all_rectangular || !IsSeparable(reduction)) return absl::nullopt;
     return reduction;
+  }
+
+  // All terms may be accumulated before any result is stored: steps read neither
+  // accumulators nor what is stored, results nothing that is stored, each tensor is
+  // stored to once, and accumulators are read as values only.
+  bool IsSeparable(const Reduction& reduction) const {
+    std::vector<TensorId> stored;
+    for (const Statement& result : reduction.results) {
+      if (Contains(stored, result.target.tensor)) return false;
+      stored.push_back(result.target.tensor);
+    }
+    for (TensorId accumulator : reduction.accumulators) {
+      if (program_[accumulator].storage != loop::Storage::kAccumulator) return false;
+      if (CountReads(accumulator, reduction.steps) > 0) return false;
+      if (CountReads(accumulator, reduction.results) != CountLoads(accumulator, reduction.results)) return false;
+    }
+    return std::none_of(stored.begin(), stored.end(), [&](TensorId tensor) {
+      return CountReads(tensor, reduction.steps) > 0 || CountReads(tensor, reduction.results) > 0;
+    });
+  }
+
+  static bool Contains(const std::vector<TensorId>& tensors, TensorId tensor) {
+    return std::find(tensors.begin(), tensors.end(), tensor) != tensors.end();
+  }
+
+  // Reads by values, those in index expressions left out.
+  int CountLoads(TensorId tensor, const std::vector<Statement>& statements) const {
+    int count = 0;
+    for (const Statement& statement : statements) {
+      VisitValues(program_, statement.value, [&](ValueId, const loop::Value& value) {
+        const auto* load = absl::get_if<loop::LoadValue>(&value.node);
+        count += load != nullptr && load->access.tensor == tensor;
+      });
+    }
+    return count;
   }
 
   bool TakeSteps(const Loop& sum, Reduction& reduction) const {
@@ -100,10 +135,7 @@ class Demoter {
     for (const Item& inner : CoreOf(sum)) {
       const auto* statement = inner.As<Statement>();
       if (statement == nullptr || !statement->op || IsArg(*statement->op)) return false;
-      const auto& accumulators = reduction.accumulators;
-      const TensorId target = statement->target.tensor;
-      if (std::find(accumulators.begin(), accumulators.end(), target) == accumulators.end()) return false;
-      if (!statement->target.place.empty()) return false;
+      if (!Contains(reduction.accumulators, statement->target.tensor) || !statement->target.place.empty()) return false;
       reduction.steps.push_back(*statement);
     }
     return true;
@@ -192,7 +224,6 @@ class Demoter {
     });
     if (result == results.end() || CountReads(accumulator, results) != 1) return false;
     const Access target = result->target;
-    if (CountReads(target.tensor, reduction.steps) != 0) return false;
     const ReduceOp op = program_[accumulator].op;
     const ValueId identity = program_.AddConstant(Identity(op, program_[accumulator].type));
     resets.push_back({target, absl::nullopt, identity, ValueId()});

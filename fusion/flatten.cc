@@ -8,8 +8,21 @@
 
 namespace nestor::fusion {
 
+namespace {
+
+bool DeclaresRegister(const loop::Program& program) {
+  for (const loop::Block& block : program.blocks) {
+    for (loop::TensorId tensor : DeclaredIn(block.body)) {
+      if (program[tensor].is_register) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
 absl::StatusOr<bool> FlattenBlocks(loop::Program& program) {
-  if (IsFlat(program)) return false;
+  if (IsFlat(program) || DeclaresRegister(program)) return false;
   loop::Scope items;
   for (loop::Block& block : program.blocks) {
     for (loop::Item& item : block.body) {

@@ -9,7 +9,8 @@ namespace nestor::fusion {
 
 // Makes each loop and statement that stands in a block a block of its own, and
 // what blocks declare temporaries of the program, so that passes see one scope at
-// the top. Returns whether it changed anything; if not, the program is untouched.
+// the top. A program with a block that declares a register tensor stays as it is: such
+// a tensor belongs to a scope. Returns whether it changed anything; if not, the program is untouched.
 //
 // REQUIRES: Verify accepts the program; and so it does afterwards.
 absl::StatusOr<bool> FlattenBlocks(loop::Program& program);

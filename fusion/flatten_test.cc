@@ -70,7 +70,7 @@ TEST(Flatten, TextInTextOut) {
 }
 
 // A register tensor must stay in a scope: a program cannot declare it.
-TEST(Flatten, DISABLED_RegisterTensors) {
+TEST(Flatten, RegisterTensors) {
   Program program = Around("block { temp t: f32[4] register  t[0] = 2.0  r = t[0] }");
   ASSERT_TRUE(FlattenBlocks(program).ok());
   EXPECT_TRUE(Verify(program).ok()) << Verify(program);

@@ -3,6 +3,7 @@
 // an expression become one temporary.
 #include "fusion/hoist.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -29,8 +30,9 @@ using loop::ValueId;
 // What one loop's body computes and does not change.
 class Invariants {
  public:
-  Invariants(Program& program, loop::Ranges& ranges, const Loop& loop)
-      : program_(program), ranges_(ranges), numbers_(program), invariance_(program, loop) {}
+  // `written`: what statements of the scopes around have stored to before the loop.
+  Invariants(Program& program, loop::Ranges& ranges, const std::vector<loop::Access>& written, const Loop& loop)
+      : program_(program), ranges_(ranges), written_(written), numbers_(program), invariance_(program, loop) {}
 
   ValueId Extract(ValueId id) {
     if (!absl::holds_alternative<loop::ApplyValue>(program_[id].node)) return id;
@@ -57,9 +59,18 @@ class Invariants {
       const auto* load = absl::get_if<LoadValue>(&value.node);
       if (load == nullptr || load->access.masked) return;
       const loop::Access access = load->access;
-      safe = safe && ranges_.InRange(access.place, program_[access.tensor].shape);
+      safe = safe && IsWritten(access) && ranges_.InRange(access.place, program_[access.tensor].shape);
     });
     return safe;
+  }
+
+  // Also where loops before this one run no iteration.
+  bool IsWritten(const loop::Access& access) const {
+    const loop::Storage storage = program_[access.tensor].storage;
+    if (storage == loop::Storage::kInput || storage == loop::Storage::kAccumulator) return true;
+    return std::any_of(written_.begin(), written_.end(), [&](const loop::Access& w) {
+      return w.tensor == access.tensor && w.place == access.place;
+    });
   }
 
   ValueId TemporaryFor(ValueId id) {
@@ -73,6 +84,7 @@ class Invariants {
 
   Program& program_;
   loop::Ranges& ranges_;
+  const std::vector<loop::Access>& written_;
   ValueNumbers numbers_;
   const Invariance invariance_;
   absl::flat_hash_map<int, TensorId> temporaries_;  // by number
@@ -85,26 +97,32 @@ class Hoister {
 
   // `declared`: takes what the scope must declare; null: it declares it itself.
   bool Run(Scope& scope, std::vector<TensorId>* declared) {
+    const size_t known = written_.size();
     bool changed = false;
     Scope result;
     for (Item& item : scope) {
-      if (Loop* loop = item.As<Loop>()) changed |= HoistOutOf(*loop, result, declared);
+      if (Loop* loop = item.As<Loop>()) {
+        changed |= HoistOutOf(*loop, result, declared);
+        ranges_.Enter(*loop);
+        changed |= Run(loop->body, nullptr);
+        ranges_.Leave();
+      }
+      Note(item);
       result.push_back(std::move(item));
     }
     scope = std::move(result);
-    for (Item& item : scope) {
-      Loop* loop = item.As<Loop>();
-      if (loop == nullptr) continue;
-      ranges_.Enter(*loop);
-      changed |= Run(loop->body, nullptr);
-      ranges_.Leave();
-    }
+    written_.resize(known);
     return changed;
   }
 
  private:
+  void Note(const Item& item) {
+    const auto* statement = item.As<Statement>();
+    if (statement != nullptr && !statement->op && !statement->target.masked) written_.push_back(statement->target);
+  }
+
   bool HoistOutOf(Loop& loop, Scope& before, std::vector<TensorId>* declared) {
-    Invariants invariants(program_, ranges_, loop);
+    Invariants invariants(program_, ranges_, written_, loop);
     VisitStatements(loop.body, [&](Statement& statement) {
       statement.value = invariants.Extract(statement.value);
       if (statement.position.valid()) statement.position = invariants.Extract(statement.position);
@@ -113,12 +131,14 @@ class Hoister {
       if (declared != nullptr) declared->push_back(tensor);
       else before.push_back(DeclarationOf(tensor));
       before.push_back(AssignmentOf(tensor, value));
+      written_.push_back({tensor});
     }
     return !invariants.extracted().empty();
   }
 
   Program& program_;
   loop::Ranges ranges_;
+  std::vector<loop::Access> written_;  // by the statements before, in the scopes around
 };
 
 }  // namespace

@@ -123,7 +123,7 @@ TEST(Hoist, OnlyWhatHasAValue) {
 
 // A loop that runs no iteration reads nothing, so that what it reads need not have
 // been written.
-TEST(Hoist, DISABLED_WhatMayBeUnwrittenStays) {
+TEST(Hoist, WhatMayBeUnwrittenStays) {
   for (const Case& c : {
            Case{"temp t: f32  for m in [0, N) { t = x[m] }  for n in [0, N) { y[n] = exp(t) }", ""},
            {"temp t: f32[3]  for m in [0, N) { drop t[m] = x[m] }  for n in [0, N) { drop y[n] if 2 < n = exp(t[2]) * x[n] }", ""},

@@ -15,7 +15,6 @@
 
 #include <algorithm>
 
-#include "loop_ir/dependence.h"
 
 namespace nestor::fusion {
 namespace {
@@ -32,34 +31,61 @@ bool IsChange(const NestAccess& access) { return access.kind != AccessKind::kRea
 // ---- Permutation of a band
 
 // Reductions whose result does not depend on the order of its terms.
-bool OrderShows(const Program& program, const Statement& statement) {
-  switch (*statement.op) {
+bool IsExact(ReduceOp op, DType type) {
+  switch (op) {
     case ReduceOp::kMax:
     case ReduceOp::kMin:
     case ReduceOp::kAny:
-    case ReduceOp::kAll: return false;
+    case ReduceOp::kAll: return true;
     case ReduceOp::kSum:
-    case ReduceOp::kProd: return IsFloat(program[statement.target.tensor].type);
+    case ReduceOp::kProd: return !IsFloat(type);
     case ReduceOp::kArgmax:
-    case ReduceOp::kArgmin: return true;
+    case ReduceOp::kArgmin: return false;
   }
-  return true;
+  return false;
 }
 
-// True where interchanging `loop` with others of its band might change a result.
-bool KeepsOrder(const Program& program, const Loop& loop) {
-  const auto carried = CarriedTensor(program, loop);
-  if (!carried) return false;
-  // One tensor is named; a body that only accumulates in exact ways is free.
-  bool free = true;
-  VisitItems(loop.body, [&](const Item& item) {
-    const Statement* statement = item.As<Statement>();
-    if (statement != nullptr) free = free && statement->op && !OrderShows(program, *statement);
+// All that the nest does to the tensor is to accumulate into it, in one exact way.
+bool IsFreelyAccumulated(const Program& program, const Item& item, const Nest& nest, TensorId tensor) {
+  const auto accesses = nest.AccessesOf(tensor);
+  if (std::any_of(accesses.begin(), accesses.end(),
+                  [](const NestAccess& access) { return access.kind != AccessKind::kAccumulate; })) {
+    return false;
+  }
+  absl::optional<ReduceOp> op;
+  bool same = true;
+  VisitItems(item.As<Loop>()->body, [&](const Item& inner) {
+    const auto* statement = inner.As<Statement>();
+    if (statement == nullptr || statement->target.tensor != tensor) return;
+    same = same && (!op || op == statement->op);
+    op = statement->op;
   });
-  if (!free) return true;
-  const loop::Footprint footprint = FootprintOf(program, loop.body);
-  return std::any_of(footprint.accumulates.begin(), footprint.accumulates.end(),
-                     [&](TensorId t) { return footprint.reads.contains(t); });
+  return same && op && IsExact(*op, program[tensor].type);
+}
+
+// The index walks one axis of the tensor in every access: whatever other loops do,
+// iterations of this one stay apart.
+bool IsWalked(const Program& program, const Nest& nest, TensorId tensor, int32_t var) {
+  const auto accesses = nest.AccessesOf(tensor);
+  for (size_t axis = 0; axis < accesses[0].place.size(); ++axis) {
+    if (std::all_of(accesses.begin(), accesses.end(), [&](const NestAccess& access) {
+          return program.pool.VarValue(access.place[axis]) == var;
+        })) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// True where moving the loop past others of its band might change a result. That its
+// iterations are independent while the loops around it stand still is not enough:
+// u[a + b] is another element in each iteration of b, yet a and b may not be
+// interchanged.
+bool KeepsOrder(const Program& program, const Item& item, const Nest& nest, int32_t var) {
+  return std::any_of(nest.touches.begin(), nest.touches.end(), [&](const Touch& touch) {
+    return touch.changes && !IsWalked(program, nest, touch.tensor, var) &&
+           !IsFreelyAccumulated(program, item, nest, touch.tensor);
+  });
 }
 
 class Band {
@@ -67,14 +93,15 @@ class Band {
   Band(const Program& program, const Item& item, const Nest& nest)
       : program_(program), item_(item), nest_(nest) {}
 
-  // Whether the loops may run in the order `first`, then the others as they are.
-  bool MayBegin(const std::vector<int>& first) const {
+  // Whether the loops may run in the order `first`, then the others as they are;
+  // `contiguous`: with the innermost along memory where it was.
+  bool MayBegin(const std::vector<int>& first, bool contiguous) const {
     std::vector<int> order = first;
     for (int i = 0; i < static_cast<int>(nest_.band.size()); ++i) {
       if (std::find(first.begin(), first.end(), i) == first.end()) order.push_back(i);
     }
     if (std::is_sorted(order.begin(), order.end())) return true;
-    return IsRectangular() && KeepsContiguous(order) && KeepsDependences(order);
+    return IsRectangular() && (!contiguous || KeepsContiguous(order)) && KeepsDependences(order);
   }
 
  private:
@@ -102,11 +129,7 @@ class Band {
   bool KeepsDependences(const std::vector<int>& order) const {
     std::vector<int> carried;
     if (keeps_.empty()) {
-      const Loop* at = item_.As<Loop>();
-      for (size_t i = 0; i < order.size(); ++i) {
-        keeps_.push_back(KeepsOrder(program_, *at));
-        if (i + 1 < order.size()) at = at->body[0].As<Loop>();
-      }
+      for (const LoopHead& head : nest_.band) keeps_.push_back(KeepsOrder(program_, item_, nest_, head.var));
     }
     for (int i : order) {
       if (keeps_[i]) carried.push_back(i);
@@ -230,7 +253,9 @@ class Matcher {
       first.push_back(i);
       second.push_back(j);
     }
-    return earlier_band_.MayBegin(first) && later_band_.MayBegin(second);
+    // What passes all its values on need not be stored: that gains more than order.
+    const bool contiguous = match_.relation != Relation::kValues || !IsWhole();
+    return earlier_band_.MayBegin(first, contiguous) && later_band_.MayBegin(second, contiguous);
   }
 
   // ---- Profit

@@ -39,7 +39,8 @@ struct NestMatch {
 //
 // Profitable: loops over different tensors merge only as a whole; a contraction
 // keeps its loops for tiles, unless what it passes on shrinks to a row of the
-// shared loops; the loop along which memory is contiguous stays innermost.
+// shared loops; the loop along which memory is contiguous stays innermost, but
+// where the nests share all their loops and pass values.
 absl::optional<NestMatch> MatchNests(const loop::Program& program, const loop::Item& earlier_item,
                                      const Nest& earlier, const loop::Item& later_item, const Nest& later);
 

@@ -197,7 +197,7 @@ TEST(MergeLoops, BlocksOfSeveralItems) {
 // A loop that carries nothing may not go outwards past one that does: here the terms
 // of an element would be added, and its values stored, in another order; and a
 // maximum does not commute with a minimum.
-TEST(MergeLoops, DISABLED_KeepsSkewedOrder) {
+TEST(MergeLoops, KeepsSkewedOrder) {
   for (const Case& c : {
            Case{"for j in [0, M) { for i in [0, N) { c[j, i] = x[i, j] } }  for a in [0, N) { for b in [0, M) { drop u[a + b] = c[b, a] } }", ""},
            {"for j in [0, M) { for i in [0, N) { c[j, i] = x[i, j] } }  for a in [0, N) { for b in [0, M) { drop u[a + b] += c[b, a] } }", ""},

@@ -117,7 +117,7 @@ absl::Status Pipeline::Run(loop::Program& program, const RunOptions& options) co
     if (!changed.ok()) {
       return absl::InternalError(absl::StrCat("pass ", pass.name, ": ", changed.status().message()));
     }
-    if (options.verify && *changed) NESTOR_RETURN_IF_ERROR(Verified(program, absl::StrCat("behind pass ", pass.name)));
+    if (options.verify) NESTOR_RETURN_IF_ERROR(Verified(program, absl::StrCat("behind pass ", pass.name)));
     if (options.observer) options.observer({pass, static_cast<int>(i), *changed, time}, program);
   }
   return absl::OkStatus();

@@ -217,7 +217,7 @@ TEST(Pipeline, StrictLeavesOutWhatReordersRounding) {
 }
 
 // A pass that says "unchanged" and breaks the program.
-TEST(Pipeline, DISABLED_VerifiesBehindEachPass) {
+TEST(Pipeline, VerifiesBehindEachPass) {
   Pipeline pipeline = Of({"a"});
   const auto lie = [](Program& program) -> absl::StatusOr<bool> { return program.blocks.clear(), false; };
   EXPECT_TRUE(pipeline.InsertAfter("a", {"mine", lie}).ok());

@@ -88,6 +88,7 @@ class ScopeSubstituter {
     if (removed_[at]) return;
     const absl::optional<Definition> definition = DefinitionOf(program_, scope_[at], tensor);
     if (!definition || (definition->cost == 0) != copies) return;
+    feeds_.clear();
     const std::vector<size_t> reads = uses_[tensor].reads;
     for (size_t item : reads) {
       if (item <= at || !IsUnchanged(*definition, at, item)) continue;
@@ -160,7 +161,7 @@ class ScopeSubstituter {
   }
 
   bool Pays(const Definition& definition, const Access& access, const Statement& statement,
-            const std::vector<const Loop*>& chain) const {
+            const std::vector<const Loop*>& chain) {
     if (IsExpansion(definition)) return true;
     if (definition.cost == 0) return chain.empty() || !definition.vars.empty() || IsLeaf(definition);
     const int loads = uses_.at(definition.tensor).loads;
@@ -173,18 +174,22 @@ class ScopeSubstituter {
 
   // The statement reduces, or assigns what a reduction reads: there a value is
   // needed again and again, and better stored.
-  bool FeedsReduction(const Statement& statement, int depth) const {
+  bool FeedsReduction(const Statement& statement, int depth) {
     if (statement.op) return true;
-    const auto it = uses_.find(statement.target.tensor);
+    const TensorId target = statement.target.tensor;
+    const auto it = uses_.find(target);
     if (it == uses_.end() || depth == kMaxChain) return false;
+    const auto known = feeds_.find(target);
+    if (known != feeds_.end()) return known->second;
     bool found = false;
     for (size_t item : it->second.reads) {
       VisitNested(scope_[item], [&](const Item& inner) {
         const auto* reader = inner.As<Statement>();
-        found = found || (reader != nullptr && reader->target.tensor != statement.target.tensor &&
-                          Reads(*reader, statement.target.tensor) && FeedsReduction(*reader, depth + 1));
+        found = found || (reader != nullptr && reader->target.tensor != target && Reads(*reader, target) &&
+                          FeedsReduction(*reader, depth + 1));
       });
     }
+    feeds_[target] = found;
     return found;
   }
 
@@ -323,6 +328,7 @@ class ScopeSubstituter {
   std::vector<bool> removed_;  // by item
   std::vector<TensorId> gone_, affected_;
   absl::flat_hash_map<TensorId, Uses> uses_;
+  absl::flat_hash_map<TensorId, bool> feeds_;  // FeedsReduction, while nothing changes
   int replaced_ = 0;
   bool changed_ = false;
 };

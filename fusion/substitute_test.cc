@@ -219,11 +219,14 @@ TEST(Substitute, IsBounded) {
 
 // An index value in a branch of `where` must have a value where the mask is false;
 // and so must a scalar that only the definition's loop needs.
-TEST(Substitute, DISABLED_IndexValuesBehindAMask) {
+TEST(Substitute, IndexValuesBehindAMask) {
   for (const Case& c : {
            Case{"temp t: f32[N]  for i in [0, N) { t[i] = f32(index(N/(i + 1))) }  for j in [0, N) { y[j] = t[j - 1 | 0.0] }", ""},
            {"temp t: f32[N]  for i in [0, N) { t[i] = f32(index(ids[i])) }  for j in [0, N) { y[j] = t[j - 1 | 0.0] }", ""},
-           {"temp v: f32  temp t: f32[N]  for k in [0, N) { v = x[k] }  for i in [0, N) { t[i] = v * 2.0 }  for j in [0, M) { w[0, j] = t[j | 0.0] }", ""},
+           {"temp v: f32  temp t: f32[N]  for k in [0, N) { v = x[k] }  for i in [0, N) { t[i] = v * 2.0 }  for j in [0, M) { w[0, j] = t[j | 0.0] }",
+            // Where N is 0, v was never written.
+            "temp v: f32  for k in [0, N) { v = x[k] }  for j in [0, M) { w[0, j] = "
+            "where(index(0) <= index(j) && index(j) < index(N), v[ | 0.0 if 0 <= j, j < N] * 2.0, 0.0) }"},
        }) {
     Check(c);
   }

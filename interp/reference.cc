@@ -68,7 +68,7 @@ class ReferenceInterpreter {
     }));
     for (TensorId id : program_.inputs) CellOf(id).view = inputs.tensors.at(program_[id].name);
     for (TensorId id : program_.outputs) NESTOR_RETURN_IF_ERROR(Allocate(id));
-    for (TensorId id : program_.temps) NESTOR_RETURN_IF_ERROR(Allocate(id));
+    for (TensorId id : program_.temps) NESTOR_RETURN_IF_ERROR(Declare(id));
     for (const loop::Block& block : program_.blocks) NESTOR_RETURN_IF_ERROR(RunScope(block.body));
     return TakeOutputs();
   }
