@@ -61,7 +61,7 @@ TEST(MatchNests, Table) {
       {"for i in [0, N) { for j in [0, M) { y[i, j] = x[i, j] } }", "for a in [0, N) { acc s: f32 = sum  for b in [0, M) { s += x[a, b] }  v[a] = s }", "reads 2: i=a"},
       // Permuted, in the earlier one's order: as far as dependences, sums and memory allow.
       {"for i in [0, N) { for j in [0, M) { y[i, j] = x[i, j] } }", "for b in [0, M) { for a in [0, N) { z[a, b] = y[a, b] } }", "values 2: i=a j=b"},
-      {"for i in [0, N) { for j in [0, M) { y[i, j] = x[i, j] } }", "for b in [0, M) { for a in [0, N) { c[b, a] = y[a, b] } }", "-"},
+      {"for i in [0, N) { for j in [0, M) { y[i, j] = x[i, j] } }", "for b in [0, M) { for a in [0, N) { c[b, a] = y[a, b] } }", "values 2: i=a j=b"},
       {"for i in [0, N) { for j in [0, M) { y[i, j] = x[i, j] } }", "for b in [0, M) { for a in [0, N) { r += y[a, b] } }", "-"},
       {"for i in [0, N) { for j in [0, M) { y[i, j] = x[i, j] } }", "for b in [0, M) { for a in [0, N) { r min= y[a, b] } }", "values 2: i=a j=b"},
       {"for j in [0, M) { u[j] = 1.0 }", "for a in [0, N) { for b in [0, M) { c[b, a] = u[b] } }", "values 1: j=b"},

@@ -31,7 +31,7 @@ using loop::TensorId;
 using loop::ValueId;
 
 // Applications that recomputation may add to one statement.
-constexpr int kMaxRecomputed = 1024;
+constexpr int kMaxRecomputed = 128;
 // Ops that are cheaper than to store and read.
 constexpr int kMaxCheap = 3;
 // How far a value is followed to a reduction.
