@@ -1,6 +1,7 @@
 // The verbs that join the parts; each part stands in its own folder.
 #include "nestor.h"
 
+#include "fusion/dead_code.h"
 #include "uops/invariant.h"
 
 namespace nestor {

@@ -4,6 +4,7 @@
 //   absl::StatusOr<nestor::Op> op = nestor::Parse("op f(x: f32[N]) -> (y) { y[i] = x[i] * x[i] }");
 //   absl::StatusOr<nestor::GradientResult> gradient = nestor::Gradient(*op);
 //   nestor::loop::Program program = nestor::Lower(*op);
+//   absl::Status fused = nestor::fusion::Pipeline::Default().Run(program);
 //   absl::StatusOr<std::vector<nestor::Tensor>> results = nestor::Run(*op, inputs);
 //
 // What a caller can get wrong is an absl::Status that names op, argument, axis and
@@ -17,7 +18,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "autodiff/gradient.h"
-#include "fusion/dead_code.h"
+#include "fusion/pipeline.h"
 #include "interp/interpreter.h"
 #include "loop_ir/lower.h"
 #include "loop_ir/text.h"

@@ -97,6 +97,30 @@ TEST(MemoryPlans, OfEveryMacroOpKeepEveryValueUntilItIsRead) {
   }
 }
 
+// How many times fewer terms are summed than the loops suggest, as sums are dropped
+// by what must divide: the estimate takes all conditions to hold.
+double ClosedBy(const loop::Program& program, const Sizes& sizes) {
+  double factor = 1;
+  for (const loop::Block& block : program.blocks) {
+    VisitItems(block.body, [&](const loop::Item& item) {
+      const auto* statement = item.As<loop::Statement>();
+      if (statement == nullptr) return;
+      double own = 1;
+      for (IndexId condition : statement->target.conditions) {
+        const IndexNode& node = program.pool[condition];
+        if (node.kind != IndexKind::kEq || program.pool[node.args[0]].kind != IndexKind::kMod) continue;
+        const auto divisor = EvaluateIndex(program.pool, program.pool[node.args[0]].args[1],
+                                           [&](const IndexNode& leaf, absl::Span<const int64_t>) {
+                                             return absl::optional<int64_t>(sizes.at(program.pool.SymbolNameAt(leaf.value)));
+                                           });
+        own *= static_cast<double>(divisor.value_or(1));
+      }
+      factor = std::max(factor, own);
+    });
+  }
+  return factor;
+}
+
 // The samples are small, so that borders and single elements weigh more than in
 // use. What a gather or a closed mask leaves out is counted by the estimate.
 TEST(BytesWalked, OfEveryMacroOpAreCloseToTheirDefinition) {
@@ -111,7 +135,7 @@ TEST(BytesWalked, OfEveryMacroOpAreCloseToTheirDefinition) {
       if (exact->Total() == 0 && estimate == 0) continue;
       const double factor = std::max(estimate / exact->Total(), exact->Total() / estimate);
       factors.push_back(factor);
-      EXPECT_LE(factor, 2) << subject.name << ", cache " << cache << ": " << estimate << " for " << exact->Total();
+      EXPECT_LE(factor, 2 * ClosedBy(subject.program, subject.sizes)) << subject.name << ", cache " << cache << ": " << estimate << " for " << exact->Total();
     }
   }
   std::sort(factors.begin(), factors.end());
