@@ -1,6 +1,11 @@
 // nestor print: an op at a stage of the pipeline, as text that parses back.
+#include <iostream>
+#include <string>
+
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/time.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/fused.h"
@@ -28,28 +33,40 @@ the program leaves them open (else T is f32, and ..N one dimension).
   --stage=fused     what the passes of fusion make of it
   --passes=a,b      of the stage fused: with these passes only; --passes= with none
   --until=N         of the stage fused: with the first N passes only
+  --strict          of the stage fused: without passes that reorder rounding
+  --trace           of the stage fused: behind each pass, on stderr, its time and what
+                    it made, or that it changed nothing
   --op=NAME         which op of several; by default the last
 
 Examples:
   $ nestor print softmax
   $ nestor print softmax --stage=loops 'x=f64[2,3,4]'
   $ nestor print softmax --stage=fused --until=3
+  $ nestor print softmax --stage=fused --trace
   $ nestor print matmul | nestor run -
 
 Exit codes: 0 done, 2 bad usage or input.
 )";
 
-constexpr Flag kFlags[] = {{"--op"}, {"--stage"}, {"--passes"}, {"--until"}};
+constexpr Flag kFlags[] = {{"--op"}, {"--stage"}, {"--passes"}, {"--until"}, {"--strict", false}, {"--trace", false}};
 
 absl::StatusOr<std::string> UopsText(const Op& op, const Arguments&) { return PrintOp(op); }
 
 absl::StatusOr<std::string> LoopsText(const Op& op, const Arguments&) { return loop::ToText(Lower(op)); }
+
+void TracePass(const fusion::PassReport& report, const loop::Program& program) {
+  const std::string time = absl::StrFormat("%.3f ms", absl::ToDoubleMilliseconds(report.time));
+  const std::string made = report.changed ? absl::StrCat(":\n", loop::ToText(program)) : ", unchanged\n";
+  std::cerr << "# " << report.number << " " << report.pass.name << ", " << time << made;
+}
 
 absl::StatusOr<std::string> FusedText(const Op& op, const Arguments& arguments) {
   NESTOR_ASSIGN_OR_RETURN(const fusion::Pipeline pipeline, PipelineFor(arguments));
   loop::Program program = Lower(op);
   fusion::RunOptions options;
   options.verify = true;
+  options.strict = arguments.Has("--strict");
+  if (arguments.Has("--trace")) options.observer = TracePass;
   NESTOR_RETURN_IF_ERROR(pipeline.Run(program, options));
   return loop::ToText(program);
 }
@@ -73,7 +90,7 @@ absl::StatusOr<const Stage*> FindStage(const std::string& name) {
 }
 
 absl::Status CheckFlags(const Stage& stage, const Arguments& arguments) {
-  for (const char* flag : {"--passes", "--until"}) {
+  for (const char* flag : {"--passes", "--until", "--strict", "--trace"}) {
     if (stage.takes_passes || !arguments.Has(flag)) continue;
     return absl::InvalidArgumentError(absl::StrCat(flag, ": no passes run before the stage ", stage.name));
   }

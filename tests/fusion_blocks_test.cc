@@ -2,6 +2,7 @@
 // is a top-level scope that holds a loop. Sizes are symbols throughout.
 //
 // NESTOR_SHOW=<part of a name> prints the fused programs.
+#include <algorithm>
 #include <cstdlib>
 #include <iostream>
 
@@ -10,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "fusion/pipeline.h"
 #include "gtest/gtest.h"
+#include "loop_ir/dependence.h"
 #include "loop_ir/text.h"
 #include "loop_ir/verify.h"
 #include "nestor.h"
@@ -30,7 +32,8 @@ struct Case {
   const char* wrt;  // for gradients: names with commas; "": all
   int blocks;
   std::string text;
-  int rank = 1;  // of packs
+  int rank = 1;   // of packs
+  int walks = 1;  // blocks that read inputs
 };
 
 std::string Adam(int count) {
@@ -103,11 +106,11 @@ std::vector<Case> Cases() {
       {"matmul, bias, gelu", Make::kForward, "", 1, "op f(a: f32[M, K], b: f32[K, N], bias: f32[N]) -> (y) { c = matmul(a, b); y[i, j] = gelu(c[i, j] + bias[j]) }"},
       {"conv, bias, relu", Make::kForward, "", 1, "op f(x: f32[N, C, H, W], w: f32[O, C, R, S], b: f32[O]) -> (y) { t = conv2d(x, w; stride=1, pad=1, dilation=1, groups=1); y[n, o, h, v] = relu(t[n, o, h, v] + b[o]) }"},
       {"conv, batch_norm, relu, residual", Make::kForward, "", 1, kConvBlock},
-      {"conv, relu, conv, relu", Make::kForward, "", 2, "op f(x: f32[N, C, H, W], w: f32[O, C, R, S], u: f32[P, O, R, S]) -> (y) { a = conv2d(x, w; stride=1, pad=1, dilation=1, groups=1); b[n, o, h, v] = relu(a[n, o, h, v]); c = conv2d(b, u; stride=1, pad=1, dilation=1, groups=1); y[n, o, h, v] = relu(c[n, o, h, v]) }"},
+      {"conv, relu, conv, relu", Make::kForward, "", 2, "op f(x: f32[N, C, H, W], w: f32[O, C, R, S], u: f32[P, O, R, S]) -> (y) { a = conv2d(x, w; stride=1, pad=1, dilation=1, groups=1); b[n, o, h, v] = relu(a[n, o, h, v]); c = conv2d(b, u; stride=1, pad=1, dilation=1, groups=1); y[n, o, h, v] = relu(c[n, o, h, v]) }", 1, 2},
       {"attention with mask", Make::kForward, "", 1, "op f(q: f32[B, L, D], k: f32[B, S, D], v: f32[B, S, E], mask: bool[L, S]) -> (y) { t[b, l, s] = where(mask[l, s], sum[d](q[b, l, d] * k[b, s, d]) * rsqrt(f32(D)), -inf); e[b, l, s] = exp(t[b, l, s] - max[z](t[b, l, z])); p[b, l, s] = e[b, l, s] / sum[z](e[b, l, z]); y[b, l, f] = sum[s](p[b, l, s] * v[b, s, f]) }"},
       {"attention", Make::kForward, "", 1, "attention"},
       {"causal attention", Make::kForward, "", 1, "causal_attention"},
-      {"conv2d, gradients by x and w", Make::kGradient, "x,w", 2, "conv2d"},
+      {"conv2d, gradients by x and w", Make::kGradient, "x,w", 2, "conv2d", 1, 2},
       // ---- Training
       {"cross_entropy, forward and gradient", Make::kBoth, "logits", 1, "cross_entropy"},
       {"Adam, one parameter", Make::kForward, "", 1, Adam(1)},
@@ -149,6 +152,18 @@ int CountBlocks(const loop::Program& program) {
   return count;
 }
 
+// Blocks that read the elements of an input that has any dimension: a reset does not.
+int CountWalks(const loop::Program& program) {
+  int count = 0;
+  for (const loop::Block& block : program.blocks) {
+    const loop::Footprint footprint = FootprintOf(program, block.body);
+    count += std::any_of(program.inputs.begin(), program.inputs.end(), [&](loop::TensorId input) {
+      return footprint.reads.contains(input) && !program[input].shape.empty();
+    });
+  }
+  return count;
+}
+
 void Check(const Case& c, loop::Program program, int unfused) {
   fusion::RunOptions options;
   options.verify = true;
@@ -157,6 +172,7 @@ void Check(const Case& c, loop::Program program, int unfused) {
   const int blocks = CountBlocks(program);
   std::cout << c.name << ": " << unfused << " -> " << blocks << "\n";
   EXPECT_EQ(blocks, c.blocks) << c.name << "\n" << ToText(program);
+  EXPECT_EQ(CountWalks(program), c.walks) << c.name << "\n" << ToText(program);
   const char* show = std::getenv("NESTOR_SHOW");
   if (show != nullptr && absl::StrContains(c.name, show)) std::cout << ToText(program);
 }
