@@ -232,7 +232,7 @@ class Composer {
   // IndexValue's must: no gathered values, no division by what might be zero.
   absl::optional<ValueId> AsValue(IndexId condition) {
     const IndexNode node = pool()[condition];
-    if (node.kind == IndexKind::kConst) return program_.AddConstant(Scalar{DType::kBool, node.value != 0 ? Bits{1} : Bits{0}});
+    if (node.kind == IndexKind::kConst) return program_.AddConstant(Scalar::Of(DType::kBool, node.value != 0));
     absl::InlinedVector<ValueId, 2> args;
     for (IndexId arg : node.args) {
       if (IsCondition(node.kind) && node.kind < IndexKind::kAnd) {

@@ -288,15 +288,22 @@ class Matcher {
     return true;
   }
 
+  // The axes along which loops of the earlier nest that are not shared move.
   int UnsharedRank(const NestAccess& access) const {
-    int rank = 0;
-    for (IndexId e : access.place) {
-      const int64_t var = program_.pool.VarValue(e);
-      rank += program_.pool.HasVar(e) && std::none_of(match_.shared.begin(), match_.shared.end(), [&](const auto& pair) {
-        return earlier_.band[pair.first].var == var;
-      });
-    }
-    return rank;
+    return static_cast<int>(std::count_if(access.place.begin(), access.place.end(), [&](IndexId e) {
+      std::vector<int64_t> vars;
+      CollectVars(program_.pool, e, vars);
+      return std::any_of(vars.begin(), vars.end(), [&](int64_t var) { return IsOwn(var) && !IsShared(var); });
+    }));
+  }
+
+  bool IsOwn(int64_t var) const {
+    return std::find(earlier_.vars.begin(), earlier_.vars.end(), var) != earlier_.vars.end();
+  }
+
+  bool IsShared(int64_t var) const {
+    return std::any_of(match_.shared.begin(), match_.shared.end(),
+                       [&](const auto& pair) { return earlier_.band[pair.first].var == var; });
   }
 
   const Program& program_;

@@ -51,6 +51,7 @@ class Collector {
     }
     const Loop* loop = item.As<Loop>();
     if (loop == nullptr) return;
+    nest_.vars.push_back(loop->var);
     vars_.push_back(loop->var);
     for (const Item& inner : loop->body) Walk(inner);
     vars_.pop_back();

@@ -41,6 +41,7 @@ struct Nest {
   // for a statement. The innermost is a pivot: it holds something else than one
   // loop.
   std::vector<LoopHead> band;
+  std::vector<int32_t> vars;         // of all loops of the item, outermost first
   std::vector<Touch> touches;        // by tensor, ascending
   std::vector<NestAccess> accesses;  // to those, by tensor, ascending
   // It holds a sum of products whose operands are read again and again, from

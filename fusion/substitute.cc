@@ -166,7 +166,8 @@ class ScopeSubstituter {
     if (definition.cost == 0) return chain.empty() || !definition.vars.empty() || IsLeaf(definition);
     const int loads = uses_.at(definition.tensor).loads;
     if (ReadsEachOnce(access, chain)) {
-      return loads == 1 || IsCheap(definition) || (!IsInOrder(access, chain) && !statement.op && HasInOrder(definition.tensor, statement, chain));
+      if (loads == 1 || IsCheap(definition)) return true;
+      return !IsInOrder(access, chain) && !statement.op && HasInOrder(definition.tensor, statement, chain);
     }
     if (definition.cost * loads > kMaxRecomputed) return false;
     return !IsPrefix(access, chain) && !FeedsReduction(statement, 0);

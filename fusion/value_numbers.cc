@@ -19,7 +19,9 @@ ValueNumbers::Key ValueNumbers::KeyOf(const Value& value) {
   struct Visitor {
     ValueNumbers& self;
     Key& key;
-    void operator()(const loop::ConstantValue& v) const { key.push_back(static_cast<int64_t>(v.value.Canonical().bits)); }
+    void operator()(const loop::ConstantValue& v) const {
+      key.push_back(static_cast<int64_t>(v.value.Canonical().bits));
+    }
     void operator()(const loop::ParamValue& v) const {
       key.push_back(self.params_.try_emplace(v.name, self.params_.size()).first->second);
     }
