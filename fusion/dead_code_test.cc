@@ -1,34 +1,17 @@
 #include "fusion/dead_code.h"
 
-#include <string>
-
-#include "absl/strings/str_cat.h"
+#include "fusion/pass_testing.h"
 #include "gtest/gtest.h"
-#include "loop_ir/text.h"
-#include "loop_ir/verify.h"
 
 namespace nestor::fusion {
 namespace {
 
-using loop::ParseProgram;
-using loop::Program;
-
-Program Around(absl::string_view items) {
-  const std::string text = absl::StrCat(
-      "program p(x: f32[N, C], ids: i64[N]) -> (y: f32[N], r: f32) {\n",
-      items, "\n  block { r = 1.0 }\n}\n");
-  const absl::StatusOr<Program> program = ParseProgram(text);
-  EXPECT_TRUE(program.ok()) << program.status() << "\n" << text;
-  if (!program.ok()) return Program();
-  EXPECT_TRUE(Verify(*program).ok()) << Verify(*program) << "\n" << text;
-  return *program;
-}
+constexpr Frame kFrame = {
+    "program p(x: f32[N, C], ids: i64[N]) -> (y: f32[N], r: f32) {\n",
+    "\n  block { r = 1.0 }\n}\n"};
 
 TEST(DeadCode, TextInTextOut) {
-  const struct {
-    const char* before;
-    const char* after;  // "": unchanged
-  } kCases[] = {
+  ExpectPass(EliminateDeadCode, kFrame, {
       // Everything is needed.
       {"for i in [0, N) { y[i] = x[i, 0] }", ""},
       {"temp t: f32[N]  for i in [0, N) { t[i] = x[i, 0] }  for i in [0, N) { y[i] = t[i] }", ""},
@@ -72,17 +55,7 @@ TEST(DeadCode, TextInTextOut) {
       {"temp t: f32  block { t = 0.0  for i in [0, N) { t = x[i, 0] }  y[0] = t }", ""},
       {"temp t: f32[1]  block { t[0] = 0.0  t[0] = 1.0  y[0] = t[0] }", ""},
       {"block { r = 0.0  y[0] = 1.0 }", "block { y[0] = 1.0 }"},
-  };
-  for (const auto& c : kCases) {
-    Program program = Around(c.before);
-    const std::string before = ToText(program);
-    const auto changed = EliminateDeadCode(program);
-    ASSERT_TRUE(changed.ok()) << changed.status();
-    EXPECT_EQ(*changed, *c.after != '\0') << c.before;
-    EXPECT_TRUE(Verify(program).ok()) << Verify(program) << "\n" << c.before;
-    EXPECT_EQ(ToText(program), *c.after ? ToText(Around(c.after)) : before);
-    EXPECT_FALSE(*EliminateDeadCode(program)) << "not idempotent on " << c.before;
-  }
+  });
 }
 
 }  // namespace

@@ -1,55 +1,28 @@
 #include "fusion/simplify.h"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "fusion/pass_testing.h"
 #include "gtest/gtest.h"
-#include "loop_ir/text.h"
-#include "loop_ir/verify.h"
 
 namespace nestor::fusion {
 namespace {
 
-using loop::ParseProgram;
-using loop::Program;
-
-struct Case {
-  const char* before;
-  const char* after;  // "": unchanged
-};
-
-constexpr char kSignature[] =
+constexpr char kHead[] =
+    "program p("
     "x: f32[N, C], v: f32[N], z: f32[K], ids: i64[N], w: f32[R]; $s: i64 = 1 in [1, inf], $p: i64 = 0 in [0, inf], "
-    "$k: i64, $b: bool, $f: f32";
+    "$k: i64, $b: bool, $f: f32"
+    ") -> (y: f32[N], r: f32) {\n";
 
-Program Around(absl::string_view checks, absl::string_view items) {
-  const std::string text = absl::StrCat("program p(", kSignature, ") -> (y: f32[N], r: f32) {\n", checks, items,
-                                        "\n  block { r = 1.0 }\n}\n");
-  const absl::StatusOr<Program> program = ParseProgram(text);
-  EXPECT_TRUE(program.ok()) << program.status() << "\n" << text;
-  if (!program.ok()) return Program();
-  EXPECT_TRUE(Verify(*program).ok()) << Verify(*program) << "\n" << text;
-  return *program;
-}
-
-void RunCases(const std::vector<Case>& cases, absl::string_view checks = "") {
-  for (const Case& c : cases) {
-    Program program = Around(checks, c.before);
-    const std::string before = ToText(program);
-    const size_t values = program.values.size();
-    const auto changed = Simplify(program);
-    ASSERT_TRUE(changed.ok()) << changed.status();
-    EXPECT_EQ(*changed, *c.after != '\0') << c.before;
-    EXPECT_TRUE(*changed || program.values.size() == values) << c.before;
-    EXPECT_TRUE(Verify(program).ok()) << Verify(program) << "\n" << c.before;
-    EXPECT_EQ(ToText(program), *c.after ? ToText(Around(checks, c.after)) : before);
-    EXPECT_FALSE(*Simplify(program)) << "not idempotent on " << c.before;
-  }
+void ExpectSimplified(absl::Span<const PassCase> cases, absl::string_view checks = "") {
+  ExpectPass(Simplify, {absl::StrCat(kHead, checks), "\n  block { r = 1.0 }\n}\n"}, cases);
 }
 
 TEST(Simplify, Masks) {
-  RunCases({
+  ExpectSimplified({
       {"for i in [0, N) { y[i] = x[i, 0 | 0.0] }", ""},
       {"for i in [0, N) { y[i] = v[i | 0.0] }", "for i in [0, N) { y[i] = v[i] }"},
       {"for i in [0, N) { y[i] = v[i | 0.0 if i < N, i >= 0] }", "for i in [0, N) { y[i] = v[i] }"},
@@ -95,7 +68,7 @@ TEST(Simplify, Masks) {
 }
 
 TEST(Simplify, Places) {
-  RunCases({
+  ExpectSimplified({
       {"for i in [0, N) { for c in [0, C) { y[(i*C + c)/C] = x[(i*C + c)/C, (i*C + c)%C | 0.0] } }",
        "for i in [0, N) { for c in [0, C) { y[i] = x[i, c] } }"},
       {"for i in [0, N) { y[i] = f32(index(i%N + i/N)) }", "for i in [0, N) { y[i] = f32(index(i)) }"},
@@ -109,7 +82,7 @@ TEST(Simplify, Places) {
 }
 
 TEST(Simplify, Loops) {
-  RunCases({
+  ExpectSimplified({
       {"for i in [0, min(N, N + 1)) { y[i] = 1.0 }", "for i in [0, N) { y[i] = 1.0 }"},
       {"for i in [0, N) { y[i] = 1.0  for j in [i, i) { y[j] = 2.0 } }", "for i in [0, N) { y[i] = 1.0 }"},
       {"for i in [0, N) { y[i] = 1.0  for j in [N, i) { y[j] = 2.0 } }", "for i in [0, N) { y[i] = 1.0 }"},
@@ -177,17 +150,17 @@ TEST(Simplify, Values) {
   };
   std::vector<std::string> texts;
   texts.reserve(2 * values.size());
-  std::vector<Case> cases;
+  std::vector<PassCase> cases;
   for (const auto& [before, after] : values) {
     texts.push_back(absl::StrCat("for i in [0, N) { y[i] = ", before, " }"));
     texts.push_back(*after ? absl::StrCat("for i in [0, N) { y[i] = ", after, " }") : "");
     cases.push_back({texts[texts.size() - 2].c_str(), texts.back().c_str()});
   }
-  RunCases(cases);
+  ExpectSimplified(cases);
 }
 
 TEST(Simplify, Equalities) {
-  RunCases({
+  ExpectSimplified({
           {"for i in [0, N) { y[i] = z[i | 0.0] }", "for i in [0, N) { y[i] = z[i] }"},
           {"for i in [0, K) { y[i] = v[i] }", "for i in [0, N) { y[i] = v[i] }"},
           {"temp t: f32[K]  for i in [0, K) { t[i] = v[i] }  for i in [0, N) { y[i] = t[i] }",

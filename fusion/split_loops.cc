@@ -106,7 +106,10 @@ class Splitter {
 
   bool Run() {
     bool changed = false;
-    for (loop::Block& block : program_.blocks) changed |= SplitBlock(block);
+    // Statements that pieces leave out make room for others.
+    for (loop::Block& block : program_.blocks) {
+      while (SplitBlock(block)) changed = true;
+    }
     if (!changed) return false;
     auto& blocks = program_.blocks;
     blocks.erase(std::remove_if(blocks.begin(), blocks.end(), [](const loop::Block& b) { return b.body.empty(); }),
