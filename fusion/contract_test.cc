@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "absl/strings/string_view.h"
 #include "fusion/pass_testing.h"
 #include "gtest/gtest.h"
 #include "loop_ir/text.h"

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "fusion/collapse.h"
 #include "fusion/pipeline.h"
 #include "gtest/gtest.h"
 #include "interp/reference.h"
@@ -13,6 +14,7 @@
 #include "loop_ir/verify.h"
 #include "nestor.h"
 #include "tests/random_programs.h"
+#include "uops/invariant.h"
 
 namespace nestor {
 namespace {
@@ -80,11 +82,10 @@ Finding CheckPass(const Pass& pass, Program& program, Subject& subject, Counts& 
 
 int bounded_checks = 0;
 
-Finding CheckProgram(Program program, const RunInputs& inputs, Counts& counts) {
+Finding CheckProgram(const Pipeline& pipeline, Program program, const RunInputs& inputs, Counts& counts) {
   Subject subject{program, inputs, Run(program, inputs)};
   ++counts.programs;
   if (!subject.want.ok()) ++counts.refused;
-  const Pipeline pipeline = Pipeline::Default();
   for (const Pass& pass : pipeline.passes()) {
     if (Finding finding = CheckPass(pass, program, subject, counts)) return absl::StrCat("pass ", pass.name, ": ", *finding);
   }
@@ -94,7 +95,20 @@ Finding CheckProgram(Program program, const RunInputs& inputs, Counts& counts) {
 
 Finding CheckOp(const Op& op, uint64_t seed, Counts& counts) {
   const RandomInputsResult made = RandomInputs(op, seed);
-  return CheckProgram(Lower(op), made.inputs, counts);
+  return CheckProgram(Pipeline::Default(), Lower(op), made.inputs, counts);
+}
+
+// What a schedule may ask for besides, behind fusion and alone.
+Finding CheckCollapse(const Op& op, uint64_t seed, Counts& counts) {
+  const RandomInputsResult made = RandomInputs(op, seed);
+  Pipeline pipeline = Pipeline::Default();
+  const absl::Status status = pipeline.InsertAfter("dead_code_2", {"collapse", fusion::CollapseLoops});
+  if (!status.ok()) return status.ToString();
+  if (Finding finding = CheckProgram(pipeline, Lower(op), made.inputs, counts)) return finding;
+  pipeline = Pipeline::Default();
+  pipeline.Truncate(1);
+  NESTOR_CHECK(pipeline.InsertAfter("flatten", {"collapse", fusion::CollapseLoops}).ok(), "flatten comes first");
+  return CheckProgram(pipeline, Lower(op), made.inputs, counts);
 }
 
 Finding CheckGradients(const Op& op, uint64_t seed, Counts& counts) {
@@ -120,6 +134,12 @@ TEST(FusionSameness, RandomGradients) {
   options.nodes = 6;
   options.floats_only = true;
   TestPrograms("gradients", 1500, options, CheckGradients);
+}
+
+TEST(FusionSameness, CollapsedLoops) {
+  GeneratorOptions options;
+  options.nodes = 10;
+  TestPrograms("collapsed", 1000, options, CheckCollapse);
 }
 
 TEST(FusionSameness, MacroOps) {
