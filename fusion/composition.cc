@@ -297,7 +297,11 @@ absl::optional<Definition> DefinitionOf(const Program& program, const Item& item
 }
 
 absl::optional<ValueId> Compose(Program& program, const Definition& definition, const Access& access) {
-  return Composer(program, definition, access.place).Run(access);
+  const auto size = static_cast<int64_t>(program.values.size());
+  const absl::optional<ValueId> value = Composer(program, definition, access.place).Run(access);
+  // What was built before it turned out to have no expression is used by nothing.
+  if (!value) program.values.erase(program.values.begin() + size, program.values.end());
+  return value;
 }
 
 absl::optional<IndexId> ComposeIndex(Program& program, const Definition& definition, absl::Span<const IndexId> place) {

@@ -1,8 +1,9 @@
 // For each loop of the earlier band, outermost first, the loop of the later one is
 // looked for that has the same range and along which all values pass within one
 // iteration; of several, the one that moves the most accesses alike. The order of
-// the shared loops is the earlier band's; pairs are given up, innermost first,
-// until both bands may be permuted so. Example, t passed from left to right:
+// the shared loops is the earlier band's, or else the later one's if more loops can
+// be shared so; pairs are given up, innermost first, until both bands may be permuted
+// to it. Example, t passed from left to right:
 //
 //   for i { for j { t[i, j] = .. } }     for j { for i { .. = t[i, j] } }
 //
@@ -155,7 +156,9 @@ class Matcher {
   absl::optional<NestMatch> Run() {
     FindCommon();
     Pair();
-    while (!match_.shared.empty() && !(IsProfitable() && IsOrderLegal())) match_.shared.pop_back();
+    const std::vector<std::pair<int, int>> pairs = match_.shared;
+    GiveUpIllegal();
+    if (match_.shared.size() < pairs.size()) TryOrderOfLater(pairs);
     if (match_.shared.empty()) return absl::nullopt;
     match_.gain = Gain();
     return std::move(match_);
@@ -243,6 +246,19 @@ class Matcher {
     match_.shared = std::move(kept);
   }
 
+  // Pairs go, innermost first, until what is left is legal and pays.
+  void GiveUpIllegal() {
+    while (!match_.shared.empty() && !(IsProfitable() && IsOrderLegal())) match_.shared.pop_back();
+  }
+
+  void TryOrderOfLater(std::vector<std::pair<int, int>> pairs) {
+    std::sort(pairs.begin(), pairs.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+    std::swap(match_.shared, pairs);
+    in_order_of_later_ = true;
+    GiveUpIllegal();
+    if (match_.shared.size() <= pairs.size()) std::swap(match_.shared, pairs);
+  }
+
   bool IsWhole() const {
     return match_.shared.size() == earlier_.band.size() && match_.shared.size() == later_.band.size();
   }
@@ -254,7 +270,7 @@ class Matcher {
       second.push_back(j);
     }
     // What passes all its values on need not be stored: that gains more than order.
-    const bool contiguous = match_.relation != Relation::kValues || !IsWhole();
+    const bool contiguous = match_.relation != Relation::kValues || !IsWhole() || in_order_of_later_;
     return earlier_band_.MayBegin(first, contiguous) && later_band_.MayBegin(second, contiguous);
   }
 
@@ -313,6 +329,7 @@ class Matcher {
   std::vector<Common> common_;
   NestMatch match_;
   std::vector<int> scores_;  // of match_.shared, before any was given up
+  bool in_order_of_later_ = false;
 };
 
 }  // namespace

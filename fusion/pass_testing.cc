@@ -1,11 +1,9 @@
-// Expectations are programs, not strings: both sides go through the parser and the
-// printer, so that a row may be laid out as reads best, and what it expects is
-// verified as well:
+// What is compared is the print of programs: the expected text is parsed, verified and
+// printed as well, so that a row may be laid out as it reads best.
 //
 //   ExpectPass(EliminateDeadCode, kFrame, {{"block { r = 0.0  r = 1.0 }", "block { r = 1.0 }"}});
 //
-// All but the text of the one expected program is the same question for each run,
-// the second included, which is a run that must not change anything.
+// The second run of a pass is checked like the first, as a run that changes nothing.
 #include "fusion/pass_testing.h"
 
 #include <cstddef>

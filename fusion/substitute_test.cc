@@ -19,15 +19,6 @@ constexpr Frame kFrame = {
     "\n  block { drop y[0] = 0.0 }  block { drop z[0] = 0.0 }  block { drop w[0, 0] = 0.0 }"
     "\n  block { drop g[0] = bf16(0.0) }  block { q = 0.0 }\n}\n"};
 
-// The pass, less the values that it leaves where it gives a composition up. Nothing
-// holds them, so the text is as it was; but untouched is more.
-absl::StatusOr<bool> WithoutUnusedValues(loop::Program& program) {
-  const size_t values = program.values.size();
-  const absl::StatusOr<bool> changed = SubstituteTemporaries(program);
-  if (changed.ok() && !*changed) program.values.erase(program.values.begin() + values, program.values.end());
-  return changed;
-}
-
 TEST(Substitute, WhatComputesNothing) {
   ExpectPass(SubstituteTemporaries, kFrame, {
       // A read, composed with the place of its reader; the statement goes with the last read.
@@ -64,7 +55,7 @@ TEST(Substitute, WhatComputesNothing) {
 }
 
 TEST(Substitute, MaskedReads) {
-  ExpectPass(WithoutUnusedValues, kFrame, {
+  ExpectPass(SubstituteTemporaries, kFrame, {
       // One masked read, its conditions first: where the place is in range of the
       // temporary, unless the same axis of what is read tells.
       {"temp t: f32[N]  for i in [0, N) { t[i] = x[i] }  for j in [0, N) { y[j] = t[j - 1 | 0.5] }", "for j in [0, N) { y[j] = x[j - 1 | 0.5] }"},
@@ -193,7 +184,7 @@ TEST(Substitute, IsBounded) {
 // An index value in a branch of `where` must have a value where the mask is false;
 // and so must a scalar that only the definition's loop needs.
 TEST(Substitute, IndexValuesBehindAMask) {
-  ExpectPass(WithoutUnusedValues, kFrame, {
+  ExpectPass(SubstituteTemporaries, kFrame, {
       {"temp t: f32[N]  for i in [0, N) { t[i] = f32(index(N/(i + 1))) }  for j in [0, N) { y[j] = t[j - 1 | 0.0] }", ""},
       {"temp t: f32[N]  for i in [0, N) { t[i] = f32(index(ids[i])) }  for j in [0, N) { y[j] = t[j - 1 | 0.0] }", ""},
       {"temp v: f32  temp t: f32[N]  for k in [0, N) { v = x[k] }  for i in [0, N) { t[i] = v * 2.0 }  for j in [0, M) { w[0, j] = t[j | 0.0] }",

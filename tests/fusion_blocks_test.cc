@@ -102,6 +102,7 @@ std::vector<Case> Cases() {
       {"layer_norm, gradient by all", Make::kGradient, "", 2, "layer_norm"},
       {"reduction of a reduction", Make::kForward, "", 1, "op f(x: f32[I, J, K]) -> (y) { y[i] = sum[j](relu(sum[k](x[i, j, k]))) }"},
       {"rows, columns and maximum", Make::kForward, "", 2, "op f(x: f32[N, M]) -> (r, c, m) { r[i] = sum[j](x[i, j]); c[j] = sum[i](x[i, j]); m = max[i, j](x[i, j]) }"},
+      {"columns, then elements", Make::kForward, "", 2, "op f(x: f32[N, M]) -> (c, y) { c[j] = sum[i](x[i, j]); y[i, j] = x[i, j] * 2 }"},
       // ---- Contractions with what follows
       {"matmul, bias, gelu", Make::kForward, "", 1, "op f(a: f32[M, K], b: f32[K, N], bias: f32[N]) -> (y) { c = matmul(a, b); y[i, j] = gelu(c[i, j] + bias[j]) }"},
       {"conv, bias, relu", Make::kForward, "", 1, "op f(x: f32[N, C, H, W], w: f32[O, C, R, S], b: f32[O]) -> (y) { t = conv2d(x, w; stride=1, pad=1, dilation=1, groups=1); y[n, o, h, v] = relu(t[n, o, h, v] + b[o]) }"},

@@ -1,0 +1,107 @@
+// Whether the harness sees what it is there to see: passes that break their promises,
+// and rows that are no expectations.
+#include "fusion/pass_testing.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_join.h"
+#include "absl/types/span.h"
+#include "gtest/gtest-spi.h"
+#include "gtest/gtest.h"
+
+namespace nestor::fusion {
+namespace {
+
+using loop::Program;
+
+constexpr Frame kFrame = {"program p(x: f32[N]) -> (r: f32) {\n", "\n  block { r = 1.0 }\n}\n"};
+
+absl::StatusOr<bool> Nothing(Program&) { return false; }
+absl::StatusOr<bool> OnlySaysSo(Program&) { return true; }
+absl::StatusOr<bool> Error(Program&) { return absl::InternalError("the pass failed"); }
+
+absl::StatusOr<bool> DropsAll(Program& program) {
+  program.blocks.clear();
+  return true;
+}
+
+absl::StatusOr<bool> AddsAValue(Program& program) {
+  program.AddParam("$k", DType::kF32);
+  return false;
+}
+
+// One block at a time, but for the last.
+absl::StatusOr<bool> DropsFirst(Program& program) {
+  if (program.blocks.size() < 2) return false;
+  program.blocks.erase(program.blocks.begin());
+  return true;
+}
+
+absl::StatusOr<bool> DropsFirstSilently(Program& program) {
+  DropsFirst(program).IgnoreError();
+  return false;
+}
+
+// The messages of the failures that a table makes.
+std::vector<std::string> FailuresOf(absl::StatusOr<bool> (*pass)(Program&), absl::Span<const PassCase> cases) {
+  testing::TestPartResultArray results;
+  {
+    const testing::ScopedFakeTestPartResultReporter reporter(
+        testing::ScopedFakeTestPartResultReporter::INTERCEPT_ONLY_CURRENT_THREAD, &results);
+    ExpectPass(pass, kFrame, cases);
+  }
+  std::vector<std::string> failures;
+  for (int i = 0; i < results.size(); ++i) failures.push_back(results.GetTestPartResult(i).message());
+  return failures;
+}
+
+TEST(PassTesting, SeesBrokenPromises) {
+  const struct {
+    absl::StatusOr<bool> (*pass)(Program&);
+    PassCase row;
+    const char* failure;  // a part of them; "": none
+  } kCases[] = {
+      {Nothing, {"", ""}, ""},
+      {Nothing, {"block { r = 2.0 }", ""}, ""},
+      {DropsFirst, {"block { r = 2.0 }", " "}, ""},
+      // What it makes, and what it says about it.
+      {Nothing, {"block { r = 2.0 }", " "}, "With diff"},
+      {Nothing, {"block { r = 2.0 }", "block { r = 2.0 }"}, "what the pass says about a change"},
+      {DropsFirst, {"block { r = 2.0 }", ""}, "With diff"},
+      {DropsFirst, {"block { r = 2.0 }", "block { r = 3.0 }"}, "With diff"},
+      {DropsFirstSilently, {"block { r = 2.0 }", " "}, "what the pass says about a change"},
+      {DropsFirstSilently, {"block { r = 2.0 }", ""}, "With diff"},
+      {OnlySaysSo, {"", ""}, "what the pass says about a change"},
+      {Error, {"", ""}, "the pass failed"},
+      // A program that Verify rejects; a value that nothing holds; a second run.
+      {DropsAll, {"", " "}, "no statement writes"},
+      {AddsAValue, {"", ""}, "unchanged, but not untouched"},
+      {DropsFirst, {"block { r = 2.0 }  block { r = 3.0 }", "block { r = 3.0 }"}, "run again"},
+      // Rows that do not parse, or hold programs that Verify rejects.
+      {Nothing, {"block { r = }", ""}, "expected a value"},
+      {Nothing, {"block { x[0] = 1.0 }", ""}, "the input x is written"},
+      {DropsFirst, {"block { r = 2.0 }", "block { r = }"}, "expected a value"},
+      {DropsFirst, {"block { r = 2.0 }", "block { x[0] = 1.0 }"}, "the input x is written"},
+  };
+  for (const auto& c : kCases) {
+    const std::string failures = absl::StrJoin(FailuresOf(c.pass, {c.row}), "\n");
+    EXPECT_EQ(failures.empty(), *c.failure == '\0') << c.row.before << "\n" << failures;
+    EXPECT_TRUE(absl::StrContains(failures, c.failure)) << "no \"" << c.failure << "\" in\n" << failures;
+  }
+}
+
+// All rows are looked at, and the failure names its own.
+TEST(PassTesting, NamesTheRow) {
+  const std::vector<std::string> failures =
+      FailuresOf(Nothing, {{"block { r = 2.0 }", " "}, {"block { r = 3.0 }", ""}, {"block { r = 4.0 }", " "}});
+  ASSERT_EQ(failures.size(), 4u);  // of two rows, the answer and the text
+  for (int i : {0, 1}) EXPECT_TRUE(absl::StrContains(failures[i], ": block { r = 2.0 }")) << failures[i];
+  for (int i : {2, 3}) EXPECT_TRUE(absl::StrContains(failures[i], ": block { r = 4.0 }")) << failures[i];
+}
+
+}  // namespace
+}  // namespace nestor::fusion
