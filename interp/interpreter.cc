@@ -210,11 +210,11 @@ class Interpreter {
     // The place first: the value of a store that is dropped is not evaluated, so
     // that its loads may rely on the store's conditions.
     const absl::optional<int64_t> offset = Locate(statement.target);
-    NESTOR_RETURN_IF_ERROR(status_);
+    if (!status_.ok()) return status_;
     if (!offset) return absl::OkStatus();
     const Bits value = Eval(statement.value);
     const Bits position = statement.position.valid() ? Eval(statement.position) : 0;
-    NESTOR_RETURN_IF_ERROR(status_);
+    if (!status_.ok()) return status_;
     struct Cell& cell = Cell(statement.target.tensor);
     const DType type = program_[statement.target.tensor].type;
     if (!statement.op) {
