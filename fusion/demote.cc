@@ -290,7 +290,10 @@ class Demoter {
 }  // namespace
 
 absl::StatusOr<bool> DemoteAccumulators(Program& program) {
-  return IsFlat(program) && Demoter(program).Run();
+  bool changed = false;
+  // A walk that was made may be one for another nest to join.
+  while (IsFlat(program) && Demoter(program).Run()) changed = true;
+  return changed;
 }
 
 }  // namespace nestor::fusion
