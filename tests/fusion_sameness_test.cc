@@ -41,9 +41,9 @@ struct Subject {
   int bounded = 0;  // checks against proven bounds
 };
 
-Finding CheckBounds(const Program& program, Subject& subject) {
+Finding CheckBounds(const Program& program, Subject& subject, Counts& counts) {
   const Results got = Run(program, subject.inputs);
-  if (!got.ok()) return got.status().ToString();
+  if (!got.ok()) return Compare(subject.want, got, "fused", counts);
   const auto bounds = InterpretReference(subject.unfused, subject.inputs);
   subject.want = got;
   // A place or a condition that the bounds do not decide has no reference.
@@ -74,7 +74,7 @@ Finding CheckPass(const Pass& pass, Program& program, Subject& subject, Counts& 
   if (loop::ToText(*parsed) != after) return absl::StrCat("prints as\n", loop::ToText(*parsed), both);
   // What cannot run need not fail in the same way: a pass may remove the reason.
   if (!subject.want.ok()) return absl::nullopt;
-  Finding finding = pass.reorders_rounding ? CheckBounds(program, subject)
+  Finding finding = pass.reorders_rounding ? CheckBounds(program, subject, counts)
                                            : Compare(subject.want, Run(program, subject.inputs), "fused", counts);
   if (finding) return absl::StrCat(*finding, both);
   return absl::nullopt;
