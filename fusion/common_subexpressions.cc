@@ -85,7 +85,7 @@ class ScopeEliminator {
     }
     scope_ = std::move(result);
     if (declared != nullptr) declared->insert(declared->end(), declared_.begin(), declared_.end());
-    else if (!declared_.empty()) Declare();
+    else if (!declared_.empty()) Declare(program_, scope_, declared_);
     return changed_;
   }
 
@@ -190,16 +190,6 @@ class ScopeEliminator {
     return args == apply.args ? id : program_.AddApply(apply.op, args, type);
   }
 
-  void Declare() {
-    std::vector<TensorId> all = DeclaredIn(scope_);
-    all.insert(all.end(), declared_.begin(), declared_.end());
-    Scope items;
-    for (Item& item : scope_) {
-      if (item.As<loop::Declaration>() == nullptr) items.push_back(std::move(item));
-    }
-    scope_ = WithDeclarations(program_, std::move(items), all);
-  }
-
   Program& program_;
   Scope& scope_;
   absl::flat_hash_map<TensorId, int> writes_;   // in the scope and below
@@ -221,15 +211,9 @@ bool EliminateIn(Program& program, Scope& scope, std::vector<TensorId>* declared
 }  // namespace
 
 absl::StatusOr<bool> EliminateCommonSubexpressions(Program& program) {
-  bool changed = false;
-  if (!IsFlat(program)) {
-    for (loop::Block& block : program.blocks) changed |= EliminateIn(program, block.body, nullptr);
-    return changed;
-  }
-  Scope items = TakeItems(program);
-  changed = EliminateIn(program, items, &program.temps);
-  PutItems(program, std::move(items));
-  return changed;
+  return RewriteTopScopes(program, [&](Scope& scope, bool is_program) {
+    return EliminateIn(program, scope, is_program ? &program.temps : nullptr);
+  });
 }
 
 }  // namespace nestor::fusion

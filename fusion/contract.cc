@@ -159,13 +159,7 @@ class Contractor {
   void Declare(Loop& loop) {
     const auto it = new_scope_.find(loop.var);
     if (it == new_scope_.end()) return;
-    std::vector<TensorId> declared = DeclaredIn(loop.body);
-    declared.insert(declared.end(), it->second.begin(), it->second.end());
-    Scope items;
-    for (Item& item : loop.body) {
-      if (item.As<Declaration>() == nullptr) items.push_back(std::move(item));
-    }
-    loop.body = WithDeclarations(program_, std::move(items), declared);
+    fusion::Declare(program_, loop.body, it->second);
   }
 
   void Rewrite(Statement& statement) {

@@ -145,15 +145,9 @@ class Hoister {
 
 absl::StatusOr<bool> HoistInvariants(Program& program) {
   Hoister hoister(program);
-  bool changed = false;
-  if (!IsFlat(program)) {
-    for (loop::Block& block : program.blocks) changed |= hoister.Run(block.body, nullptr);
-    return changed;
-  }
-  Scope items = TakeItems(program);
-  changed = hoister.Run(items, &program.temps);
-  PutItems(program, std::move(items));
-  return changed;
+  return RewriteTopScopes(program, [&](Scope& scope, bool is_program) {
+    return hoister.Run(scope, is_program ? &program.temps : nullptr);
+  });
 }
 
 }  // namespace nestor::fusion

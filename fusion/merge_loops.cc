@@ -286,15 +286,7 @@ class Merger {
 
 absl::StatusOr<bool> MergeLoops(Program& program) {
   Merger merger(program);
-  if (!IsFlat(program)) {
-    bool changed = false;
-    for (loop::Block& block : program.blocks) changed |= merger.MergeScope(block.body);
-    return changed;
-  }
-  Scope scope = TakeItems(program);
-  const bool changed = merger.MergeScope(scope);
-  PutItems(program, std::move(scope));
-  return changed;
+  return RewriteTopScopes(program, [&](Scope& scope, bool) { return merger.MergeScope(scope); });
 }
 
 }  // namespace nestor::fusion

@@ -48,6 +48,16 @@ Scope WithDeclarations(const Program& program, Scope items, absl::Span<const Ten
   return result;
 }
 
+void Declare(const Program& program, Scope& scope, absl::Span<const TensorId> more) {
+  std::vector<TensorId> declared = DeclaredIn(scope);
+  declared.insert(declared.end(), more.begin(), more.end());
+  Scope items;
+  for (Item& item : scope) {
+    if (item.As<Declaration>() == nullptr) items.push_back(std::move(item));
+  }
+  scope = WithDeclarations(program, std::move(items), declared);
+}
+
 bool IsFlat(const Program& program) {
   return std::all_of(program.blocks.begin(), program.blocks.end(), [](const Block& block) {
     return block.body.size() == 1 && block.body[0].As<Declaration>() == nullptr;
@@ -67,6 +77,18 @@ void PutItems(Program& program, Scope items) {
     block.body.push_back(std::move(item));
     program.blocks.push_back(std::move(block));
   }
+}
+
+bool RewriteTopScopes(Program& program, absl::FunctionRef<bool(Scope& scope, bool is_program)> rewrite) {
+  bool changed = false;
+  if (!IsFlat(program)) {
+    for (Block& block : program.blocks) changed |= rewrite(block.body, false);
+    return changed;
+  }
+  Scope items = TakeItems(program);
+  changed = rewrite(items, true);
+  PutItems(program, std::move(items));
+  return changed;
 }
 
 }  // namespace nestor::fusion

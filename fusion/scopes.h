@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
 #include "loop_ir/program.h"
 
@@ -21,11 +22,19 @@ std::vector<loop::TensorId> DeclaredIn(const loop::Scope& scope);
 loop::Scope WithDeclarations(const loop::Program& program, loop::Scope items,
                              absl::Span<const loop::TensorId> declared);
 
+// Declares `more` as well as what the scope declares already, each tensor before the
+// first item that uses it.
+void Declare(const loop::Program& program, loop::Scope& scope, absl::Span<const loop::TensorId> more);
+
 // True where each block is one loop or one statement.
 bool IsFlat(const loop::Program& program);
 // The items of the blocks of a flat program, as one scope, and back.
 loop::Scope TakeItems(loop::Program& program);
 void PutItems(loop::Program& program, loop::Scope items);
+
+// Calls `rewrite` on the items of a flat program as one scope, which declares the
+// program's temps (`is_program`), else on each block's own; true where a call was.
+bool RewriteTopScopes(loop::Program& program, absl::FunctionRef<bool(loop::Scope& scope, bool is_program)> rewrite);
 
 }  // namespace nestor::fusion
 

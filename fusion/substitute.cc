@@ -344,15 +344,9 @@ bool SubstituteIn(Program& program, Scope& scope, std::vector<TensorId> declared
 }
 
 bool SubstituteOnce(Program& program) {
-  if (!IsFlat(program)) {
-    bool changed = false;
-    for (loop::Block& block : program.blocks) changed |= SubstituteIn(program, block.body, DeclaredIn(block.body));
-    return changed;
-  }
-  Scope scope = TakeItems(program);
-  const bool changed = SubstituteIn(program, scope, program.temps);
-  PutItems(program, std::move(scope));
-  return changed;
+  return RewriteTopScopes(program, [&](Scope& scope, bool is_program) {
+    return SubstituteIn(program, scope, is_program ? program.temps : DeclaredIn(scope));
+  });
 }
 
 }  // namespace
