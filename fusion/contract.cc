@@ -20,17 +20,13 @@
 namespace nestor::fusion {
 namespace {
 
-using loop::Access;
 using loop::AccessKind;
 using loop::Declaration;
 using loop::Item;
 using loop::Loop;
 using loop::Program;
 using loop::Scope;
-using loop::Statement;
 using loop::TensorId;
-using loop::TensorInfo;
-using loop::ValueId;
 
 // Of one tensor: which axes go, by the variables that index them, outermost first.
 struct Plan {
@@ -41,8 +37,8 @@ struct Plan {
 // What the accesses of a tensor have in common.
 struct Uses {
   bool any = false;
-  std::vector<const Loop*> chain;  // around all of them, outermost first
-  std::vector<int64_t> indices;  // per axis the bare loop index in all, -1: none
+  std::vector<const Loop*> chain;  // loops around all of them, outermost first
+  std::vector<int64_t> indices;    // per axis the bare loop index in all, -1: none
 };
 
 class Analysis {
@@ -136,23 +132,31 @@ class Contractor {
     auto& temps = program_.temps;
     temps.erase(std::remove_if(temps.begin(), temps.end(), [&](TensorId t) { return plans_.contains(t.value); }),
                 temps.end());
-    for (loop::Block& block : program_.blocks) Rewrite(block.body);
+    for (loop::Block& block : program_.blocks) {
+      RewritePlaces(program_, block.body, [&](TensorId tensor, IndexList& place) { return Shrink(tensor, place); });
+      MoveDeclarations(block.body);
+    }
     return true;
   }
 
  private:
-  void Rewrite(Scope& scope) {
+  bool Shrink(TensorId tensor, IndexList& place) const {
+    const auto it = plans_.find(tensor.value);
+    if (it == plans_.end()) return false;
+    DropAxes(place, it->second.axes);
+    return true;
+  }
+
+  void MoveDeclarations(Scope& scope) {
     scope.erase(std::remove_if(scope.begin(), scope.end(), [&](const Item& item) {
       const auto* declaration = item.As<Declaration>();
       return declaration != nullptr && plans_.contains(declaration->tensor.value);
     }), scope.end());
     for (Item& item : scope) {
-      if (Loop* loop = item.As<Loop>()) {
-        Rewrite(loop->body);
-        Declare(*loop);
-      } else if (Statement* statement = item.As<Statement>()) {
-        Rewrite(*statement);
-      }
+      Loop* loop = item.As<Loop>();
+      if (loop == nullptr) continue;
+      MoveDeclarations(loop->body);
+      Declare(*loop);
     }
   }
 
@@ -160,41 +164,6 @@ class Contractor {
     const auto it = new_scope_.find(loop.var);
     if (it == new_scope_.end()) return;
     fusion::Declare(program_, loop.body, it->second);
-  }
-
-  void Rewrite(Statement& statement) {
-    const auto index = [&](IndexId e) { return RewriteGathers(e); };
-    statement.target = Shrunk(RewriteAccess(program_, std::move(statement.target), index));
-    statement.value = Rewrite(statement.value);
-    if (statement.position.valid()) statement.position = Rewrite(statement.position);
-  }
-
-  Access Shrunk(Access access) const {
-    const auto it = plans_.find(access.tensor.value);
-    if (it != plans_.end()) DropAxes(access.place, it->second.axes);
-    return access;
-  }
-
-  ValueId Rewrite(ValueId value) {
-    value = RewriteIndices(program_, value, [&](IndexId e) { return RewriteGathers(e); });
-    return RewriteValues(program_, value, [&](ValueId id) -> absl::optional<ValueId> {
-      const auto* load = absl::get_if<loop::LoadValue>(&program_[id].node);
-      if (load == nullptr || !plans_.contains(load->access.tensor.value)) return absl::nullopt;
-      return program_.AddLoad(Shrunk(load->access));
-    });
-  }
-
-  IndexId RewriteGathers(IndexId e) {
-    if (!program_.pool.HasLoad(e)) return e;
-    return CopyIndex(program_.pool, e, program_.pool,
-                     [&](const IndexNode& node, absl::Span<const IndexId> args) -> absl::optional<IndexId> {
-                       if (node.kind != IndexKind::kLoad) return absl::nullopt;
-                       const auto it = plans_.find(static_cast<int32_t>(node.value));
-                       if (it == plans_.end()) return absl::nullopt;
-                       IndexList place(args.begin(), args.end());
-                       DropAxes(place, it->second.axes);
-                       return program_.pool.Load(node.value, place);
-                     });
   }
 
   Program& program_;
@@ -230,51 +199,6 @@ bool RemoveDeclaration(Scope& scope, TensorId tensor) {
   return false;
 }
 
-// Puts `var` before the place of every access of `tensor`.
-class AxisAdder {
- public:
-  AxisAdder(Program& program, TensorId tensor, int32_t var)
-      : program_(program), tensor_(tensor), index_(program.pool.Var(var)) {}
-
-  void Rewrite(Scope& scope) {
-    loop::RewriteIndices(program_, scope, [&](IndexId e) { return InGathers(e); });
-    loop::VisitStatements(scope, [&](Statement& statement) {
-      if (statement.target.tensor == tensor_) AddTo(statement.target.place);
-      statement.value = InLoads(statement.value);
-      if (statement.position.valid()) statement.position = InLoads(statement.position);
-    });
-  }
-
- private:
-  template <class List>
-  void AddTo(List& place) const { place.insert(place.begin(), index_); }
-
-  ValueId InLoads(ValueId value) {
-    return RewriteValues(program_, value, [&](ValueId id) -> absl::optional<ValueId> {
-      const auto* load = absl::get_if<loop::LoadValue>(&program_[id].node);
-      if (load == nullptr || load->access.tensor != tensor_) return absl::nullopt;
-      Access access = load->access;
-      AddTo(access.place);
-      return program_.AddLoad(std::move(access));
-    });
-  }
-
-  IndexId InGathers(IndexId e) {
-    if (!program_.pool.HasLoad(e)) return e;
-    return CopyIndex(program_.pool, e, program_.pool,
-                     [&](const IndexNode& node, absl::Span<const IndexId> args) -> absl::optional<IndexId> {
-                       if (node.kind != IndexKind::kLoad || node.value != tensor_.value) return absl::nullopt;
-                       IndexList place(args.begin(), args.end());
-                       AddTo(place);
-                       return program_.pool.Load(node.value, place);
-                     });
-  }
-
-  Program& program_;
-  TensorId tensor_;
-  IndexId index_;
-};
-
 bool UsesVar(const IndexPool& pool, IndexId e, int64_t var) {
   std::vector<int64_t> vars;
   CollectVars(pool, e, vars);
@@ -303,7 +227,12 @@ absl::Status ExpandTemporary(Program& program, TensorId tensor, int32_t var) {
     if (UsesVar(program.pool, extent, var)) return NotExpanded(program, tensor, var, "its extents depend on it");
   }
   if (!RemoveDeclaration(loop.body, tensor)) return NotExpanded(program, tensor, var, "it does not declare it");
-  AxisAdder(program, tensor, var).Rewrite(loop.body);
+  const IndexId index = program.pool.Var(var);
+  RewritePlaces(program, loop.body, [&](TensorId t, IndexList& place) {
+    if (t != tensor) return false;
+    place.insert(place.begin(), index);
+    return true;
+  });
   auto& shape = program[tensor].shape;
   shape.insert(shape.begin(), loop.end);
   const auto at = found.around->begin() + static_cast<int64_t>(found.position);

@@ -83,6 +83,42 @@ void RewriteIndices(Program& program, Scope& scope, IndexMap index) {
   }
 }
 
+namespace {
+
+using PlaceChange = absl::FunctionRef<bool(TensorId, IndexList& place)>;
+
+IndexId RewritePlacesIn(Program& program, IndexId e, PlaceChange change) {
+  if (!program.pool.HasLoad(e)) return e;
+  return CopyIndex(program.pool, e, program.pool,
+                   [&](const IndexNode& node, absl::Span<const IndexId> args) -> absl::optional<IndexId> {
+                     if (node.kind != IndexKind::kLoad) return absl::nullopt;
+                     IndexList place(args.begin(), args.end());
+                     if (!change(TensorId{static_cast<int32_t>(node.value)}, place)) return absl::nullopt;
+                     return program.pool.Load(node.value, place);
+                   });
+}
+
+ValueId RewritePlacesIn(Program& program, ValueId value, PlaceChange change) {
+  return RewriteValues(program, value, [&](ValueId id) -> absl::optional<ValueId> {
+    const auto* load = absl::get_if<LoadValue>(&program[id].node);
+    if (load == nullptr) return absl::nullopt;
+    Access access = load->access;
+    if (!change(access.tensor, access.place)) return absl::nullopt;
+    return program.AddLoad(std::move(access));
+  });
+}
+
+}  // namespace
+
+void RewritePlaces(Program& program, Scope& scope, PlaceChange change) {
+  RewriteIndices(program, scope, [&](IndexId e) { return RewritePlacesIn(program, e, change); });
+  VisitStatements(scope, [&](Statement& statement) {
+    change(statement.target.tensor, statement.target.place);
+    statement.value = RewritePlacesIn(program, statement.value, change);
+    if (statement.position.valid()) statement.position = RewritePlacesIn(program, statement.position, change);
+  });
+}
+
 void VisitStatements(Scope& scope, absl::FunctionRef<void(Statement&)> visit) {
   for (Item& item : scope) {
     if (Loop* loop = item.As<Loop>()) VisitStatements(loop->body, visit);

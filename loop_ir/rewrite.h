@@ -28,6 +28,11 @@ ValueId RewriteValues(Program& program, ValueId value, ValueMap map);
 // values, extents of what it declares.
 void RewriteIndices(Program& program, Scope& scope, IndexMap index);
 
+// Lets `change` edit the place of every access in the scope and below: stores, loads,
+// and loads in index expressions. It says whether it changed the place; the rank of
+// the tensor may change with it.
+void RewritePlaces(Program& program, Scope& scope, absl::FunctionRef<bool(TensorId, IndexList& place)> change);
+
 // Calls `visit` on every statement of the scope and below, in order.
 void VisitStatements(Scope& scope, absl::FunctionRef<void(Statement&)> visit);
 
