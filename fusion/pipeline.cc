@@ -25,8 +25,7 @@
 namespace nestor::fusion {
 
 Pipeline Pipeline::Default() {
-  Pipeline pipeline;
-  pipeline.passes_ = {
+  return Pipeline({
       // Each loop a block of its own: what follows sees one scope at the top.
       {"flatten", FlattenBlocks},
       {"dead_code", EliminateDeadCode},
@@ -57,8 +56,7 @@ Pipeline Pipeline::Default() {
       {"common_subexpressions", EliminateCommonSubexpressions},
       {"substitute_4", SubstituteTemporaries},
       {"dead_code_2", EliminateDeadCode},
-  };
-  return pipeline;
+  });
 }
 
 absl::StatusOr<size_t> Pipeline::Find(absl::string_view name) const {

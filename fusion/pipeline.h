@@ -10,6 +10,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -52,6 +53,8 @@ class Pipeline {
  public:
   // The passes of pipeline.cc, in its order.
   static Pipeline Default();
+  // REQUIRES: names are unique.
+  explicit Pipeline(std::vector<Pass> passes) : passes_(std::move(passes)) {}
 
   const std::vector<Pass>& passes() const { return passes_; }
 

@@ -93,10 +93,50 @@ def nestor_dependencies():
         libraries = ["z"],
     )
 
+    # An assembler of headers alone, and the threads that kernels run on.
+    _maybe(
+        system_library_repository,
+        "xbyak",
+        targets = {"": ["xbyak"]},
+        libraries = [],
+    )
+    _maybe(
+        system_library_repository,
+        "onetbb",
+        targets = {"": ["tbb"]},
+        libraries = ["tbb"],
+    )
+    _maybe(
+        system_library_repository,
+        "zydis",
+        targets = {"": ["zydis"]},
+        libraries = ["Zydis"],
+    )
+
     # For tests only: the exact values that results are compared with.
     _maybe(
         system_library_repository,
         "mpfr",
         targets = {"": ["mpfr"]},
         libraries = ["mpfr", "gmp"],
+    )
+
+    # For //bench:peers only: what Nestor is measured beside.
+    _maybe(
+        system_library_repository,
+        "onednn",
+        targets = {"": ["dnnl"]},
+        libraries = ["dnnl"],
+    )
+    _maybe(
+        system_library_repository,
+        "openblas",
+        targets = {"": ["openblas"]},
+        libraries = ["openblas"],
+    )
+    _maybe(
+        system_library_repository,
+        "libtorch",
+        targets = {"": ["torch_cpu"]},
+        libraries = ["torch_cpu", "c10"],
     )

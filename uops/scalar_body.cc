@@ -16,6 +16,10 @@
 namespace nestor {
 namespace {
 
+ScalarBody::Step StepOf(ScalarOp op, DType operand, DType target) {
+  return {FunctionOf(op, operand, target), {0, 0, 0}, op, operand, target};
+}
+
 ScalarBody Compile(const Op& op) {
   ScalarBody body;
   body.arity = static_cast<int>(op.args.size());
@@ -28,11 +32,12 @@ ScalarBody Compile(const Op& op) {
     if (!live[i] || constant == nullptr) continue;
     registers[i] = body.arity + static_cast<int>(body.constants.size());
     body.constants.push_back(constant->value.bits);
+    body.constant_types.push_back(constant->value.type);
   }
   for (int i = 0; i < graph.size(); ++i) {
     const Map* map = graph.As<Map>(NodeId{i});
     if (!live[i] || map == nullptr) continue;
-    ScalarBody::Step step{FunctionOf(map->op, graph.type(map->args.back()), graph.type(NodeId{i})), {0, 0, 0}};
+    ScalarBody::Step step = StepOf(map->op, graph.type(map->args.back()), graph.type(NodeId{i}));
     for (size_t j = 0; j < map->args.size(); ++j) step.args[j] = registers[map->args[j].value];
     registers[i] = body.arity + static_cast<int>(body.constants.size() + body.steps.size());
     body.steps.push_back(step);
@@ -56,13 +61,15 @@ ScalarBody CompileRow(ScalarOp op, DType type) {
 ScalarBody Narrow(ScalarOp op, DType type) {
   ScalarBody body;
   body.arity = Row(op).arity;
-  ScalarBody::Step call{FunctionOf(op, DType::kF32, DType::kF32), {0, 0, 0}};
+  ScalarBody::Step call = StepOf(op, DType::kF32, DType::kF32);
   for (int i = 0; i < body.arity; ++i) {
-    body.steps.push_back({FunctionOf(ScalarOp::kCast, type, DType::kF32), {i, 0, 0}});
+    body.steps.push_back(StepOf(ScalarOp::kCast, type, DType::kF32));
+    body.steps.back().args[0] = i;
     call.args[i] = body.arity + i;
   }
   body.steps.push_back(call);
-  body.steps.push_back({FunctionOf(ScalarOp::kCast, DType::kF32, type), {2 * body.arity, 0, 0}});
+  body.steps.push_back(StepOf(ScalarOp::kCast, DType::kF32, type));
+  body.steps.back().args[0] = 2 * body.arity;
   body.result = 2 * body.arity + 1;
   return body;
 }

@@ -27,9 +27,13 @@ struct ScalarBody {
   struct Step {
     ScalarFunction function;
     int args[3];
+    // What `function` is: FunctionOf(op, operand, target).
+    ScalarOp op;
+    DType operand, target;
   };
   int arity;
   std::vector<Bits> constants;  // registers arity .. arity + constants.size()
+  std::vector<DType> constant_types;
   std::vector<Step> steps;
   int result;                   // a register
 };

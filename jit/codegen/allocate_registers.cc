@@ -1,0 +1,365 @@
+// Linear scan: ranges come by begin; those that have ended give their registers back;
+// the next takes a free one, or the cheapest of it and those that hold one goes to
+// memory for all its length. A class that spills is scanned once more with a few
+// registers set aside, through which spilled values pass on their way to and from the
+// operations that take no memory. So a second round of ranges for these ways, as graph
+// colouring has it, is not needed, and time is linear in the list.
+//
+// An operation reads before it writes: its result may take the register of an operand
+// that ends there, and does where it can, which spares two-address code a move.
+//
+//   v1 = load [g0]           v0 = load [g0]
+//   v2 = mul v1, c0          v0 = mul v0, c0        v1 is not needed again
+//   v3 = add v2, v9          v0 = add v0, stack[0]  v9 was spilled
+#include "jit/codegen/allocate_registers.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "jit/codegen/operand_constraints.h"
+#include "jit/codegen/operations.h"
+#include "jit/codegen/registers.h"
+#include "uops/invariant.h"
+
+namespace nestor::jit {
+namespace {
+
+constexpr int32_t kSpilled = -1;
+constexpr int64_t kFrameAlignment = 64;
+// In the order of their spill slots: vectors first, so that they are aligned to their size.
+constexpr RegisterClass kClasses[] = {RegisterClass::kVector, RegisterClass::kMask, RegisterClass::kGeneral};
+
+// Registers that spilled values pass through: as many as the operands of one operation
+// that are not taken from memory, with a result that must not share one of theirs.
+int ScratchRegisters(RegisterClass register_class) { return register_class == RegisterClass::kMask ? 2 : 3; }
+
+// The list and what its scans share.
+struct Problem {
+  explicit Problem(const OperationList& list_)
+      : list(list_), ranges(LiveRangesOf(list_)), range_of(list_.classes.size(), kSpilled) {
+    price.reserve(ranges.size());
+    for (size_t i = 0; i < ranges.size(); ++i) {
+      range_of[ranges[i].reg] = static_cast<int32_t>(i);
+      by_begin[ClassOf(i)].push_back(static_cast<int32_t>(i));
+      price.push_back(ranges[i].weight / (EndOf(i) - ranges[i].begin));
+    }
+    SortByEnd();
+  }
+
+  int ClassOf(size_t range) const { return static_cast<int>(list.classes[ranges[range].reg]); }
+  // A value that nothing reads needs a place to be written to.
+  int32_t EndOf(size_t range) const { return std::max(ranges[range].end, ranges[range].begin + 1); }
+
+  // A counting sort.
+  void SortByEnd() {
+    std::vector<int32_t> begin_of_bucket(list.operations.size() + 2, 0);
+    for (size_t i = 0; i < ranges.size(); ++i) ++begin_of_bucket[EndOf(i) + 1];
+    for (size_t i = 1; i < begin_of_bucket.size(); ++i) begin_of_bucket[i] += begin_of_bucket[i - 1];
+    std::vector<int32_t> sorted(ranges.size());
+    for (size_t i = 0; i < ranges.size(); ++i) sorted[begin_of_bucket[EndOf(i)]++] = static_cast<int32_t>(i);
+    for (const int32_t range : sorted) by_end[ClassOf(range)].push_back(range);
+  }
+
+  const OperationList& list;
+  const std::vector<LiveRange> ranges;
+  std::vector<int32_t> by_begin[4], by_end[4];  // by class: numbers of ranges
+  std::vector<int32_t> range_of;                // by virtual register
+  std::vector<double> price;                    // by range: of keeping it in memory
+};
+
+// Calls `end(range)` for the ranges of a class that end, in order, as a scan proceeds.
+class Endings {
+ public:
+  Endings(const Problem& problem, int register_class) : problem_(problem), by_end_(problem.by_end[register_class]) {}
+
+  template <class End>
+  void Until(int32_t last, End end) {
+    for (; next_ < by_end_.size() && problem_.EndOf(by_end_[next_]) <= last; ++next_) end(by_end_[next_]);
+  }
+
+ private:
+  const Problem& problem_;
+  const std::vector<int32_t>& by_end_;
+  size_t next_ = 0;
+};
+
+// The registers of one class, by their place in the file's order.
+class Scan {
+ public:
+  // `assigned`, by range, receives a register or kSpilled.
+  Scan(const Problem& problem, RegisterClass register_class, size_t registers, std::vector<int32_t>& assigned)
+      : problem_(problem),
+        class_(register_class),
+        holders_(registers),
+        assigned_(assigned),
+        endings_(problem, static_cast<int>(register_class)) {
+    NESTOR_CHECK(registers <= 32, "free registers are bits of 32");
+    free_ = static_cast<uint32_t>((uint64_t{1} << registers) - 1);
+  }
+
+  // How many it spilled.
+  int Run() {
+    for (const int32_t range : problem_.by_begin[static_cast<int>(class_)]) Place(range);
+    return spilled_;
+  }
+
+ private:
+  void Place(int32_t range) {
+    const int32_t begin = problem_.ranges[range].begin;
+    const Operation& op = problem_.list.operations[begin];
+    endings_.Until(WritesResultEarly(op.opcode) ? begin - 1 : begin, [&](int32_t ended) {
+      if (assigned_[ended] != kSpilled) free_ |= Bit(assigned_[ended]);
+    });
+    if (free_ == 0) return Spill(range);
+    Give(range, PreferredBy(op));
+    free_ &= ~Bit(assigned_[range]);
+  }
+
+  // That of an operand whose last use this is; else the first in the file's order.
+  int32_t PreferredBy(const Operation& op) const {
+    for (const Operand& operand : op.operands) {
+      if (!operand.is_register() || problem_.list.classes[operand.value] != class_) continue;
+      const int32_t its = assigned_[problem_.range_of[operand.value]];
+      if (its != kSpilled && (free_ & Bit(its)) != 0) return its;
+    }
+    return __builtin_ctz(free_);
+  }
+
+  void Spill(int32_t range) {
+    ++spilled_;
+    int32_t victim = range;
+    for (const int32_t holder : holders_) {
+      if (problem_.price[holder] < problem_.price[victim]) victim = holder;
+    }
+    const int32_t freed = assigned_[victim];
+    assigned_[victim] = kSpilled;
+    if (victim != range) Give(range, freed);
+  }
+
+  void Give(int32_t range, int32_t index) {
+    assigned_[range] = index;
+    holders_[index] = range;
+  }
+
+  static uint32_t Bit(int32_t index) { return uint32_t{1} << index; }
+
+  const Problem& problem_;
+  const RegisterClass class_;
+  std::vector<int32_t> holders_;  // by register: the last range that was given it
+  std::vector<int32_t>& assigned_;
+  Endings endings_;
+  uint32_t free_ = 0;
+  int spilled_ = 0;
+};
+
+// Registers of every class. kSpilled where there was none.
+std::vector<int32_t> AssignRegisters(const Problem& problem, const RegisterFile& file) {
+  std::vector<int32_t> assigned(problem.ranges.size(), kSpilled);
+  for (const RegisterClass c : kClasses) {
+    const size_t all = file.Of(c).size();
+    if (Scan(problem, c, all, assigned).Run() == 0) continue;
+    const size_t scratch = ScratchRegisters(c);
+    NESTOR_CHECK(all >= scratch, "a register file too small to spill through");
+    Scan(problem, c, all - scratch, assigned).Run();
+  }
+  return assigned;
+}
+
+struct Locations {
+  std::vector<Operand> of;  // by virtual register: a physical one, or a spill slot
+  int64_t frame_bytes = 0;
+  int spilled = 0;
+};
+
+// Slots for what was spilled of a class, behind those of the classes before it; ranges
+// that do not overlap share them.
+void AddSlots(const Problem& problem, const std::vector<int32_t>& assigned, RegisterClass c, Locations& locations) {
+  const int64_t slot_bytes = c == RegisterClass::kVector ? VectorBytes(problem.list.isa) : 8;
+  const auto location_of = [&](int32_t range) -> Operand& { return locations.of[problem.ranges[range].reg]; };
+  std::vector<int64_t> free;
+  Endings endings(problem, static_cast<int>(c));
+  for (const int32_t range : problem.by_begin[static_cast<int>(c)]) {
+    if (assigned[range] != kSpilled) continue;
+    endings.Until(problem.ranges[range].begin, [&](int32_t ended) {
+      if (assigned[ended] == kSpilled) free.push_back(location_of(ended).value);
+    });
+    if (free.empty()) {
+      free.push_back(locations.frame_bytes);
+      locations.frame_bytes += slot_bytes;
+    }
+    location_of(range) = {Operand::kStack, free.back()};
+    free.pop_back();
+    ++locations.spilled;
+  }
+}
+
+Locations LocationsOf(const Problem& problem, const RegisterFile& file, const std::vector<int32_t>& assigned) {
+  Locations locations;
+  locations.of.resize(problem.list.classes.size());
+  for (const RegisterClass c : kClasses) {
+    const std::vector<int>& registers = file.Of(c);
+    for (const int32_t range : problem.by_begin[static_cast<int>(c)]) {
+      if (assigned[range] == kSpilled) continue;
+      locations.of[problem.ranges[range].reg] = Operand::Register(registers[assigned[range]]);
+    }
+    AddSlots(problem, assigned, c, locations);
+  }
+  locations.frame_bytes = (locations.frame_bytes + kFrameAlignment - 1) / kFrameAlignment * kFrameAlignment;
+  return locations;
+}
+
+// Writes the operations again with the locations of their operands.
+class Rewriter {
+ public:
+  Rewriter(const OperationList& list, const RegisterFile& file, const Locations& locations)
+      : isa_(list.isa), file_(file), locations_(locations) {
+    out_.reserve(list.operations.size() * (locations.spilled == 0 ? 1 : 2));
+    for (const Operation& op : list.operations) Rewrite(op);
+  }
+  std::vector<Operation> Operations() && { return std::move(out_); }
+
+ private:
+  // A value of a spill slot that a scratch register holds for one operation.
+  struct Loaded {
+    int64_t slot;
+    Operand scratch;
+  };
+
+  void Rewrite(const Operation& original) {
+    out_.push_back(original);
+    Operation& op = out_.back();
+    bool spilled = Locate(op.result);
+    for (Operand& operand : op.operands) spilled |= Locate(operand);
+    spilled |= Locate(op.memory.base);
+    spilled |= Locate(op.memory.index);
+    if (!spilled || (IsMove(op.opcode) && op.operands[0].is_register())) return;
+    const Operation with_slots = op;
+    out_.pop_back();
+    LoadAndStoreAround(with_slots);
+  }
+
+  // Whether it is in memory.
+  bool Locate(Operand& operand) const {
+    if (!operand.is_register()) return false;
+    operand = locations_.of[operand.value];
+    return operand.kind == Operand::kStack;
+  }
+
+  void LoadAndStoreAround(Operation op) {
+    const OpcodeInfo& info = Info(op.opcode);
+    statement_ = op.statement;
+    ForgetLoaded();
+    LoadAddress(op);
+    const int in_place = StackOperandOf(op);
+    for (int i = 0; i < 3; ++i) {
+      if (i != in_place) Load(op.operands[i], info.operands[i]);
+    }
+    if (in_place >= 0) UseLoaded(op.operands[in_place]);
+
+    if (op.result.kind != Operand::kStack) return out_.push_back(op);
+    const Operand slot = op.result;
+    op.result = Scratch(info.result, WritesResultEarly(op.opcode) ? Used(info.result) : 0);
+    out_.push_back(op);
+    Move(info.result, slot, op.result);
+  }
+
+  // Where the operation has more general operands to be loaded than there are scratch
+  // registers, base and index become one address.
+  void LoadAddress(Operation& op) {
+    Memory& memory = op.memory;
+    const bool both = memory.base.kind == Operand::kStack && memory.index.kind == Operand::kStack;
+    Load(memory.base, RegisterClass::kGeneral);
+    Load(memory.index, RegisterClass::kGeneral);
+    if (!both || GeneralOnStack(op) < 2) return;
+    Operation address;
+    address.opcode = Opcode::kAddressG;
+    address.memory = memory;
+    address.result = Scratch(RegisterClass::kGeneral, 0);
+    address.statement = statement_;
+    out_.push_back(address);
+    memory = Memory{address.result, {}};
+    ForgetLoaded();
+    Used(RegisterClass::kGeneral) = 1;
+  }
+
+  static int GeneralOnStack(const Operation& op) {
+    int count = 0;
+    for (int i = 0; i < 3; ++i) {
+      count += op.operands[i].kind == Operand::kStack && Info(op.opcode).operands[i] == RegisterClass::kGeneral;
+    }
+    return count;
+  }
+
+  void Load(Operand& operand, RegisterClass place) {
+    if (operand.kind != Operand::kStack || UseLoaded(operand)) return;
+    const Operand scratch = Scratch(place, Used(place)++);
+    Move(place, scratch, operand);
+    loaded_.push_back({operand.value, scratch});
+    operand = scratch;
+  }
+
+  bool UseLoaded(Operand& operand) const {
+    for (const Loaded& loaded : loaded_) {
+      if (loaded.slot != operand.value) continue;
+      operand = loaded.scratch;
+      return true;
+    }
+    return false;
+  }
+
+  // Whole registers: how many lanes of a value count is not known here.
+  void Move(RegisterClass place, const Operand& to, const Operand& from) {
+    Operation move;
+    move.opcode = Opcode::kMoveG;
+    if (place != RegisterClass::kGeneral) {
+      move.opcode = OnMachine(place) == RegisterClass::kVector ? Opcode::kMove : Opcode::kMaskMove;
+      move.lanes = static_cast<uint8_t>(VectorBytes(isa_) / LaneBytes(move.lane));
+    }
+    move.result = to;
+    move.operands[0] = from;
+    move.statement = statement_;
+    out_.push_back(move);
+  }
+
+  RegisterClass OnMachine(RegisterClass place) const {
+    return place == RegisterClass::kMask ? ClassOfMasks(isa_) : place;
+  }
+
+  // The last of the file.
+  Operand Scratch(RegisterClass place, int number) const {
+    const RegisterClass c = OnMachine(place);
+    NESTOR_CHECK(number < ScratchRegisters(c), "an operation with more spilled operands than scratch registers");
+    return Operand::Register(file_.Of(c).rbegin()[number]);
+  }
+
+  // How many of a class hold loaded values.
+  int& Used(RegisterClass place) { return used_[static_cast<int>(OnMachine(place))]; }
+  void ForgetLoaded() {
+    loaded_.clear();
+    std::fill(std::begin(used_), std::end(used_), 0);
+  }
+
+  const Isa isa_;
+  const RegisterFile& file_;
+  const Locations& locations_;
+  std::vector<Operation> out_;
+  std::vector<Loaded> loaded_;
+  int used_[4] = {};  // by class
+  int32_t statement_ = -1;
+};
+
+}  // namespace
+
+Allocated AllocateRegisters(const OperationList& list, const RegisterFile& file) {
+  const Problem problem(list);
+  const Locations locations = LocationsOf(problem, file, AssignRegisters(problem, file));
+  Allocated allocated;
+  allocated.operations = Rewriter(list, file, locations).Operations();
+  allocated.frame_bytes = locations.frame_bytes;
+  allocated.spilled = locations.spilled;
+  return allocated;
+}
+
+}  // namespace nestor::jit

@@ -1,0 +1,266 @@
+// One pass over the operations: each goes to its emitter through a table with one row
+// per opcode. Addresses of labels and constants that are not yet known are patched when
+// their place is. The code is written to a plain buffer, for memory that may be executed
+// is never writable here.
+//
+// Around the code: a prologue that saves the registers that a caller must find as they
+// were (of those used), one epilogue for all returns, and behind it the constants, the
+// widest first, so that each is aligned to its width.
+//
+//   push rbx .. r15 (those used)      a frame that holds vectors is aligned to 64 and
+//   [align rsp] sub rsp, frame        keeps the caller's rsp at its end
+#include "jit/codegen/emit.h"
+
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "jit/codegen/emitters.h"
+#include "uops/invariant.h"
+
+namespace nestor::jit {
+namespace {
+
+constexpr size_t kMaxCodeBytes = 16 << 20;
+constexpr int kAlignment = 64;
+constexpr int kCalleeSaved[] = {3, 5, 12, 13, 14, 15};
+
+constexpr Emitter kEmitters[kNumOpcodes] = {
+#define OPERATION(Enumerator, ...) Emit##Enumerator,
+#include "jit/codegen/operations.inc"
+#undef OPERATION
+};
+
+struct Free {
+  void operator()(uint8_t* p) const { std::free(p); }
+};
+
+// All registers, since to copy one is much quicker than to put one together of bit fields.
+struct Registers {
+  constexpr Registers() {
+    constexpr Xbyak::Operand::Kind kKinds[] = {Xbyak::Operand::XMM, Xbyak::Operand::YMM, Xbyak::Operand::ZMM};
+    for (int i = 0; i < 32; ++i) {
+      for (int k = 0; k < 3; ++k) vector[k][i] = VectorRegister(i, kKinds[k], 128 << k);
+    }
+    for (int i = 0; i < 16; ++i) general[i] = Xbyak::Reg64(i);
+  }
+  VectorRegister vector[3][32];
+  Xbyak::Reg64 general[16];
+};
+constexpr Registers kRegisters;
+
+// To a power of two.
+int RoundedUp(int n) { return n <= 1 ? 1 : 2 * RoundedUp((n + 1) / 2); }
+
+MachineCode Assemble(Generator& g, const Allocated& allocated, const Operation*& current) {
+  MachineCode code;
+  int32_t statement = -1;
+  const auto enter = [&](int32_t next) {
+    if (next != statement) code.statements.emplace_back(static_cast<int32_t>(g.getSize()), next);
+    statement = next;
+  };
+  g.Prologue();
+  for (const Operation& op : allocated.operations) {
+    current = &op;
+    enter(op.statement);
+    kEmitters[static_cast<int>(op.opcode)](g, op);
+  }
+  current = nullptr;
+  enter(-1);
+  g.Epilogue();
+  code.code_bytes = static_cast<int64_t>(g.getSize());
+  g.Pool();
+  code.bytes.assign(g.getCode(), g.getCode() + g.getSize());
+  return code;
+}
+
+}  // namespace
+
+Generator::Generator(const OperationList& list, const Allocated& allocated, uint8_t* buffer, size_t bytes)
+    : Xbyak::CodeGenerator(bytes, buffer),
+      allocated_(allocated),
+      avx512_(list.isa == Isa::kAvx512),
+      scratch_(ScratchVector(list.isa)),
+      own_constants_(list.constants.size()),
+      labels_(list.labels) {
+  for (const PoolConstant& constant : list.constants) pool_.push_back({constant, {}, 0});
+  for (const Operation& op : allocated.operations) NoteUse(op);
+  aligned_ = allocated.frame_bytes > 0;
+  parameters_ = allocated.frame_bytes;
+  caller_rsp_ = parameters_ + (keeps_parameters_ ? 24 : 0);
+  frame_bytes_ = caller_rsp_ + (aligned_ ? 8 : 0);
+}
+
+void Generator::NoteUse(const Operation& op) {
+  if (op.opcode == Opcode::kParameterG) keeps_parameters_ = true;
+  if (op.result.is_register() && Info(op.opcode).result == RegisterClass::kGeneral) saved_[op.result.value] = true;
+}
+
+void Generator::Prologue() {
+  for (const int r : kCalleeSaved) {
+    if (saved_[r]) push(Xbyak::Reg64(r));
+  }
+  if (aligned_) mov(rax, rsp);
+  if (frame_bytes_ > 0) sub(rsp, static_cast<uint32_t>(frame_bytes_));
+  if (aligned_) {
+    and_(rsp, static_cast<uint32_t>(-kAlignment));
+    mov(StackSlot(caller_rsp_), rax);
+  }
+  if (!keeps_parameters_) return;
+  mov(ParameterSlot(0), rsi);
+  mov(ParameterSlot(1), rdx);
+  mov(ParameterSlot(2), rcx);
+}
+
+void Generator::Epilogue() {
+  L(epilogue_);
+  if (aligned_) {
+    mov(rsp, StackSlot(caller_rsp_));
+  } else if (frame_bytes_ > 0) {
+    add(rsp, static_cast<uint32_t>(frame_bytes_));
+  }
+  for (int i = static_cast<int>(std::size(kCalleeSaved)) - 1; i >= 0; --i) {
+    if (saved_[kCalleeSaved[i]]) pop(Xbyak::Reg64(kCalleeSaved[i]));
+  }
+  if (upper_used_) vzeroupper();
+  ret();
+}
+
+void Generator::Pool() {
+  bool any = false;
+  for (const PoolEntry& entry : pool_) any |= entry.bytes > 0;
+  if (!any) return;
+  while (getSize() % kAlignment != 0) int3();
+  for (int bytes = kAlignment; bytes >= 16; bytes /= 2) {
+    for (PoolEntry& entry : pool_) {
+      if (entry.bytes != bytes) continue;
+      L(entry.label);
+      const int lane_bytes = LaneBytes(entry.constant.lane);
+      for (int i = 0; i < bytes / lane_bytes; ++i) {
+        db(entry.constant.bits + static_cast<uint64_t>(i) * entry.constant.step, static_cast<size_t>(lane_bytes));
+      }
+    }
+  }
+}
+
+VectorRegister Generator::Vector(int64_t number, int bytes) {
+  upper_used_ |= bytes > 16;
+  return kRegisters.vector[bytes <= 16 ? 0 : bytes / 32][number];
+}
+
+Place Generator::VectorPlace(const Operand& operand, int bytes) {
+  if (operand.kind == Operand::kConstant) return Constant(operand.value, bytes);
+  if (operand.kind == Operand::kStack) return Xbyak::Address(bytes * 8, false, rsp + static_cast<size_t>(operand.value));
+  NESTOR_CHECK(operand.is_register(), "a vector operand that is no vector");
+  return Vector(operand.value, bytes);
+}
+
+VectorRegister Generator::Loaded(const Operand& operand, int bytes) {
+  if (operand.is_register()) return Vector(operand.value, bytes);
+  const VectorRegister scratch = Scratch(bytes);
+  LoadVector(scratch, operand, bytes);
+  return scratch;
+}
+
+void Generator::LoadVector(const VectorRegister& to, const Operand& operand, int bytes) {
+  if (operand.is_register()) {
+    if (operand.value != to.getIdx()) vmovaps(to, Vector(operand.value, bytes));
+    return;
+  }
+  if (operand.kind == Operand::kConstant) {
+    const PoolConstant& constant = pool_[static_cast<size_t>(operand.value)].constant;
+    if (constant.bits == 0 && constant.step == 0) return Zero(to);
+  }
+  vmovups(to, VectorPlace(operand, bytes));
+}
+
+// All of the register: instructions on 128 bits clear the rest.
+void Generator::Zero(const VectorRegister& to) {
+  const VectorRegister low = Vector(to.getIdx(), 16);
+  if (to.getIdx() < 16) return vpxor(low, low, low);
+  vpxord(low, low, low);
+}
+
+Xbyak::Opmask Generator::Mask(const Operand& operand) const {
+  NESTOR_CHECK(operand.is_register() && operand.value > 0, "a mask outside of the mask registers");
+  return Xbyak::Opmask(static_cast<int>(operand.value));
+}
+
+Xbyak::Reg64 Generator::General(const Operand& operand) const {
+  NESTOR_CHECK(operand.is_register(), "an operand that must be a register");
+  return kRegisters.general[operand.value];
+}
+
+Place Generator::GeneralPlace(const Operand& operand) const {
+  if (operand.kind == Operand::kTable) return qword[rdi + static_cast<size_t>(8 * operand.value)];
+  if (operand.kind == Operand::kStack) return StackSlot(operand.value);
+  return General(operand);
+}
+
+Xbyak::Reg64 Generator::LoadedGeneral(const Operand& operand, const Xbyak::Reg64& scratch) {
+  if (operand.is_register()) return General(operand);
+  LoadGeneral(scratch, operand);
+  return scratch;
+}
+
+// Leaves the flags undefined.
+void Generator::LoadGeneral(const Xbyak::Reg64& to, const Operand& operand) {
+  if (operand.kind != Operand::kImmediate) {
+    if (!operand.is_register() || operand.value != to.getIdx()) mov(to, GeneralPlace(operand));
+  } else if (operand.value == 0) {
+    xor_(to.cvt32(), to.cvt32());
+  } else {
+    mov(to, static_cast<uint64_t>(operand.value));
+  }
+}
+
+Xbyak::RegExp Generator::AddressOf(const Memory& memory, int64_t offset) const {
+  Xbyak::RegExp address;
+  if (memory.base.kind != Operand::kNone) address = Xbyak::RegExp(General(memory.base));
+  if (memory.index.kind != Operand::kNone) address = address + Xbyak::RegExp(General(memory.index), memory.scale);
+  const int64_t displacement = memory.displacement + offset;
+  if (displacement != 0) address = address - static_cast<size_t>(-displacement);
+  return address;
+}
+
+Xbyak::Address Generator::Constant(int64_t number, int bytes) {
+  PoolEntry& entry = pool_[static_cast<size_t>(number)];
+  if (bytes > entry.bytes) entry.bytes = bytes;
+  return Xbyak::Address(static_cast<uint32_t>(bytes * 8), false, rip + entry.label);
+}
+
+Xbyak::Address Generator::ConstantQuarter(int64_t number, int position) {
+  Constant(number, 16 * RoundedUp(position + 1));
+  return xword[rip + 16 * position + pool_[static_cast<size_t>(number)].label];
+}
+
+Xbyak::Address Generator::Constant(const PoolConstant& constant, int bytes) {
+  size_t number = own_constants_;
+  while (number < pool_.size() && !(pool_[number].constant == constant)) ++number;
+  if (number == pool_.size()) pool_.push_back({constant, {}, 0});
+  return Constant(static_cast<int64_t>(number), bytes);
+}
+
+void Generator::FailNoInstruction() { NESTOR_CHECK(false, "no instruction for lanes of this kind"); std::abort(); }
+
+absl::StatusOr<MachineCode> Emit(const OperationList& list, const Allocated& allocated) {
+  const std::unique_ptr<uint8_t, Free> buffer(static_cast<uint8_t*>(std::aligned_alloc(kAlignment, kMaxCodeBytes)));
+  if (buffer == nullptr) return absl::ResourceExhaustedError("no memory to write machine code to");
+  const Operation* current = nullptr;
+  try {
+    Generator g(list, allocated, buffer.get(), kMaxCodeBytes);
+    return Assemble(g, allocated, current);
+  } catch (const Xbyak::Error& error) {
+    if (static_cast<int>(error) == Xbyak::ERR_CODE_IS_TOO_BIG) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("the code of one function would exceed ", kMaxCodeBytes >> 20, " MiB"));
+    }
+    const std::string what = current == nullptr ? "the function's frame or labels" : ToString(list, *current);
+    NESTOR_CHECK(false, absl::StrCat("cannot encode ", what, ": ", error.what()));
+  }
+}
+
+}  // namespace nestor::jit

@@ -1,0 +1,442 @@
+// Loads and stores: exactly the elements that an operation names are touched, so that
+// the last one may lie at the end of a page.
+//
+// Elements narrower than their lanes go through a packed form, side by side in the low
+// bytes of a register: loaded and then widened, or narrowed and then stored. The packed
+// form is also how elements at a stride are gathered, and how the first `count` of them
+// are moved in pieces of 8, 4, 2 and 1 where no mask can say it: for elements below 4
+// bytes on AVX2, and for vectors below 128 bits, where a mask's other lanes say nothing.
+#include <algorithm>
+#include <cstdint>
+
+#include "jit/codegen/emitters.h"
+#include "uops/invariant.h"
+
+namespace nestor::jit {
+namespace {
+
+constexpr uint32_t kNaN32 = 0x7fc00000;  // that of bf16 in its upper half
+
+bool IsNarrow(DType type) { return ByteSize(type) < LaneBytes(LaneOf(type)); }
+int PackedBytes(const Operation& op) { return op.lanes * ByteSize(op.type); }
+int WideBytes(const Operation& op) { return RegisterBytes(op.lanes, LaneBytes(LaneOf(op.type))); }
+bool FillsRegister(const Operation& op) { return op.lanes * LaneBytes(LaneOf(op.type)) >= 16; }
+
+VectorRegister Xmm(Generator& g, const VectorRegister& of) { return g.Vector(of.getIdx(), 16); }
+
+// ---- Packed elements.
+
+void LoadPacked(Generator& g, const VectorRegister& to, const Xbyak::RegExp& address, int bytes) {
+  const VectorRegister x = Xmm(g, to);
+  switch (bytes) {
+    case 1: g.movzx(g.eax, g.byte[address]); return g.vmovd(x, g.eax);
+    case 2: g.movzx(g.eax, g.word[address]); return g.vmovd(x, g.eax);
+    case 4: return g.vmovd(x, g.dword[address]);
+    case 8: return g.vmovq(x, g.qword[address]);
+    default: return g.vmovups(g.Vector(to.getIdx(), bytes), g.ptr[address]);
+  }
+}
+
+void StorePacked(Generator& g, const Xbyak::RegExp& address, const VectorRegister& from, int bytes) {
+  const VectorRegister x = Xmm(g, from);
+  switch (bytes) {
+    case 1: return g.vpextrb(g.byte[address], x, 0);
+    case 2: return g.vpextrw(g.word[address], x, 0);
+    case 4: return g.vmovd(g.dword[address], x);
+    case 8: return g.vmovq(g.qword[address], x);
+    default: return g.vmovups(g.ptr[address], g.Vector(from.getIdx(), bytes));
+  }
+}
+
+void Insert(Generator& g, const VectorRegister& x, const Xbyak::RegExp& address, int bytes, int position) {
+  const uint8_t at = static_cast<uint8_t>(position);
+  switch (bytes) {
+    case 1: return g.vpinsrb(x, x, g.byte[address], at);
+    case 2: return g.vpinsrw(x, x, g.word[address], at);
+    case 4: return g.vpinsrd(x, x, g.dword[address], at);
+    default: return g.vpinsrq(x, x, g.qword[address], at);
+  }
+}
+
+void Extract(Generator& g, const Xbyak::RegExp& address, const VectorRegister& x, int bytes, int position) {
+  const uint8_t at = static_cast<uint8_t>(position);
+  switch (bytes) {
+    case 1: return g.vpextrb(g.byte[address], x, at);
+    case 2: return g.vpextrw(g.word[address], x, at);
+    case 4: return g.vpextrd(g.dword[address], x, at);
+    default: return g.vpextrq(g.qword[address], x, at);
+  }
+}
+
+// Packed elements, in a register or in memory, to lanes; `r` may carry a mask.
+void Widen(Generator& g, const VectorRegister& r, const Xbyak::Operand& packed, DType type) {
+  switch (type) {
+    case DType::kBool:
+    case DType::kU8: return g.vpmovzxbd(r, packed);
+    case DType::kI8: return g.vpmovsxbd(r, packed);
+    case DType::kF16: return g.vcvtph2ps(r, packed);
+    case DType::kBF16: {
+      g.vpmovzxwd(r, packed);
+      const VectorRegister whole = g.Vector(r.getIdx(), r.getBit() / 8);
+      return g.vpslld(whole, whole, 16);
+    }
+    default: NESTOR_CHECK(false, "elements as wide as their lanes");
+  }
+}
+
+void WidenInPlace(Generator& g, const VectorRegister& r, DType type) {
+  if (IsNarrow(type)) Widen(g, r, g.Vector(r.getIdx(), r.isZMM() && ByteSize(type) == 2 ? 32 : 16), type);
+}
+
+// f32 lanes with every NaN made the one NaN, into the scratch vector. Of a spilled value
+// there is no second copy to blend with: its NaNs become quiet, but keep their sign.
+VectorRegister OneNaN(Generator& g, const Operand& from, int bytes) {
+  constexpr uint8_t kUnordered = 3, kChooseByA = 0xAC;
+  const VectorRegister scratch = g.Scratch(bytes);
+  const Xbyak::Address nan = g.Constant(PoolConstant{Lane::kF32, kNaN32, 0}, bytes);
+  const VectorRegister a = g.Loaded(from, bytes);
+  const Place again = g.VectorPlace(from, bytes);
+  if (g.avx512()) {
+    g.vcmpps(g.k0, a, again, kUnordered);
+    g.vpmovm2d(scratch, g.k0);
+  } else {
+    g.vcmpps(scratch, a, again, kUnordered);
+  }
+  if (again.is_memory()) {
+    g.vandps(scratch, scratch, nan);
+    g.vorps(scratch, scratch, again);
+  } else if (g.avx512()) {
+    g.vpternlogd(scratch, a, nan, kChooseByA);
+  } else {
+    g.vblendvps(scratch, a, nan, scratch);
+  }
+  return scratch;
+}
+
+// The bytes or 16-bit words of 32-bit lanes that `shuffle` picks in each 128 bits, which
+// come to lie in the low bytes of `r`.
+void PackByShuffle(Generator& g, const VectorRegister& r, const VectorRegister& from, uint64_t shuffle, int element) {
+  constexpr uint8_t kEvenQuarters = 0x08;
+  const int bytes = from.getBit() / 8;
+  g.vpshufb(r, from, g.Constant(PoolConstant{Lane::kI64, shuffle, 0}, bytes));
+  if (bytes == 16) return;
+  g.vpermq(r, r, kEvenQuarters);
+  if (element == 1) g.vpshufd(Xmm(g, r), Xmm(g, r), kEvenQuarters);
+}
+
+// Lanes packed in the scratch vector.
+// REQUIRES: elements narrower than lanes.
+VectorRegister Pack(Generator& g, const Operation& op, const Operand& from) {
+  constexpr uint64_t kLowBytes = 0x808080800C080400, kUpperWords = 0x0F0E0B0A07060302;
+  const int wide = WideBytes(op);
+  const VectorRegister r = g.Scratch(wide);
+  if (op.type == DType::kF16) {
+    g.vcvtps2ph(g.Scratch(wide <= 32 ? 16 : 32), g.Loaded(from, wide), 0);
+  } else if (op.type == DType::kBF16) {
+    const VectorRegister value = OneNaN(g, from, wide);
+    if (!g.avx512()) {
+      PackByShuffle(g, r, value, kUpperWords, 2);
+    } else {
+      g.vpsrld(r, value, 16);
+      g.vpmovdw(g.Scratch(wide <= 32 ? 16 : 32), r);
+    }
+  } else if (g.avx512()) {
+    g.vpmovdb(g.Scratch(16), g.Loaded(from, wide));
+  } else {
+    PackByShuffle(g, r, g.Loaded(from, wide), kLowBytes, 1);
+  }
+  return r;
+}
+
+VectorRegister Packed(Generator& g, const Operation& op, const Operand& from) {
+  return IsNarrow(op.type) ? Pack(g, op, from) : g.Loaded(from, WideBytes(op));
+}
+
+// ---- The first elements, by count.
+
+bool ByCount(Generator& g, const Operation& op) {
+  return !FillsRegister(op) || (!g.avx512() && IsNarrow(op.type));
+}
+
+// Pieces from the last to the first, each pushing up what has come so far.
+void LoadPackedByCount(Generator& g, const Operation& op, const VectorRegister& x) {
+  const int element = ByteSize(op.type);
+  g.lea(g.rax, g.ptr[g.AddressOf(op.memory)]);
+  g.LoadGeneral(g.rdx, op.operands[2]);
+  g.Zero(x);
+  for (int piece = 1; piece <= op.lanes; piece *= 2) {
+    const int bytes = piece * element;
+    Xbyak::Label skip;
+    g.test(g.edx, static_cast<uint32_t>(piece));
+    g.jz(skip);
+    g.sub(g.rdx, static_cast<uint32_t>(piece));
+    if (bytes == 16) {
+      g.vmovups(x, g.ptr[g.rax]);
+    } else {
+      if (piece > 1 && piece < op.lanes) g.vpslldq(x, x, static_cast<uint8_t>(bytes));
+      Insert(g, x, g.rax + g.rdx * element, bytes, 0);
+    }
+    g.L(skip);
+  }
+}
+
+// Pieces from the first to the last. Destroys `x`.
+void StorePackedByCount(Generator& g, const Operation& op, const VectorRegister& x) {
+  g.lea(g.rax, g.ptr[g.AddressOf(op.memory)]);
+  g.LoadGeneral(g.rdx, op.operands[2]);
+  for (int piece = op.lanes; piece >= 1; piece /= 2) {
+    const int bytes = piece * ByteSize(op.type);
+    Xbyak::Label skip;
+    g.test(g.edx, static_cast<uint32_t>(piece));
+    g.jz(skip);
+    StorePacked(g, g.rax, x, bytes);
+    if (piece > 1 && piece < op.lanes) {
+      g.add(g.rax, static_cast<uint32_t>(bytes));
+      g.vpsrldq(x, x, static_cast<uint8_t>(bytes));
+    }
+    g.L(skip);
+  }
+}
+
+// ---- The first elements, by mask.
+
+void LoadByMask(Generator& g, const Operation& op, const VectorRegister& r) {
+  const Xbyak::Address address = g.ptr[g.AddressOf(op.memory)];
+  const bool wide = ByteSize(op.type) == 8;
+  if (g.avx512()) {
+    const VectorRegister masked = r | g.Mask(op.operands[1]) | g.T_z;
+    if (IsNarrow(op.type)) return Widen(g, masked, address, op.type);
+    return wide ? g.vmovupd(masked, address) : g.vmovups(masked, address);
+  }
+  const VectorRegister mask = g.Loaded(op.operands[1], WideBytes(op));
+  wide ? g.vmaskmovpd(r, mask, address) : g.vmaskmovps(r, mask, address);
+}
+
+void StoreByMask(Generator& g, const Operation& op) {
+  const Operand &from = op.operands[0], &b = op.operands[1];
+  const int bytes = WideBytes(op);
+  const Xbyak::Address address = g.ptr[g.AddressOf(op.memory)];
+  const bool wide = ByteSize(op.type) == 8;
+  if (!g.avx512()) {
+    NESTOR_CHECK(from.is_register() || b.is_register(), "both the value and its mask would be in the scratch vector");
+    const VectorRegister mask = g.Loaded(b, bytes), value = g.Loaded(from, bytes);
+    return wide ? g.vmaskmovpd(address, mask, value) : g.vmaskmovps(address, mask, value);
+  }
+  const Xbyak::Address masked = address | g.Mask(b);
+  if (op.type == DType::kBF16) {
+    const VectorRegister value = OneNaN(g, from, bytes);
+    g.vpsrld(value, value, 16);
+    return g.vpmovdw(masked, value);
+  }
+  const VectorRegister value = g.Loaded(from, bytes);
+  if (op.type == DType::kF16) return g.vcvtps2ph(masked, value, 0);
+  if (IsNarrow(op.type)) return g.vpmovdb(masked, value);
+  wide ? g.vmovupd(masked, value) : g.vmovups(masked, value);
+}
+
+// ---- Elements at a stride.
+
+// Addresses in turn. By a stride that is known they have displacements; else rax moves
+// on after every other one.
+class StridedAddresses {
+ public:
+  StridedAddresses(Generator& g, const Operation& op, const Operand& stride) : g_(g), memory_(op.memory) {
+    known_ = stride.kind == Operand::kImmediate && IsSmall(stride.value) && IsSmall(op.memory.displacement);
+    if (known_) {
+      bytes_ = stride.value;
+    } else {
+      g.lea(g.rax, g.ptr[g.AddressOf(op.memory)]);
+      stride_ = g.LoadedGeneral(stride, g.rdx);
+    }
+  }
+
+  // REQUIRES: called with 0, 1, 2, ...; the code for each runs before that for the next.
+  Xbyak::RegExp Of(int i) {
+    if (known_) return g_.AddressOf(memory_, i * bytes_);
+    if (i % 2 == 1) return g_.rax + stride_;
+    if (i > 0) g_.lea(g_.rax, g_.ptr[g_.rax + stride_ * 2]);
+    return g_.rax;
+  }
+
+ private:
+  // So that with it times the lanes displacements stay in 32 bits.
+  static bool IsSmall(int64_t bytes) { return bytes >= -(1 << 26) && bytes < (1 << 26); }
+
+  Generator& g_;
+  const Memory& memory_;
+  bool known_;
+  int64_t bytes_ = 0;
+  Xbyak::Reg64 stride_;
+};
+
+// How many of the elements there are, where that is known only when the code runs.
+class Countdown {
+ public:
+  // `count` may be none: all.
+  Countdown(Generator& g, const Operand& count, int lanes) : g_(g), count_(count), limit_(lanes) {
+    if (count.kind == Operand::kImmediate) limit_ = static_cast<int>(std::min<int64_t>(count.value, lanes));
+  }
+  int limit() const { return limit_; }
+  // Jumps to `end` if there is no element i.
+  void Check(int i, Xbyak::Label& end) {
+    if (count_.kind == Operand::kNone || count_.kind == Operand::kImmediate) return;
+    g_.cmp(g_.GeneralPlace(count_), static_cast<uint32_t>(i));
+    g_.jle(end, Xbyak::CodeGenerator::T_NEAR);
+  }
+
+ private:
+  Generator& g_;
+  const Operand count_;
+  int limit_;
+};
+
+void InsertQuarter(Generator& g, const VectorRegister& r, const VectorRegister& quarter, int position) {
+  const uint8_t at = static_cast<uint8_t>(position);
+  g.avx512() ? g.vinserti32x4(r, r, quarter, at) : g.vinserti128(r, r, quarter, at);
+}
+
+// 128 bits at a time, the later ones through the scratch vector.
+void GatherPacked(Generator& g, const Operation& op, const Operand& count) {
+  const int element = ByteSize(op.type), per_quarter = 16 / element;
+  const VectorRegister r = g.Vector(op.result.value, std::max(16, PackedBytes(op)));
+  StridedAddresses addresses(g, op, op.operands[0]);
+  Countdown countdown(g, count, op.lanes);
+  for (int begin = 0; begin < op.lanes; begin += per_quarter) {
+    const VectorRegister quarter = begin == 0 ? Xmm(g, r) : g.Scratch(16);
+    Xbyak::Label end;
+    g.Zero(quarter);
+    for (int i = begin; i < std::min(countdown.limit(), begin + per_quarter); ++i) {
+      countdown.Check(i, end);
+      Insert(g, quarter, addresses.Of(i), element, i - begin);
+    }
+    g.L(end);
+    if (begin > 0) InsertQuarter(g, r, quarter, begin / per_quarter);
+  }
+}
+
+// 128 bits of `from` in a register of that width.
+VectorRegister Quarter(Generator& g, const Operand& from, int position) {
+  const uint8_t at = static_cast<uint8_t>(position);
+  const VectorRegister scratch = g.Scratch(16);
+  if (!from.is_register()) {
+    const Xbyak::RegExp offset(static_cast<size_t>(16 * position));
+    if (from.kind == Operand::kStack) {
+      g.vmovups(scratch, g.ptr[g.rsp + static_cast<size_t>(from.value) + offset]);
+    } else {
+      g.vmovups(scratch, g.ConstantQuarter(from.value, position));
+    }
+    return scratch;
+  }
+  if (position == 0) return g.Vector(from.value, 16);
+  if (g.avx512()) {
+    g.vextracti32x4(scratch, g.Vector(from.value, 64), at);
+  } else {
+    g.vextracti128(scratch, g.Vector(from.value, 32), at);
+  }
+  return scratch;
+}
+
+void ScatterPacked(Generator& g, const Operation& op, const Operand& count) {
+  const int element = ByteSize(op.type), per_quarter = 16 / element;
+  Operand from = op.operands[0];
+  if (IsNarrow(op.type)) from = Operand::Register(Pack(g, op, from).getIdx());
+  StridedAddresses addresses(g, op, op.operands[1]);
+  Countdown countdown(g, count, op.lanes);
+  Xbyak::Label end;
+  for (int begin = 0; begin < countdown.limit(); begin += per_quarter) {
+    const VectorRegister quarter = Quarter(g, from, begin / per_quarter);
+    for (int i = begin; i < std::min(countdown.limit(), begin + per_quarter); ++i) {
+      countdown.Check(i, end);
+      Extract(g, addresses.Of(i), quarter, element, i - begin);
+    }
+  }
+  g.L(end);
+}
+
+// One element to the low lane.
+void LoadElement(Generator& g, const VectorRegister& r, DType type, const Xbyak::RegExp& address) {
+  const VectorRegister x = Xmm(g, r);
+  switch (type) {
+    case DType::kI8:
+      g.movsx(g.eax, g.byte[address]);
+      return g.vmovd(x, g.eax);
+    case DType::kBF16:
+      g.movzx(g.eax, g.word[address]);
+      g.shl(g.eax, 16);
+      return g.vmovd(x, g.eax);
+    case DType::kF16:
+      LoadPacked(g, x, address, 2);
+      return g.vcvtph2ps(x, x);
+    default: return LoadPacked(g, x, address, ByteSize(type));  // bytes are zero-extended on their way
+  }
+}
+
+}  // namespace
+
+void EmitLoad(Generator& g, const Operation& op) {
+  const Xbyak::RegExp address = g.AddressOf(op.memory);
+  const VectorRegister r = g.Vector(op.result.value, WideBytes(op));
+  if (op.lanes == 1) return LoadElement(g, r, op.type, address);
+  if (!IsNarrow(op.type)) return LoadPacked(g, r, address, PackedBytes(op));
+  if (FillsRegister(op)) return Widen(g, r, g.ptr[address], op.type);
+  LoadPacked(g, r, address, PackedBytes(op));
+  WidenInPlace(g, r, op.type);
+}
+
+void EmitLoadPartial(Generator& g, const Operation& op) {
+  const VectorRegister r = g.Vector(op.result.value, WideBytes(op));
+  if (!ByCount(g, op)) return LoadByMask(g, op, r);
+  LoadPackedByCount(g, op, Xmm(g, r));
+  WidenInPlace(g, r, op.type);
+}
+
+void EmitLoadBroadcast(Generator& g, const Operation& op) {
+  const Xbyak::RegExp address = g.AddressOf(op.memory);
+  const VectorRegister r = g.Vector(op.result.value, WideBytes(op));
+  if (op.lanes == 1) return LoadElement(g, r, op.type, address);
+  switch (ByteSize(op.type)) {
+    case 4: return g.vbroadcastss(r, g.dword[address]);
+    case 8: return r.isXMM() ? g.vmovddup(r, g.qword[address]) : g.vbroadcastsd(r, g.qword[address]);
+    default: break;
+  }
+  LoadElement(g, r, op.type, address);
+  LaneOf(op.type) == Lane::kF32 ? g.vbroadcastss(r, Xmm(g, r)) : g.vpbroadcastd(r, Xmm(g, r));
+}
+
+void EmitLoadStrided(Generator& g, const Operation& op) {
+  GatherPacked(g, op, Operand());
+  WidenInPlace(g, g.Vector(op.result.value, WideBytes(op)), op.type);
+}
+
+void EmitLoadStridedPartial(Generator& g, const Operation& op) {
+  GatherPacked(g, op, op.operands[2]);
+  WidenInPlace(g, g.Vector(op.result.value, WideBytes(op)), op.type);
+}
+
+void EmitStore(Generator& g, const Operation& op) {
+  StorePacked(g, g.AddressOf(op.memory), Packed(g, op, op.operands[0]), PackedBytes(op));
+}
+
+void EmitStorePartial(Generator& g, const Operation& op) {
+  if (!ByCount(g, op)) return StoreByMask(g, op);
+  if (IsNarrow(op.type)) {
+    Pack(g, op, op.operands[0]);
+  } else {
+    g.LoadVector(g.Scratch(16), op.operands[0], 16);
+  }
+  StorePackedByCount(g, op, g.Scratch(16));
+}
+
+// Below 128 bits there is nothing to gain.
+void EmitStoreStream(Generator& g, const Operation& op) {
+  const int bytes = PackedBytes(op);
+  if (bytes < 16) return EmitStore(g, op);
+  const VectorRegister from = Packed(g, op, op.operands[0]);
+  g.vmovntps(g.ptr[g.AddressOf(op.memory)], g.Vector(from.getIdx(), bytes));
+}
+
+void EmitStoreStrided(Generator& g, const Operation& op) { ScatterPacked(g, op, Operand()); }
+
+void EmitStoreStridedPartial(Generator& g, const Operation& op) { ScatterPacked(g, op, op.operands[2]); }
+
+}  // namespace nestor::jit

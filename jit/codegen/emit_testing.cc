@@ -1,0 +1,127 @@
+// Inputs come from memory through loads of whole registers, which the memory tests
+// cover by themselves; code is decoded by an independent disassembler, which is all that
+// can be asked of an instruction set that the machine lacks.
+#include "jit/codegen/emit_testing.h"
+
+#include <Zydis/Zydis.h>
+
+#include <cstring>
+
+#include "gtest/gtest.h"
+#include "jit/runtime/cpu_features.h"
+#include "uops/invariant.h"
+
+namespace nestor::jit {
+namespace {
+
+void ExpectDecodes(const MachineCode& code) {
+  ZydisDecoder decoder;
+  ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+  for (int64_t at = 0; at < code.code_bytes;) {
+    ZydisDecodedInstruction instruction;
+    const ZyanStatus status =
+        ZydisDecoderDecodeInstruction(&decoder, nullptr, code.bytes.data() + at, code.code_bytes - at, &instruction);
+    ASSERT_TRUE(ZYAN_SUCCESS(status)) << "no instruction at byte " << at;
+    at += instruction.length;
+  }
+}
+
+uint64_t EdgeOfFloats(std::mt19937_64& random, Lane lane) {
+  static constexpr double kEdges[] = {0.0,  -0.0,  1.0,  -1.0,   0.5,  1.5,    2.5,   -2.5, 1e-40, 1e-310, 65519.0,
+                                      1e10, -3e19, 3e38, -1e300, 2e-8, -6e-5,  0.1,   -7.9, 2147483647.5, -2147483648.5};
+  const double value = kEdges[random() % std::size(kEdges)];
+  const uint64_t specials[] = {0x7f800000, 0xff800000, 0x7fc00000, 0xff800001};
+  if (lane == Lane::kF32) {
+    if (random() % 4 == 0) return specials[random() % 4];
+    const float narrow = static_cast<float>(value);
+    uint32_t bits;
+    std::memcpy(&bits, &narrow, 4);
+    return bits;
+  }
+  if (random() % 4 == 0) return specials[random() % 4] << 32;
+  uint64_t bits;
+  std::memcpy(&bits, &value, 8);
+  return bits;
+}
+
+}  // namespace
+
+const char* Name(Stand stand) {
+  static constexpr const char* kNames[] = {"register", "result", "constant", "stack", "table"};
+  return kNames[static_cast<int>(stand)];
+}
+
+Operand TestFunction::NewSlot(int bytes) {
+  used_bytes_ = (used_bytes_ + bytes - 1) / bytes * bytes;
+  const Operand slot = Slot(used_bytes_);
+  used_bytes_ += bytes;
+  allocated_.frame_bytes = (used_bytes_ + 63) / 64 * 64;
+  return slot;
+}
+
+void TestFunction::Whole(Opcode opcode, int vector, int64_t table, int32_t offset) {
+  const Operand pointer = Operand::Register(8);
+  MoveG(pointer, Operand::Table(table));
+  Operation op{opcode, Lane::kI32, static_cast<uint8_t>(VectorBytes(isa()) / 4), DType::kI32};
+  op.memory = {pointer, {}, 1, offset};
+  (opcode == Opcode::kLoad ? op.result : op.operands[0]) = Operand::Register(vector);
+  Add(op);
+}
+
+void TestFunction::MoveG(const Operand& result, const Operand& a) {
+  Operation op{Opcode::kMoveG, Lane::kI64};
+  op.result = result;
+  op.operands[0] = a;
+  Add(op);
+}
+
+void TestFunction::Return(const Operand& a) {
+  Operation op{Opcode::kReturn, Lane::kI64};
+  op.operands[0] = a;
+  Add(op);
+}
+
+MachineCode TestFunction::Encode() const {
+  absl::StatusOr<MachineCode> code = Emit(list_, allocated_);
+  NESTOR_CHECK(code.ok(), code.status().ToString());
+  ExpectDecodes(*code);
+  return *std::move(code);
+}
+
+Sealed::Sealed(const MachineCode& code) {
+  absl::StatusOr<CodeMemory> memory = CodeMemory::Seal(code.bytes);
+  NESTOR_CHECK(memory.ok(), memory.status().ToString());
+  memory_ = *std::move(memory);
+}
+
+bool Runs(Isa isa) { return CheckIsa(isa).ok(); }
+
+uint64_t RandomLane(std::mt19937_64& random, Lane lane) {
+  const uint64_t noise = random();
+  const uint64_t bits = LaneBytes(lane) == 4 ? noise & 0xffffffff : noise;
+  if (random() % 3 == 0) return bits;
+  if (IsFloat(lane)) return EdgeOfFloats(random, lane);
+  const uint64_t sign = LaneBytes(lane) == 4 ? uint64_t{1} << 31 : uint64_t{1} << 63;
+  const uint64_t edges[] = {0, 1, ~uint64_t{0}, sign, sign - 1, noise % 70};
+  const uint64_t edge = edges[random() % std::size(edges)];
+  return LaneBytes(lane) == 4 ? edge & 0xffffffff : edge;
+}
+
+bool SameLane(Lane lane, uint64_t x, uint64_t y) {
+  if (x == y || !IsFloat(lane)) return x == y;
+  const uint64_t sign = lane == Lane::kF32 ? uint64_t{1} << 31 : uint64_t{1} << 63;
+  const uint64_t infinity = lane == Lane::kF32 ? 0x7f800000 : uint64_t{0x7ff} << 52;
+  return (x & ~sign) > infinity && (y & ~sign) > infinity;
+}
+
+uint64_t LaneAt(const uint8_t* bytes, int lane_bytes, int i) {
+  uint64_t bits = 0;
+  std::memcpy(&bits, bytes + i * lane_bytes, static_cast<size_t>(lane_bytes));
+  return bits;
+}
+
+void SetLane(uint8_t* bytes, int lane_bytes, int i, uint64_t bits) {
+  std::memcpy(bytes + i * lane_bytes, &bits, static_cast<size_t>(lane_bytes));
+}
+
+}  // namespace nestor::jit

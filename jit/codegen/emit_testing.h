@@ -1,0 +1,82 @@
+// Functions for tests of emitters, written with physical registers: what the register
+// allocator would give, but with every operand where the test wants it.
+#ifndef NESTOR_JIT_CODEGEN_EMIT_TESTING_H_
+#define NESTOR_JIT_CODEGEN_EMIT_TESTING_H_
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "jit/codegen/allocate_registers.h"
+#include "jit/codegen/emit.h"
+#include "jit/codegen/operations.h"
+#include "jit/runtime/code_memory.h"
+
+namespace nestor::jit {
+
+using Function = int64_t (*)(const int64_t* table, int64_t p0, int64_t p1, int64_t p2);
+
+// Where an operand of the operation under test stands. kResult: in the register that
+// the result is written to. kTable: general operands only.
+enum class Stand : uint8_t { kRegister, kResult, kConstant, kStack, kTable };
+const char* Name(Stand stand);
+
+// Operations in the order in which they are called for.
+class TestFunction {
+ public:
+  explicit TestFunction(Isa isa) : list_(isa) {}
+
+  Isa isa() const { return list_.isa; }
+  OperationList& list() { return list_; }
+  void Add(const Operation& op) { allocated_.operations.push_back(op); }
+  // A slot of `bytes` bytes.
+  Operand NewSlot(int bytes);
+
+  // Whole vector registers, and memory at the address that is in slot `table` of the
+  // table; uses r8.
+  void LoadWhole(int vector, int64_t table, int32_t offset = 0) { Whole(Opcode::kLoad, vector, table, offset); }
+  void StoreWhole(int vector, int64_t table, int32_t offset = 0) { Whole(Opcode::kStore, vector, table, offset); }
+  void MoveG(const Operand& result, const Operand& a);
+  void Return(const Operand& a);
+
+  // Fails the test where it cannot be encoded, and where the code does not decode.
+  MachineCode Encode() const;
+
+ private:
+  void Whole(Opcode opcode, int vector, int64_t table, int32_t offset);
+
+  OperationList list_;
+  Allocated allocated_;
+  int64_t used_bytes_ = 0;
+};
+
+// Sealed machine code.
+class Sealed {
+ public:
+  explicit Sealed(const MachineCode& code);
+  int64_t operator()(const std::vector<int64_t>& table, int64_t p0 = 0, int64_t p1 = 0, int64_t p2 = 0) const {
+    return function()(table.data(), p0, p1, p2);
+  }
+  Function function() const { return reinterpret_cast<Function>(memory_.data()); }
+
+ private:
+  CodeMemory memory_;
+};
+
+// The instruction sets to encode for, and whether this machine runs them.
+inline constexpr Isa kInstructionSets[] = {Isa::kAvx2, Isa::kAvx512};
+bool Runs(Isa isa);
+
+// Bits of a lane: edge cases and noise.
+uint64_t RandomLane(std::mt19937_64& random, Lane lane);
+// Equal bits, or both a NaN.
+bool SameLane(Lane lane, uint64_t x, uint64_t y);
+uint64_t LaneAt(const uint8_t* bytes, int lane_bytes, int i);
+void SetLane(uint8_t* bytes, int lane_bytes, int i, uint64_t bits);
+
+inline Operand Slot(int64_t offset) { return {Operand::kStack, offset}; }
+
+}  // namespace nestor::jit
+
+#endif  // NESTOR_JIT_CODEGEN_EMIT_TESTING_H_

@@ -1,0 +1,480 @@
+// Vectors and masks. Xbyak chooses between the VEX and the EVEX encoding by width and
+// registers, so that most operations are one line for both instruction sets: the
+// mnemonic for each kind of lane. Where AVX-512 has another mnemonic (bits, rounding,
+// blends, everything on masks) it is taken for all widths there, since VEX does not
+// reach registers 16 to 31.
+//
+// An x86 instruction takes its last operand from memory; what else is in memory passes
+// through the scratch vector. A result may be the register of any operand, so that
+// nothing is written before the last read.
+#include <cstdint>
+#include <utility>
+
+#include "absl/functional/function_ref.h"
+#include "jit/codegen/emitters.h"
+#include "uops/invariant.h"
+
+namespace nestor::jit {
+namespace {
+
+using UnaryInstruction = absl::FunctionRef<void(const VectorRegister& r, const Xbyak::Operand& a)>;
+using BinaryInstruction =
+    absl::FunctionRef<void(const VectorRegister& r, const VectorRegister& a, const Xbyak::Operand& b)>;
+
+constexpr bool kCommutes = true;
+
+// Calls one of four instructions, by the kind of the lanes of `op`.
+#define BY_LANE(i32, i64, f32, f64)                                                       \
+  [&](const auto&... operands) {                                                          \
+    switch (op.lane) {                                                                    \
+      case Lane::kI32: g.i32(operands...); break;                                         \
+      case Lane::kI64: g.i64(operands...); break;                                         \
+      case Lane::kF32: g.f32(operands...); break;                                         \
+      case Lane::kF64: g.f64(operands...); break;                                         \
+    }                                                                                     \
+  }
+
+void Unary(Generator& g, const Operation& op, UnaryInstruction instruction) {
+  instruction(g.Result(op), g.VectorPlace(op.operands[0], RegisterBytes(op)));
+}
+
+// Of an instruction that takes no memory.
+void UnaryOfRegister(Generator& g, const Operation& op, UnaryInstruction instruction) {
+  instruction(g.Result(op), g.Loaded(op.operands[0], RegisterBytes(op)));
+}
+
+void Binary(Generator& g, const Operation& op, bool commutes, BinaryInstruction instruction) {
+  Operand a = op.operands[0], b = op.operands[1];
+  if (commutes && !a.is_register()) std::swap(a, b);
+  const int bytes = RegisterBytes(op);
+  const VectorRegister first = g.Loaded(a, bytes);
+  instruction(g.Result(op), first, g.VectorPlace(b, bytes));
+}
+
+// r = r * b + c in one of two forms, for operands of which one may be in memory.
+void FmaOntoFactor(Generator& g, const Operation& op, const Operand& b, const Operand& c) {
+  const int bytes = RegisterBytes(op);
+  const VectorRegister r = g.Result(op);
+  if (IsMemory(b) && c.is_register()) {
+    BY_LANE(NoInstruction, NoInstruction, vfmadd132ps, vfmadd132pd)(r, g.Vector(c.value, bytes), g.VectorPlace(b, bytes));
+  } else {
+    BY_LANE(NoInstruction, NoInstruction, vfmadd213ps, vfmadd213pd)(r, g.Loaded(b, bytes), g.VectorPlace(c, bytes));
+  }
+}
+
+}  // namespace
+
+void EmitMove(Generator& g, const Operation& op) {
+  const int bytes = RegisterBytes(op);
+  if (op.result.is_register()) return g.LoadVector(g.Result(op), op.operands[0], bytes);
+  g.vmovups(g.VectorPlace(op.result, bytes).address(), g.Loaded(op.operands[0], bytes));
+}
+
+// ---- Arithmetic.
+
+void EmitAdd(Generator& g, const Operation& op) {
+  Binary(g, op, kCommutes, BY_LANE(vpaddd, vpaddq, vaddps, vaddpd));
+}
+
+void EmitSub(Generator& g, const Operation& op) {
+  Binary(g, op, !kCommutes, BY_LANE(vpsubd, vpsubq, vsubps, vsubpd));
+}
+
+void EmitMul(Generator& g, const Operation& op) {
+  Binary(g, op, kCommutes, BY_LANE(vpmulld, vpmullq, vmulps, vmulpd));
+}
+
+void EmitMulU32(Generator& g, const Operation& op) {
+  Binary(g, op, kCommutes, BY_LANE(NoInstruction, vpmuludq, NoInstruction, NoInstruction));
+}
+
+void EmitDiv(Generator& g, const Operation& op) {
+  Binary(g, op, !kCommutes, BY_LANE(NoInstruction, NoInstruction, vdivps, vdivpd));
+}
+
+void EmitMinX86(Generator& g, const Operation& op) {
+  Binary(g, op, !kCommutes, BY_LANE(vpminsd, vpminsq, vminps, vminpd));
+}
+
+void EmitMaxX86(Generator& g, const Operation& op) {
+  Binary(g, op, !kCommutes, BY_LANE(vpmaxsd, vpmaxsq, vmaxps, vmaxpd));
+}
+
+void EmitSqrt(Generator& g, const Operation& op) {
+  Unary(g, op, BY_LANE(NoInstruction, NoInstruction, vsqrtps, vsqrtpd));
+}
+
+// The form whose overwritten operand is the result: 231 the summand, 213 and 132 a
+// factor.
+void EmitFma(Generator& g, const Operation& op) {
+  const int bytes = RegisterBytes(op);
+  const VectorRegister r = g.Result(op);
+  Operand a = op.operands[0], b = op.operands[1];
+  const Operand& c = op.operands[2];
+  if (c == op.result) {
+    if (!a.is_register()) std::swap(a, b);
+    BY_LANE(NoInstruction, NoInstruction, vfmadd231ps, vfmadd231pd)(r, g.Loaded(a, bytes), g.VectorPlace(b, bytes));
+    return;
+  }
+  if (b == op.result) std::swap(a, b);
+  g.LoadVector(r, a, bytes);
+  FmaOntoFactor(g, op, b, c);
+}
+
+void EmitRound(Generator& g, const Operation& op) {
+  constexpr int kNoInexact = 8;
+  constexpr uint8_t kModes[] = {0, 1, 2, 3};  // by RoundingMode
+  const uint8_t mode = kModes[op.immediate] | kNoInexact;
+  const auto vex = BY_LANE(NoInstruction, NoInstruction, vroundps, vroundpd);
+  const auto evex = BY_LANE(NoInstruction, NoInstruction, vrndscaleps, vrndscalepd);
+  Unary(g, op, [&](const VectorRegister& r, const Xbyak::Operand& a) { g.avx512() ? evex(r, a, mode) : vex(r, a, mode); });
+}
+
+// ---- Bits.
+
+void EmitAnd(Generator& g, const Operation& op) {
+  if (g.avx512()) return Binary(g, op, kCommutes, BY_LANE(vpandd, vpandq, vandps, vandpd));
+  Binary(g, op, kCommutes, BY_LANE(vpand, vpand, vandps, vandpd));
+}
+
+void EmitOr(Generator& g, const Operation& op) {
+  if (g.avx512()) return Binary(g, op, kCommutes, BY_LANE(vpord, vporq, vorps, vorpd));
+  Binary(g, op, kCommutes, BY_LANE(vpor, vpor, vorps, vorpd));
+}
+
+void EmitXor(Generator& g, const Operation& op) {
+  if (g.avx512()) return Binary(g, op, kCommutes, BY_LANE(vpxord, vpxorq, vxorps, vxorpd));
+  Binary(g, op, kCommutes, BY_LANE(vpxor, vpxor, vxorps, vxorpd));
+}
+
+void EmitAndNot(Generator& g, const Operation& op) {
+  if (g.avx512()) return Binary(g, op, !kCommutes, BY_LANE(vpandnd, vpandnq, vandnps, vandnpd));
+  Binary(g, op, !kCommutes, BY_LANE(vpandn, vpandn, vandnps, vandnpd));
+}
+
+void EmitShiftLeft(Generator& g, const Operation& op) {
+  const uint8_t count = static_cast<uint8_t>(op.immediate);
+  const auto by_lane = BY_LANE(vpslld, vpsllq, vpslld, vpsllq);
+  UnaryOfRegister(g, op, [&](const VectorRegister& r, const Xbyak::Operand& a) { by_lane(r, a, count); });
+}
+
+void EmitShiftRight(Generator& g, const Operation& op) {
+  const uint8_t count = static_cast<uint8_t>(op.immediate);
+  const auto by_lane = BY_LANE(vpsrld, vpsrlq, vpsrld, vpsrlq);
+  UnaryOfRegister(g, op, [&](const VectorRegister& r, const Xbyak::Operand& a) { by_lane(r, a, count); });
+}
+
+void EmitShiftRightSigned(Generator& g, const Operation& op) {
+  const uint8_t count = static_cast<uint8_t>(op.immediate);
+  const auto by_lane = BY_LANE(vpsrad, vpsraq, vpsrad, vpsraq);
+  UnaryOfRegister(g, op, [&](const VectorRegister& r, const Xbyak::Operand& a) { by_lane(r, a, count); });
+}
+
+void EmitShiftLeftBy(Generator& g, const Operation& op) {
+  Binary(g, op, !kCommutes, BY_LANE(vpsllvd, vpsllvq, NoInstruction, NoInstruction));
+}
+
+void EmitShiftRightBy(Generator& g, const Operation& op) {
+  Binary(g, op, !kCommutes, BY_LANE(vpsrlvd, vpsrlvq, NoInstruction, NoInstruction));
+}
+
+void EmitShiftRightSignedBy(Generator& g, const Operation& op) {
+  Binary(g, op, !kCommutes, BY_LANE(vpsravd, vpsravq, NoInstruction, NoInstruction));
+}
+
+// ---- Conversions.
+
+void EmitNarrowLanes(Generator& g, const Operand& result, const Operand& from, int lanes) {
+  constexpr uint8_t kEvenLanes = 0x88;
+  const int bytes = RegisterBytes(lanes, 8);
+  const VectorRegister r = g.Vector(result.value, RegisterBytes(lanes, 4));
+  const VectorRegister a = g.Vector((from.is_register() ? from : result).value, bytes);
+  g.LoadVector(a, from, bytes);
+  if (g.avx512()) return g.vpmovqd(r, a);
+  const VectorRegister low = g.Vector(a.getIdx(), 16);
+  if (bytes == 16) return g.vpshufd(r, low, kEvenLanes);
+  const VectorRegister high = g.Scratch(16);
+  g.vextracti128(high, a, 1);
+  g.vshufps(r, low, high, kEvenLanes);
+}
+
+namespace {
+
+constexpr int Conversion(Lane from, Lane to) { return static_cast<int>(from) * 4 + static_cast<int>(to); }
+
+// `a` has the width of its own lanes.
+void ConvertLanes(Generator& g, int conversion, const VectorRegister& r, const Xbyak::Operand& a) {
+  switch (conversion) {
+    case Conversion(Lane::kI32, Lane::kF32): return g.vcvtdq2ps(r, a);
+    case Conversion(Lane::kI32, Lane::kF64): return g.vcvtdq2pd(r, a);
+    case Conversion(Lane::kI32, Lane::kI64): return g.vpmovsxdq(r, a);
+    case Conversion(Lane::kF32, Lane::kF64): return g.vcvtps2pd(r, a);
+    case Conversion(Lane::kF64, Lane::kF32): return g.vcvtpd2ps(r, a);
+    case Conversion(Lane::kF32, Lane::kI32): return g.vcvttps2dq(r, a);
+    case Conversion(Lane::kF64, Lane::kI32): return g.vcvttpd2dq(r, a);
+    case Conversion(Lane::kI64, Lane::kF32): return g.vcvtqq2ps(r, a);
+    case Conversion(Lane::kI64, Lane::kF64): return g.vcvtqq2pd(r, a);
+    case Conversion(Lane::kF32, Lane::kI64): return g.vcvttps2qq(r, a);
+    case Conversion(Lane::kF64, Lane::kI64): return g.vcvttpd2qq(r, a);
+    default: NESTOR_CHECK(false, "no such conversion");
+  }
+}
+
+}  // namespace
+
+void EmitConvert(Generator& g, const Operation& op) {
+  const Lane from = static_cast<Lane>(op.immediate);
+  if (from == op.lane) return EmitMove(g, op);
+  if (from == Lane::kI64 && op.lane == Lane::kI32) return EmitNarrowLanes(g, op.result, op.operands[0], op.lanes);
+  const int bytes = RegisterBytes(op.lanes, LaneBytes(from));
+  ConvertLanes(g, Conversion(from, op.lane), g.Result(op), g.Loaded(op.operands[0], bytes));
+}
+
+void EmitRoundToF16(Generator& g, const Operation& op) {
+  const int bytes = RegisterBytes(op);
+  const VectorRegister r = g.Result(op), half = g.Vector(r.getIdx(), bytes <= 32 ? 16 : 32);
+  g.vcvtps2ph(half, g.Loaded(op.operands[0], bytes), 0);
+  g.vcvtph2ps(r, half);
+}
+
+// ---- Lanes.
+
+void EmitBroadcast(Generator& g, const Operation& op) {
+  const VectorRegister r = g.Result(op);
+  const Place a = g.VectorPlace(op.operands[0], 16);
+  switch (op.lane) {
+    case Lane::kI32: return g.vpbroadcastd(r, a);
+    case Lane::kF32: return g.vbroadcastss(r, a);
+    case Lane::kF64:
+      if (r.isXMM()) return g.vmovddup(r, a);
+      return g.vbroadcastsd(r, a);
+    case Lane::kI64: return g.vpbroadcastq(r, a);
+  }
+}
+
+void EmitBroadcastGeneral(Generator& g, const Operation& op) {
+  const VectorRegister r = g.Result(op), low = g.Vector(r.getIdx(), 16);
+  const bool wide = LaneBytes(op.lane) == 8;
+  const Operand& a = op.operands[0];
+  if (IsMemory(a)) return wide ? g.vpbroadcastq(r, g.GeneralPlace(a)) : g.vpbroadcastd(r, g.GeneralPlace(a));
+  const Xbyak::Reg64 value = g.LoadedGeneral(a, g.rax);
+  if (g.avx512()) return wide ? g.vpbroadcastq(r, value) : g.vpbroadcastd(r, value.cvt32());
+  if (wide) {
+    g.vmovq(low, value);
+  } else {
+    g.vmovd(low, value.cvt32());
+  }
+  if (op.lanes > 1) wide ? g.vpbroadcastq(r, low) : g.vpbroadcastd(r, low);
+}
+
+namespace {
+
+// Of 256 bits; within 128 bits there are instructions for it.
+void ShiftBytesAcross(Generator& g, const VectorRegister& r, const VectorRegister& a, int bytes) {
+  if (bytes >= 16) {
+    const VectorRegister low = g.Vector(r.getIdx(), 16);
+    g.vextracti128(low, a, 1);
+    if (bytes > 16) g.vpsrldq(low, low, static_cast<uint8_t>(bytes - 16));
+    return;
+  }
+  constexpr uint8_t kUpperQuarters = 0xF9, kUpperHalfAndZero = 0x81;
+  if (bytes == 8) return g.vpermq(r, a, kUpperQuarters);
+  const VectorRegister above = g.Scratch(32);
+  NESTOR_CHECK(a.getIdx() != above.getIdx(), "a lane shift of a value in the scratch vector");
+  g.vperm2i128(above, a, a, kUpperHalfAndZero);
+  g.vpalignr(r, above, a, static_cast<uint8_t>(bytes));
+}
+
+}  // namespace
+
+void EmitLaneShift(Generator& g, const Operation& op) {
+  const int bytes = RegisterBytes(op), shift = static_cast<int>(op.immediate) * LaneBytes(op.lane);
+  const VectorRegister r = g.Result(op);
+  const uint8_t lanes = static_cast<uint8_t>(op.immediate);
+  if (!op.operands[0].is_register() && !g.avx512() && bytes == 32) {
+    g.LoadVector(r, op.operands[0], bytes);
+    return ShiftBytesAcross(g, r, r, shift);
+  }
+  const VectorRegister a = g.Loaded(op.operands[0], bytes);
+  if (g.avx512()) return LaneBytes(op.lane) == 4 ? g.valignd(r, a, a, lanes) : g.valignq(r, a, a, lanes);
+  if (bytes == 16) return g.vpsrldq(r, a, static_cast<uint8_t>(shift));
+  ShiftBytesAcross(g, r, a, shift);
+}
+
+void EmitUnpackLow(Generator& g, const Operation& op) {
+  Binary(g, op, !kCommutes, BY_LANE(vpunpckldq, vpunpcklqdq, vunpcklps, vunpcklpd));
+}
+
+void EmitUnpackHigh(Generator& g, const Operation& op) {
+  Binary(g, op, !kCommutes, BY_LANE(vpunpckhdq, vpunpckhqdq, vunpckhps, vunpckhpd));
+}
+
+namespace {
+
+// Each half of the result comes from a half of one of two registers, the low one from
+// the first. Bit 3 of a half's selector asks for zeros.
+void PermuteHalves(Generator& g, const Operation& op) {
+  const auto source = [&](int64_t selector) -> const Operand& { return op.operands[(selector >> 1) & 1]; };
+  const int64_t low = op.immediate & 15, high = (op.immediate >> 4) & 15;
+  const uint8_t halves = static_cast<uint8_t>((low & 1) | (high & 1) << 1);
+  const VectorRegister r = g.Result(op);
+  if ((low & 8) != 0) {
+    const VectorRegister zero = g.Scratch(32);
+    g.Zero(zero);
+    g.vshuff64x2(r, zero, g.VectorPlace(source(high), 32), halves);
+  } else {
+    const VectorRegister first = g.Loaded(source(low), 32);
+    g.vshuff64x2(r, first, g.VectorPlace(source(high), 32), halves);
+  }
+  if ((high & 8) != 0) g.vmovaps(g.Vector(r.getIdx(), 16), g.Vector(r.getIdx(), 16));
+}
+
+}  // namespace
+
+void EmitPermute128(Generator& g, const Operation& op) {
+  NESTOR_CHECK(RegisterBytes(op) == 32, "permute_128 is of 256 bits");
+  if (g.avx512()) return PermuteHalves(g, op);
+  const uint8_t halves = static_cast<uint8_t>(op.immediate);
+  Binary(g, op, !kCommutes, [&](const VectorRegister& r, const VectorRegister& a, const Xbyak::Operand& b) {
+    g.vperm2f128(r, a, b, halves);
+  });
+}
+
+// ---- Masks.
+
+void EmitCompare(Generator& g, const Operation& op) {
+  constexpr uint8_t kFloat[] = {0x00, 0x11, 0x12, 0x03, 0x04};  // by Predicate; quiet
+  constexpr uint8_t kInteger[] = {0, 1, 2, 3, 4};
+  const Predicate predicate = static_cast<Predicate>(op.immediate);
+  NESTOR_CHECK(IsFloat(op.lane) || predicate == Predicate::kEqual || predicate == Predicate::kLess,
+               "integers are compared for == and < only");
+  const int bytes = RegisterBytes(op);
+  const uint8_t code = (IsFloat(op.lane) ? kFloat : kInteger)[op.immediate];
+  Operand a = op.operands[0], b = op.operands[1];
+  if (g.avx512()) {
+    const VectorRegister first = g.Loaded(a, bytes);
+    return BY_LANE(vpcmpd, vpcmpq, vcmpps, vcmppd)(g.Mask(op.result), first, g.VectorPlace(b, bytes), code);
+  }
+  const VectorRegister r = g.Vector(op.result.value, bytes);
+  if (!IsFloat(op.lane) && predicate == Predicate::kLess) std::swap(a, b);  // there is only >
+  const VectorRegister first = g.Loaded(a, bytes);
+  const Place second = g.VectorPlace(b, bytes);
+  if (IsFloat(op.lane)) return BY_LANE(NoInstruction, NoInstruction, vcmpps, vcmppd)(r, first, second, code);
+  if (predicate == Predicate::kLess) return BY_LANE(vpcmpgtd, vpcmpgtq, NoInstruction, NoInstruction)(r, first, second);
+  BY_LANE(vpcmpeqd, vpcmpeqq, NoInstruction, NoInstruction)(r, first, second);
+}
+
+void EmitMaskMove(Generator& g, const Operation& op) {
+  if (!g.avx512()) return EmitMove(g, op);
+  const Operand& a = op.operands[0];
+  if (!op.result.is_register()) return g.kmovq(g.StackSlot(op.result.value), g.Mask(a));
+  if (a.kind == Operand::kStack) return g.kmovq(g.Mask(op.result), g.StackSlot(a.value));
+  if (!(a == op.result)) g.kmovq(g.Mask(op.result), g.Mask(a));
+}
+
+namespace {
+
+using MaskInstruction = void (Xbyak::CodeGenerator::*)(const Xbyak::Opmask&, const Xbyak::Opmask&,
+                                                       const Xbyak::Opmask&);
+
+// A mask has at most 16 lanes.
+void MaskBinary(Generator& g, const Operation& op, MaskInstruction instruction) {
+  (g.*instruction)(g.Mask(op.result), g.Mask(op.operands[0]), g.Mask(op.operands[1]));
+}
+
+}  // namespace
+
+void EmitMaskAnd(Generator& g, const Operation& op) {
+  g.avx512() ? MaskBinary(g, op, &Xbyak::CodeGenerator::kandw) : EmitAnd(g, op);
+}
+
+void EmitMaskOr(Generator& g, const Operation& op) {
+  g.avx512() ? MaskBinary(g, op, &Xbyak::CodeGenerator::korw) : EmitOr(g, op);
+}
+
+void EmitMaskXor(Generator& g, const Operation& op) {
+  g.avx512() ? MaskBinary(g, op, &Xbyak::CodeGenerator::kxorw) : EmitXor(g, op);
+}
+
+void EmitMaskAndNot(Generator& g, const Operation& op) {
+  g.avx512() ? MaskBinary(g, op, &Xbyak::CodeGenerator::kandnw) : EmitAndNot(g, op);
+}
+
+void EmitMaskWiden(Generator& g, const Operation& op) {
+  if (g.avx512()) return EmitMaskMove(g, op);
+  g.vpmovsxdq(g.Vector(op.result.value, RegisterBytes(op.lanes, 8)),
+              g.Loaded(op.operands[0], RegisterBytes(op.lanes, 4)));
+}
+
+void EmitMaskNarrow(Generator& g, const Operation& op) {
+  if (g.avx512()) return EmitMaskMove(g, op);
+  EmitNarrowLanes(g, op.result, op.operands[0], op.lanes);
+}
+
+// The count may be any size; only up to `lanes` does it matter.
+void EmitMaskOfCount(Generator& g, const Operation& op) {
+  const Xbyak::Reg64 count = g.LoadedGeneral(op.operands[0], g.rdx);
+  g.mov(g.eax, op.lanes);
+  g.cmp(count, g.rax);
+  g.cmovl(g.rax, count);
+  if (g.avx512()) {
+    g.mov(g.edx, -1);
+    g.bzhi(g.edx, g.edx, g.eax);
+    return g.kmovw(g.Mask(op.result), g.edx);
+  }
+  const bool wide = LaneBytes(op.lane) == 8;
+  const int bytes = RegisterBytes(op);
+  const VectorRegister r = g.Vector(op.result.value, bytes), low = g.Vector(op.result.value, 16);
+  const Xbyak::Address numbers = g.Constant(PoolConstant{wide ? Lane::kI64 : Lane::kI32, 0, 1}, bytes);
+  g.vmovd(low, g.eax);
+  wide ? g.vpbroadcastq(r, low) : g.vpbroadcastd(r, low);
+  wide ? g.vpcmpgtq(r, r, numbers) : g.vpcmpgtd(r, r, numbers);
+}
+
+void EmitMaskOfLanes(Generator& g, const Operation& op) {
+  if (!g.avx512()) return EmitMove(g, op);
+  const VectorRegister a = g.Loaded(op.operands[0], RegisterBytes(op));
+  LaneBytes(op.lane) == 4 ? g.vpmovd2m(g.Mask(op.result), a) : g.vpmovq2m(g.Mask(op.result), a);
+}
+
+void EmitLanesOfMask(Generator& g, const Operation& op) {
+  if (!g.avx512()) return EmitMove(g, op);
+  const Xbyak::Opmask a = g.Mask(op.operands[0]);
+  LaneBytes(op.lane) == 4 ? g.vpmovm2d(g.Result(op), a) : g.vpmovm2q(g.Result(op), a);
+}
+
+namespace {
+
+// mask ? b : c as (mask & b) | (~mask & c), where the mask and c are in memory and the
+// result is b: one scratch vector is enough.
+void BlendByBits(Generator& g, const Operation& op) {
+  const int bytes = RegisterBytes(op);
+  const VectorRegister r = g.Result(op), mask = g.Loaded(op.operands[0], bytes);
+  g.vandps(r, r, mask);
+  g.vandnps(mask, mask, g.VectorPlace(op.operands[2], bytes));
+  g.vorps(r, r, mask);
+}
+
+}  // namespace
+
+void EmitBlend(Generator& g, const Operation& op) {
+  const int bytes = RegisterBytes(op);
+  const Operand &mask = op.operands[0], &b = op.operands[1], &c = op.operands[2];
+  const VectorRegister r = g.Result(op);
+  if (g.avx512()) {
+    const VectorRegister otherwise = g.Loaded(c, bytes);
+    return BY_LANE(vpblendmd, vpblendmq, vblendmps, vblendmpd)(r | g.Mask(mask), otherwise, g.VectorPlace(b, bytes));
+  }
+  const auto blend = BY_LANE(vpblendvb, vpblendvb, vblendvps, vblendvpd);
+  if (mask.is_register()) {
+    const VectorRegister otherwise = g.Loaded(c, bytes);
+    return blend(r, otherwise, g.VectorPlace(b, bytes), g.Vector(mask.value, bytes));
+  }
+  if (IsMemory(c) && b == op.result) return BlendByBits(g, op);
+  if (IsMemory(c)) g.LoadVector(r, c, bytes);
+  const VectorRegister otherwise = IsMemory(c) ? r : g.Vector(c.value, bytes);
+  const VectorRegister m = g.Loaded(mask, bytes);
+  blend(r, otherwise, g.VectorPlace(b, bytes), m);
+}
+
+}  // namespace nestor::jit

@@ -1,0 +1,524 @@
+// Frames hold three streams: what is done on entry, the body, and what a loop does
+// behind each iteration. A value goes to the entry of the outermost frame in which it
+// can be computed; operations are pushed there directly, long before the frames are
+// strung together when they close.
+//
+// The address of x[e1, e2, ..] is base + Σ coefficient * atom, one summand per loop
+// index in the place (see Polynomial). Summands are added from the outermost frame to
+// the innermost, so that each loop adds only what depends on it:
+//
+//   x[i, j] of f32, inside loops i, j:   p_i = base + i * stride   (runs with i)
+//                                        [p_i + j * 4]             (scaled index)
+#include "jit/codegen/function_builder.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "uops/invariant.h"
+
+namespace nestor::jit {
+namespace {
+
+bool FitsDisplacement(int64_t v) {
+  return v >= std::numeric_limits<int32_t>::min() / 2 && v <= std::numeric_limits<int32_t>::max() / 2;
+}
+
+Operand Immediate(int64_t v) { return Operand::Immediate(v); }
+
+bool IsScale(int64_t v) { return v == 1 || v == 2 || v == 4 || v == 8; }
+
+Opcode GeneralOpcode(IndexKind kind) {
+  switch (kind) {
+    case IndexKind::kAdd: return Opcode::kAddG;
+    case IndexKind::kMul: return Opcode::kMulG;
+    case IndexKind::kDiv: return Opcode::kFloorDivG;
+    case IndexKind::kMod: return Opcode::kFloorModG;
+    case IndexKind::kMin: return Opcode::kMinG;
+    case IndexKind::kMax: return Opcode::kMaxG;
+    case IndexKind::kAnd: return Opcode::kAndG;
+    case IndexKind::kOr: return Opcode::kOrG;
+    default: return Opcode::kCompareG;
+  }
+}
+
+Condition ConditionOf(IndexKind kind) {
+  switch (kind) {
+    case IndexKind::kLt: return Condition::kLess;
+    case IndexKind::kLe: return Condition::kLessEqual;
+    case IndexKind::kNe: return Condition::kNotEqual;
+    default: return Condition::kEqual;
+  }
+}
+
+bool SameOperation(const Operation& x, const Operation& y) {
+  return x.opcode == y.opcode && x.lane == y.lane && x.lanes == y.lanes && x.immediate == y.immediate &&
+         x.condition == y.condition && std::equal(x.operands, x.operands + 3, y.operands);
+}
+
+}  // namespace
+
+FunctionBuilder::FunctionBuilder(loop::Program& program, Table& table, const std::vector<TensorPlace>& places,
+                                 Isa isa)
+    : program_(program), table_(table), places_(places), list_(isa), frames_(1) {}
+
+OperationList FunctionBuilder::Finish() {
+  NESTOR_CHECK(frames_.size() == 1, "an open frame");
+  Frame& frame = frames_[0];
+  frame.entry.insert(frame.entry.end(), list_.operations.begin(), list_.operations.end());
+  list_.operations = std::move(frame.entry);
+  return std::move(list_);
+}
+
+// ---- Frames
+
+void FunctionBuilder::OpenRegion() {
+  frames_.back().body = std::move(list_.operations);
+  list_.operations.clear();
+  frames_.emplace_back();
+}
+
+void FunctionBuilder::OpenIteration(int32_t var, Operand value, int64_t offset, int64_t step, Operand begin) {
+  OpenRegion();
+  Frame& frame = frames_.back();
+  frame.var = var;
+  frame.value = value;
+  frame.offset = offset;
+  frame.step = step;
+  frame.begin = begin;
+}
+
+void FunctionBuilder::CloseRegion() {
+  Frame frame = std::move(frames_.back());
+  frames_.pop_back();
+  std::vector<Operation> inner = std::move(list_.operations);
+  list_.operations = std::move(frames_.back().body);
+  std::vector<Operation>& out = list_.operations;
+  out.insert(out.end(), frame.entry.begin(), frame.entry.end());
+  out.insert(out.end(), inner.begin(), inner.end());
+  NESTOR_CHECK(frame.latch.empty(), "a region does not run");
+}
+
+void FunctionBuilder::CloseIteration(Operand end) {
+  Frame& frame = frames_.back();
+  if (frame.step == 0) return CloseRegion();
+  const int label = list_.NewLabel();
+  Operation begin{Opcode::kLoopBegin};
+  begin.immediate = label;
+  frame.entry.insert(frame.entry.begin(), begin);
+  std::vector<Operation>& body = list_.operations;
+  body.insert(body.end(), frame.latch.begin(), frame.latch.end());
+  frame.latch.clear();
+  Operation next = Make(Opcode::kAddG, frame.value, Immediate(frame.step), 0);
+  next.result = frame.value;
+  body.push_back(next);
+  Operation back = Make(Opcode::kLoopEnd, frame.value, end, label);
+  back.condition = Condition::kLess;
+  body.push_back(back);
+  CloseRegion();
+}
+
+// ---- Operations
+
+Operation FunctionBuilder::Make(Opcode opcode, Operand a, Operand b, int64_t immediate) const {
+  Operation operation{opcode};
+  operation.lane = Lane::kI64;
+  operation.operands[0] = a;
+  operation.operands[1] = b;
+  operation.immediate = immediate;
+  return operation;
+}
+
+Operand FunctionBuilder::General(Opcode opcode, Operand a, Operand b, int64_t immediate) {
+  Operation operation = Make(opcode, a, b, immediate);
+  operation.result = list_.NewGeneral();
+  list_.operations.push_back(operation);
+  return operation.result;
+}
+
+void FunctionBuilder::Label(int label) { list_.operations.push_back(Make(Opcode::kLabel, {}, {}, label)); }
+void FunctionBuilder::Jump(int label) { list_.operations.push_back(Make(Opcode::kJump, {}, {}, label)); }
+
+void FunctionBuilder::Branch(Condition condition, Operand a, Operand b, int label) {
+  Operation operation = Make(Opcode::kBranch, a, b, label);
+  operation.condition = condition;
+  list_.operations.push_back(operation);
+}
+
+Operand FunctionBuilder::OnEntry(int depth, Operation operation) {
+  Frame& frame = frames_[depth];
+  operation.result = {};
+  for (const auto& [known, result] : frame.computed) {
+    if (SameOperation(known, operation)) return result;
+  }
+  const Operation key = operation;
+  const RegisterClass result_class = Info(operation.opcode).result;
+  operation.result = result_class == RegisterClass::kMask ? list_.NewMask() : list_.NewRegister(result_class);
+  frame.entry.push_back(operation);
+  frame.computed.emplace_back(key, operation.result);
+  return operation.result;
+}
+
+// ---- Index expressions
+
+std::pair<Operand, int64_t> FunctionBuilder::Var(int64_t var) const {
+  for (size_t depth = frames_.size(); depth-- > 0;) {
+    if (frames_[depth].var == var) return {frames_[depth].value, frames_[depth].offset};
+  }
+  NESTOR_CHECK(false, "a loop index outside its loop");
+  return {};
+}
+
+int FunctionBuilder::FrameOf(IndexId e) const {
+  if (!program_.pool.HasVar(e)) return 0;
+  std::vector<int64_t> vars;
+  CollectVars(program_.pool, e, vars);
+  for (int depth = Depth(); depth > 0; --depth) {
+    const int32_t var = frames_[depth].var;
+    if (var >= 0 && std::binary_search(vars.begin(), vars.end(), int64_t{var})) return depth;
+  }
+  return 0;
+}
+
+Operand FunctionBuilder::Index(IndexId e) {
+  if (const auto value = program_.pool.ConstValue(e)) return Immediate(*value);
+  if (!program_.pool.HasVar(e)) {
+    TableSlot slot{TableSlot::kIndex};
+    slot.parts.push_back({1, e, {}, 0});
+    return Operand::Table(table_.Slot(slot));
+  }
+  const int depth = FrameOf(e);
+  const auto known = frames_[depth].indices.find(e);
+  if (known != frames_[depth].indices.end()) return known->second;
+  const Operand result = Compute(e);
+  frames_[depth].indices.emplace(e, result);
+  return result;
+}
+
+Operand FunctionBuilder::Compute(IndexId e) {
+  const IndexNode node = program_.pool[e];
+  const int depth = FrameOf(e);
+  if (node.kind == IndexKind::kVar) {
+    const auto [value, offset] = Var(node.value);
+    if (value.kind == Operand::kImmediate) return Immediate(value.value + offset);
+    return offset == 0 ? value : OnEntry(depth, Make(Opcode::kAddG, value, Immediate(offset), 0));
+  }
+  if (node.kind == IndexKind::kNot) {
+    return OnEntry(depth, Make(Opcode::kCompareG, Index(node.args[0]), Immediate(0),
+                               static_cast<int64_t>(Condition::kEqual)));
+  }
+  const Operand a = Index(node.args[0]);
+  Operand b = Index(node.args[1]);
+  const bool divides = node.kind == IndexKind::kDiv || node.kind == IndexKind::kMod;
+  if (divides && b.kind == Operand::kTable) {
+    // Computed even where the loop inside does not run: never a division by zero.
+    TableSlot slot{TableSlot::kDivisor};
+    slot.parts.push_back({1, node.args[1], {}, 0});
+    b = Operand::Table(table_.Slot(slot));
+  }
+  if (divides && b == Immediate(0)) b = Immediate(1);
+  if (a.kind == Operand::kImmediate && b.kind == Operand::kImmediate && !IsCondition(node.kind)) {
+    if (const auto value = CheckedApply(node.kind, a.value, b.value)) return Immediate(*value);
+  }
+  const int64_t condition = IsCondition(node.kind) ? static_cast<int64_t>(ConditionOf(node.kind)) : 0;
+  return OnEntry(depth, Make(GeneralOpcode(node.kind), a, b, condition));
+}
+
+Operand FunctionBuilder::Both(Operand a, Operand b) {
+  if (a.kind == Operand::kNone) return b;
+  if (b.kind == Operand::kNone) return a;
+  return General(Opcode::kAndG, a, b);
+}
+
+CheckedIndex FunctionBuilder::Checked(IndexId e) {
+  const IndexNode node = program_.pool[e];
+  if (program_.pool.IsAffine(e) && !program_.pool.HasLoad(e)) return {Index(e), DividesByNonzero(e)};
+  if (node.kind == IndexKind::kLoad) return CheckedLoad(node);
+  return CheckedArithmetic(node);
+}
+
+// 1 where no divisor in an affine expression is 0: all else in it has a value. Divisors
+// are symbols' and numbers, so this is known before the first loop.
+Operand FunctionBuilder::DividesByNonzero(IndexId e) {
+  Operand valid;
+  std::vector<IndexId> divisors;
+  VisitIndex(program_.pool, e, [&](IndexId, const IndexNode& node) {
+    const bool divides = node.kind == IndexKind::kDiv || node.kind == IndexKind::kMod;
+    if (!divides) return;
+    const auto number = program_.pool.ConstValue(node.args[1]);
+    if (!number) divisors.push_back(node.args[1]);
+    else if (*number == 0) valid = Immediate(0);
+  });
+  for (IndexId divisor : divisors) {
+    valid = Both(valid, OnEntry(0, Make(Opcode::kCompareG, Index(divisor), Immediate(0),
+                                        static_cast<int64_t>(Condition::kNotEqual))));
+  }
+  return valid;
+}
+
+CheckedIndex FunctionBuilder::CheckedLoad(const IndexNode& node) {
+  const loop::TensorId tensor{static_cast<int32_t>(node.value)};
+  const TensorPlace& place = places_[tensor.value];
+  const bool is_position = program_[tensor].storage == loop::Storage::kAccumulator && IsArg(program_[tensor].op);
+  const DType type = loop::ReadType(program_[tensor]);
+  if (place.kind == TensorPlace::kRegister) {
+    Operation lane = Make(Opcode::kLaneG, place.scalar, {}, 0);
+    lane.lane = LaneOf(type);
+    lane.result = list_.NewGeneral();
+    list_.operations.push_back(lane);
+    return {lane.result, {}};
+  }
+  std::vector<Operand> computed(node.args.size());
+  Operand valid;
+  for (size_t axis = 0; axis < node.args.size(); ++axis) {
+    const CheckedIndex e = Checked(node.args[axis]);
+    valid = Both(valid, InRange(e, program_[tensor].shape[axis]));
+    computed[axis] = e.value;
+  }
+  const int outside = list_.NewLabel();
+  const Operand result = General(Opcode::kMoveG, Immediate(0));
+  if (valid.kind != Operand::kNone) Branch(Condition::kEqual, valid, Immediate(0), outside);
+  Operation load = Make(Opcode::kLoadG, {}, {}, 0);
+  load.memory = Address(tensor, {node.args.begin(), node.args.end()}, computed);
+  if (is_position) {
+    TableSlot slot{TableSlot::kPositions, tensor};
+    load.memory.base = General(Opcode::kAddG, load.memory.base, Operand::Table(table_.Slot(slot)));
+  }
+  load.type = type;
+  load.result = result;
+  list_.operations.push_back(load);
+  Label(outside);
+  return {result, valid};
+}
+
+// Both operands are evaluated; where one has no value the result has none.
+CheckedIndex FunctionBuilder::CheckedArithmetic(const IndexNode& node) {
+  const CheckedIndex a = Checked(node.args[0]);
+  if (node.kind == IndexKind::kNot) {
+    return {General(Opcode::kCompareG, a.value, Immediate(0), static_cast<int64_t>(Condition::kEqual)),
+            a.valid};
+  }
+  const CheckedIndex b = Checked(node.args[1]);
+  Operand valid = Both(a.valid, b.valid);
+  Operand divisor = b.value;
+  const auto compare = [&](Condition condition, Operand x, Operand y) {
+    return General(Opcode::kCompareG, x, y, static_cast<int64_t>(condition));
+  };
+  const auto is_false = [&](Operand x) { return compare(Condition::kEqual, x, Immediate(0)); };
+  switch (node.kind) {
+    case IndexKind::kAdd: valid = Both(valid, is_false(General(Opcode::kAddOverflowsG, a.value, b.value))); break;
+    case IndexKind::kMul: valid = Both(valid, is_false(General(Opcode::kMulOverflowsG, a.value, b.value))); break;
+    case IndexKind::kDiv:
+    case IndexKind::kMod: {
+      const Operand zero = is_false(b.value);
+      valid = Both(valid, is_false(zero));
+      divisor = General(Opcode::kAddG, b.value, zero);
+      if (node.kind == IndexKind::kMod) break;
+      const Operand least = compare(Condition::kEqual, a.value,
+                                    Immediate(std::numeric_limits<int64_t>::min()));
+      const Operand minus_one = compare(Condition::kEqual, b.value, Immediate(-1));
+      valid = Both(valid, is_false(General(Opcode::kAndG, least, minus_one)));
+      break;
+    }
+    default: break;
+  }
+  const Opcode opcode = GeneralOpcode(node.kind);
+  return {General(opcode, a.value, divisor, static_cast<int64_t>(ConditionOf(node.kind))), valid};
+}
+
+Operand FunctionBuilder::ConditionValue(IndexId e) {
+  const CheckedIndex condition = Checked(e);
+  return Both(condition.valid, condition.value);
+}
+
+Operand FunctionBuilder::InRange(const CheckedIndex& e, IndexId extent) {
+  const auto compare = [&](Condition condition, Operand y) {
+    return General(Opcode::kCompareG, e.value, y, static_cast<int64_t>(condition));
+  };
+  Operand inside = compare(Condition::kGreaterEqual, Immediate(0));
+  inside = General(Opcode::kAndG, inside, compare(Condition::kLess, Index(extent)));
+  return Both(e.valid, inside);
+}
+
+// ---- Addresses
+
+// The stride of an axis: a number of bytes where it is known, else a slot of an
+// argument, or the product of the extents behind it.
+TableSlot::Part FunctionBuilder::StridePart(loop::TensorId tensor, int axis) const {
+  const AxisLayout layout = places_[tensor.value].layout[axis];
+  if (layout == AxisLayout::kZero) return {0, {}, {}, 0};
+  if (layout == AxisLayout::kUnit) return {ByteSize(program_[tensor].type), {}, {}, 0};
+  return {1, {}, tensor, axis};
+}
+
+void FunctionBuilder::AddPart(std::vector<Summand>& summands, IndexId atom, Operand computed, TableSlot::Part part) {
+  if (part.factor == 0) return;
+  for (Summand& summand : summands) {
+    if (summand.atom != atom || !(summand.computed == computed)) continue;
+    summand.parts.push_back(part);
+    return;
+  }
+  summands.push_back({atom, computed, {part}});
+}
+
+std::vector<FunctionBuilder::Summand> FunctionBuilder::Summands(loop::TensorId tensor, const IndexList& place,
+                                                                absl::Span<const Operand> computed) {
+  std::vector<Summand> summands;
+  for (size_t axis = 0; axis < place.size(); ++axis) {
+    const TableSlot::Part stride = StridePart(tensor, static_cast<int>(axis));
+    const IndexId e = place[axis];
+    const bool affine = program_.pool.IsAffine(e) && !program_.pool.HasLoad(e);
+    if (!affine) {
+      AddPart(summands, {}, computed[axis], stride);
+      continue;
+    }
+    const auto polynomial = Polynomial::Of(program_.pool, e);
+    NESTOR_CHECK(polynomial.has_value(), "an affine place is a polynomial");
+    for (const Polynomial::Term& term : polynomial->terms()) {
+      TableSlot::Part part = stride;
+      part.factor *= term.coefficient;
+      IndexId atom;
+      for (IndexId factor : term.atoms) {
+        if (program_.pool.HasVar(factor)) {
+          atom = factor;
+        } else {
+          part.symbols = part.symbols.value < 0 ? factor : program_.pool.Mul(part.symbols, factor);
+        }
+      }
+      AddPart(summands, atom, {}, part);
+    }
+  }
+  return summands;
+}
+
+Operand FunctionBuilder::Coefficient(const std::vector<TableSlot::Part>& parts, int64_t times) {
+  TableSlot slot{TableSlot::kCoefficient};
+  if (times == 0) return Immediate(0);
+  int64_t constant = 0;
+  for (TableSlot::Part part : parts) {
+    part.factor *= times;
+    if (part.symbols.value < 0 && part.tensor.value < 0) {
+      constant += part.factor;
+    } else {
+      slot.parts.push_back(part);
+    }
+  }
+  if (slot.parts.empty()) return Immediate(constant);
+  if (constant != 0) slot.parts.push_back({constant, {}, {}, 0});
+  return Operand::Table(table_.Slot(std::move(slot)));
+}
+
+Operand FunctionBuilder::BaseOf(loop::TensorId tensor) {
+  if (places_[tensor.value].kind == TensorPlace::kTable) {
+    return OnEntry(0, Make(Opcode::kMoveG, Operand::Table(table_.Slot({TableSlot::kAddress, tensor})), {}, 0));
+  }
+  const Operand memory = OnEntry(0, Make(Opcode::kParameterG, {}, {}, 2));
+  return OnEntry(0, Make(Opcode::kAddG, memory, Operand::Table(table_.Slot({TableSlot::kOffset, tensor})), 0));
+}
+
+Memory FunctionBuilder::Address(loop::TensorId tensor, const IndexList& place, absl::Span<const Operand> computed) {
+  std::vector<Summand> summands = Summands(tensor, place, computed);
+  // A pointer that runs with a loop starts before it, so within a frame the loop's own
+  // index comes first.
+  const auto order = [&](const Summand& s) {
+    if (s.computed.kind != Operand::kNone) return std::make_pair(Depth() + 1, true);
+    if (s.atom.value < 0) return std::make_pair(0, false);
+    return std::make_pair(FrameOf(s.atom), program_.pool.VarValue(s.atom) < 0);
+  };
+  std::stable_sort(summands.begin(), summands.end(),
+                   [&](const Summand& a, const Summand& b) { return order(a) < order(b); });
+  Memory memory;
+  Operand pointer = BaseOf(tensor);
+  for (size_t i = 0; i < summands.size(); ++i) {
+    pointer = PointerAt(pointer, summands[i], memory, i + 1 == summands.size());
+  }
+  memory.base = pointer;
+  return memory;
+}
+
+// `pointer` with the summand added; a part of it may go into `memory` instead.
+Operand FunctionBuilder::PointerAt(Operand pointer, const Summand& summand, Memory& memory, bool last) {
+  const auto add = [&](int depth, Operand bytes) {
+    if (bytes == Immediate(0)) return pointer;
+    return OnEntry(depth, Make(Opcode::kAddG, pointer, bytes, 0));
+  };
+  const auto displace = [&](int depth, Operand bytes) {
+    if (bytes.kind == Operand::kImmediate && FitsDisplacement(memory.displacement + bytes.value)) {
+      memory.displacement += static_cast<int32_t>(bytes.value);
+      return;
+    }
+    if (bytes.kind == Operand::kImmediate) bytes = OnEntry(0, Make(Opcode::kMoveG, bytes, {}, 0));
+    pointer = add(depth, bytes);
+  };
+  const Operand coefficient = Coefficient(summand.parts);
+  if (summand.computed.kind != Operand::kNone) {
+    return General(Opcode::kAddG, pointer, General(Opcode::kMulG, summand.computed, coefficient));
+  }
+  if (summand.atom.value < 0) {
+    displace(0, coefficient);
+    return pointer;
+  }
+  const int depth = FrameOf(summand.atom);
+  const int64_t var = program_.pool.VarValue(summand.atom);
+  if (var < 0) {
+    return add(depth, OnEntry(depth, Make(Opcode::kMulG, Index(summand.atom), coefficient, 0)));
+  }
+  const auto [value, offset] = Var(var);
+  if (value.kind == Operand::kImmediate) {
+    displace(depth, Coefficient(summand.parts, value.value + offset));
+    return pointer;
+  }
+  if (last && coefficient.kind == Operand::kImmediate && IsScale(coefficient.value)) {
+    memory.index = value;
+    memory.scale = static_cast<int8_t>(coefficient.value);
+  } else {
+    pointer = RunningPointer(depth, pointer, summand.parts);
+  }
+  displace(depth, Coefficient(summand.parts, offset));
+  return pointer;
+}
+
+// pointer + value * coefficient, where value is the loop's register without its offset.
+// In a loop that moves, a register that moves along.
+Operand FunctionBuilder::RunningPointer(int depth, Operand pointer, const std::vector<TableSlot::Part>& parts) {
+  const Operand coefficient = Coefficient(parts);
+  const Operand value = frames_[depth].value;
+  int moving = depth;
+  while (moving > 0 && !(frames_[moving].step != 0 && frames_[moving].value == value)) --moving;
+  if (moving == 0) {
+    const Operand bytes = OnEntry(depth, Make(Opcode::kMulG, value, coefficient, 0));
+    return OnEntry(depth, Make(Opcode::kAddG, pointer, bytes, 0));
+  }
+  for (const auto& [around, times, running] : frames_[moving].running) {
+    if (around == pointer && times == coefficient) return running;
+  }
+  Frame& preheader = frames_[moving - 1];
+  const Operand begin = frames_[moving].begin;
+  const Operand running = list_.NewGeneral();
+  Operation start = Make(Opcode::kMoveG, pointer, {}, 0);
+  if (!(begin == Immediate(0))) {
+    Operation bytes = Make(Opcode::kMulG, begin, coefficient, 0);
+    bytes.result = list_.NewGeneral();
+    preheader.entry.push_back(bytes);
+    start = Make(Opcode::kAddG, pointer, bytes.result, 0);
+  }
+  start.result = running;
+  preheader.entry.push_back(start);
+  Operation move = Make(Opcode::kAddG, running, Coefficient(parts, frames_[moving].step), 0);
+  move.result = running;
+  frames_[moving].latch.push_back(move);
+  frames_[moving].running.emplace_back(pointer, coefficient, running);
+  return running;
+}
+
+Operand FunctionBuilder::Stride(loop::TensorId tensor, const IndexList& place, int32_t var) {
+  std::vector<TableSlot::Part> parts;
+  const std::vector<Operand> computed(place.size(), Immediate(0));
+  for (const Summand& summand : Summands(tensor, place, computed)) {
+    if (summand.atom.value < 0 || program_.pool.VarValue(summand.atom) != var) continue;
+    parts.insert(parts.end(), summand.parts.begin(), summand.parts.end());
+  }
+  return Coefficient(parts);
+}
+
+}  // namespace nestor::jit

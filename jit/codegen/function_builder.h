@@ -1,0 +1,140 @@
+// A function of a kernel under construction: a tree of frames, each with a place to
+// put what is computed once on entry, and the index expressions and addresses of the
+// program on top of it.
+//
+// An index expression is computed in the outermost frame that knows the loop indices
+// in it, and once there. An address is kept per loop as a pointer that runs with the
+// loop's index, so that an inner loop neither multiplies nor divides.
+#ifndef NESTOR_JIT_CODEGEN_FUNCTION_BUILDER_H_
+#define NESTOR_JIT_CODEGEN_FUNCTION_BUILDER_H_
+
+#include <cstdint>
+#include <memory>
+#include <tuple>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/types/span.h"
+#include "jit/codegen/operations.h"
+#include "jit/codegen/table.h"
+#include "loop_ir/program.h"
+
+namespace nestor::jit {
+
+// Where the elements of a tensor are.
+struct TensorPlace {
+  enum Kind : uint8_t {
+    kRegister,  // the tensor is a scalar: in a vector register
+    kTable,     // in memory: the table has the address
+    kPrivate,   // in the worker's private memory: the table has the offset
+  };
+  Kind kind = kRegister;
+  Layout layout;      // in memory
+  Operand scalar;     // in a register: what a load gives (of an arg accumulator the position)
+};
+
+// An index expression that may have no value: a gather from outside a tensor, or an
+// overflow. `valid`: kNone where it always has one, else 0 or 1.
+struct CheckedIndex {
+  Operand value, valid;
+};
+
+class FunctionBuilder {
+ public:
+  // REQUIRES: the arguments outlive this. Adds expressions to the program's pool.
+  FunctionBuilder(loop::Program& program, Table& table, const std::vector<TensorPlace>& places, Isa isa);
+
+  OperationList& list() { return list_; }
+  // The whole function. REQUIRES: every frame but the first is closed.
+  OperationList Finish();
+
+  // ---- Frames. What is emitted goes to the body of the innermost.
+
+  // A region that is entered where it stands: a preheader and what follows.
+  void OpenRegion();
+  // The body of a loop over `var`, whose index is `value` + `offset` there. Each
+  // iteration moves `value` by `step`; 0: it does not move. The frame around it is the loop's preheader.
+  void OpenIteration(int32_t var, Operand value, int64_t offset, int64_t step, Operand begin);
+  // Appends the frame's operations to the one around. A frame that moves gets a loop
+  // around them, which goes on while value < end.
+  void CloseRegion();
+  void CloseIteration(Operand end);
+  int Depth() const { return static_cast<int>(frames_.size()) - 1; }
+
+  // ---- Operations at the end of the innermost frame's body.
+  Operand General(Opcode opcode, Operand a, Operand b = {}, int64_t immediate = 0);
+  void Label(int label);
+  void Jump(int label);
+  void Branch(Condition condition, Operand a, Operand b, int label);
+
+  // Computed once on entry to frame `depth`: the operation is made by `make` into a
+  // register of its result's class and remembered under `key`.
+  Operand OnEntry(int depth, Operation operation);
+
+  // ---- Index expressions
+
+  // REQUIRES: affine, without loads; see index_expr.h.
+  Operand Index(IndexId e);
+  // Any number; emitted in place.
+  CheckedIndex Checked(IndexId e);
+  // Where e is wanted as 0 or 1; what has no value is 0.
+  Operand ConditionValue(IndexId e);
+  // 1 where 0 <= e < extent, with e as Checked gave it.
+  Operand InRange(const CheckedIndex& e, IndexId extent);
+  // a && b, where kNone means true.
+  Operand Both(Operand a, Operand b);
+
+  // Where the element lies. `place` has operands for the axes that are not affine, kNone
+  // for the others.
+  Memory Address(loop::TensorId tensor, const IndexList& place, absl::Span<const Operand> computed);
+  Memory Address(loop::TensorId tensor, const IndexList& place) { return Address(tensor, place, {}); }
+  // The distance in bytes from one value of `var` to the next: a constant, or a slot.
+  Operand Stride(loop::TensorId tensor, const IndexList& place, int32_t var);
+
+  // The operand that stands for a loop index now, and what is to be added.
+  std::pair<Operand, int64_t> Var(int64_t var) const;
+  // The innermost frame that knows an index of `e`; 0: none.
+  int FrameOf(IndexId e) const;
+
+ private:
+  struct Frame {
+    std::vector<Operation> entry, body, latch;
+    int32_t var = -1;
+    Operand value, begin;
+    int64_t offset = 0, step = 0;
+    absl::flat_hash_map<IndexId, Operand> indices;
+    std::vector<std::pair<Operation, Operand>> computed;  // operation without result, result
+    // Running pointers: (pointer around, step slot or constant) -> pointer
+    std::vector<std::tuple<Operand, Operand, Operand>> running;
+  };
+  // Σ factor * atom: one summand of an address.
+  struct Summand {
+    IndexId atom;      // invalid: 1
+    Operand computed;  // instead of an atom
+    std::vector<TableSlot::Part> parts;
+  };
+
+  Operation Make(Opcode opcode, Operand a, Operand b, int64_t immediate) const;
+  Operand Compute(IndexId e);
+  Operand DividesByNonzero(IndexId e);
+  CheckedIndex CheckedLoad(const IndexNode& node);
+  CheckedIndex CheckedArithmetic(const IndexNode& node);
+  TableSlot::Part StridePart(loop::TensorId tensor, int axis) const;
+  std::vector<Summand> Summands(loop::TensorId tensor, const IndexList& place, absl::Span<const Operand> computed);
+  static void AddPart(std::vector<Summand>& summands, IndexId atom, Operand computed, TableSlot::Part part);
+  // A constant or a table slot.
+  Operand Coefficient(const std::vector<TableSlot::Part>& parts, int64_t times = 1);
+  Operand BaseOf(loop::TensorId tensor);
+  Operand PointerAt(Operand pointer, const Summand& summand, Memory& memory, bool last);
+  Operand RunningPointer(int depth, Operand pointer, const std::vector<TableSlot::Part>& parts);
+
+  loop::Program& program_;
+  Table& table_;
+  const std::vector<TensorPlace>& places_;
+  OperationList list_;
+  std::vector<Frame> frames_;
+};
+
+}  // namespace nestor::jit
+
+#endif  // NESTOR_JIT_CODEGEN_FUNCTION_BUILDER_H_

@@ -1,0 +1,185 @@
+// One walk counts, for every tensor, the steps that use it and the statements that
+// write it; a second looks whether register tensors are used as vectors.
+#include "jit/codegen/homes.h"
+
+#include <algorithm>
+
+#include "jit/codegen/lanes.h"
+#include "loop_ir/dependence.h"
+
+namespace nestor::jit {
+namespace {
+
+using loop::Item;
+using loop::Program;
+using loop::Scope;
+using loop::Storage;
+using loop::TensorId;
+
+constexpr int64_t kMostIterations = 64;
+
+struct Use {
+  int step = -1;
+  bool several_steps = false;
+  int writes = 0;
+  bool written_where_declared = false;
+};
+
+class UseWalk {
+ public:
+  explicit UseWalk(const Program& program) : program_(program), uses_(program.tensors.size()) {}
+
+  void Walk(const Scope& scope, int step) {
+    std::vector<TensorId> declared;
+    for (const Item& item : scope) {
+      if (const auto* declaration = item.As<loop::Declaration>()) {
+        declared.push_back(declaration->tensor);
+        See(declaration->tensor, step);
+      }
+      VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId>, loop::AccessKind) { See(tensor, step); });
+      if (const auto* statement = item.As<loop::Statement>()) {
+        Use& use = uses_[statement->target.tensor.value];
+        ++use.writes;
+        const bool here = std::find(declared.begin(), declared.end(), statement->target.tensor) != declared.end();
+        use.written_where_declared = here && !statement->op && !statement->target.masked;
+      }
+      if (const auto* loop = item.As<loop::Loop>()) Walk(loop->body, step);
+    }
+  }
+  const Use& operator[](TensorId tensor) const { return uses_[tensor.value]; }
+
+ private:
+  void See(TensorId tensor, int step) {
+    Use& use = uses_[tensor.value];
+    use.several_steps |= use.step >= 0 && use.step != step;
+    use.step = step;
+  }
+
+  const Program& program_;
+  std::vector<Use> uses_;
+};
+
+// Finds the register tensors that some access uses otherwise than in whole vectors.
+class TileWalk {
+ public:
+  TileWalk(const Program& program, Isa isa, std::vector<Home>& homes) : program_(program), isa_(isa), homes_(homes) {}
+
+  void Walk(const Scope& scope) {
+    for (const Item& item : scope) {
+      VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, loop::AccessKind kind) {
+        if (homes_[tensor.value].kind != HomeKind::kTile) return;
+        if (!Conforms(tensor, place, kind == loop::AccessKind::kRead)) homes_[tensor.value].kind = HomeKind::kPrivate;
+      });
+      if (const auto* loop = item.As<loop::Loop>()) Enter(*loop);
+    }
+  }
+
+ private:
+  struct Vector {
+    int32_t var = -1;
+    int lanes = 1;
+    int64_t begin = 0;
+    absl::optional<int64_t> extent = 1;  // where it is a number
+  };
+
+  void Enter(const loop::Loop& loop) {
+    const Vector around = vector_;
+    const bool unrolled = IsUnrolled(program_, loop);
+    const auto begin = program_.pool.ConstValue(loop.begin), end = program_.pool.ConstValue(loop.end);
+    if (loop.attributes.vector && begin) {
+      vector_ = {loop.var, LanesOf(program_, loop, isa_), *begin, absl::nullopt};
+      if (end) vector_.extent = *end - *begin;
+    }
+    if (unrolled) fixed_.push_back(loop.var);
+    Walk(loop.body);
+    if (unrolled) fixed_.pop_back();
+    vector_ = around;
+  }
+
+  // The outer axes are numbers once loops are unrolled; along the last the lanes are
+  // those of one register, all of them where they are written.
+  bool Conforms(TensorId tensor, absl::Span<const IndexId> place, bool is_read) const {
+    for (IndexId e : place.first(place.size() - 1)) {
+      std::vector<int64_t> vars;
+      CollectVars(program_.pool, e, vars);
+      if (program_.pool.HasLoad(e) || !program_.pool.IsAffine(e)) return false;
+      for (int64_t var : vars) {
+        if (std::find(fixed_.begin(), fixed_.end(), var) == fixed_.end()) return false;
+      }
+    }
+    const auto offset = OffsetFrom(place.back(), vector_.var);
+    if (!offset) return false;
+    const int lanes = homes_[tensor.value].tile_lanes;
+    if (vector_.var >= 0 && vector_.lanes != lanes) return false;
+    const int64_t lane = (*offset + vector_.begin) % lanes;
+    if (lane == 0) return true;
+    const bool is_power = (lane & (lane - 1)) == 0;
+    return is_read && is_power && vector_.extent && lane + *vector_.extent <= lanes;
+  }
+
+  // Of e = var + offset, or e = offset where there is no vector loop.
+  absl::optional<int64_t> OffsetFrom(IndexId e, int32_t var) const {
+    if (program_.pool.HasLoad(e) || !program_.pool.IsAffine(e)) return absl::nullopt;
+    const auto polynomial = Polynomial::Of(program_.pool, e);
+    if (!polynomial) return absl::nullopt;
+    int64_t offset = 0;
+    bool has_var = false;
+    for (const Polynomial::Term& term : polynomial->terms()) {
+      const bool is_var = term.atoms.size() == 1 && term.coefficient == 1 && var >= 0 &&
+                          program_.pool.VarValue(term.atoms[0]) == var;
+      if (!is_var && !term.atoms.empty()) return absl::nullopt;
+      if (is_var) has_var = true;
+      else offset = term.coefficient;
+    }
+    if (has_var != (var >= 0) || offset < 0) return absl::nullopt;
+    return offset;
+  }
+
+  const Program& program_;
+  const Isa isa_;
+  std::vector<Home>& homes_;
+  Vector vector_;
+  std::vector<int64_t> fixed_;  // indices of unrolled loops
+};
+
+Home HomeOf(const Program& program, TensorId tensor, const Use& use, bool of_program, Isa isa) {
+  const loop::TensorInfo& info = program[tensor];
+  Home home;
+  home.step = use.step;
+  if (info.storage == Storage::kInput || info.storage == Storage::kOutput) {
+    home.kind = HomeKind::kArgument;
+  } else if (info.shape.empty() && !use.several_steps) {
+    home.kind = HomeKind::kScalar;
+    home.is_single = info.storage == Storage::kTemp && use.writes == 1 && use.written_where_declared;
+  } else if (info.is_register && !of_program && info.type != DType::kBool && !(info.storage == Storage::kAccumulator && IsArg(info.op))) {
+    home.kind = HomeKind::kTile;
+    home.tile_lanes = VectorBytes(isa) / LaneBytes(LaneOf(info.type));
+  } else if (!of_program) {
+    home.kind = HomeKind::kPrivate;
+  }
+  return home;
+}
+
+}  // namespace
+
+bool IsUnrolled(const Program& program, const loop::Loop& loop) {
+  const auto begin = program.pool.ConstValue(loop.begin), end = program.pool.ConstValue(loop.end);
+  return loop.attributes.unroll && !loop.attributes.vector && begin && end &&
+         *end - *begin <= kMostIterations * loop.step;
+}
+
+std::vector<Home> FindHomes(const Program& program, const std::vector<int>& step_of_block, Isa isa) {
+  UseWalk uses(program);
+  for (size_t i = 0; i < program.blocks.size(); ++i) uses.Walk(program.blocks[i].body, step_of_block[i]);
+  std::vector<Home> homes;
+  for (size_t i = 0; i < program.tensors.size(); ++i) {
+    const TensorId tensor{static_cast<int32_t>(i)};
+    const bool of_program = std::find(program.temps.begin(), program.temps.end(), tensor) != program.temps.end();
+    homes.push_back(HomeOf(program, tensor, uses[tensor], of_program, isa));
+  }
+  TileWalk tiles(program, isa, homes);
+  for (const loop::Block& block : program.blocks) tiles.Walk(block.body);
+  return homes;
+}
+
+}  // namespace nestor::jit

@@ -1,0 +1,30 @@
+// Which loops can run in lanes, and how many.
+#ifndef NESTOR_JIT_CODEGEN_LANES_H_
+#define NESTOR_JIT_CODEGEN_LANES_H_
+
+#include "absl/types/optional.h"
+#include "loop_ir/program.h"
+#include "loop_ir/ranges.h"
+#include "jit/runtime/cpu_features.h"
+
+namespace nestor::jit {
+
+// e as a function of the loop index alone is e(0) + c * var: c, an expression without
+// loop indices, 0 where e does not depend on it; nullopt where e is no such function
+// (a division, a minimum, a gathered value..).
+absl::optional<IndexId> CoefficientOf(loop::Program& program, IndexId e, int32_t var);
+
+// Whether iterations of the loop can run side by side in the lanes of vectors, each
+// inner loop once for all lanes: inner bounds, conditions and gathered places do not
+// depend on the loop's index, places are linear in it and proven in range, values of
+// index expressions linear with a constant coefficient, and no tensor that the body
+// declares lies in memory. The loop carries no dependence: that is the caller's to know
+// (loop_ir/dependence.h). REQUIRES: `ranges` is at the place of the loop.
+bool RunsInLanes(loop::Program& program, loop::Ranges& ranges, const loop::Loop& loop);
+
+// How many lanes fit where the widest value of the loop's body fills a vector.
+int LanesOf(const loop::Program& program, const loop::Loop& loop, Isa isa);
+
+}  // namespace nestor::jit
+
+#endif  // NESTOR_JIT_CODEGEN_LANES_H_

@@ -1,0 +1,100 @@
+// One walk over the list with the stack of loops that are open. Where an operation
+// touches a register that was first written before some of these loops, the register
+// must live to the end of the outermost of them: the next iteration may want it. Such
+// a loop and the one of a later access are the same or follow each other, so the last
+// one found is enough.
+//
+// No other jump goes back, and none leaves a loop, so outside of loops the order of
+// the list says it all.
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "jit/codegen/allocate_registers.h"
+#include "jit/codegen/operations.h"
+#include "uops/invariant.h"
+
+namespace nestor::jit {
+namespace {
+
+constexpr int32_t kNone = -1;
+// What one more loop around it multiplies the price of an access with.
+constexpr double kTripsOfALoop = 8;
+
+class Walk {
+ public:
+  explicit Walk(const OperationList& list) : list_(list), range_of_(list.classes.size(), kNone) {
+    ranges_.reserve(list.classes.size());
+    carrier_.reserve(list.classes.size());
+  }
+
+  std::vector<LiveRange> Ranges() && {
+    loop_end_.assign(list_.operations.size(), kNone);
+    for (at_ = 0; at_ < static_cast<int32_t>(list_.operations.size()); ++at_) Visit(list_.operations[at_]);
+    NESTOR_CHECK(loops_.empty(), "a loop without end:\n" + ToString(list_));
+    for (size_t i = 0; i < ranges_.size(); ++i) {
+      if (carrier_[i] != kNone) ranges_[i].end = std::max(ranges_[i].end, loop_end_[carrier_[i]]);
+    }
+    return std::move(ranges_);
+  }
+
+ private:
+  void Visit(const Operation& op) {
+    if (op.opcode == Opcode::kLoopBegin) {
+      loops_.push_back(at_);
+      price_ *= kTripsOfALoop;
+    }
+    for (const Operand& operand : op.operands) Read(operand);
+    Read(op.memory.base);
+    Read(op.memory.index);
+    if (op.result.is_register()) Write(op.result);
+    if (op.opcode == Opcode::kLoopEnd) {
+      NESTOR_CHECK(!loops_.empty(), "an end without its loop:\n" + ToString(list_));
+      loop_end_[loops_.back()] = at_;
+      loops_.pop_back();
+      price_ /= kTripsOfALoop;
+    }
+  }
+
+  void Read(const Operand& operand) {
+    if (!operand.is_register()) return;
+    NESTOR_CHECK(range_of_[operand.value] != kNone, "operation " + std::to_string(at_) +
+                                                        " reads what nothing writes before it:\n" + ToString(list_));
+    Touch(range_of_[operand.value]);
+  }
+
+  void Write(const Operand& result) {
+    int32_t& range = range_of_[result.value];
+    if (range == kNone) {
+      range = static_cast<int32_t>(ranges_.size());
+      ranges_.push_back({static_cast<int32_t>(result.value), at_, at_, 0});
+      carrier_.push_back(kNone);
+    }
+    Touch(range);
+  }
+
+  void Touch(int32_t number) {
+    LiveRange& range = ranges_[number];
+    range.end = at_;
+    range.weight += price_;
+    if (loops_.empty() || loops_.back() < range.begin) return;
+    carrier_[number] = *std::upper_bound(loops_.begin(), loops_.end(), range.begin);
+  }
+
+  const OperationList& list_;
+  std::vector<LiveRange> ranges_;
+  std::vector<int32_t> carrier_;   // by range: the loop to whose end it lives at least
+  std::vector<int32_t> range_of_;  // by virtual register
+  std::vector<int32_t> loops_;     // open ones by their LoopBegin, outermost first
+  std::vector<int32_t> loop_end_;  // by LoopBegin
+  int32_t at_ = 0;
+  double price_ = 1;
+};
+
+}  // namespace
+
+std::vector<LiveRange> LiveRangesOf(const OperationList& list) { return Walk(list).Ranges(); }
+
+}  // namespace nestor::jit

@@ -1,0 +1,25 @@
+// What emitters ask of registers beyond their classes, and which spilled values they
+// take from memory: the agreement between allocate_registers and the emitters.
+#ifndef NESTOR_JIT_CODEGEN_OPERAND_CONSTRAINTS_H_
+#define NESTOR_JIT_CODEGEN_OPERAND_CONSTRAINTS_H_
+
+#include "jit/codegen/operations.h"
+
+namespace nestor::jit {
+
+// The number of the operand that may stay kStack, or -1: of a vector operation the
+// last one, unless the operation has a constant of the pool; of a general one any,
+// but only one (the last that is kStack).
+int StackOperandOf(const Operation& op);
+
+// Whether the emitter may write the result before it has read all operands, so that
+// the two want different registers. (An operation that redefines one of its own
+// operands has the same register for both all the same.)
+bool WritesResultEarly(Opcode opcode);
+
+// Whether it is a mere copy, whose result may be kStack where its operand is a register.
+bool IsMove(Opcode opcode);
+
+}  // namespace nestor::jit
+
+#endif  // NESTOR_JIT_CODEGEN_OPERAND_CONSTRAINTS_H_

@@ -1,0 +1,182 @@
+// The table of operations, the pool of constants, and the text of a list.
+//
+// A register's letter follows from its place in the operation (v, m or g), not from
+// the list's classes, so that the text is right before and after allocation:
+//
+//   c0 = f32 0x3f800000
+//   loop_begin L0
+//     v1 = load.f32x8 bf16 [g0 + g2 * 2 + 64]
+//     m3 = compare.f32x8 less v1, c0
+//     g2 = add_g g2, 8
+//   loop_end less g2, table[3], L0
+#include "jit/codegen/operations.h"
+
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+
+namespace nestor::jit {
+namespace {
+
+constexpr RegisterClass N = RegisterClass::kNone;
+constexpr RegisterClass V = RegisterClass::kVector;
+constexpr RegisterClass M = RegisterClass::kMask;
+constexpr RegisterClass G = RegisterClass::kGeneral;
+
+constexpr OpcodeInfo kOpcodes[] = {
+#define OPERATION(Enumerator, name, result, a, b, c) {Opcode::k##Enumerator, name, result, {a, b, c}},
+#include "jit/codegen/operations.inc"
+#undef OPERATION
+};
+static_assert(sizeof(kOpcodes) / sizeof(kOpcodes[0]) == kNumOpcodes, "kReturn is the last row");
+
+constexpr const char* kLaneNames[] = {"i32", "i64", "f32", "f64"};
+constexpr const char* kRoundingNames[] = {"nearest", "floor", "ceil", "truncate"};
+constexpr const char* kPredicateNames[] = {"equal", "less", "less_equal", "unordered", "not_equal"};
+constexpr const char* kConditionNames[] = {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"};
+
+template <class Value, size_t n>
+absl::string_view NameIn(const char* const (&names)[n], Value value) {
+  const auto i = static_cast<size_t>(value);
+  return i < n ? names[i] : "?";
+}
+
+bool HasLanes(const OpcodeInfo& info) {
+  const auto in_lanes = [](RegisterClass c) { return c == V || c == M; };
+  return in_lanes(info.result) || std::any_of(std::begin(info.operands), std::end(info.operands), in_lanes);
+}
+
+std::string TextOf(const Operand& operand, RegisterClass place, Isa isa) {
+  if (place == M) place = ClassOfMasks(isa);
+  switch (operand.kind) {
+    case Operand::kNone: return "none";
+    case Operand::kRegister: return absl::StrCat(place == V ? "v" : place == M ? "m" : "g", operand.value);
+    case Operand::kConstant: return absl::StrCat("c", operand.value);
+    case Operand::kImmediate: return absl::StrCat(operand.value);
+    case Operand::kTable: return absl::StrCat("table[", operand.value, "]");
+    case Operand::kStack: return absl::StrCat("stack[", operand.value, "]");
+  }
+  return "?";
+}
+
+std::string TextOf(const Memory& memory, Isa isa) {
+  std::string text = absl::StrCat("[", TextOf(memory.base, G, isa));
+  if (memory.index.kind != Operand::kNone) {
+    absl::StrAppend(&text, " + ", TextOf(memory.index, G, isa), " * ", static_cast<int>(memory.scale));
+  }
+  if (memory.displacement > 0) absl::StrAppend(&text, " + ", memory.displacement);
+  if (memory.displacement < 0) absl::StrAppend(&text, " - ", -static_cast<int64_t>(memory.displacement));
+  return text + "]";
+}
+
+// What is said before the operands: the rule that the operation follows, or the type
+// of the elements in memory.
+std::string TextOfVariant(const Operation& op) {
+  switch (op.opcode) {
+    case Opcode::kRound: return absl::StrCat(" ", NameIn(kRoundingNames, op.immediate));
+    case Opcode::kConvert: return absl::StrCat(" from ", NameIn(kLaneNames, op.immediate));
+    case Opcode::kCompare: return absl::StrCat(" ", NameIn(kPredicateNames, op.immediate));
+    case Opcode::kCompareG: return absl::StrCat(" ", NameIn(kConditionNames, op.immediate));
+    case Opcode::kBranch:
+    case Opcode::kLoopEnd: return absl::StrCat(" ", NameIn(kConditionNames, op.condition));
+    default: break;
+  }
+  if (op.memory.base.kind == Operand::kNone || op.opcode == Opcode::kAddressG) return "";
+  return absl::StrCat(" ", Name(op.type));
+}
+
+// The immediate, where it is a number.
+std::string TextOfImmediate(const Operation& op) {
+  switch (op.opcode) {
+    case Opcode::kShiftLeft:
+    case Opcode::kShiftRight:
+    case Opcode::kShiftRightSigned:
+    case Opcode::kLaneShift:
+    case Opcode::kPermute128:
+    case Opcode::kParameterG: return absl::StrCat(op.immediate);
+    case Opcode::kLabel:
+    case Opcode::kJump:
+    case Opcode::kBranch:
+    case Opcode::kLoopBegin:
+    case Opcode::kLoopEnd: return absl::StrCat("L", op.immediate);
+    default: return "";
+  }
+}
+
+std::string TextOf(const PoolConstant& constant) {
+  std::string text = absl::StrCat(NameIn(kLaneNames, constant.lane), " 0x", absl::Hex(constant.bits));
+  if (constant.step != 0) absl::StrAppend(&text, " + lane * 0x", absl::Hex(constant.step));
+  return text;
+}
+
+}  // namespace
+
+const OpcodeInfo& Info(Opcode opcode) { return kOpcodes[static_cast<int>(opcode)]; }
+
+Lane LaneOf(DType type) {
+  switch (type) {
+    case DType::kBool:
+    case DType::kU8:
+    case DType::kI8:
+    case DType::kI32: return Lane::kI32;
+    case DType::kI64: return Lane::kI64;
+    case DType::kBF16:
+    case DType::kF16:
+    case DType::kF32: return Lane::kF32;
+    case DType::kF64: return Lane::kF64;
+  }
+  __builtin_unreachable();
+}
+
+Operand OperationList::AddConstant(const PoolConstant& constant) {
+  PoolConstant wanted = constant;
+  if (LaneBytes(wanted.lane) == 4) {
+    // A negative i32 comes sign-extended; only the lane's own bits count.
+    wanted.bits &= 0xffffffff;
+    wanted.step &= 0xffffffff;
+  }
+  const auto at = std::find(constants.begin(), constants.end(), wanted);
+  const int64_t number = at - constants.begin();
+  if (at == constants.end()) constants.push_back(wanted);
+  return Operand::Constant(number);
+}
+
+std::string ToString(const OperationList& list, const Operation& op) {
+  const OpcodeInfo& info = Info(op.opcode);
+  std::string text;
+  if (op.result.kind != Operand::kNone) absl::StrAppend(&text, TextOf(op.result, info.result, list.isa), " = ");
+  absl::StrAppend(&text, info.name);
+  if (HasLanes(info)) absl::StrAppend(&text, ".", NameIn(kLaneNames, op.lane), "x", static_cast<int>(op.lanes));
+  absl::StrAppend(&text, TextOfVariant(op));
+
+  const char* separator = " ";
+  const auto add = [&](absl::string_view part) {
+    absl::StrAppend(&text, separator, part);
+    separator = ", ";
+  };
+  if (op.memory.base.kind != Operand::kNone) add(TextOf(op.memory, list.isa));
+  for (int i = 0; i < 3; ++i) {
+    if (info.operands[i] != N) add(TextOf(op.operands[i], info.operands[i], list.isa));
+  }
+  const std::string immediate = TextOfImmediate(op);
+  if (!immediate.empty()) add(immediate);
+  return text;
+}
+
+std::string ToString(const OperationList& list) {
+  std::string text;
+  for (size_t i = 0; i < list.constants.size(); ++i) {
+    absl::StrAppend(&text, "c", i, " = ", TextOf(list.constants[i]), "\n");
+  }
+  size_t depth = 0;
+  for (const Operation& op : list.operations) {
+    if (op.opcode == Opcode::kLoopEnd && depth > 0) --depth;
+    absl::StrAppend(&text, std::string(2 * depth, ' '), ToString(list, op), "\n");
+    if (op.opcode == Opcode::kLoopBegin) ++depth;
+  }
+  return text;
+}
+
+}  // namespace nestor::jit

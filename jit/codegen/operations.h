@@ -1,0 +1,151 @@
+// The low-level operation list: what a function of a kernel does, on registers
+// without number. Data, from which registers are allocated and machine code is
+// emitted.
+//
+// A vector holds `lanes` lanes of one kind: a power of two. A lane is 32 or 64 bits
+// wide; narrower element types are widened when loaded and narrowed when stored:
+//   bool, u8, i8, i32 -> kI32    i64 -> kI64    bf16, f16, f32 -> kF32    f64 -> kF64
+// A scalar is a vector of one lane. An operation on up to 16 bytes uses a 128-bit
+// register; its lanes beyond `lanes` hold anything.
+//
+// Registers are not SSA: an operation may write one that was written before. Control
+// is structured: loops nest (LoopBegin..LoopEnd), other jumps go forward and leave no
+// more loops than they enter. Every register is written before it is read on each
+// path, and one that a loop carries around is written before the loop.
+//
+// A list is a value; not thread-safe while built.
+#ifndef NESTOR_JIT_CODEGEN_OPERATIONS_H_
+#define NESTOR_JIT_CODEGEN_OPERATIONS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "jit/runtime/cpu_features.h"
+#include "uops/dtype.h"
+
+namespace nestor::jit {
+
+enum class Opcode : uint8_t {
+#define OPERATION(Enumerator, ...) k##Enumerator,
+#include "jit/codegen/operations.inc"
+#undef OPERATION
+};
+constexpr int kNumOpcodes = static_cast<int>(Opcode::kReturn) + 1;
+
+enum class RegisterClass : uint8_t { kNone, kVector, kMask, kGeneral };
+
+// Masks live in vector registers on AVX2 (lanes of all ones or zeros), in k
+// registers on AVX-512.
+inline RegisterClass ClassOfMasks(Isa isa) {
+  return isa == Isa::kAvx512 ? RegisterClass::kMask : RegisterClass::kVector;
+}
+
+struct OpcodeInfo {
+  Opcode opcode;
+  const char* name;
+  RegisterClass result, operands[3];  // kMask as the table says, whatever the instruction set
+};
+const OpcodeInfo& Info(Opcode opcode);
+
+enum class Lane : uint8_t { kI32, kI64, kF32, kF64 };
+inline int LaneBytes(Lane lane) { return lane == Lane::kI32 || lane == Lane::kF32 ? 4 : 8; }
+inline bool IsFloat(Lane lane) { return lane == Lane::kF32 || lane == Lane::kF64; }
+// The lanes that elements of `type` are computed in.
+Lane LaneOf(DType type);
+
+// Convert, from -> to: i32 -> f32, i32 -> f64, i32 -> i64 (signed), i64 -> i32
+// (truncated), f32 -> f64, f64 -> f32, f32 -> i32, f64 -> i32 (towards zero;
+// INT32_MIN outside). i64 <-> floats: AVX-512 only (f64 -> i64 towards zero;
+// INT64_MIN outside; i64 -> f32 rounds once).
+
+enum class RoundingMode : uint8_t { kNearest, kFloor, kCeil, kTruncate };
+
+// Of floats all; of integers kEqual and kLess (signed).
+enum class Predicate : uint8_t { kEqual, kLess, kLessEqual, kUnordered, kNotEqual };
+
+// Signed.
+enum class Condition : uint8_t { kEqual, kNotEqual, kLess, kLessEqual, kGreater, kGreaterEqual };
+
+struct Operand {
+  enum Kind : uint8_t {
+    kNone,
+    kRegister,   // number of a virtual register; after allocation of a physical one
+    kConstant,   // of the pool; vectors only
+    kImmediate,  // general only
+    kTable,      // the 64-bit slot of that number of the table that the function is given; general only
+    kStack,      // after allocation: the spill slot of that number
+  };
+  Kind kind = kNone;
+  int64_t value = 0;
+
+  static Operand Register(int64_t v) { return {kRegister, v}; }
+  static Operand Constant(int64_t v) { return {kConstant, v}; }
+  static Operand Immediate(int64_t v) { return {kImmediate, v}; }
+  static Operand Table(int64_t v) { return {kTable, v}; }
+  bool is_register() const { return kind == kRegister; }
+  friend bool operator==(const Operand& x, const Operand& y) { return x.kind == y.kind && x.value == y.value; }
+};
+
+// base + index * scale + displacement, in bytes. Base and index are general
+// registers; index may be none. Element types may lie at any alignment.
+struct Memory {
+  Operand base, index;
+  int8_t scale = 1;  // 1, 2, 4, 8
+  int32_t displacement = 0;
+};
+
+struct Operation {
+  Opcode opcode;
+  Lane lane = Lane::kI32;    // of the result; of operand a where there is none, or that is a mask
+  uint8_t lanes = 1;
+  DType type = DType::kI32;  // of memory
+  Condition condition = Condition::kEqual;
+  Operand result = {};       // kRegister or kNone
+  Operand operands[3] = {};
+  Memory memory = {};
+  int64_t immediate = 0;
+  // The statement of the program that this comes from, or -1; for fault reports.
+  int32_t statement = -1;
+};
+
+// The bits of a vector constant: `bits` in every lane, or lane i holds
+// bits + i * step (integer lanes).
+struct PoolConstant {
+  Lane lane;
+  uint64_t bits = 0;
+  uint64_t step = 0;
+  friend bool operator==(const PoolConstant& x, const PoolConstant& y) {
+    return LaneBytes(x.lane) == LaneBytes(y.lane) && x.bits == y.bits && x.step == y.step;
+  }
+};
+
+struct OperationList {
+  explicit OperationList(Isa isa_) : isa(isa_) {}
+
+  Isa isa;
+  std::vector<Operation> operations;
+  // By virtual register: kVector, kMask (AVX-512 only) or kGeneral.
+  std::vector<RegisterClass> classes;
+  std::vector<PoolConstant> constants;
+  int labels = 0;
+
+  Operand NewRegister(RegisterClass register_class) {
+    classes.push_back(register_class);
+    return Operand::Register(static_cast<int64_t>(classes.size()) - 1);
+  }
+  Operand NewVector() { return NewRegister(RegisterClass::kVector); }
+  Operand NewMask() { return NewRegister(ClassOfMasks(isa)); }
+  Operand NewGeneral() { return NewRegister(RegisterClass::kGeneral); }
+  Operand AddConstant(const PoolConstant& constant);  // an equal one is shared
+  int NewLabel() { return labels++; }
+};
+
+// One line an operation: "v3 = fma.f32x8 v1, v2, c0". For tests and `print`.
+std::string ToString(const OperationList& list);
+std::string ToString(const OperationList& list, const Operation& operation);
+
+}  // namespace nestor::jit
+
+#endif  // NESTOR_JIT_CODEGEN_OPERATIONS_H_

@@ -1,0 +1,93 @@
+// From a row of scalar_ops.inc to operations: a primitive by its expansion, anything
+// else by its body, step by step, which are rows again. The table has an entry for
+// each primitive row; one whose expansion is not declared does not compile.
+#include "jit/codegen/scalar_rows.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "absl/container/fixed_array.h"
+#include "jit/codegen/scalar_rows_expansions.h"
+#include "uops/scalar_body.h"
+
+namespace nestor::jit {
+namespace {
+
+using Expand = TypedValue (*)(const Expansion&);
+constexpr Expand kExpansions[] = {
+#define PRIMITIVE(Enumerator, ...) Expand##Enumerator,
+#define MIXED(Enumerator, ...) Expand##Enumerator,
+#define COMPOSED(...) nullptr,
+#define TRANSCENDENTAL(...) nullptr,
+#include "uops/scalar_ops.inc"
+#undef PRIMITIVE
+#undef MIXED
+#undef COMPOSED
+#undef TRANSCENDENTAL
+};
+constexpr int kNumScalarOps = sizeof(kExpansions) / sizeof(kExpansions[0]);
+constexpr int kNumTypes = static_cast<int>(DType::kF64) + 1;
+
+bool HasExpansion(ScalarOp op, DType operand) {
+  return kExpansions[static_cast<int>(op)] != nullptr && !(Row(op).body_for_floats_only && IsFloat(operand));
+}
+
+TypedValue Apply(ValueBuilder& builder, ScalarOp op, absl::Span<const TypedValue> args, DType target, bool any_nan);
+
+TypedValue ApplyBody(ValueBuilder& builder, const ScalarBody& body, absl::Span<const TypedValue> args, bool any_nan) {
+  absl::FixedArray<TypedValue, 96> values(args.size() + body.constants.size() + body.steps.size());
+  size_t next = std::copy(args.begin(), args.end(), values.begin()) - values.begin();
+  for (size_t i = 0; i < body.constants.size(); ++i) {
+    values[next++] = builder.Constant({body.constant_types[i], body.constants[i]});
+  }
+  for (const ScalarBody::Step& step : body.steps) {
+    TypedValue operands[3];
+    const int arity = Row(step.op).arity;
+    for (int i = 0; i < arity; ++i) operands[i] = values[step.args[i]];
+    values[next++] = Apply(builder, step.op, absl::MakeConstSpan(operands, arity), step.target, any_nan);
+  }
+  return values[body.result];
+}
+
+TypedValue Apply(ValueBuilder& builder, ScalarOp op, absl::Span<const TypedValue> args, DType target, bool any_nan) {
+  const DType operand = args.back().type;
+  if (HasExpansion(op, operand)) return kExpansions[static_cast<int>(op)]({builder, args, target, any_nan});
+  const ScalarFunction function = FunctionOf(op, operand, target);
+  return ApplyBody(builder, *function.body, args, any_nan || Row(op).transcendental);
+}
+
+// Of an expansion: the operands' lanes, the result's, and what lies between.
+int LaneBytesOfExpansion(ScalarOp op, DType operand, DType target) {
+  if (op == ScalarOp::kFloorDiv || op == ScalarOp::kMod) return operand == DType::kI32 ? 8 : LaneBytes(LaneOf(operand));
+  return std::max(LaneBytes(LaneOf(operand)), LaneBytes(LaneOf(target)));
+}
+
+int ComputeLaneBytes(ScalarOp op, DType operand, DType target) {
+  if (HasExpansion(op, operand)) return LaneBytesOfExpansion(op, operand, target);
+  int bytes = LaneBytes(LaneOf(operand));
+  const ScalarFunction function = FunctionOf(op, operand, target);
+  for (const ScalarBody::Step& step : function.body->steps) {
+    bytes = std::max(bytes, LaneBytesOf(step.op, step.operand, step.target));
+  }
+  return bytes;
+}
+
+}  // namespace
+
+TypedValue ApplyScalarOp(ValueBuilder& builder, ScalarOp op, absl::Span<const TypedValue> args, DType target) {
+  return Apply(builder, op, args, target, /*any_nan=*/false);
+}
+
+int LaneBytesOf(ScalarOp op, DType operand, DType target) {
+  // 0: not known yet. Threads that meet there store the same.
+  static std::atomic<uint8_t> known[kNumScalarOps][kNumTypes][kNumTypes];
+  std::atomic<uint8_t>& entry = known[static_cast<int>(op)][static_cast<int>(operand)][static_cast<int>(target)];
+  int bytes = entry.load(std::memory_order_relaxed);
+  if (bytes == 0) {
+    bytes = ComputeLaneBytes(op, operand, target);
+    entry.store(static_cast<uint8_t>(bytes), std::memory_order_relaxed);
+  }
+  return bytes;
+}
+
+}  // namespace nestor::jit

@@ -1,0 +1,85 @@
+// The scalar ops in low-level operations, lane by lane what the interpreter gives:
+// primitives by a table with one expansion per row of scalar_ops.inc, so that a
+// primitive without one does not compile; composed rows and transcendentals by their
+// bodies.
+#ifndef NESTOR_JIT_CODEGEN_SCALAR_ROWS_H_
+#define NESTOR_JIT_CODEGEN_SCALAR_ROWS_H_
+
+#include <cstdint>
+#include <initializer_list>
+
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
+#include "jit/codegen/operations.h"
+#include "uops/dtype.h"
+#include "uops/scalar_op.h"
+
+namespace nestor::jit {
+
+// A value of an element type in registers. Integers narrower than their lanes are
+// extended by their own signedness; 16-bit floats are held as the f32 of the same
+// value; a bool is a mask. Any NaN stands for the one NaN; of a 16-bit float it is
+// one in the upper half of its bits, too.
+struct TypedValue {
+  DType type;
+  Operand operand;          // a vector register or constant; of a bool a mask register
+  int mask_lane_bytes = 0;  // of a bool: the width of the lanes that the mask is for
+};
+
+// Appends to `list`, working on `lanes` lanes. Operands may be constants in any
+// place: what cannot be one there is moved to a register.
+class ValueBuilder {
+ public:
+  ValueBuilder(OperationList& list, int lanes) : list_(list), lanes_(lanes) {}
+  OperationList& list() { return list_; }
+  Isa isa() const { return list_.isa; }
+  int lanes() const { return lanes_; }
+
+  // ---- One operation each; the result is a new register.
+  Operand Vector(Opcode opcode, Lane lane, absl::Span<const Operand> operands, int64_t immediate = 0);
+  Operand Vector(Opcode opcode, Lane lane, std::initializer_list<Operand> operands, int64_t immediate = 0);
+  Operand Mask(Opcode opcode, Lane lane, std::initializer_list<Operand> operands, int64_t immediate = 0);
+  Operand General(Opcode opcode, std::initializer_list<Operand> operands, int64_t immediate = 0);
+
+  // ---- Constants, the same in every lane.
+  TypedValue Constant(const Scalar& value);  // of bool it is a mask register
+  Operand ConstantOf(Lane lane, uint64_t bits);
+  Operand FloatOf(Lane lane, double value);
+  // The bits of a constant that is the same in every lane.
+  absl::optional<uint64_t> KnownBits(Operand operand) const;
+
+  // ---- Masks
+  TypedValue Compare(Predicate predicate, Lane lane, Operand a, Operand b);
+  // kMaskAnd, kMaskOr, kMaskXor or kMaskAndNot, for the lanes of a.
+  TypedValue Combine(Opcode opcode, const TypedValue& a, const TypedValue& b);
+  TypedValue Not(const TypedValue& mask);
+  // `mask` for lanes of that width.
+  Operand MaskFor(const TypedValue& mask, int lane_bytes);
+  // 0 or -1 in lanes of that width.
+  Operand LanesOf(const TypedValue& mask, int lane_bytes);
+  // mask ? b : c
+  Operand Select(const TypedValue& mask, Lane lane, Operand b, Operand c);
+
+ private:
+  Operand Append(Opcode opcode, Lane lane, absl::Span<const Operand> operands, int64_t immediate, Operand result);
+
+  OperationList& list_;
+  int lanes_;
+};
+
+// What `op` gives; `target` is the result's type. REQUIRES: the row takes the
+// arguments, and `builder` has no more lanes than the widest lane that LaneBytesOf
+// names allows.
+TypedValue ApplyScalarOp(ValueBuilder& builder, ScalarOp op, absl::Span<const TypedValue> args, DType target);
+
+// The widest lanes, in bytes, that computing the row needs, inside its body, too.
+int LaneBytesOf(ScalarOp op, DType operand, DType target);
+
+// Between memory and registers: what Load gives of an element of `type` as a value,
+// and what Store wants (a bool in memory is any byte but 0, and written as 1).
+TypedValue FromLoaded(ValueBuilder& builder, DType type, Operand loaded);
+Operand ToStored(ValueBuilder& builder, const TypedValue& value);
+
+}  // namespace nestor::jit
+
+#endif  // NESTOR_JIT_CODEGEN_SCALAR_ROWS_H_

@@ -1,0 +1,152 @@
+// Arithmetic rows. Most are one operation, narrowed to the type. What x86 has not:
+//
+// max and min of floats (IEEE 754-2019). max_x86(a, b) gives b for a NaN and for two
+// zeros, so max_x86(a, b) and max_x86(b, a) differ in these cases only, and there are a
+// and b themselves. For min their Or is right: a NaN stays one, and -0 wins. For max
+// zeros want And, and a NaN must be brought back: by a comparison where masks are
+// vectors; else by (s | d) - (s ^ d), which is s - 0, NaN, or -0 - -0. With a constant
+// that is not NaN one operation is enough, but for the zero that loses.
+//
+// AVX2 lacks products and min and max of 64-bit integers.
+#include "jit/codegen/scalar_rows_expansions.h"
+
+namespace nestor::jit {
+namespace {
+
+// The row is the operation, narrowed.
+TypedValue Direct(const Expansion& x, Opcode opcode) {
+  Operand operands[3];
+  for (size_t i = 0; i < x.args.size(); ++i) operands[i] = x.args[i].operand;
+  const auto used = absl::MakeConstSpan(operands, x.args.size());
+  return Narrowed(x.builder, x.type(), x.builder.Vector(opcode, x.lane(), used));
+}
+
+// The result is a value of the type already.
+TypedValue Rounding(const Expansion& x, RoundingMode mode) {
+  return {x.type(), x.builder.Vector(Opcode::kRound, x.lane(), {x.a()}, static_cast<int64_t>(mode))};
+}
+
+Operand Magnitude(const Expansion& x, Operand v) {
+  return x.builder.Vector(Opcode::kAnd, x.lane(), {v, x.builder.ConstantOf(x.lane(), SignBitOf(x.lane()) - 1)});
+}
+
+Operand WithSign(const Expansion& x, Operand v) {
+  return x.builder.Vector(Opcode::kOr, x.lane(), {v, x.builder.ConstantOf(x.lane(), SignBitOf(x.lane()))});
+}
+
+// 1 or -1 with a's sign where |a| > 0, else a.
+Operand SignOfFloat(const Expansion& x) {
+  ValueBuilder& b = x.builder;
+  const Lane lane = x.lane();
+  const Operand sign = b.Vector(Opcode::kAnd, lane, {x.a(), b.ConstantOf(lane, SignBitOf(lane))});
+  const Operand one = b.Vector(Opcode::kOr, lane, {sign, b.FloatOf(lane, 1)});
+  const TypedValue moves = b.Compare(Predicate::kLess, lane, b.ConstantOf(lane, 0), Magnitude(x, x.a()));
+  return b.Select(moves, lane, one, x.a());
+}
+
+Operand SignOfI64(const Expansion& x) {
+  ValueBuilder& b = x.builder;
+  const Operand zero = b.ConstantOf(Lane::kI64, 0);
+  const Operand negative = b.LanesOf(b.Compare(Predicate::kLess, Lane::kI64, x.a(), zero), 8);
+  const Operand positive = b.LanesOf(b.Compare(Predicate::kLess, Lane::kI64, zero, x.a()), 8);
+  return b.Vector(Opcode::kSub, Lane::kI64, {negative, positive});
+}
+
+// (a ^ s) - s, where s is -1 for a negative a.
+Operand AbsOfI64(const Expansion& x) {
+  ValueBuilder& b = x.builder;
+  const TypedValue negative = b.Compare(Predicate::kLess, Lane::kI64, x.a(), b.ConstantOf(Lane::kI64, 0));
+  const Operand sign = b.LanesOf(negative, 8);
+  return b.Vector(Opcode::kSub, Lane::kI64, {b.Vector(Opcode::kXor, Lane::kI64, {x.a(), sign}), sign});
+}
+
+// lo lo + 2^32 (hi lo + lo hi)
+Operand MulOfI64(ValueBuilder& b, Operand x, Operand y) {
+  const Lane lane = Lane::kI64;
+  const auto high = [&](Operand v) { return b.Vector(Opcode::kShiftRight, lane, {v}, 32); };
+  const Operand cross = b.Vector(Opcode::kAdd, lane, {b.Vector(Opcode::kMulU32, lane, {high(x), y}),
+                                                      b.Vector(Opcode::kMulU32, lane, {high(y), x})});
+  const Operand low = b.Vector(Opcode::kMulU32, lane, {x, y});
+  return b.Vector(Opcode::kAdd, lane, {low, b.Vector(Opcode::kShiftLeft, lane, {cross}, 32)});
+}
+
+// See the head of the file. `opcode`: kMaxX86 or kMinX86.
+Operand MaxOrMinWithConstant(const Expansion& x, Opcode opcode, Operand v, Operand constant, uint64_t bits) {
+  const Operand m = x.builder.Vector(opcode, x.lane(), {constant, v});
+  if (opcode == Opcode::kMaxX86 && bits == 0) return Magnitude(x, m);
+  if (opcode == Opcode::kMinX86 && bits == SignBitOf(x.lane())) return WithSign(x, m);
+  return m;
+}
+
+Operand MaxOrMinOfFloats(const Expansion& x, Opcode opcode) {
+  ValueBuilder& b = x.builder;
+  const Lane lane = x.lane();
+  const bool first = x.a().kind == Operand::kConstant;
+  const Operand constant = first ? x.a() : x.b();
+  const absl::optional<uint64_t> bits = b.KnownBits(constant);
+  if (bits && !Scalar{lane == Lane::kF64 ? DType::kF64 : DType::kF32, *bits}.IsNaN()) {
+    return MaxOrMinWithConstant(x, opcode, first ? x.b() : x.a(), constant, *bits);
+  }
+  const Operand s = b.Vector(opcode, lane, {x.a(), x.b()});
+  const Operand d = b.Vector(opcode, lane, {x.b(), x.a()});
+  if (opcode == Opcode::kMinX86) return b.Vector(Opcode::kOr, lane, {s, d});
+  if (b.isa() == Isa::kAvx2) {
+    const TypedValue nan = b.Compare(Predicate::kUnordered, lane, x.a(), x.b());
+    return b.Vector(Opcode::kOr, lane, {b.Vector(Opcode::kAnd, lane, {s, d}), nan.operand});
+  }
+  return b.Vector(Opcode::kSub, lane, {b.Vector(Opcode::kOr, lane, {s, d}), b.Vector(Opcode::kXor, lane, {s, d})});
+}
+
+TypedValue MaxOrMin(const Expansion& x, Opcode opcode) {
+  ValueBuilder& b = x.builder;
+  if (IsFloat(x.type())) return {x.type(), MaxOrMinOfFloats(x, opcode)};
+  if (x.type() != DType::kI64) return {x.type(), b.Vector(opcode, Lane::kI32, {x.a(), x.b()})};
+  const TypedValue less = b.Compare(Predicate::kLess, Lane::kI64, x.a(), x.b());
+  if (opcode == Opcode::kMinX86) return {x.type(), b.Select(less, Lane::kI64, x.a(), x.b())};
+  return {x.type(), b.Select(less, Lane::kI64, x.b(), x.a())};
+}
+
+}  // namespace
+
+TypedValue ExpandNeg(const Expansion& x) {
+  ValueBuilder& b = x.builder;
+  const Lane lane = x.lane();
+  if (IsFloat(lane)) return {x.type(), b.Vector(Opcode::kXor, lane, {x.a(), b.ConstantOf(lane, SignBitOf(lane))})};
+  return Narrowed(b, x.type(), b.Vector(Opcode::kSub, lane, {b.ConstantOf(lane, 0), x.a()}));
+}
+
+TypedValue ExpandAbs(const Expansion& x) {
+  ValueBuilder& b = x.builder;
+  if (IsFloat(x.type())) return {x.type(), Magnitude(x, x.a())};
+  if (x.type() == DType::kU8) return x.args[0];
+  if (x.type() == DType::kI64) return {x.type(), AbsOfI64(x)};
+  const Operand negated = b.Vector(Opcode::kSub, Lane::kI32, {b.ConstantOf(Lane::kI32, 0), x.a()});
+  return Narrowed(b, x.type(), b.Vector(Opcode::kMaxX86, Lane::kI32, {negated, x.a()}));
+}
+
+TypedValue ExpandSign(const Expansion& x) {
+  ValueBuilder& b = x.builder;
+  if (IsFloat(x.type())) return {x.type(), SignOfFloat(x)};
+  if (x.type() == DType::kI64) return {x.type(), SignOfI64(x)};
+  const Operand above = b.Vector(Opcode::kMaxX86, Lane::kI32, {x.a(), b.ConstantOf(Lane::kI32, ~uint64_t{0})});
+  return {x.type(), b.Vector(Opcode::kMinX86, Lane::kI32, {above, b.ConstantOf(Lane::kI32, 1)})};
+}
+
+TypedValue ExpandFloor(const Expansion& x) { return Rounding(x, RoundingMode::kFloor); }
+TypedValue ExpandCeil(const Expansion& x) { return Rounding(x, RoundingMode::kCeil); }
+TypedValue ExpandRound(const Expansion& x) { return Rounding(x, RoundingMode::kNearest); }
+TypedValue ExpandSqrt(const Expansion& x) { return Direct(x, Opcode::kSqrt); }
+TypedValue ExpandAdd(const Expansion& x) { return Direct(x, Opcode::kAdd); }
+TypedValue ExpandSub(const Expansion& x) { return Direct(x, Opcode::kSub); }
+TypedValue ExpandDiv(const Expansion& x) { return Direct(x, Opcode::kDiv); }
+TypedValue ExpandFma(const Expansion& x) { return Direct(x, Opcode::kFma); }
+
+TypedValue ExpandMul(const Expansion& x) {
+  if (x.type() == DType::kI64 && x.builder.isa() == Isa::kAvx2) return {x.type(), MulOfI64(x.builder, x.a(), x.b())};
+  return Direct(x, Opcode::kMul);
+}
+
+TypedValue ExpandMax(const Expansion& x) { return MaxOrMin(x, Opcode::kMaxX86); }
+TypedValue ExpandMin(const Expansion& x) { return MaxOrMin(x, Opcode::kMinX86); }
+
+}  // namespace nestor::jit

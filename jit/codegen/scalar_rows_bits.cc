@@ -1,0 +1,126 @@
+// Comparisons, choice, logic, shifts, and the bits of floats.
+//
+// Shifts: x86 gives 0 (or the sign) for counts not in [0, width) of the lane; a u8 or i8
+// stands extended in a lane of 32 bits, where counts in [8, 32) come out right of
+// themselves. AVX2 has no arithmetic shift of 64 bits.
+#include <algorithm>
+#include <limits>
+
+#include "jit/codegen/scalar_rows_expansions.h"
+
+namespace nestor::jit {
+namespace {
+
+// a < b or a <= b; of integers the latter is !(b < a).
+TypedValue Ordered(const Expansion& x, Predicate predicate, Operand a, Operand b) {
+  if (predicate == Predicate::kLess || IsFloat(x.lane())) return x.builder.Compare(predicate, x.lane(), a, b);
+  return x.builder.Not(x.builder.Compare(Predicate::kLess, x.lane(), b, a));
+}
+
+TypedValue Logic(const Expansion& x, Opcode of_lanes, Opcode of_masks) {
+  if (x.type() == DType::kBool) return x.builder.Combine(of_masks, x.args[0], x.args[1]);
+  return {x.type(), x.builder.Vector(of_lanes, x.lane(), {x.a(), x.b()})};
+}
+
+int BitsOf(DType type) { return 8 * ByteSize(type); }
+
+// The count where every lane's is the same: a number in [0, width], where `width` stands
+// for all that are not below it.
+absl::optional<int> KnownCount(const Expansion& x) {
+  const absl::optional<uint64_t> bits = x.builder.KnownBits(x.b());
+  if (!bits) return absl::nullopt;
+  const auto width = static_cast<uint64_t>(BitsOf(x.type()));
+  return static_cast<int>(std::min(*bits, width));
+}
+
+// Of negative numbers the complement is shifted: zeros come in, which are ones then. A
+// count out of range leaves the sign.
+Operand ShiftI64RightBy(ValueBuilder& b, Operand v, Operand count) {
+  const TypedValue negative = b.Compare(Predicate::kLess, Lane::kI64, v, b.ConstantOf(Lane::kI64, 0));
+  const Operand sign = b.LanesOf(negative, 8);
+  const Operand shifted = b.Vector(Opcode::kShiftRightBy, Lane::kI64,
+                                   {b.Vector(Opcode::kXor, Lane::kI64, {v, sign}), count});
+  return b.Vector(Opcode::kXor, Lane::kI64, {shifted, sign});
+}
+
+// The logical shift leaves the sign at bit m = 63 - count; (t ^ 2^m) - 2^m extends it.
+Operand ShiftI64Right(ValueBuilder& b, Operand v, int count) {
+  if (count == 0) return v;
+  const Operand sign = b.ConstantOf(Lane::kI64, uint64_t{1} << (63 - count));
+  const Operand shifted = b.Vector(Opcode::kShiftRight, Lane::kI64, {v}, count);
+  return b.Vector(Opcode::kSub, Lane::kI64, {b.Vector(Opcode::kXor, Lane::kI64, {shifted, sign}), sign});
+}
+
+}  // namespace
+
+TypedValue ExpandCopy(const Expansion& x) { return x.args[0]; }
+
+TypedValue ExpandEq(const Expansion& x) {
+  if (x.type() == DType::kBool) return x.builder.Not(ExpandNe(x));
+  return x.builder.Compare(Predicate::kEqual, x.lane(), x.a(), x.b());
+}
+
+TypedValue ExpandNe(const Expansion& x) {
+  if (x.type() == DType::kBool) return x.builder.Combine(Opcode::kMaskXor, x.args[0], x.args[1]);
+  if (IsFloat(x.lane())) return x.builder.Compare(Predicate::kNotEqual, x.lane(), x.a(), x.b());
+  return x.builder.Not(ExpandEq(x));
+}
+
+TypedValue ExpandLt(const Expansion& x) { return Ordered(x, Predicate::kLess, x.a(), x.b()); }
+TypedValue ExpandLe(const Expansion& x) { return Ordered(x, Predicate::kLessEqual, x.a(), x.b()); }
+TypedValue ExpandGt(const Expansion& x) { return Ordered(x, Predicate::kLess, x.b(), x.a()); }
+TypedValue ExpandGe(const Expansion& x) { return Ordered(x, Predicate::kLessEqual, x.b(), x.a()); }
+
+TypedValue ExpandSelect(const Expansion& x) {
+  ValueBuilder& b = x.builder;
+  if (x.type() != DType::kBool) return {x.type(), b.Select(x.args[0], x.lane(), x.b(), x.c())};
+  return b.Combine(Opcode::kMaskOr, b.Combine(Opcode::kMaskAnd, x.args[0], x.args[1]),
+                   b.Combine(Opcode::kMaskAndNot, x.args[0], x.args[2]));
+}
+
+TypedValue ExpandNot(const Expansion& x) {
+  if (x.type() == DType::kBool) return x.builder.Not(x.args[0]);
+  const uint64_t ones = x.type() == DType::kU8 ? 0xff : ~uint64_t{0};
+  return {x.type(), x.builder.Vector(Opcode::kXor, x.lane(), {x.a(), x.builder.ConstantOf(x.lane(), ones)})};
+}
+
+TypedValue ExpandAnd(const Expansion& x) { return Logic(x, Opcode::kAnd, Opcode::kMaskAnd); }
+TypedValue ExpandOr(const Expansion& x) { return Logic(x, Opcode::kOr, Opcode::kMaskOr); }
+TypedValue ExpandXor(const Expansion& x) { return Logic(x, Opcode::kXor, Opcode::kMaskXor); }
+
+TypedValue ExpandShl(const Expansion& x) {
+  ValueBuilder& b = x.builder;
+  const absl::optional<int> count = KnownCount(x);
+  if (!count) return Narrowed(b, x.type(), b.Vector(Opcode::kShiftLeftBy, x.lane(), {x.a(), x.b()}));
+  if (*count == BitsOf(x.type())) return b.Constant(Scalar::Zero(x.type()));
+  return Narrowed(b, x.type(), b.Vector(Opcode::kShiftLeft, x.lane(), {x.a()}, *count));
+}
+
+TypedValue ExpandShr(const Expansion& x) {
+  ValueBuilder& b = x.builder;
+  const bool is_signed = x.type() != DType::kU8;
+  const bool composed = x.type() == DType::kI64 && b.isa() == Isa::kAvx2;
+  const absl::optional<int> known = KnownCount(x);
+  if (!known) {
+    if (composed) return {x.type(), ShiftI64RightBy(b, x.a(), x.b())};
+    const Opcode opcode = is_signed ? Opcode::kShiftRightSignedBy : Opcode::kShiftRightBy;
+    return {x.type(), b.Vector(opcode, x.lane(), {x.a(), x.b()})};
+  }
+  // The last bit of a signed number is its sign, too; that of a u8 goes with the 8th.
+  const int count = is_signed ? std::min(*known, BitsOf(x.type()) - 1) : *known;
+  if (composed) return {x.type(), ShiftI64Right(b, x.a(), count)};
+  const Opcode opcode = is_signed ? Opcode::kShiftRightSigned : Opcode::kShiftRight;
+  return {x.type(), b.Vector(opcode, x.lane(), {x.a()}, count)};
+}
+
+TypedValue ExpandToBits(const Expansion& x) {
+  if (x.any_nan) return {x.target, x.a()};
+  ValueBuilder& b = x.builder;
+  const TypedValue number = b.Compare(Predicate::kEqual, x.lane(), x.a(), x.a());
+  const Operand nan = b.ConstantOf(x.lane(), Scalar::Float(x.type(), std::numeric_limits<double>::quiet_NaN()).bits);
+  return {x.target, b.Select(number, x.lane(), x.a(), nan)};
+}
+
+TypedValue ExpandFromBits(const Expansion& x) { return {x.target, x.a()}; }
+
+}  // namespace nestor::jit

@@ -1,0 +1,184 @@
+// Casts, each of one rounding. Beyond single conversions of x86:
+//
+// Float to integer: x86 gives the least integer for whatever does not fit, so NaN is
+// made 0 before, and what lies above the range is corrected after, or clamped before.
+//
+// i64 and i32 to what has fewer bits: a number so large that more bits are left than
+// the result keeps, and two, has its lowest bits folded into one above them that says
+// whether any was set ("round to odd": Boldo and Melquiond, 2008). The rest converts
+// exactly, and rounds once.
+//
+// f64 to a 16-bit float: adding and subtracting C >= |a|, with C's last place one unit of
+// the result at |a|, rounds to nearest even, where the additions round.
+//
+// AVX2 does not convert i64. To f64: the halves are put below the exponents of 2^52 and
+// 2^84 + 2^63, where they are exact, and the sum of the two rounds once. From f64: halves
+// again, read from the low bits of sums with 2^52 and 1.5 2^52.
+#include <cmath>
+
+#include "jit/codegen/scalar_rows_expansions.h"
+
+namespace nestor::jit {
+namespace {
+
+Operand Convert(ValueBuilder& b, Lane from, Lane to, Operand v) {
+  return from == to ? v : b.Vector(Opcode::kConvert, to, {v}, static_cast<int64_t>(from));
+}
+
+// ---- Integer to float
+
+// v, or where it is not in [-2^limit, 2^limit) v with its low bits folded into one.
+Operand FoldLowBits(ValueBuilder& b, Lane lane, Operand v, int limit, int low_bits) {
+  const auto vector = [&](Opcode opcode, Operand x, Operand y) { return b.Vector(opcode, lane, {x, y}); };
+  const Operand low = b.ConstantOf(lane, (uint64_t{1} << low_bits) - 1);
+  const Operand high = b.ConstantOf(lane, ~uint64_t{0} << low_bits);
+  const Operand carried = vector(Opcode::kAdd, vector(Opcode::kAnd, v, low), low);
+  const Operand folded = vector(Opcode::kAnd, vector(Opcode::kOr, carried, v), high);
+  const Operand offset = vector(Opcode::kAdd, v, b.ConstantOf(lane, uint64_t{1} << limit));
+  const Operand beyond = b.Vector(Opcode::kShiftRight, lane, {offset}, limit + 1);
+  return b.Select(b.Compare(Predicate::kEqual, lane, beyond, b.ConstantOf(lane, 0)), lane, v, folded);
+}
+
+Operand I64ToF64(ValueBuilder& b, Operand v) {
+  if (b.isa() == Isa::kAvx512) return Convert(b, Lane::kI64, Lane::kF64, v);
+  const auto constant = [&](uint64_t bits) { return b.ConstantOf(Lane::kI64, bits); };
+  Operand low = b.Vector(Opcode::kAnd, Lane::kI64, {v, constant(0xffffffff)});
+  low = b.Vector(Opcode::kOr, Lane::kI64, {low, constant(0x4330000000000000)});           // 2^52 + low
+  Operand high = b.Vector(Opcode::kShiftRight, Lane::kI64, {v}, 32);
+  high = b.Vector(Opcode::kXor, Lane::kI64, {high, constant(0x4530000080000000)});        // 2^84 + 2^63 + 2^32 high
+  high = b.Vector(Opcode::kSub, Lane::kF64, {high, constant(0x4530000080100000)});        // 2^32 high - 2^52
+  return b.Vector(Opcode::kAdd, Lane::kF64, {high, low});
+}
+
+// What is folded has at most 53 bits left, what is not at most 41: exact.
+Operand FoldedI64ToF64(ValueBuilder& b, Operand v) { return I64ToF64(b, FoldLowBits(b, Lane::kI64, v, 40, 11)); }
+
+// ---- Float to float
+
+Operand RoundF64(ValueBuilder& b, Operand v, int precision, double least_unit) {
+  const Lane lane = Lane::kF64;
+  const auto vector = [&](Opcode opcode, Operand x, Operand y) { return b.Vector(opcode, lane, {x, y}); };
+  const Operand absolute = vector(Opcode::kAnd, v, b.ConstantOf(lane, SignBitOf(lane) - 1));
+  // From 2^128 on all becomes infinite; a NaN stays.
+  const Operand magnitude = vector(Opcode::kMinX86, b.FloatOf(lane, 0x1p200), absolute);
+  const Operand power = vector(Opcode::kAnd, magnitude, b.ConstantOf(lane, 0x7ff0000000000000));
+  const Operand scaled = vector(Opcode::kMul, power, b.FloatOf(lane, std::ldexp(1.0, 53 - precision)));
+  const Operand anchor = vector(Opcode::kMaxX86, scaled, b.FloatOf(lane, std::ldexp(least_unit, 52)));
+  const Operand rounded = vector(Opcode::kSub, vector(Opcode::kAdd, magnitude, anchor), anchor);
+  const Operand sign = vector(Opcode::kAnd, v, b.ConstantOf(lane, SignBitOf(lane)));
+  return vector(Opcode::kOr, rounded, sign);
+}
+
+// Rounds once; the conversions after the first are exact, but for what becomes infinite.
+TypedValue FromF64(ValueBuilder& b, DType to, Operand v) {
+  switch (to) {
+    case DType::kBF16: return {to, Convert(b, Lane::kF64, Lane::kF32, RoundF64(b, v, 8, 0x1p-133))};
+    case DType::kF16: return Narrowed(b, to, Convert(b, Lane::kF64, Lane::kF32, RoundF64(b, v, 11, 0x1p-24)));
+    default: return {to, Convert(b, Lane::kF64, LaneOf(to), v)};
+  }
+}
+
+TypedValue FloatToFloat(const Expansion& x) {
+  ValueBuilder& b = x.builder;
+  if (x.type() == DType::kF64) return FromF64(b, x.target, x.a());
+  if (x.target == DType::kF64) return {x.target, Convert(b, Lane::kF32, Lane::kF64, x.a())};
+  return Narrowed(b, x.target, x.a());
+}
+
+TypedValue IntegerToFloat(const Expansion& x) {
+  ValueBuilder& b = x.builder;
+  const bool narrow = x.target == DType::kBF16 || x.target == DType::kF16;
+  if (x.type() == DType::kI64) {
+    if (x.target == DType::kF64) return {x.target, I64ToF64(b, x.a())};
+    if (!narrow && b.isa() == Isa::kAvx512) return {x.target, Convert(b, Lane::kI64, Lane::kF32, x.a())};
+    return FromF64(b, x.target, FoldedI64ToF64(b, x.a()));
+  }
+  if (!narrow || x.type() != DType::kI32) return {x.target, Convert(b, Lane::kI32, LaneOf(x.target), x.a())};
+  const Operand folded = FoldLowBits(b, Lane::kI32, x.a(), 24, 7);
+  return Narrowed(b, x.target, Convert(b, Lane::kI32, Lane::kF32, folded));
+}
+
+// ---- Float to integer
+
+Operand ZeroForNan(ValueBuilder& b, Lane lane, Operand v) {
+  return b.Select(b.Compare(Predicate::kEqual, lane, v, v), lane, v, b.ConstantOf(lane, 0));
+}
+
+// Lanes of one width. The least integer with all bits turned is the greatest.
+Operand TruncateSaturating(ValueBuilder& b, Lane from, Lane to, Operand v) {
+  const int bytes = LaneBytes(to);
+  const Operand number = ZeroForNan(b, from, v);
+  const Operand end = b.FloatOf(from, bytes == 4 ? 0x1p31 : 0x1p63);
+  const Operand above = b.LanesOf(b.Compare(Predicate::kLessEqual, from, end, number), bytes);
+  return b.Vector(Opcode::kXor, to, {Convert(b, from, to, number), above});
+}
+
+Operand F64ToI64(ValueBuilder& b, Operand v) {
+  if (b.isa() == Isa::kAvx512) return TruncateSaturating(b, Lane::kF64, Lane::kI64, v);
+  const auto real = [&](Opcode opcode, Operand x, Operand y) { return b.Vector(opcode, Lane::kF64, {x, y}); };
+  const auto bits = [&](Opcode opcode, Operand x, Operand y) { return b.Vector(opcode, Lane::kI64, {x, y}); };
+  const auto number = [&](double value) { return b.FloatOf(Lane::kF64, value); };
+  const auto round = [&](Operand x, RoundingMode mode) {
+    return b.Vector(Opcode::kRound, Lane::kF64, {x}, static_cast<int64_t>(mode));
+  };
+  Operand n = round(ZeroForNan(b, Lane::kF64, v), RoundingMode::kTruncate);
+  n = real(Opcode::kMaxX86, real(Opcode::kMinX86, n, number(0x1p63)), number(-0x1p63));
+  const Operand above = b.LanesOf(b.Compare(Predicate::kLessEqual, Lane::kF64, number(0x1p63), n), 8);
+  // n = 2^32 high + low, 0 <= low < 2^32, all exact.
+  const Operand high = round(real(Opcode::kMul, n, number(0x1p-32)), RoundingMode::kFloor);
+  const Operand low = b.Vector(Opcode::kFma, Lane::kF64, {high, number(-0x1p32), n});
+  const Operand high_bits = b.Vector(Opcode::kShiftLeft, Lane::kI64, {real(Opcode::kAdd, high, number(0x1.8p52))}, 32);
+  const Operand low_bits = bits(Opcode::kXor, real(Opcode::kAdd, low, number(0x1p52)), number(0x1p52));
+  // 2^63 has come out as the least integer.
+  return bits(Opcode::kXor, bits(Opcode::kOr, high_bits, low_bits), above);
+}
+
+// Lanes of `from` to 32 bits, clamped before.
+Operand ToByte(ValueBuilder& b, Lane from, Operand v, DType to) {
+  // max_x86 gives its second operand for a NaN: 0, the least u8.
+  if (to == DType::kI8) v = ZeroForNan(b, from, v);
+  const Scalar least = Lowest(to), greatest = Highest(to);
+  v = b.Vector(Opcode::kMaxX86, from, {v, b.FloatOf(from, least.ToDouble())});
+  v = b.Vector(Opcode::kMinX86, from, {v, b.FloatOf(from, greatest.ToDouble())});
+  return Convert(b, from, Lane::kI32, v);
+}
+
+Operand FloatToInteger(const Expansion& x) {
+  ValueBuilder& b = x.builder;
+  const Lane from = x.lane();
+  if (ByteSize(x.target) == 1) return ToByte(b, from, x.a(), x.target);
+  if (x.target == DType::kI64) return F64ToI64(b, Convert(b, from, Lane::kF64, x.a()));
+  if (from == Lane::kF32) return TruncateSaturating(b, from, Lane::kI32, x.a());
+  const Operand number = ZeroForNan(b, from, x.a());
+  const Operand below_end = b.Vector(Opcode::kMinX86, from, {number, b.FloatOf(from, 0x7fffffff)});
+  return Convert(b, from, Lane::kI32, below_end);
+}
+
+// ---- Booleans
+
+TypedValue ToBool(const Expansion& x) {
+  ValueBuilder& b = x.builder;
+  const Operand zero = b.ConstantOf(x.lane(), 0);
+  if (IsFloat(x.lane())) return b.Compare(Predicate::kNotEqual, x.lane(), x.a(), zero);
+  return b.Not(b.Compare(Predicate::kEqual, x.lane(), x.a(), zero));
+}
+
+TypedValue FromBool(const Expansion& x) {
+  ValueBuilder& b = x.builder;
+  const Lane lane = LaneOf(x.target);
+  const Operand one = IsFloat(lane) ? b.FloatOf(lane, 1) : b.ConstantOf(lane, 1);
+  return {x.target, b.Vector(Opcode::kAnd, lane, {b.LanesOf(x.args[0], LaneBytes(lane)), one})};
+}
+
+}  // namespace
+
+TypedValue ExpandCast(const Expansion& x) {
+  if (x.type() == x.target) return x.args[0];
+  if (x.target == DType::kBool) return ToBool(x);
+  if (x.type() == DType::kBool) return FromBool(x);
+  if (IsFloat(x.target)) return IsFloat(x.type()) ? FloatToFloat(x) : IntegerToFloat(x);
+  if (IsFloat(x.type())) return {x.target, FloatToInteger(x)};
+  return Narrowed(x.builder, x.target, Convert(x.builder, x.lane(), LaneOf(x.target), x.a()));
+}
+
+}  // namespace nestor::jit

@@ -1,0 +1,79 @@
+// The expansions of the primitive rows of scalar_ops.inc, for use by scalar_rows.cc,
+// which makes a table of them: Expand##Enumerator for each row.
+#ifndef NESTOR_JIT_CODEGEN_SCALAR_ROWS_EXPANSIONS_H_
+#define NESTOR_JIT_CODEGEN_SCALAR_ROWS_EXPANSIONS_H_
+
+#include "absl/types/span.h"
+#include "jit/codegen/operations.h"
+#include "jit/codegen/scalar_rows.h"
+#include "uops/dtype.h"
+
+namespace nestor::jit {
+
+// One use of a row.
+struct Expansion {
+  ValueBuilder& builder;
+  absl::Span<const TypedValue> args;
+  DType target;
+  // In a transcendental's body, whose result does not depend on which NaN it meets.
+  bool any_nan;
+
+  DType type() const { return args.back().type; }  // of the operands; of a select, the branches
+  Lane lane() const { return LaneOf(type()); }
+  Operand a() const { return args[0].operand; }
+  Operand b() const { return args[1].operand; }
+  Operand c() const { return args[2].operand; }
+};
+
+// ---- scalar_rows_arithmetic.cc
+TypedValue ExpandNeg(const Expansion& x);
+TypedValue ExpandAbs(const Expansion& x);
+TypedValue ExpandSign(const Expansion& x);
+TypedValue ExpandFloor(const Expansion& x);
+TypedValue ExpandCeil(const Expansion& x);
+TypedValue ExpandRound(const Expansion& x);
+TypedValue ExpandSqrt(const Expansion& x);
+TypedValue ExpandAdd(const Expansion& x);
+TypedValue ExpandSub(const Expansion& x);
+TypedValue ExpandMul(const Expansion& x);
+TypedValue ExpandDiv(const Expansion& x);
+TypedValue ExpandFma(const Expansion& x);
+TypedValue ExpandMax(const Expansion& x);
+TypedValue ExpandMin(const Expansion& x);
+
+// ---- scalar_rows_division.cc; of integers
+TypedValue ExpandFloorDiv(const Expansion& x);
+TypedValue ExpandMod(const Expansion& x);
+
+// ---- scalar_rows_bits.cc
+TypedValue ExpandCopy(const Expansion& x);
+TypedValue ExpandEq(const Expansion& x);
+TypedValue ExpandNe(const Expansion& x);
+TypedValue ExpandLt(const Expansion& x);
+TypedValue ExpandLe(const Expansion& x);
+TypedValue ExpandGt(const Expansion& x);
+TypedValue ExpandGe(const Expansion& x);
+TypedValue ExpandSelect(const Expansion& x);
+TypedValue ExpandNot(const Expansion& x);
+TypedValue ExpandAnd(const Expansion& x);
+TypedValue ExpandOr(const Expansion& x);
+TypedValue ExpandXor(const Expansion& x);
+TypedValue ExpandShl(const Expansion& x);
+TypedValue ExpandShr(const Expansion& x);
+TypedValue ExpandToBits(const Expansion& x);
+TypedValue ExpandFromBits(const Expansion& x);
+
+// ---- scalar_rows_cast.cc
+TypedValue ExpandCast(const Expansion& x);
+
+// ---- Shared: scalar_rows_values.cc
+
+inline uint64_t SignBitOf(Lane lane) { return LaneBytes(lane) == 4 ? uint64_t{1} << 31 : uint64_t{1} << 63; }
+
+// The value of `type` that lanes hold after an operation on them: the narrow floats
+// are rounded, of the narrow integers the low bits count.
+TypedValue Narrowed(ValueBuilder& builder, DType type, Operand lanes);
+
+}  // namespace nestor::jit
+
+#endif  // NESTOR_JIT_CODEGEN_SCALAR_ROWS_EXPANSIONS_H_

@@ -1,0 +1,187 @@
+// Values in registers: the builder that the expansions are written in, and the ways
+// between the lanes of an operation, a value of an element type, and memory.
+//
+// An x86 instruction takes at most one operand from memory, the last (of an fma or a
+// blend the middle one, too); so the builder gives constants that place where the
+// operation commutes, and a register elsewhere.
+// A mask of AVX2 is a vector of zeros and ones, which an And can use where AVX-512
+// needs a blend.
+#include <algorithm>
+#include <utility>
+
+#include "absl/base/casts.h"
+#include "jit/codegen/scalar_rows.h"
+#include "jit/codegen/scalar_rows_expansions.h"
+
+namespace nestor::jit {
+namespace {
+
+// Whether operands a and b may change places.
+bool Commutes(Opcode opcode, Lane lane) {
+  switch (opcode) {
+    case Opcode::kAdd:
+    case Opcode::kMul:
+    case Opcode::kMulU32:
+    case Opcode::kFma:
+    case Opcode::kAnd:
+    case Opcode::kOr:
+    case Opcode::kXor: return true;
+    case Opcode::kMinX86:
+    case Opcode::kMaxX86: return !IsFloat(lane);  // of floats they pick b
+    default: return false;
+  }
+}
+
+// Whether operand i, though not the last, can be a constant.
+bool TakesMiddleConstant(const Operation& op, size_t i) {
+  if (i != 1) return false;
+  return op.opcode == Opcode::kBlend || (op.opcode == Opcode::kFma && op.operands[2].kind != Operand::kConstant);
+}
+
+Lane IntegerLane(int lane_bytes) { return lane_bytes == 4 ? Lane::kI32 : Lane::kI64; }
+
+// To 8 bits of precision by integer arithmetic, to nearest even: the carry of adding
+// half a unit less the parity goes into the kept half, and on into the exponent.
+Operand RoundToBF16(ValueBuilder& builder, Operand f) {
+  const auto constant = [&](uint64_t bits) { return builder.ConstantOf(Lane::kI32, bits); };
+  Operand odd = builder.Vector(Opcode::kShiftRight, Lane::kI32, {f}, 16);
+  odd = builder.Vector(Opcode::kAnd, Lane::kI32, {odd, constant(1)});
+  Operand r = builder.Vector(Opcode::kAdd, Lane::kI32, {f, constant(0x7fff)});
+  r = builder.Vector(Opcode::kAdd, Lane::kI32, {r, odd});
+  r = builder.Vector(Opcode::kAnd, Lane::kI32, {r, constant(0xffff0000)});
+  if (builder.isa() == Isa::kAvx2) {
+    // A mask of ones is a NaN.
+    const TypedValue nan = builder.Compare(Predicate::kUnordered, Lane::kF32, f, f);
+    return builder.Vector(Opcode::kOr, Lane::kF32, {r, nan.operand});
+  }
+  const TypedValue number = builder.Compare(Predicate::kEqual, Lane::kF32, f, f);
+  return builder.Select(number, Lane::kF32, r, builder.ConstantOf(Lane::kF32, 0x7fc00000));
+}
+
+}  // namespace
+
+Operand ValueBuilder::Append(Opcode opcode, Lane lane, absl::Span<const Operand> operands, int64_t immediate,
+                             Operand result) {
+  Operation operation = {};
+  operation.opcode = opcode;
+  operation.lane = lane;
+  operation.lanes = static_cast<uint8_t>(lanes_);
+  std::copy(operands.begin(), operands.end(), operation.operands);
+  operation.immediate = immediate;
+  operation.result = result;
+  Operand* const o = operation.operands;
+  if (Commutes(opcode, lane) && o[0].kind == Operand::kConstant) std::swap(o[0], o[1]);
+  for (size_t i = 0; i + 1 < operands.size(); ++i) {
+    if (o[i].kind != Operand::kConstant || TakesMiddleConstant(operation, i)) continue;
+    o[i] = Vector(Opcode::kMove, lane, {o[i]});
+  }
+  list_.operations.push_back(operation);
+  return result;
+}
+
+Operand ValueBuilder::Vector(Opcode opcode, Lane lane, absl::Span<const Operand> operands, int64_t immediate) {
+  return Append(opcode, lane, operands, immediate, list_.NewVector());
+}
+
+Operand ValueBuilder::Vector(Opcode opcode, Lane lane, std::initializer_list<Operand> operands, int64_t immediate) {
+  return Append(opcode, lane, operands, immediate, list_.NewVector());
+}
+
+Operand ValueBuilder::Mask(Opcode opcode, Lane lane, std::initializer_list<Operand> operands, int64_t immediate) {
+  return Append(opcode, lane, operands, immediate, list_.NewMask());
+}
+
+Operand ValueBuilder::General(Opcode opcode, std::initializer_list<Operand> operands, int64_t immediate) {
+  return Append(opcode, Lane::kI64, operands, immediate, list_.NewGeneral());
+}
+
+TypedValue ValueBuilder::Constant(const Scalar& value) {
+  const Lane lane = LaneOf(value.type);
+  switch (value.type) {
+    case DType::kBool: {
+      const Operand lanes = Vector(Opcode::kMove, lane, {ConstantOf(lane, -value.bits)});
+      return {value.type, Mask(Opcode::kMaskOfLanes, lane, {lanes}), LaneBytes(lane)};
+    }
+    case DType::kBF16:
+    case DType::kF16: return {value.type, FloatOf(lane, value.ToDouble())};
+    default: return {value.type, ConstantOf(lane, value.bits)};
+  }
+}
+
+Operand ValueBuilder::ConstantOf(Lane lane, uint64_t bits) { return list_.AddConstant({lane, bits}); }
+
+Operand ValueBuilder::FloatOf(Lane lane, double value) {
+  return ConstantOf(lane, lane == Lane::kF64 ? absl::bit_cast<uint64_t>(value)
+                                             : absl::bit_cast<uint32_t>(static_cast<float>(value)));
+}
+
+absl::optional<uint64_t> ValueBuilder::KnownBits(Operand operand) const {
+  if (operand.kind != Operand::kConstant || list_.constants[operand.value].step != 0) return absl::nullopt;
+  return list_.constants[operand.value].bits;
+}
+
+TypedValue ValueBuilder::Compare(Predicate predicate, Lane lane, Operand a, Operand b) {
+  return {DType::kBool, Mask(Opcode::kCompare, lane, {a, b}, static_cast<int64_t>(predicate)), LaneBytes(lane)};
+}
+
+TypedValue ValueBuilder::Combine(Opcode opcode, const TypedValue& a, const TypedValue& b) {
+  const int bytes = a.mask_lane_bytes;
+  return {DType::kBool, Mask(opcode, IntegerLane(bytes), {a.operand, MaskFor(b, bytes)}), bytes};
+}
+
+TypedValue ValueBuilder::Not(const TypedValue& mask) {
+  if (isa() == Isa::kAvx512) return Combine(Opcode::kMaskXor, mask, Constant(Scalar::Of(DType::kBool, true)));
+  const Lane lane = IntegerLane(mask.mask_lane_bytes);
+  return {DType::kBool, Mask(Opcode::kXor, lane, {mask.operand, ConstantOf(lane, ~uint64_t{0})}), mask.mask_lane_bytes};
+}
+
+Operand ValueBuilder::MaskFor(const TypedValue& mask, int lane_bytes) {
+  // A mask register has a bit per lane, however wide.
+  if (mask.mask_lane_bytes == lane_bytes || isa() == Isa::kAvx512) return mask.operand;
+  const Opcode opcode = lane_bytes == 8 ? Opcode::kMaskWiden : Opcode::kMaskNarrow;
+  return Mask(opcode, IntegerLane(mask.mask_lane_bytes), {mask.operand});
+}
+
+Operand ValueBuilder::LanesOf(const TypedValue& mask, int lane_bytes) {
+  const Operand same_width = MaskFor(mask, lane_bytes);
+  if (isa() == Isa::kAvx2) return same_width;
+  return Vector(Opcode::kLanesOfMask, IntegerLane(lane_bytes), {same_width});
+}
+
+Operand ValueBuilder::Select(const TypedValue& mask, Lane lane, Operand b, Operand c) {
+  const Operand same_width = MaskFor(mask, LaneBytes(lane));
+  if (isa() == Isa::kAvx2) {
+    if (KnownBits(c) == uint64_t{0}) return Vector(Opcode::kAnd, lane, {same_width, b});
+    if (KnownBits(b) == uint64_t{0}) return Vector(Opcode::kAndNot, lane, {same_width, c});
+  }
+  return Vector(Opcode::kBlend, lane, {same_width, b, c});
+}
+
+TypedValue Narrowed(ValueBuilder& builder, DType type, Operand lanes) {
+  switch (type) {
+    case DType::kBF16: return {type, RoundToBF16(builder, lanes)};
+    case DType::kF16: return {type, builder.Vector(Opcode::kRoundToF16, Lane::kF32, {lanes})};
+    case DType::kU8:
+      return {type, builder.Vector(Opcode::kAnd, Lane::kI32, {lanes, builder.ConstantOf(Lane::kI32, 0xff)})};
+    case DType::kI8: {
+      const Operand top = builder.Vector(Opcode::kShiftLeft, Lane::kI32, {lanes}, 24);
+      return {type, builder.Vector(Opcode::kShiftRightSigned, Lane::kI32, {top}, 24)};
+    }
+    default: return {type, lanes};
+  }
+}
+
+TypedValue FromLoaded(ValueBuilder& builder, DType type, Operand loaded) {
+  if (type != DType::kBool) return {type, loaded};
+  // Loaded bytes are not negative.
+  return builder.Compare(Predicate::kLess, Lane::kI32, builder.ConstantOf(Lane::kI32, 0), loaded);
+}
+
+Operand ToStored(ValueBuilder& builder, const TypedValue& value) {
+  const Lane lane = LaneOf(value.type);
+  if (value.operand.kind == Operand::kConstant) return builder.Vector(Opcode::kMove, lane, {value.operand});
+  if (value.type != DType::kBool) return value.operand;
+  return builder.Vector(Opcode::kAnd, lane, {builder.LanesOf(value, LaneBytes(lane)), builder.ConstantOf(lane, 1)});
+}
+
+}  // namespace nestor::jit

@@ -1,0 +1,436 @@
+// Programs, steps, scopes and loops. A vector loop becomes
+//
+//     v = begin
+//     while (v + lanes * unroll <= end) { group at v; group at v + lanes; ..; v += .. }
+//     while (v + lanes <= end)          { group at v; v += lanes }
+//     if (v < end)                      { group at v, of the first end - v lanes }
+//
+// where a group is the loop's body on vectors. A loop that walks a register tile has a
+// copy of its body for each register of the tile instead.
+#include "jit/codegen/translate.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "jit/codegen/lanes.h"
+#include "jit/codegen/translator.h"
+#include "loop_ir/dependence.h"
+#include "uops/invariant.h"
+
+namespace nestor::jit {
+
+using loop::Item;
+using loop::Program;
+using loop::Storage;
+using loop::TensorId;
+using loop::TensorInfo;
+
+namespace {
+
+// The most vectors of one loop that run side by side.
+constexpr int kUnroll = 2;
+
+const loop::Loop* ParallelLoop(const loop::Block& block) {
+  if (block.body.size() != 1) return nullptr;
+  const auto* loop = block.body[0].As<loop::Loop>();
+  return loop != nullptr && loop->attributes.parallel ? loop : nullptr;
+}
+
+Operand Immediate(int64_t v) { return Operand::Immediate(v); }
+
+}  // namespace
+
+Translator::Translator(Program& program, const TranslateOptions& options)
+    : program_(program), options_(options), ranges_(program), registers_(program.tensors.size()) {}
+
+// Parallel loops have a step each; what lies between shares one.
+std::vector<int> Translator::StepsOfBlocks() const {
+  std::vector<int> steps;
+  int step = 0;
+  bool was_parallel = false;
+  for (const loop::Block& block : program_.blocks) {
+    const bool parallel = ParallelLoop(block) != nullptr;
+    if (!steps.empty() && (parallel || was_parallel)) ++step;
+    steps.push_back(step);
+    was_parallel = parallel;
+  }
+  return steps;
+}
+
+absl::Status Translator::CheckMemory() {
+  for (size_t i = 0; i < program_.tensors.size(); ++i) {
+    const TensorInfo& info = program_.tensors[i];
+    const TensorId tensor{static_cast<int32_t>(i)};
+    if (KindOf(tensor) == HomeKind::kMemory) out_.memory.push_back(tensor);
+    if (KindOf(tensor) != HomeKind::kPrivate) continue;
+    out_.private_memory.push_back(tensor);
+    for (IndexId extent : info.shape) {
+      if (!program_.pool.HasVar(extent)) continue;
+      return absl::UnimplementedError(absl::StrCat("program ", program_.name, ": an extent of temp ", info.name,
+                                                   " depends on a loop index"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::vector<TensorPlace> Translator::Places() const {
+  std::vector<TensorPlace> places(program_.tensors.size());
+  for (size_t i = 0; i < places.size(); ++i) {
+    places[i].layout = CompactLayout(program_.tensors[i].shape.size());
+    const HomeKind kind = homes_[i].kind;
+    if (kind == HomeKind::kPrivate) places[i].kind = TensorPlace::kPrivate;
+    if (kind == HomeKind::kArgument || kind == HomeKind::kMemory) places[i].kind = TensorPlace::kTable;
+  }
+  for (size_t i = 0; i < options_.layouts.size(); ++i) {
+    const size_t inputs = program_.inputs.size();
+    const TensorId tensor = i < inputs ? program_.inputs[i] : program_.outputs[i - inputs];
+    places[tensor.value].layout = options_.layouts[i];
+  }
+  return places;
+}
+
+absl::StatusOr<Translation> Translator::Run() {
+  const std::vector<int> steps = StepsOfBlocks();
+  homes_ = FindHomes(program_, steps, options_.isa);
+  NESTOR_RETURN_IF_ERROR(CheckMemory());
+  places_ = Places();
+  // What begins at an identity and outlives a step is filled before the first.
+  const bool fills = std::any_of(program_.temps.begin(), program_.temps.end(), [&](TensorId tensor) {
+    return KindOf(tensor) == HomeKind::kMemory && program_[tensor].storage == Storage::kAccumulator;
+  });
+  const bool parallel_first = !program_.blocks.empty() && ParallelLoop(program_.blocks[0]) != nullptr;
+  if (fills && parallel_first) {
+    BeginStep(false);
+    ProgramTemps(-1);
+    EndStep();
+  }
+  for (size_t i = 0; i < program_.blocks.size(); ++i) {
+    const loop::Loop* parallel = ParallelLoop(program_.blocks[i]);
+    const bool first = i == 0 || steps[i] != steps[i - 1];
+    if (first) {
+      BeginStep(parallel != nullptr);
+      if (i == 0 && !(fills && parallel_first)) ProgramTemps(-1);
+      ProgramTemps(steps[i]);
+    }
+    if (parallel != nullptr) ParallelBlock(*parallel);
+    else Scope(program_.blocks[i].body);
+    if (i + 1 == program_.blocks.size() || steps[i + 1] != steps[i]) EndStep();
+  }
+  return std::move(out_);
+}
+
+void Translator::BeginStep(bool parallel) {
+  Step step{absl::StrCat(program_.name, ".", out_.steps.size()), parallel, {}, {}, 1, 1,
+            OperationList(options_.isa)};
+  out_.steps.push_back(std::move(step));
+  f_ = std::make_unique<FunctionBuilder>(program_, out_.table, places_, options_.isa);
+}
+
+void Translator::EndStep() {
+  Operation leave{Opcode::kReturn};
+  leave.operands[0] = Immediate(0);
+  f_->list().operations.push_back(leave);
+  out_.steps.back().operations = f_->Finish();
+}
+
+// Declares the program's temps that live in registers of `step`; -1: fills memory.
+void Translator::ProgramTemps(int step) {
+  for (TensorId tensor : program_.temps) {
+    const bool in_memory = KindOf(tensor) == HomeKind::kMemory;
+    if (in_memory ? step == -1 : homes_[tensor.value].step == step) Declare(tensor);
+  }
+}
+
+void Translator::ParallelBlock(const loop::Loop& loop) {
+  Step& step = out_.steps.back();
+  step.begin = f_->Index(loop.begin);
+  step.end = f_->Index(loop.end);
+  step.stride = loop.step;
+  const Operand begin = f_->General(Opcode::kParameterG, {}, {}, 0);
+  const Operand end = f_->General(Opcode::kParameterG, {}, {}, 1);
+  if (loop.attributes.vector && RunsInLanes(program_, ranges_, loop)) {
+    step.granularity = int64_t{kUnroll} * LanesOf(program_, loop, options_.isa);
+    return VectorLoop(loop, begin, end);
+  }
+  ScalarLoop(loop, begin, end);
+}
+
+// ---- Scopes
+
+void Translator::Scope(const loop::Scope& scope) {
+  for (const Item& item : scope) {
+    if (const auto* loop = item.As<loop::Loop>()) {
+      Loop(*loop);
+    } else if (const auto* statement = item.As<loop::Statement>()) {
+      Statement(*statement);
+    } else {
+      Declare(item.As<loop::Declaration>()->tensor);
+    }
+  }
+}
+
+void Translator::Declare(TensorId tensor) {
+  switch (KindOf(tensor)) {
+    case HomeKind::kScalar: return DeclareScalar(tensor);
+    case HomeKind::kTile: return DeclareTile(tensor);
+    case HomeKind::kMemory:
+    case HomeKind::kPrivate:
+      if (program_[tensor].storage == Storage::kAccumulator) Fill(tensor);
+      return;
+    case HomeKind::kArgument: return;
+  }
+}
+
+void Translator::DeclareScalar(TensorId tensor) {
+  const TensorInfo& info = program_[tensor];
+  Registers& home = registers_[tensor.value];
+  home = {};
+  home.lanes = lanes_.count;
+  if (homes_[tensor.value].is_single) return;  // bound where it is written
+  const bool is_arg = info.storage == Storage::kAccumulator && IsArg(info.op);
+  ValueBuilder builder = Builder();
+  home.value = {info.type, info.type == DType::kBool ? f_->list().NewMask() : f_->list().NewVector(), 4};
+  if (is_arg) {
+    home.position = f_->list().NewVector();
+    places_[tensor.value].scalar = home.position;
+    TypedValue position{DType::kI64, home.position};
+    Assign(position, builder.Constant(Scalar::I64(-1)));
+  } else {
+    places_[tensor.value].scalar = home.value.operand;
+  }
+  // A temp is written before it is read; but not on every path that the allocator
+  // sees.
+  const Scalar start = info.storage == Storage::kAccumulator && !is_arg ? Identity(info.op, info.type)
+                                                                        : Scalar::Zero(info.type);
+  Assign(home.value, builder.Constant(start));
+}
+
+void Translator::DeclareTile(TensorId tensor) {
+  const TensorInfo& info = program_[tensor];
+  Registers& home = registers_[tensor.value];
+  home = {};
+  home.lanes = homes_[tensor.value].tile_lanes;
+  int64_t vectors = 1;
+  for (size_t axis = 0; axis < info.shape.size(); ++axis) {
+    int64_t extent = ConstantOf(info.shape[axis]);
+    if (axis + 1 == info.shape.size()) extent = (extent + home.lanes - 1) / home.lanes;
+    vectors *= extent;
+  }
+  ValueBuilder builder(f_->list(), home.lanes);
+  const Scalar start =
+      info.storage == Storage::kAccumulator ? Identity(info.op, info.type) : Scalar::Zero(info.type);
+  const TypedValue identity = builder.Constant(start);
+  for (int64_t i = 0; i < vectors; ++i) {
+    home.tile.push_back(f_->list().NewVector());
+    Operation move{Opcode::kMove, LaneOf(info.type), static_cast<uint8_t>(home.lanes)};
+    move.operands[0] = identity.operand;
+    EmitTo(home.tile.back(), move);
+  }
+}
+
+// An accumulator in memory starts at its identity.
+void Translator::Fill(TensorId tensor) {
+  const TensorInfo& info = program_[tensor];
+  IndexId elements = program_.pool.Const(1);
+  for (IndexId extent : info.shape) elements = program_.pool.Mul(elements, extent);
+  const Operand count = f_->Index(elements);
+  IndexList origin(info.shape.size(), program_.pool.Const(0));
+  Location location{f_->Address(tensor, origin), {}, Immediate(0)};
+  if (!IsArg(info.op)) return FillMemory(location.memory, info.type, Identity(info.op, info.type).bits, count);
+  FillMemory(PositionsOf(tensor, location).memory, DType::kI64, ~uint64_t{0}, count);
+}
+
+void Translator::FillMemory(Memory memory, DType type, uint64_t bits, Operand count) {
+  const int lanes = VectorBytes(options_.isa) / LaneBytes(LaneOf(type));
+  const Lanes around = lanes_;
+  lanes_ = {lanes, -1, f_->Depth(), f_->Depth(), {}, false};
+  ValueBuilder builder = Builder();
+  const Operand value = ToStored(builder, builder.Constant(Scalar{type, bits}));
+  f_->OpenRegion();
+  const Operand pointer = f_->General(Opcode::kAddressG, {});
+  f_->list().operations.back().memory = memory;
+  const Operand left = f_->General(Opcode::kMoveG, count);
+  const int tail = f_->list().NewLabel(), again = f_->list().NewLabel();
+  f_->Branch(Condition::kLess, left, Immediate(lanes), tail);
+  Operation begin{Opcode::kLoopBegin};
+  begin.immediate = again;
+  f_->list().operations.push_back(begin);
+  Operation store = MakeMemory(Opcode::kStore, type, lanes, {pointer, {}, 1, 0});
+  store.operands[0] = value;
+  Emit(store);
+  const auto move = [&](Operand what, int64_t by) {
+    Operation add{Opcode::kAddG};
+    add.operands[0] = what;
+    add.operands[1] = Immediate(by);
+    EmitTo(what, add);
+  };
+  move(pointer, int64_t{lanes} * ByteSize(type));
+  move(left, -lanes);
+  Operation end{Opcode::kLoopEnd};
+  end.condition = Condition::kGreaterEqual;
+  end.operands[0] = left;
+  end.operands[1] = Immediate(lanes);
+  end.immediate = again;
+  Emit(end);
+  f_->Label(tail);
+  lanes_.active = left;
+  lanes_.group = f_->Depth();
+  store.opcode = Opcode::kStorePartial;
+  store.operands[1] = Emit([&] {
+    Operation mask{Opcode::kMaskOfCount, LaneOf(type), static_cast<uint8_t>(lanes)};
+    mask.operands[0] = left;
+    return mask;
+  }());
+  store.operands[2] = left;
+  Emit(store);
+  f_->CloseRegion();
+  lanes_ = around;
+}
+
+// ---- Loops
+
+void Translator::Loop(const loop::Loop& loop) {
+  const Operand begin = f_->Index(loop.begin), end = f_->Index(loop.end);
+  if (IsUnrolled(program_, loop)) return UnrolledLoop(loop);
+  if (loop.attributes.vector && lanes_.count == 1 && RunsInLanes(program_, ranges_, loop)) {
+    return VectorLoop(loop, begin, end);
+  }
+  ScalarLoop(loop, begin, end);
+}
+
+Operand Translator::InRegister(Operand operand) {
+  return operand.is_register() ? operand : f_->General(Opcode::kMoveG, operand);
+}
+
+void Translator::ScalarLoop(const loop::Loop& loop, Operand begin, Operand end) {
+  f_->OpenRegion();
+  const Operand index = f_->General(Opcode::kMoveG, begin);
+  const int done = f_->list().NewLabel();
+  f_->Branch(Condition::kGreaterEqual, index, end, done);
+  f_->OpenIteration(loop.var, index, 0, loop.step, begin);
+  ranges_.Enter(loop);
+  Scope(loop.body);
+  ranges_.Leave();
+  f_->CloseIteration(end);
+  f_->Label(done);
+  f_->CloseRegion();
+}
+
+void Translator::UnrolledLoop(const loop::Loop& loop) {
+  ranges_.Enter(loop);
+  const int64_t end = ConstantOf(loop.end);
+  for (int64_t i = ConstantOf(loop.begin); i < end; i += loop.step) {
+    f_->OpenIteration(loop.var, Immediate(i), 0, 0, {});
+    Scope(loop.body);
+    f_->CloseIteration({});
+  }
+  ranges_.Leave();
+}
+
+void Translator::VectorLoop(const loop::Loop& loop, Operand begin, Operand end) {
+  const Lanes around = lanes_;
+  f_->OpenRegion();
+  lanes_ = {LanesOf(program_, loop, options_.isa), loop.var, f_->Depth(), f_->Depth(), {}, false};
+  lanes_.begins_at_zero = program_.pool.IsConst(loop.begin, 0);
+  ranges_.Enter(loop);
+  if (const auto extent = TileExtent(loop)) {
+    TileLoop(loop, begin, end, *extent);
+  } else {
+    const Operand index = f_->General(Opcode::kMoveG, begin);
+    if (kUnroll > 1) VectorGroups(loop, index, end, kUnroll);
+    VectorGroups(loop, index, end, 1);
+    VectorTail(loop, index, end);
+  }
+  ranges_.Leave();
+  f_->CloseRegion();
+  lanes_ = around;
+}
+
+// while (index + lanes * unroll <= end)
+void Translator::VectorGroups(const loop::Loop& loop, Operand index, Operand end, int unroll) {
+  const int64_t step = int64_t{lanes_.count} * unroll;
+  const Lanes around = lanes_;
+  f_->OpenRegion();
+  const Operand last = f_->General(Opcode::kSubG, end, Immediate(step - 1));
+  const int done = f_->list().NewLabel();
+  f_->Branch(Condition::kGreaterEqual, index, last, done);
+  f_->OpenIteration(loop.var, index, 0, step, index);
+  lanes_.region = f_->Depth() - 1;
+  for (int u = 0; u < unroll; ++u) Group(loop, index, int64_t{u} * lanes_.count);
+  f_->CloseIteration(last);
+  f_->Label(done);
+  f_->CloseRegion();
+  lanes_ = around;
+}
+
+void Translator::VectorTail(const loop::Loop& loop, Operand index, Operand end) {
+  const Lanes around = lanes_;
+  const int done = f_->list().NewLabel();
+  f_->Branch(Condition::kGreaterEqual, index, end, done);
+  f_->OpenRegion();
+  lanes_.region = f_->Depth();
+  lanes_.active = f_->General(Opcode::kSubG, end, index);
+  Group(loop, index, 0);
+  f_->CloseRegion();
+  f_->Label(done);
+  lanes_ = around;
+}
+
+void Translator::Group(const loop::Loop& loop, Operand index, int64_t offset) {
+  f_->OpenIteration(loop.var, index, offset, 0, {});
+  lanes_.group = f_->Depth();
+  Scope(loop.body);
+  f_->CloseIteration({});
+}
+
+// The last axis of the register tiles that the loop walks.
+absl::optional<int64_t> Translator::TileExtent(const loop::Loop& loop) const {
+  absl::optional<int64_t> extent;
+  const auto look = [&](TensorId tensor, absl::Span<const IndexId> place, loop::AccessKind) {
+    if (KindOf(tensor) != HomeKind::kTile) return;
+    std::vector<int64_t> vars;
+    CollectVars(program_.pool, place.back(), vars);
+    if (!std::binary_search(vars.begin(), vars.end(), int64_t{loop.var})) return;
+    const int64_t own = ConstantOf(program_[tensor].shape.back());
+    extent = std::max(extent.value_or(0), own);
+  };
+  VisitItems(loop.body, [&](const Item& item) { VisitAccesses(program_, item, look); });
+  return extent;
+}
+
+void Translator::TileLoop(const loop::Loop& loop, Operand begin, Operand end, int64_t extent) {
+  const bool fixed = begin.kind == Operand::kImmediate && end.kind == Operand::kImmediate;
+  if (fixed) extent = end.value - begin.value;
+  const Lanes around = lanes_;
+  const Operand index = begin.kind == Operand::kImmediate ? begin : InRegister(begin);
+  const int done = f_->list().NewLabel();
+  for (int64_t offset = 0; offset < extent; offset += lanes_.count) {
+    // Lanes beyond the end of a tile hold anything; those of memory are left alone.
+    const bool whole = fixed && offset + lanes_.count <= extent;
+    f_->OpenRegion();
+    lanes_.region = f_->Depth();
+    if (!whole) {
+      Operand left = fixed ? Immediate(extent - offset) : f_->General(Opcode::kSubG, end, begin);
+      if (!fixed && offset > 0) left = f_->General(Opcode::kSubG, left, Immediate(offset));
+      if (!fixed) f_->Branch(Condition::kLessEqual, left, Immediate(0), done);
+      if (!fixed) left = f_->General(Opcode::kMinG, left, Immediate(lanes_.count));
+      lanes_.active = InRegister(left);
+    }
+    Group(loop, index, offset);
+    f_->CloseRegion();
+    lanes_ = around;
+  }
+  f_->Label(done);
+}
+
+int64_t Translator::ConstantOf(IndexId e) const {
+  const absl::optional<int64_t> value = program_.pool.ConstValue(e);
+  NESTOR_CHECK(value.has_value(), "an extent of a register tile is a number");
+  return *value;
+}
+
+absl::StatusOr<Translation> Translate(Program& program, const TranslateOptions& options) {
+  return Translator(program, options).Run();
+}
+
+}  // namespace nestor::jit

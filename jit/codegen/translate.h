@@ -1,0 +1,56 @@
+// From a scheduled program to low-level operations: a plain translation, one loop of
+// the program a loop of the code. What is decided here is only how to do what the
+// program says: which tensors live in registers, how many lanes a vector loop has, and
+// how addresses run.
+#ifndef NESTOR_JIT_CODEGEN_TRANSLATE_H_
+#define NESTOR_JIT_CODEGEN_TRANSLATE_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "jit/codegen/operations.h"
+#include "jit/codegen/table.h"
+#include "loop_ir/program.h"
+
+namespace nestor::jit {
+
+// A function of the kernel. Functions run in order. A parallel one runs the iterations
+// of one loop: ParameterG 0 and 1 are the first and the end of some of them.
+// ParameterG 2 is the private memory of the worker. Returns 0, or 1 + the number of
+// the statement whose access was out of range.
+struct Step {
+  std::string name;  // "softmax.1"
+  bool parallel = false;
+  Operand begin, end;  // of a parallel loop: immediates or table slots
+  int64_t stride = 1;  // its step
+  // Iterations may be cut only at multiples of this (an unrolled vector), counted from
+  // the first.
+  int64_t granularity = 1;
+  OperationList operations;
+};
+
+struct Translation {
+  Table table;
+  std::vector<Step> steps;
+  std::vector<loop::Statement> statements;  // by number, for messages
+  std::vector<loop::TensorId> memory;   // temps that need memory for the whole run
+  std::vector<loop::TensorId> private_memory;  // ... of a worker, while it runs a step
+};
+
+struct TranslateOptions {
+  Isa isa = Isa::kAvx2;
+  // By argument: inputs, then outputs. Empty: all compact.
+  std::vector<Layout> layouts;
+  // Stores of whole vectors to outputs go past the caches. REQUIRES of whoever runs
+  // the kernel: each row of every output begins at a multiple of a vector.
+  bool streaming = false;
+};
+
+// Unimplemented, naming it, for what cannot be translated. Adds expressions to the
+// program's pool and changes nothing else. REQUIRES: Verify accepts the program.
+absl::StatusOr<Translation> Translate(loop::Program& program, const TranslateOptions& options);
+
+}  // namespace nestor::jit
+
+#endif  // NESTOR_JIT_CODEGEN_TRANSLATE_H_

@@ -1,0 +1,128 @@
+// Internal to translate.cc and translate_statements.cc: the state of a translation.
+#ifndef NESTOR_JIT_CODEGEN_TRANSLATOR_H_
+#define NESTOR_JIT_CODEGEN_TRANSLATOR_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/types/optional.h"
+#include "jit/codegen/function_builder.h"
+#include "jit/codegen/homes.h"
+#include "jit/codegen/scalar_rows.h"
+#include "jit/codegen/translate.h"
+#include "loop_ir/ranges.h"
+
+namespace nestor::jit {
+
+class Translator {
+ public:
+  Translator(loop::Program& program, const TranslateOptions& options);
+  absl::StatusOr<Translation> Run();
+
+ private:
+  // A tensor in registers, while its scope is open.
+  struct Registers {
+    TypedValue value;               // of a scalar
+    Operand position;               // of an arg accumulator
+    std::vector<Operand> tile;
+    int lanes = 1;                  // that it was declared for
+  };
+  // The lanes in which statements run.
+  struct Lanes {
+    int count = 1;
+    int32_t var = -1;               // the loop whose iterations lie side by side
+    int region = 0;                 // the frame around the loop: what all lanes share is computed there
+    int group = 0;                  // ... and the frame of this group of lanes
+    Operand active;                 // of a tail: how many lanes take part; kNone: all
+    bool begins_at_zero = false;
+  };
+  struct Location {
+    Memory memory;
+    Operand valid;                  // 1 where the access is made; kNone: always
+    Operand stride;                 // bytes from lane to lane: immediate or slot
+  };
+
+  // ---- Steps and scopes (translate.cc)
+  std::vector<int> StepsOfBlocks() const;
+  absl::Status CheckMemory();
+  std::vector<TensorPlace> Places() const;
+  void BeginStep(bool parallel);
+  void EndStep();
+  void ProgramTemps(int step);
+  void ParallelBlock(const loop::Loop& loop);
+  void Scope(const loop::Scope& scope);
+  void Declare(loop::TensorId tensor);
+  void DeclareScalar(loop::TensorId tensor);
+  void DeclareTile(loop::TensorId tensor);
+  void Fill(loop::TensorId tensor);
+  void FillMemory(Memory memory, DType type, uint64_t bits, Operand count);
+  void Loop(const loop::Loop& loop);
+  void ScalarLoop(const loop::Loop& loop, Operand begin, Operand end);
+  void UnrolledLoop(const loop::Loop& loop);
+  void VectorLoop(const loop::Loop& loop, Operand begin, Operand end);
+  void VectorGroups(const loop::Loop& loop, Operand index, Operand end, int unroll);
+  void VectorTail(const loop::Loop& loop, Operand index, Operand end);
+  void TileLoop(const loop::Loop& loop, Operand begin, Operand end, int64_t extent);
+  absl::optional<int64_t> TileExtent(const loop::Loop& loop) const;
+  void Group(const loop::Loop& loop, Operand index, int64_t offset);
+  Operand InRegister(Operand operand);
+
+  // ---- Statements (translate_statements.cc)
+  void Statement(const loop::Statement& statement);
+  void Write(const loop::Statement& statement, const Location& location);
+  void WriteScalar(const loop::Statement& statement);
+  void WriteTile(const loop::Statement& statement);
+  void WriteMemory(const loop::Statement& statement, const Location& location);
+  void WriteArg(const loop::Statement& statement, const Location& location);
+  std::pair<TypedValue, TypedValue> Better(ReduceOp op, const TypedValue& best, const TypedValue& place,
+                                           const TypedValue& value, const TypedValue& position);
+  void Assign(TypedValue& target, const TypedValue& value);
+  TypedValue Result(const loop::Statement& statement, const TypedValue& old);
+
+  TypedValue Value(loop::ValueId id);
+  TypedValue Compute(loop::ValueId id);
+  TypedValue Param(const std::string& name, DType type);
+  TypedValue IndexNumber(IndexId e);
+  TypedValue Load(const loop::Access& access);
+  TypedValue LoadScalar(loop::TensorId tensor);
+  TypedValue Spread(const TypedValue& scalar);
+  TypedValue LoadMemory(loop::TensorId tensor, const Location& location);
+  TypedValue LoadMasked(const loop::Access& access, const Location& location);
+  TypedValue LoadElements(DType type, const Location& location);
+  void StoreElements(DType type, const Location& location, const TypedValue& value, bool streams);
+  Operand& TileRegister(const loop::Access& access, int64_t& lane);
+  Location Locate(const loop::Access& access);
+  bool AllInRange(const loop::Access& access);
+  void Trap(Operand valid);
+  bool Streams(const loop::Statement& statement) const;
+  Location PositionsOf(loop::TensorId tensor, const Location& location);
+
+  int64_t ConstantOf(IndexId e) const;
+  Operation MakeMemory(Opcode opcode, DType type, int lanes, const Memory& memory) const;
+  Operand Emit(Operation operation);
+  Operand EmitTo(Operand result, Operation operation);
+  ValueBuilder Builder() { return ValueBuilder(f_->list(), lanes_.count); }
+  Operand ActiveMask(int lane_bytes);
+  bool IsPartial() const { return lanes_.active.kind != Operand::kNone; }
+  HomeKind KindOf(loop::TensorId tensor) const { return homes_[tensor.value].kind; }
+
+  loop::Program& program_;
+  const TranslateOptions& options_;
+  Translation out_;
+  std::vector<Home> homes_;
+  std::vector<TensorPlace> places_;
+  loop::Ranges ranges_;
+  std::unique_ptr<FunctionBuilder> f_;
+  std::vector<Registers> registers_;  // by tensor
+  Lanes lanes_;
+  int32_t statement_ = -1;
+  std::vector<std::pair<loop::ValueId, TypedValue>> memo_;  // of the statement
+  absl::flat_hash_map<const loop::Statement*, int32_t> numbers_;
+};
+
+}  // namespace nestor::jit
+
+#endif  // NESTOR_JIT_CODEGEN_TRANSLATOR_H_

@@ -1,0 +1,52 @@
+// The list of schedule passes, and the way from a program to code.
+#include "jit/compile.h"
+
+#include <utility>
+
+#include "fusion/flatten.h"
+#include "jit/runtime/executor.h"
+#include "jit/schedule/attributes.h"
+#include "uops/invariant.h"
+
+namespace nestor::jit {
+namespace {
+
+absl::StatusOr<Isa> IsaOf(const CompileOptions& options) {
+  if (options.isa) return *options.isa;
+  return BestIsa();
+}
+
+}  // namespace
+
+fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
+  (void)options;
+  (void)isa;
+  return fusion::Pipeline({
+      // A block each, so that what is parallel stands alone.
+      {"flatten", fusion::FlattenBlocks},
+      {"parallel", MarkParallel},
+      {"vector", MarkVector},
+  });
+}
+
+absl::StatusOr<std::unique_ptr<const Executable>> Compile(loop::Program program, const CompileOptions& options) {
+  fusion::RunOptions run;
+  run.strict = options.mode == Mode::kStrict;
+  NESTOR_RETURN_IF_ERROR(fusion::Pipeline::Default().Run(program, run));
+  NESTOR_ASSIGN_OR_RETURN(const Isa isa, IsaOf(options));
+  NESTOR_RETURN_IF_ERROR(SchedulePipeline(options, isa).Run(program, run));
+  return CompileScheduled(std::move(program), options);
+}
+
+absl::StatusOr<std::unique_ptr<const Executable>> CompileScheduled(loop::Program program,
+                                                                   const CompileOptions& options) {
+  ExecutableOptions executable;
+  NESTOR_ASSIGN_OR_RETURN(executable.isa, IsaOf(options));
+  executable.executor = options.executor != nullptr ? options.executor : &DefaultExecutor();
+  if (options.least_parallel_bytes) executable.least_parallel_bytes = *options.least_parallel_bytes;
+  // What is larger than the last cache is not found there again.
+  executable.streaming_bytes = options.streaming_bytes.value_or(Caches().last);
+  return Executable::Create(std::move(program), executable);
+}
+
+}  // namespace nestor::jit

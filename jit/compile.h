@@ -1,0 +1,47 @@
+// From a lowered program to an Executable: fusion, schedule, code.
+#ifndef NESTOR_JIT_COMPILE_H_
+#define NESTOR_JIT_COMPILE_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "absl/types/optional.h"
+#include "fusion/pipeline.h"
+#include "jit/executable.h"
+#include "jit/runtime/cpu_features.h"
+#include "loop_ir/program.h"
+
+namespace nestor::jit {
+
+enum class Mode : uint8_t {
+  kFast,    // sums in lanes, fused multiply-adds: within the proven bound
+  kStrict,  // the bits that SEMANTICS defines
+};
+
+struct CompileOptions {
+  Mode mode = Mode::kFast;
+  // nullopt: the best that the CPU has, and NESTOR_ISA allows.
+  absl::optional<Isa> isa;
+  // Where parallel loops run: DefaultExecutor() where null; InlineExecutor() keeps them
+  // on the caller's thread. Must outlive the executable.
+  Executor* executor = nullptr;
+  // Vectors that a sum has partial results for.
+  int accumulators = 4;
+  // See ExecutableOptions; nullopt: from the sizes of the machine's caches.
+  absl::optional<int64_t> least_parallel_bytes, streaming_bytes;
+};
+
+// The schedule passes of compile.cc for a machine, in their order, as a list that can be
+// cut and watched like fusion's.
+fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa);
+
+// `program` is lowered. The Statuses of Executable::Create and BestIsa.
+absl::StatusOr<std::unique_ptr<const Executable>> Compile(loop::Program program, const CompileOptions& options = {});
+// `program` is fused and scheduled already.
+absl::StatusOr<std::unique_ptr<const Executable>> CompileScheduled(loop::Program program,
+                                                                   const CompileOptions& options = {});
+
+}  // namespace nestor::jit
+
+#endif  // NESTOR_JIT_COMPILE_H_

@@ -1,0 +1,119 @@
+// A program ready to run: compiled code, and everything that a call needs to check and
+// to place.
+//
+//   NESTOR_ASSIGN_OR_RETURN(auto softmax, jit::Executable::Create(program, options));
+//   jit::Workspace workspace;
+//   NESTOR_RETURN_IF_ERROR(softmax->Run({{x}, {y}}, &workspace));
+#ifndef NESTOR_JIT_EXECUTABLE_H_
+#define NESTOR_JIT_EXECUTABLE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
+#include "jit/kernel.h"
+#include "loop_ir/program.h"
+#include "tensor/binding.h"
+#include "tensor/tensor.h"
+
+namespace nestor::jit {
+
+struct ExecutableOptions {
+  Isa isa = Isa::kAvx2;
+  // Where parallel loops run; null: on the caller's thread. Must outlive the executable.
+  Executor* executor = nullptr;
+  // A parallel loop runs on one thread where the program's arguments have fewer bytes
+  // than this.
+  int64_t least_parallel_bytes = int64_t{256} << 10;
+  // Outputs of more bytes than this are written past the caches; 0: never.
+  int64_t streaming_bytes = 0;
+};
+
+// What one call is given, in the order of the program's signature.
+struct Arguments {
+  absl::Span<const TensorView> inputs;
+  absl::Span<const TensorView> outputs;  // memory to write
+  // By Program::params; empty: their defaults.
+  absl::Span<const Scalar> params = {};
+  // Dimensions that no input's shape says, by name.
+  const absl::flat_hash_map<std::string, int64_t>* dims = nullptr;
+};
+
+// Memory of one thread's calls: sized at the first run of a shape, and then nothing is
+// allocated. May serve several executables in turn. Not thread-safe; movable.
+class Workspace {
+ public:
+  Workspace();
+  Workspace(Workspace&&) noexcept;
+  Workspace& operator=(Workspace&&) noexcept;
+  ~Workspace();
+
+ private:
+  friend class Executable;
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// Immutable and thread-safe, if each thread has a workspace of its own.
+class Executable {
+ public:
+  // Compiles the variant for compact arguments. The Statuses of Kernel::Compile;
+  // FailedPrecondition where the CPU lacks options.isa. REQUIRES: Verify accepts the
+  // scheduled program.
+  static absl::StatusOr<std::unique_ptr<const Executable>> Create(loop::Program program,
+                                                                  const ExecutableOptions& options);
+  ~Executable();
+
+  // Computes the outputs. An InvalidArgument Status, before anything is written, names
+  // the argument that does not fit: types, ranks, sizes (see Bind), an element at an
+  // odd address, an output with two elements in one place, or memory of an output that
+  // overlaps another argument's, unless `aliases` allows it. OutOfRange where an
+  // access that the program does not mask leaves its tensor: outputs are then
+  // unspecified. A layout that was not seen before is compiled first.
+  absl::Status Run(const Arguments& arguments, Workspace* workspace) const;
+
+  // The shapes that outputs must have.
+  absl::StatusOr<std::vector<Dims>> OutputShapes(absl::Span<const TensorView> inputs,
+                                                 absl::Span<const Scalar> params = {},
+                                                 const absl::flat_hash_map<std::string, int64_t>* dims = nullptr) const;
+
+  const loop::Program& program() const { return program_; }
+  const ExecutableOptions& options() const { return options_; }
+  // The variant for compact arguments.
+  const Kernel& kernel() const { return *compact_; }
+  // (output, input), numbers in the signature, that may be one memory.
+  absl::Span<const std::pair<int, int>> aliases() const { return aliases_; }
+
+ private:
+  Executable(loop::Program program, const ExecutableOptions& options);
+  absl::Status Prepare(const Arguments& arguments, bool may_stream, Workspace::State& state) const;
+  absl::Status CheckOutputs(const Arguments& arguments, const Binding& binding) const;
+  absl::Status CheckMemory(const Arguments& arguments, const Workspace::State& state) const;
+  absl::Status CheckOverlap(const Arguments& arguments, const Workspace::State& state, size_t output, size_t other) const;
+  std::string NameOf(size_t argument) const;
+  absl::StatusOr<Binding> BindArguments(absl::Span<const TensorView> inputs, absl::Span<const Scalar> params,
+                                        const absl::flat_hash_map<std::string, int64_t>* dims) const;
+  absl::StatusOr<const Kernel*> KernelFor(const Arguments& arguments, bool streaming) const;
+  absl::Status FillTable(const Kernel& kernel, const Binding& binding, const Arguments& arguments,
+                         Workspace::State& state) const;
+  absl::Status PlaceMemory(const Kernel& kernel, const Binding& binding, Workspace::State& state) const;
+
+  const loop::Program program_;
+  const ExecutableOptions options_;
+  std::vector<std::pair<int, int>> aliases_;
+  const Kernel* compact_ = nullptr;
+  mutable absl::Mutex mutex_;
+  mutable absl::flat_hash_map<std::string, std::unique_ptr<const Kernel>> variants_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace nestor::jit
+
+#endif  // NESTOR_JIT_EXECUTABLE_H_

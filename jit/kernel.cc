@@ -1,0 +1,110 @@
+// Translation, allocation and emission, function by function; then one piece of memory
+// for all of them. A parallel loop is cut into a few pieces for each thread, so that a
+// thread that is late costs little.
+#include "jit/kernel.h"
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include <immintrin.h>
+
+#include "absl/strings/str_cat.h"
+#include "jit/codegen/allocate_registers.h"
+#include "jit/codegen/emit.h"
+#include "jit/codegen/registers.h"
+#include "loop_ir/text.h"
+#include "uops/invariant.h"
+
+namespace nestor::jit {
+namespace {
+
+constexpr int64_t kFunctionAlignment = 64;
+constexpr int64_t kPiecesPerThread = 4;
+
+int64_t ValueOf(Operand operand, const int64_t* table) {
+  return operand.kind == Operand::kTable ? table[operand.value] : operand.value;
+}
+
+int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<const Kernel>> Kernel::Compile(loop::Program program, const TranslateOptions& options) {
+  NESTOR_ASSIGN_OR_RETURN(Translation translation, Translate(program, options));
+  std::unique_ptr<Kernel> kernel(new Kernel);
+  const RegisterFile file = RegistersOf(options.isa);
+  std::vector<uint8_t> code;
+  std::vector<int64_t> offsets;
+  for (jit::Step& step : translation.steps) {
+    const Allocated allocated = AllocateRegisters(step.operations, file);
+    NESTOR_ASSIGN_OR_RETURN(MachineCode machine, Emit(step.operations, allocated));
+    code.resize(CeilDiv(static_cast<int64_t>(code.size()), kFunctionAlignment) * kFunctionAlignment, 0xcc);
+    offsets.push_back(static_cast<int64_t>(code.size()));
+    code.insert(code.end(), machine.bytes.begin(), machine.bytes.end());
+    kernel->code_bytes_ += machine.code_bytes;
+    kernel->spilled_ += allocated.spilled;
+    kernel->steps_.push_back({step.name, nullptr, machine.code_bytes, step.parallel, step.begin, step.end,
+                              step.stride, step.granularity, std::move(machine.statements)});
+  }
+  NESTOR_ASSIGN_OR_RETURN(kernel->code_, CodeMemory::Seal(code));
+  for (size_t i = 0; i < offsets.size(); ++i) {
+    const uint8_t* begin = kernel->code_.data() + offsets[i];
+    kernel->steps_[i].function = reinterpret_cast<Function>(reinterpret_cast<uintptr_t>(begin));
+    ReportToPerf(begin, static_cast<size_t>(kernel->steps_[i].code_bytes), kernel->steps_[i].name);
+  }
+  kernel->table_ = std::move(translation.table);
+  kernel->memory_ = std::move(translation.memory);
+  kernel->private_memory_ = std::move(translation.private_memory);
+  kernel->streaming_ = options.streaming;
+  kernel->statements_ = std::move(translation.statements);
+  kernel->program_ = std::move(program);
+  return kernel;
+}
+
+int64_t Kernel::Run(const int64_t* table, absl::Span<char* const> private_memory, const RunOptions& options) const {
+  for (const Step& step : steps_) {
+    const int64_t result = step.parallel ? RunParallel(step, table, private_memory, options)
+                                         : step.function(table, 0, 0, private_memory[0]);
+    if (result != 0) return result;
+  }
+  if (streaming_) _mm_sfence();
+  return 0;
+}
+
+int64_t Kernel::RunParallel(const Step& step, const int64_t* table, absl::Span<char* const> private_memory,
+                            const RunOptions& options) const {
+  const int64_t begin = ValueOf(step.begin, table), end = ValueOf(step.end, table);
+  if (begin >= end) return 0;
+  const int64_t grain = step.granularity * step.stride;
+  const int64_t grains = CeilDiv(end - begin, grain);
+  const int64_t threads = options.executor == nullptr ? 1 : options.executor->NumThreads();
+  const int64_t least = std::max<int64_t>(1, CeilDiv(options.least_iterations, step.granularity));
+  const int64_t pieces = std::min(threads * kPiecesPerThread, grains / least);
+  if (threads == 1 || pieces <= 1) return step.function(table, begin, end, private_memory[0]);
+  const int64_t size = CeilDiv(grains, pieces) * grain;
+  std::atomic<int64_t> result{0};
+  options.executor->Run(CeilDiv(end - begin, size), [&](int worker, int64_t i) {
+    const int64_t first = begin + i * size;
+    const int64_t code = step.function(table, first, std::min(end, first + size), private_memory[worker]);
+    if (streaming_) _mm_sfence();
+    if (code != 0) result.store(code, std::memory_order_relaxed);
+  });
+  return result.load(std::memory_order_relaxed);
+}
+
+std::string Kernel::StatementText(int64_t number) const {
+  if (number < 0 || number >= static_cast<int64_t>(statements_.size())) return absl::StrCat("statement ", number);
+  return loop::ToText(program_, loop::Item{statements_[number]});
+}
+
+std::vector<Kernel::FunctionView> Kernel::Functions() const {
+  std::vector<FunctionView> views;
+  for (const Step& step : steps_) {
+    const auto* begin = reinterpret_cast<const uint8_t*>(reinterpret_cast<uintptr_t>(step.function));
+    views.push_back({step.name, {begin, static_cast<size_t>(step.code_bytes)}, step.statements});
+  }
+  return views;
+}
+
+}  // namespace nestor::jit

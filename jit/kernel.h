@@ -1,0 +1,85 @@
+// A compiled program for one instruction set and one layout of its arguments: sealed
+// machine code and what its table holds.
+#ifndef NESTOR_JIT_KERNEL_H_
+#define NESTOR_JIT_KERNEL_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "jit/codegen/table.h"
+#include "jit/codegen/translate.h"
+#include "jit/runtime/code_memory.h"
+#include "jit/runtime/executor.h"
+#include "loop_ir/program.h"
+
+namespace nestor::jit {
+
+// Immutable and thread-safe.
+class Kernel {
+ public:
+  // The Statuses of Translate, Emit and CodeMemory. REQUIRES: Verify accepts the
+  // program, which is scheduled.
+  static absl::StatusOr<std::unique_ptr<const Kernel>> Compile(loop::Program program, const TranslateOptions& options);
+
+  // As given, with what the table's slots name added to its pool.
+  const loop::Program& program() const { return program_; }
+  const Table& table() const { return table_; }
+  absl::Span<const loop::TensorId> memory() const { return memory_; }
+  absl::Span<const loop::TensorId> private_memory() const { return private_memory_; }
+
+  struct RunOptions {
+    Executor* executor = nullptr;  // null: the caller's thread
+    // A parallel loop with fewer iterations than this for each thread stays whole.
+    int64_t least_iterations = 1;
+  };
+  // Runs the code. 0, or 1 + the number of the statement that left its bounds.
+  // REQUIRES: `table` is filled; `private_memory` has one address for each worker.
+  int64_t Run(const int64_t* table, absl::Span<char* const> private_memory, const RunOptions& options) const;
+
+  // The text of statement `number`.
+  std::string StatementText(int64_t number) const;
+
+  int64_t code_bytes() const { return code_bytes_; }  // without constants
+  int64_t spilled() const { return spilled_; }
+  bool streaming() const { return streaming_; }
+
+  // What `print --stage=asm` shows: a function's name and its code.
+  struct FunctionView {
+    std::string name;
+    absl::Span<const uint8_t> code;
+    std::vector<std::pair<int32_t, int32_t>> statements;
+  };
+  std::vector<FunctionView> Functions() const;
+
+ private:
+  using Function = int64_t (*)(const int64_t* table, int64_t begin, int64_t end, char* private_memory);
+  struct Step {
+    std::string name;
+    Function function;
+    int64_t code_bytes;
+    bool parallel;
+    Operand begin, end;
+    int64_t stride, granularity;
+    std::vector<std::pair<int32_t, int32_t>> statements;
+  };
+  Kernel() = default;
+  int64_t RunParallel(const Step& step, const int64_t* table, absl::Span<char* const> private_memory,
+                      const RunOptions& options) const;
+
+  loop::Program program_;
+  Table table_;
+  std::vector<loop::TensorId> memory_, private_memory_;
+  std::vector<Step> steps_;
+  CodeMemory code_;
+  std::vector<loop::Statement> statements_;
+  int64_t code_bytes_ = 0, spilled_ = 0;
+  bool streaming_ = false;
+};
+
+}  // namespace nestor::jit
+
+#endif  // NESTOR_JIT_KERNEL_H_

@@ -1,0 +1,88 @@
+// Code is copied to pages that are readable and writable, and only then do these become
+// readable and executable: at no time is a page both writable and executable, so that
+// a stray write can never turn into an instruction. The rest of the last page is filled
+// with breakpoints: a jump behind the end stops there.
+//
+// Each kernel has its own pages. Sharing one page between kernels would need it to be
+// writable again while another thread runs in it.
+#include "jit/runtime/code_memory.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+
+namespace nestor::jit {
+namespace {
+
+constexpr uint8_t kBreakpoint = 0xcc;  // int3
+
+size_t RoundUpToPages(size_t size) {
+  const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  return (size + page - 1) / page * page;
+}
+
+absl::Status Refused(absl::string_view what, size_t bytes, int error) {
+  const std::string text = absl::StrCat(what, " of ", bytes, " bytes for machine code: ", std::strerror(error));
+  if (error == EACCES || error == EPERM) return absl::PermissionDeniedError(text);
+  return absl::ResourceExhaustedError(text);
+}
+
+bool PerfMapWanted() {
+  const char* value = std::getenv("NESTOR_PERF_MAP");
+  return value != nullptr && absl::string_view(value) != "0";
+}
+
+}  // namespace
+
+CodeMemory::CodeMemory(CodeMemory&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+
+CodeMemory& CodeMemory::operator=(CodeMemory&& other) noexcept {
+  CodeMemory moved(std::move(other));
+  std::swap(data_, moved.data_);
+  std::swap(size_, moved.size_);
+  return *this;
+}
+
+CodeMemory::~CodeMemory() {
+  if (data_ != nullptr) munmap(data_, RoundUpToPages(size_));
+}
+
+absl::StatusOr<CodeMemory> CodeMemory::Seal(absl::Span<const uint8_t> code) {
+  CodeMemory memory;
+  if (code.empty()) return memory;
+  const size_t bytes = RoundUpToPages(code.size());
+  void* const pages = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (pages == MAP_FAILED) return Refused("allocation", bytes, errno);
+  memory.data_ = static_cast<uint8_t*>(pages);
+  memory.size_ = code.size();
+  std::memcpy(memory.data_, code.data(), code.size());
+  std::memset(memory.data_ + code.size(), kBreakpoint, bytes - code.size());
+  if (mprotect(pages, bytes, PROT_READ | PROT_EXEC) != 0) return Refused("sealing", bytes, errno);
+  return memory;
+}
+
+void ReportToPerf(const void* begin, size_t size, absl::string_view name) {
+  if (!PerfMapWanted()) return;
+  const std::string path = absl::StrCat("/tmp/perf-", getpid(), ".map");
+  // A line is appended by one write, so that those of two threads do not mix. Others may
+  // write to /tmp: a link that they laid there is not followed.
+  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (file < 0) return;
+  const std::string line = absl::StrCat(absl::Hex(reinterpret_cast<uintptr_t>(begin)), " ", absl::Hex(size), " ",
+                                        absl::StrReplaceAll(name, {{"\n", " "}}), "\n");
+  // A line that did not arrive costs the profile a name; it is no reason to fail.
+  [[maybe_unused]] const ssize_t written = write(file, line.data(), line.size());
+  close(file);
+}
+
+}  // namespace nestor::jit

@@ -1,0 +1,179 @@
+// A set of instructions may be used only where the CPU has each of them (its CPUID
+// leaves say so) and the operating system saves the registers they write when it
+// switches threads (XCR0 says so): a CPU with AVX-512 under a system that does not
+// keep its state would lose half of a vector at a switch. Both are read here once,
+// without the compiler's builtins, which leave open which state they ask after.
+//
+// One table lists for each requirement its name and its bit, so that a refusal can
+// name what is missing. The sets are in rising order: a set needs all rows up to its own.
+#include "jit/runtime/cpu_features.h"
+
+#include <cpuid.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace nestor::jit {
+namespace {
+
+struct Leaf {
+  uint32_t eax = 0, ebx = 0, ecx = 0, edx = 0;
+};
+
+// All zero where the CPU does not have the leaf: no feature, no cache.
+Leaf CpuId(uint32_t leaf, uint32_t subleaf) {
+  Leaf out;
+  if (!__get_cpuid_count(leaf, subleaf, &out.eax, &out.ebx, &out.ecx, &out.edx)) return Leaf();
+  return out;
+}
+
+// The state components that the system saves; 0 where it saves none of them.
+uint32_t EnabledState() {
+  if ((CpuId(1, 0).ecx & bit_OSXSAVE) == 0) return 0;
+  uint32_t low, high;
+  __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return low;
+}
+
+// Bits of XCR0.
+constexpr uint32_t kYmmState = 0x06;  // xmm and the upper halves of ymm
+constexpr uint32_t kZmmState = 0xe6;  // these, the masks, and both parts of zmm
+
+// What this machine says of itself.
+struct Machine {
+  Leaf basic = CpuId(1, 0);
+  Leaf extended = CpuId(7, 0);
+  uint32_t state = EnabledState();
+};
+
+struct Requirement {
+  Isa isa;  // the first set that needs it
+  absl::string_view name;
+  bool (*holds)(const Machine&);
+};
+
+constexpr Requirement kRequirements[] = {
+    {Isa::kAvx2, "the system's support of ymm registers",
+     [](const Machine& m) { return (m.state & kYmmState) == kYmmState; }},
+    {Isa::kAvx2, "FMA", [](const Machine& m) { return (m.basic.ecx & bit_FMA) != 0; }},
+    {Isa::kAvx2, "F16C", [](const Machine& m) { return (m.basic.ecx & bit_F16C) != 0; }},
+    {Isa::kAvx2, "BMI1", [](const Machine& m) { return (m.extended.ebx & bit_BMI) != 0; }},
+    {Isa::kAvx2, "AVX2", [](const Machine& m) { return (m.extended.ebx & bit_AVX2) != 0; }},
+    {Isa::kAvx2, "BMI2", [](const Machine& m) { return (m.extended.ebx & bit_BMI2) != 0; }},
+    {Isa::kAvx512, "the system's support of zmm registers",
+     [](const Machine& m) { return (m.state & kZmmState) == kZmmState; }},
+    {Isa::kAvx512, "AVX512F", [](const Machine& m) { return (m.extended.ebx & bit_AVX512F) != 0; }},
+    {Isa::kAvx512, "AVX512DQ", [](const Machine& m) { return (m.extended.ebx & bit_AVX512DQ) != 0; }},
+    {Isa::kAvx512, "AVX512BW", [](const Machine& m) { return (m.extended.ebx & bit_AVX512BW) != 0; }},
+    {Isa::kAvx512, "AVX512VL", [](const Machine& m) { return (m.extended.ebx & bit_AVX512VL) != 0; }},
+};
+
+constexpr Isa kIsas[] = {Isa::kAvx2, Isa::kAvx512};
+
+absl::Status Check(const Machine& machine, Isa isa) {
+  std::vector<absl::string_view> missing;
+  for (const Requirement& requirement : kRequirements) {
+    if (requirement.isa <= isa && !requirement.holds(machine)) missing.push_back(requirement.name);
+  }
+  if (missing.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("this machine cannot run ", Name(isa), ": it lacks ", absl::StrJoin(missing, ", ")));
+}
+
+absl::StatusOr<Isa> FindBestIsa() {
+  Isa best = *std::rbegin(kIsas);
+  if (const char* limit = std::getenv("NESTOR_ISA"); limit != nullptr && *limit != '\0') {
+    const absl::StatusOr<Isa> named = IsaByName(limit);
+    if (!named.ok()) return absl::InvalidArgumentError(absl::StrCat("NESTOR_ISA: ", named.status().message()));
+    best = *named;
+  }
+  const Machine machine;
+  for (; best > kIsas[0]; best = static_cast<Isa>(static_cast<int>(best) - 1)) {
+    if (Check(machine, best).ok()) return best;
+  }
+  if (absl::Status lowest = Check(machine, best); !lowest.ok()) return lowest;
+  return best;
+}
+
+// One cache as a subleaf of "deterministic cache parameters" describes it.
+struct Cache {
+  enum Type { kNone = 0, kData = 1, kInstruction = 2, kUnified = 3 };
+  int type, level;
+  int64_t bytes;
+};
+
+Cache CacheAt(uint32_t leaf, uint32_t subleaf) {
+  const Leaf at = CpuId(leaf, subleaf);
+  const int64_t ways = (at.ebx >> 22) + 1;
+  const int64_t partitions = (at.ebx >> 12 & 0x3ff) + 1;
+  const int64_t line = (at.ebx & 0xfff) + 1;
+  const int64_t sets = int64_t{at.ecx} + 1;
+  return {static_cast<int>(at.eax & 0x1f), static_cast<int>(at.eax >> 5 & 7), ways * partitions * line * sets};
+}
+
+// Intel describes its caches in leaf 4, AMD in the same words in leaf 0x8000001d,
+// where bit 22 of leaf 0x80000001 says that it is there.
+uint32_t CacheLeaf() {
+  constexpr uint32_t kIntelLeaf = 4, kAmdLeaf = 0x8000001d;
+  return (CpuId(0x80000001, 0).ecx >> 22 & 1) != 0 ? kAmdLeaf : kIntelLeaf;
+}
+
+CacheSizes FindCaches() {
+  constexpr uint32_t kMostCaches = 16;  // against a list without an end
+  CacheSizes sizes;
+  int last_level = 0;
+  const uint32_t leaf = CacheLeaf();
+  for (uint32_t i = 0; i < kMostCaches; ++i) {
+    const Cache cache = CacheAt(leaf, i);
+    if (cache.type == Cache::kNone) break;
+    if (cache.type == Cache::kInstruction) continue;
+    if (cache.level == 1) sizes.l1 = cache.bytes;
+    if (cache.level == 2) sizes.l2 = cache.bytes;
+    if (cache.level >= last_level) sizes.last = cache.bytes;
+    last_level = std::max(last_level, cache.level);
+  }
+  return sizes;
+}
+
+}  // namespace
+
+absl::string_view Name(Isa isa) {
+  switch (isa) {
+    case Isa::kAvx2: return "avx2";
+    case Isa::kAvx512: return "avx512";
+  }
+  return "";
+}
+
+absl::StatusOr<Isa> IsaByName(absl::string_view name) {
+  for (const Isa isa : kIsas) {
+    if (Name(isa) == name) return isa;
+  }
+  const auto append = [](std::string* out, Isa isa) { absl::StrAppend(out, Name(isa)); };
+  return absl::InvalidArgumentError(absl::StrCat("there is no instruction set '", name, "', only ",
+                                                 absl::StrJoin(kIsas, ", ", append)));
+}
+
+absl::StatusOr<Isa> BestIsa() {
+  static const absl::StatusOr<Isa>& best = *new absl::StatusOr<Isa>(FindBestIsa());
+  return best;
+}
+
+absl::Status CheckIsa(Isa isa) {
+  static const Machine machine;
+  return Check(machine, isa);
+}
+
+CacheSizes Caches() {
+  static const CacheSizes sizes = FindCaches();
+  return sizes;
+}
+
+}  // namespace nestor::jit

@@ -1,0 +1,40 @@
+// Which instruction sets this machine has, and which of them may be used.
+#ifndef NESTOR_JIT_RUNTIME_CPU_FEATURES_H_
+#define NESTOR_JIT_RUNTIME_CPU_FEATURES_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace nestor::jit {
+
+// In rising order. kAvx2: AVX2, FMA, F16C, BMI1 and BMI2. kAvx512: these and
+// AVX-512 F, VL, BW and DQ.
+enum class Isa : uint8_t { kAvx2, kAvx512 };
+
+absl::string_view Name(Isa isa);  // "avx2", "avx512"
+// InvalidArgument, naming what there is.
+absl::StatusOr<Isa> IsaByName(absl::string_view name);
+// Bytes of a vector register.
+inline int VectorBytes(Isa isa) { return isa == Isa::kAvx512 ? 64 : 32; }
+
+// The best set that the CPU and the operating system support and that is not above the
+// one that the environment variable NESTOR_ISA names, if it does. FailedPrecondition
+// where there is none, naming what is missing; InvalidArgument for a wrong
+// NESTOR_ISA. Asks the CPU once; thread-safe.
+absl::StatusOr<Isa> BestIsa();
+// FailedPrecondition, naming what the CPU lacks, where it cannot run `isa`.
+absl::Status CheckIsa(Isa isa);
+
+// Bytes of the caches of one core as the CPU reports them (0: unknown), the last
+// level whole.
+struct CacheSizes {
+  int64_t l1 = 0, l2 = 0, last = 0;
+};
+CacheSizes Caches();
+
+}  // namespace nestor::jit
+
+#endif  // NESTOR_JIT_RUNTIME_CPU_FEATURES_H_

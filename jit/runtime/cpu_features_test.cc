@@ -1,0 +1,98 @@
+#include "jit/runtime/cpu_features.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "absl/status/status.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace nestor::jit {
+namespace {
+
+using ::testing::HasSubstr;
+
+// The compiler's own reading of the same CPU.
+bool CompilerFinds(Isa isa) {
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c") &&
+                    __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+  if (isa == Isa::kAvx2) return avx2;
+  return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
+}
+
+TEST(CpuFeatures, NamesAreReadBack) {
+  for (const Isa isa : {Isa::kAvx2, Isa::kAvx512}) EXPECT_EQ(IsaByName(Name(isa)).value(), isa);
+  EXPECT_EQ(VectorBytes(IsaByName("avx2").value()), 32);
+  EXPECT_EQ(VectorBytes(IsaByName("avx512").value()), 64);
+}
+
+TEST(CpuFeatures, AWrongNameIsToldWhatThereIs) {
+  for (const char* name : {"", "AVX2", "avx", "sse2", "avx512f"}) {
+    const absl::Status status = IsaByName(name).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << name;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("avx2, avx512")) << name;
+  }
+}
+
+TEST(CpuFeatures, AgreesWithTheCompiler) {
+  for (const Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
+    EXPECT_EQ(CheckIsa(isa).ok(), CompilerFinds(isa)) << Name(isa) << ": " << CheckIsa(isa);
+  }
+}
+
+TEST(CpuFeatures, ARefusalNamesWhatIsMissing) {
+  const absl::Status status = CheckIsa(Isa::kAvx512);
+  if (status.ok()) GTEST_SKIP() << "this machine lacks nothing";
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  if (!__builtin_cpu_supports("avx512f")) {
+    EXPECT_THAT(std::string(status.message()), HasSubstr("AVX512F"));
+  }
+  if (CheckIsa(Isa::kAvx2).ok()) {
+    EXPECT_EQ(status.message().find("FMA"), absl::string_view::npos) << status;
+  }
+}
+
+// BestIsa asks once, so each value of the variable needs a process of its own, which
+// shows what it got on stderr.
+[[noreturn]] void ShowBestIsa(const char* limit) {
+  setenv("NESTOR_ISA", limit, 1);
+  const absl::StatusOr<Isa> best = BestIsa();
+  std::fprintf(stderr, "best: %s\n", best.ok() ? std::string(Name(*best)).c_str() : best.status().ToString().c_str());
+  std::_Exit(0);
+}
+
+TEST(CpuFeaturesDeathTest, TheVariableIsALimit) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  if (!CheckIsa(Isa::kAvx2).ok()) GTEST_SKIP() << CheckIsa(Isa::kAvx2);
+  const bool has_avx512 = CheckIsa(Isa::kAvx512).ok();
+  const std::string highest = has_avx512 ? "best: avx512" : "best: avx2";
+  EXPECT_EXIT(ShowBestIsa(""), testing::ExitedWithCode(0), highest);
+  EXPECT_EXIT(ShowBestIsa("avx512"), testing::ExitedWithCode(0), highest);
+  EXPECT_EXIT(ShowBestIsa("avx2"), testing::ExitedWithCode(0), "best: avx2");
+  EXPECT_EXIT(ShowBestIsa("neon"), testing::ExitedWithCode(0), "best: INVALID_ARGUMENT: NESTOR_ISA: .*'neon'");
+}
+
+TEST(CpuFeatures, CachesAreOfSizesThatExist) {
+  const CacheSizes caches = Caches();
+  if (caches.l1 == 0) GTEST_SKIP() << "this CPU does not describe its caches";
+  EXPECT_GE(caches.l1, 8 << 10);
+  EXPECT_LE(caches.l1, 1 << 20);
+  if (caches.l2 != 0) {
+    EXPECT_GT(caches.l2, caches.l1);
+  }
+  EXPECT_GE(caches.last, caches.l2);
+  // What the system's library found, where it found something.
+  if (const int64_t l1 = sysconf(_SC_LEVEL1_DCACHE_SIZE); l1 > 0) {
+    EXPECT_EQ(caches.l1, l1);
+  }
+  if (const int64_t l2 = sysconf(_SC_LEVEL2_CACHE_SIZE); l2 > 0) {
+    EXPECT_EQ(caches.l2, l2);
+  }
+}
+
+}  // namespace
+}  // namespace nestor::jit

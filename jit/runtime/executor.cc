@@ -1,0 +1,80 @@
+// The default executor is a oneTBB arena of its own: a call enters it, splits the range
+// there, and takes part in the work. The worker's number is the thread's slot in the
+// arena, which no other thread has while it is in there. oneTBB splits the range as
+// threads get idle, so that a few thousand short tasks cost about as much as a loop.
+//
+// Two things a plain parallel_for would take from its surroundings, and this one does
+// not. A host that cancels a task group around the call would silently leave iterations
+// out; the arena and the context are outside all of the host's groups. And workers would
+// compute with the floating-point settings of the thread that first used the arena; the
+// context takes those of the caller instead, so that a result never depends on which
+// thread computed it.
+#include "jit/runtime/executor.h"
+
+#include <tbb/blocked_range.h>
+#include <tbb/global_control.h>
+#include <tbb/info.h>
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+
+#include <optional>
+
+namespace nestor::jit {
+namespace {
+
+void RunInline(int64_t count, absl::FunctionRef<void(int, int64_t)> task) {
+  for (int64_t i = 0; i < count; ++i) task(0, i);
+}
+
+class Inline : public Executor {
+ public:
+  int NumThreads() const override { return 1; }
+  void Run(int64_t count, absl::FunctionRef<void(int, int64_t)> task) override { RunInline(count, task); }
+};
+
+class ThreadPool : public Executor {
+ public:
+  explicit ThreadPool(int threads) : threads_(threads), arena_(threads) {
+    constexpr auto kLimit = tbb::global_control::max_allowed_parallelism;
+    // oneTBB starts no more threads than there are processors, unless it is told to.
+    const size_t wanted = static_cast<size_t>(threads);
+    if (tbb::global_control::active_value(kLimit) < wanted) more_threads_.emplace(kLimit, wanted);
+  }
+
+  int NumThreads() const override { return threads_; }
+
+  void Run(int64_t count, absl::FunctionRef<void(int, int64_t)> task) override {
+    if (count <= 1 || threads_ == 1) return RunInline(count, task);
+    using tbb::task_group_context;
+    task_group_context context(task_group_context::isolated,
+                               task_group_context::default_traits | task_group_context::fp_settings);
+    const auto part = [task](const tbb::blocked_range<int64_t>& range) {
+      const int worker = tbb::this_task_arena::current_thread_index();
+      for (int64_t i = range.begin(); i < range.end(); ++i) task(worker, i);
+    };
+    arena_.execute([&] { tbb::parallel_for(tbb::blocked_range<int64_t>(0, count), part, context); });
+  }
+
+ private:
+  const int threads_;
+  std::optional<tbb::global_control> more_threads_;
+  tbb::task_arena arena_;
+};
+
+}  // namespace
+
+Executor& InlineExecutor() {
+  static Inline& executor = *new Inline;
+  return executor;
+}
+
+std::unique_ptr<Executor> NewThreadPool(int threads) {
+  return std::make_unique<ThreadPool>(threads > 0 ? threads : tbb::info::default_concurrency());
+}
+
+Executor& DefaultExecutor() {
+  static Executor& executor = *NewThreadPool(0).release();
+  return executor;
+}
+
+}  // namespace nestor::jit

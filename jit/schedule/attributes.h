@@ -1,0 +1,24 @@
+// Marks loops: which may run on several threads, and which in the lanes of vectors.
+#ifndef NESTOR_JIT_SCHEDULE_ATTRIBUTES_H_
+#define NESTOR_JIT_SCHEDULE_ATTRIBUTES_H_
+
+#include "absl/status/statusor.h"
+#include "loop_ir/program.h"
+
+namespace nestor::jit {
+
+// The outermost loop of each block becomes `parallel` where it carries no dependence
+// (loop_ir/dependence.h).
+absl::StatusOr<bool> MarkParallel(loop::Program& program);
+
+// In each nest, the loop along which most accesses step from one element to the next
+// becomes `vector`, if it can run in lanes (codegen/lanes.h) and carries no dependence;
+// of equals the innermost. A nest whose loops all jump stays scalar.
+absl::StatusOr<bool> MarkVector(loop::Program& program);
+
+// Both return whether they changed anything; a second run changes nothing.
+// REQUIRES: Verify accepts the program; and so it does afterwards.
+
+}  // namespace nestor::jit
+
+#endif  // NESTOR_JIT_SCHEDULE_ATTRIBUTES_H_
