@@ -6,6 +6,7 @@
 #include "fusion/flatten.h"
 #include "jit/runtime/executor.h"
 #include "jit/schedule/attributes.h"
+#include "jit/schedule/lane_partials.h"
 #include "uops/invariant.h"
 
 namespace nestor::jit {
@@ -19,12 +20,18 @@ absl::StatusOr<Isa> IsaOf(const CompileOptions& options) {
 }  // namespace
 
 fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
-  (void)options;
-  (void)isa;
+  LanePartialsOptions lanes;
+  lanes.isa = isa;
+  lanes.vectors = options.accumulators;
+  LanePartialsOptions exact_lanes = lanes;
+  exact_lanes.reorders_rounding = false;
   return fusion::Pipeline({
       // A block each, so that what is parallel stands alone.
       {"flatten", fusion::FlattenBlocks},
       {"parallel", MarkParallel},
+      // Maxima and sums of integers are the same in any order; sums of floats are not.
+      {"exact_lanes", [=](loop::Program& program) { return SumInLanes(program, exact_lanes); }},
+      {"lanes", [=](loop::Program& program) { return SumInLanes(program, lanes); }, /*reorders_rounding=*/true},
       {"vector", MarkVector},
   });
 }

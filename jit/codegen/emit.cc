@@ -11,6 +11,7 @@
 //   [align rsp] sub rsp, frame        keeps the caller's rsp at its end
 #include "jit/codegen/emit.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <string>
@@ -25,6 +26,7 @@ namespace nestor::jit {
 namespace {
 
 constexpr size_t kMaxCodeBytes = 16 << 20;
+constexpr size_t kUsualBytes = 128;  // of an operation, constants included; few have more
 constexpr int kAlignment = 64;
 constexpr int kCalleeSaved[] = {3, 5, 12, 13, 14, 15};
 
@@ -153,7 +155,9 @@ VectorRegister Generator::Vector(int64_t number, int bytes) {
 
 Place Generator::VectorPlace(const Operand& operand, int bytes) {
   if (operand.kind == Operand::kConstant) return Constant(operand.value, bytes);
-  if (operand.kind == Operand::kStack) return Xbyak::Address(bytes * 8, false, rsp + static_cast<size_t>(operand.value));
+  if (operand.kind == Operand::kStack) {
+    return Xbyak::Address(static_cast<uint32_t>(bytes * 8), false, rsp + static_cast<size_t>(operand.value));
+  }
   NESTOR_CHECK(operand.is_register(), "a vector operand that is no vector");
   return Vector(operand.value, bytes);
 }
@@ -247,19 +251,23 @@ Xbyak::Address Generator::Constant(const PoolConstant& constant, int bytes) {
 void Generator::FailNoInstruction() { NESTOR_CHECK(false, "no instruction for lanes of this kind"); std::abort(); }
 
 absl::StatusOr<MachineCode> Emit(const OperationList& list, const Allocated& allocated) {
-  const std::unique_ptr<uint8_t, Free> buffer(static_cast<uint8_t*>(std::aligned_alloc(kAlignment, kMaxCodeBytes)));
-  if (buffer == nullptr) return absl::ResourceExhaustedError("no memory to write machine code to");
-  const Operation* current = nullptr;
-  try {
-    Generator g(list, allocated, buffer.get(), kMaxCodeBytes);
-    return Assemble(g, allocated, current);
-  } catch (const Xbyak::Error& error) {
-    if (static_cast<int>(error) == Xbyak::ERR_CODE_IS_TOO_BIG) {
+  size_t bytes = std::min(kMaxCodeBytes, kUsualBytes * (allocated.operations.size() + 1));
+  for (;; bytes = std::min(kMaxCodeBytes, 8 * bytes)) {
+    const std::unique_ptr<uint8_t, Free> buffer(static_cast<uint8_t*>(std::aligned_alloc(kAlignment, bytes)));
+    if (buffer == nullptr) return absl::ResourceExhaustedError("no memory to write machine code to");
+    const Operation* current = nullptr;
+    try {
+      Generator g(list, allocated, buffer.get(), bytes);
+      return Assemble(g, allocated, current);
+    } catch (const Xbyak::Error& error) {
+      const bool too_big = static_cast<int>(error) == Xbyak::ERR_CODE_IS_TOO_BIG;
+      const std::string what = current == nullptr ? "the function's frame or labels" : ToString(list, *current);
+      NESTOR_CHECK(too_big, absl::StrCat("cannot encode ", what, ": ", error.what()));
+    }
+    if (bytes == kMaxCodeBytes) {
       return absl::ResourceExhaustedError(
           absl::StrCat("the code of one function would exceed ", kMaxCodeBytes >> 20, " MiB"));
     }
-    const std::string what = current == nullptr ? "the function's frame or labels" : ToString(list, *current);
-    NESTOR_CHECK(false, absl::StrCat("cannot encode ", what, ": ", error.what()));
   }
 }
 

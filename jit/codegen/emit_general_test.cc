@@ -26,6 +26,13 @@ constexpr Opcode kBinary[] = {Opcode::kAddG,      Opcode::kSubG,      Opcode::kM
                               Opcode::kMaxG,      Opcode::kAndG,      Opcode::kOrG,           Opcode::kXorG,
                               Opcode::kFloorDivG, Opcode::kFloorModG, Opcode::kCompareG,      Opcode::kAddOverflowsG,
                               Opcode::kMulOverflowsG};
+class EmitGeneralTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!Runs(Isa::kAvx2)) GTEST_SKIP() << "this CPU lacks AVX2, FMA, F16C or BMI2";
+  }
+};
+
 constexpr Stand kStands[] = {Stand::kRegister, Stand::kResult, Stand::kConstant, Stand::kStack, Stand::kTable};
 
 Operand Register(int r) { return Operand::Register(r); }
@@ -167,7 +174,7 @@ void TestBinary(Opcode opcode, int64_t condition) {
   });
 }
 
-TEST(EmitGeneralTest, Binary) {
+TEST_F(EmitGeneralTest, Binary) {
   for (const Opcode opcode : kBinary) {
     for (int64_t condition = 0; condition < (opcode == Opcode::kCompareG ? 6 : 1); ++condition) {
       TestBinary(opcode, condition);
@@ -175,7 +182,7 @@ TEST(EmitGeneralTest, Binary) {
   }
 }
 
-TEST(EmitGeneralTest, Moves) {
+TEST_F(EmitGeneralTest, Moves) {
   for (const Stand from : {Stand::kRegister, Stand::kConstant, Stand::kStack, Stand::kTable}) {
     for (const bool to_stack : {false, true}) {
       for (const int64_t value : kValues) {
@@ -190,7 +197,7 @@ TEST(EmitGeneralTest, Moves) {
   }
 }
 
-TEST(EmitGeneralTest, ReturnsWhatStandsAnywhere) {
+TEST_F(EmitGeneralTest, ReturnsWhatStandsAnywhere) {
   for (const Stand from : {Stand::kRegister, Stand::kConstant, Stand::kStack, Stand::kTable}) {
     for (const int64_t value : kValues) {
       TestFunction f(Isa::kAvx2);
@@ -200,7 +207,7 @@ TEST(EmitGeneralTest, ReturnsWhatStandsAnywhere) {
   }
 }
 
-TEST(EmitGeneralTest, LoadsAndAddresses) {
+TEST_F(EmitGeneralTest, LoadsAndAddresses) {
   const struct {
     DType type;
     uint64_t bits;
@@ -228,7 +235,7 @@ TEST(EmitGeneralTest, LoadsAndAddresses) {
   }
 }
 
-TEST(EmitGeneralTest, LaneOfAVector) {
+TEST_F(EmitGeneralTest, LaneOfAVector) {
   for (const bool spilled : {false, true}) {
     for (const Lane lane : {Lane::kI32, Lane::kI64}) {
       const int64_t whole[8] = {-5};
@@ -250,7 +257,7 @@ TEST(EmitGeneralTest, LaneOfAVector) {
 
 // ---- Control.
 
-TEST(EmitGeneralTest, BranchesOnEveryConditionFromEveryPlace) {
+TEST_F(EmitGeneralTest, BranchesOnEveryConditionFromEveryPlace) {
   for (int64_t condition = 0; condition < 6; ++condition) {
     ForEachPlaces([&](const Places& p) {
       if (HasFailure() || p.a == Stand::kResult || p.b == Stand::kResult) return;
@@ -267,7 +274,7 @@ TEST(EmitGeneralTest, BranchesOnEveryConditionFromEveryPlace) {
 }
 
 // The sum of i * j over i < table[0], j < i.
-TEST(EmitGeneralTest, NestedLoopsAndJumps) {
+TEST_F(EmitGeneralTest, NestedLoopsAndJumps) {
   TestFunction f(Isa::kAvx2);
   f.list().labels = 5;
   const int sum = 3, i = 12, j = 13, product = 14;
@@ -319,7 +326,7 @@ void UseEverything(TestFunction& f, bool vectors) {
   }
 }
 
-TEST(EmitGeneralTest, KeepsWhatACallerTrusts) {
+TEST_F(EmitGeneralTest, KeepsWhatACallerTrusts) {
   const int64_t table[] = {41};
   for (const Isa isa : kInstructionSets) {
     for (const bool everything : {false, true}) {
@@ -349,7 +356,33 @@ TEST(EmitGeneralTest, KeepsWhatACallerTrusts) {
   }
 }
 
-TEST(EmitGeneralTest, TellsStatements) {
+// Whatever rsp was. Each call adds the low bits of the frame's address to what it finds.
+TEST_F(EmitGeneralTest, AlignsFramesThatHoldVectors) {
+  int64_t bits = 0;
+  TestFunction f(Isa::kAvx2);
+  f.NewSlot(32);
+  Operation frame = General(Opcode::kAddressG, 9), load = General(Opcode::kLoadG, 10);
+  frame.memory.base = Register(kStackRegister);
+  load.type = DType::kI64;
+  load.memory.base = Register(11);
+  f.MoveG(Register(11), Operand::Table(0));
+  f.Add(frame);
+  f.Add(load);
+  f.Add(General(Opcode::kAndG, 9, Register(9), Immediate(63)));
+  f.Add(General(Opcode::kOrG, 9, Register(9), Register(10)));
+  Operation vector{Opcode::kBroadcastGeneral, Lane::kI64}, store{Opcode::kStore, Lane::kI64, 1, DType::kI64};
+  vector.result = store.operands[0] = Register(0);
+  vector.operands[0] = Register(9);
+  store.memory = load.memory;
+  f.Add(vector);
+  f.Add(store);
+  f.Return(Immediate(0));
+  const int64_t table[] = {reinterpret_cast<int64_t>(&bits)};
+  ASSERT_TRUE(CallCheckingAbi(Sealed(f.Encode()).function(), table, 0, 0, 0).ok());
+  EXPECT_EQ(bits, 0);
+}
+
+TEST_F(EmitGeneralTest, TellsStatements) {
   TestFunction f(Isa::kAvx2);
   const int32_t statements[] = {-1, 4, 4, -1, 2};
   for (const int32_t statement : statements) {
@@ -368,30 +401,31 @@ TEST(EmitGeneralTest, TellsStatements) {
 }
 
 // Wide constants are aligned to their width, whatever stands before them.
-TEST(EmitGeneralTest, ConstantsStandBehindTheCode) {
+TEST_F(EmitGeneralTest, ConstantsStandBehindTheCode) {
   TestFunction f(Isa::kAvx512);
   for (int i = 0; i < 5; ++i) f.list().constants.push_back({Lane::kI32, static_cast<uint64_t>(i + 1), 0});
   for (int i = 0; i < 5; ++i) {
-    Operation op{Opcode::kMove, Lane::kI32, static_cast<uint8_t>(i < 3 ? 4 << i : 4)};
-    op.operands[0] = Operand::Constant(i % 4);  // the last one is not used
+    constexpr uint8_t kLanes[] = {4, 8, 16, 4, 8};
+    Operation op{Opcode::kMove, Lane::kI32, kLanes[i]};
+    op.operands[0] = Operand::Constant(i % 4);  // the first one has two widths; the last one is not used
     op.result = Register(i);
     f.Add(op);
   }
   f.Return(Immediate(0));
   const MachineCode code = f.Encode();
   const size_t begin = (static_cast<size_t>(code.code_bytes) + 63) / 64 * 64;
-  const std::vector<uint8_t> widths = {3, 2, 1, 4};  // the constants, the widest first
-  const size_t sizes[] = {64, 32, 16, 16};
-  ASSERT_EQ(code.bytes.size(), begin + 128);
+  const uint8_t constants[] = {3, 1, 2, 4};  // the widest first
+  const size_t sizes[] = {64, 32, 32, 16};
+  ASSERT_EQ(code.bytes.size(), begin + 144);
   size_t at = begin;
-  for (size_t i = 0; i < widths.size(); ++i) {
-    EXPECT_EQ(code.bytes[at], widths[i]);
+  for (size_t i = 0; i < std::size(constants); ++i) {
+    EXPECT_EQ(code.bytes[at], constants[i]);
     EXPECT_EQ(at % sizes[i], 0u);
     at += sizes[i];
   }
 }
 
-TEST(EmitGeneralTest, TooMuchCodeIsAStatus) {
+TEST_F(EmitGeneralTest, TooMuchCodeIsAStatus) {
   OperationList list(Isa::kAvx2);
   Allocated allocated;
   Operation op = General(Opcode::kMoveG, 9, Immediate(kMax));  // 10 bytes
@@ -400,8 +434,22 @@ TEST(EmitGeneralTest, TooMuchCodeIsAStatus) {
   EXPECT_EQ(code.status().code(), absl::StatusCode::kResourceExhausted) << code.status();
 }
 
+// An operation may need much more code than most.
+TEST_F(EmitGeneralTest, CodeGrows) {
+  TestFunction f(Isa::kAvx512);
+  for (int i = 0; i < 20; ++i) f.list().constants.push_back({Lane::kI32, static_cast<uint64_t>(i), 1});
+  Operation gather{Opcode::kLoadStridedPartial, Lane::kI32, 16, DType::kI32};
+  gather.operands[0] = Operand::Table(0);
+  gather.operands[2] = Operand::Table(1);
+  gather.memory = {Register(12), Register(13), 8, 1 << 20};
+  gather.result = Register(20);
+  for (int i = 0; i < 50; ++i) f.Add(gather);
+  f.Return(Immediate(0));
+  EXPECT_GT(f.Encode().bytes.size(), 50u * 300);
+}
+
 // Of a function as long as a large kernel's; printed, since machines differ.
-TEST(EmitGeneralTest, TimeToEmit) {
+TEST_F(EmitGeneralTest, TimeToEmit) {
   OperationList list(Isa::kAvx2);
   list.labels = 100;
   list.constants.assign(20, {Lane::kF32, 1, 0});

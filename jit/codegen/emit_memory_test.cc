@@ -169,9 +169,10 @@ class MemoryCase {
   }
 
   Operand PlaceValue() {
-    const PoolConstant constant{lane_, ConstantBits(), 0};
+    const PoolConstant constant{lane_, ConstantBits(), IsFloat(lane_) ? 0 : random_() % 5};
     for (int i = 0; i < 64 / LaneBytes(lane_); ++i) {
-      SetLane(value_, LaneBytes(lane_), i, case_.value == Stand::kConstant ? constant.bits : RandomValue());
+      const uint64_t of_constant = constant.bits + static_cast<uint64_t>(i) * constant.step;
+      SetLane(value_, LaneBytes(lane_), i, case_.value == Stand::kConstant ? of_constant : RandomValue());
     }
     if (case_.value == Stand::kConstant) {
       f_.list().constants = {constant};
@@ -232,7 +233,7 @@ class MemoryCase {
         want = Widened(case_.type, want);
       }
       const uint64_t got = LaneAt(value_, LaneBytes(lane_), i);
-      EXPECT_TRUE(SameLane(lane_, want, got)) << "lane " << i << ": " << absl::StrCat(absl::Hex(got), ", not ", absl::Hex(want));
+      EXPECT_TRUE(SameLane(lane_, want, got)) << "lane " << i << ": " << Difference(got, want);
     }
   }
 
@@ -243,7 +244,7 @@ class MemoryCase {
       const uint64_t element = Narrowed(case_.type, LaneAt(value_, LaneBytes(lane_), i));
       uint64_t got = 0;
       std::memcpy(&got, page.begin() + at, static_cast<size_t>(size_));
-      EXPECT_TRUE(SameElement(case_.type, element, got)) << "element " << i << ": " << absl::StrCat(absl::Hex(got), ", not ", absl::Hex(element));
+      EXPECT_TRUE(SameElement(case_.type, element, got)) << "element " << i << ": " << Difference(got, element);
       std::memcpy(want.data() + at, &got, static_cast<size_t>(size_));
     }
     EXPECT_EQ(std::memcmp(want.data(), page.begin(), kPage), 0) << "other bytes were written";
@@ -284,7 +285,6 @@ void PlaceInTurn(Case& c, unsigned turn) {
   c.count_place = kGeneralStands[turn % 4];
   c.stride_place = kGeneralStands[turn / 4 % 4];
   c.memory = static_cast<int>(turn % 6);
-  // Nothing else is in the scratch vector together with a mask.
 }
 
 template <class Do>
@@ -310,9 +310,9 @@ void ForEachCase(Isa isa, Do doit) {
 }
 
 std::string Describe(const Case& c) {
-  return absl::StrCat(Info(c.opcode).name, " of ", Name(c.type), " x", c.lanes, " count ", c.count, " stride ", c.stride,
-                      c.at_end ? " at the end" : " at the beginning", " value in ", Name(c.value), " count in ",
-                      Name(c.count_place), " stride in ", Name(c.stride_place), " address form ", c.memory);
+  return absl::StrCat(Info(c.opcode).name, " of ", Name(c.type), " x", c.lanes, " count ", c.count, " stride ",
+                      c.stride, c.at_end ? " at the end" : " at the beginning", " value in ", Name(c.value),
+                      " count in ", Name(c.count_place), " stride in ", Name(c.stride_place), " address form ", c.memory);
 }
 
 void TestAll(Isa isa, bool run) {

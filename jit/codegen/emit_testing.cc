@@ -7,6 +7,7 @@
 
 #include <cstring>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "jit/runtime/cpu_features.h"
 #include "uops/invariant.h"
@@ -27,8 +28,9 @@ void ExpectDecodes(const MachineCode& code) {
 }
 
 uint64_t EdgeOfFloats(std::mt19937_64& random, Lane lane) {
-  static constexpr double kEdges[] = {0.0,  -0.0,  1.0,  -1.0,   0.5,  1.5,    2.5,   -2.5, 1e-40, 1e-310, 65519.0,
-                                      1e10, -3e19, 3e38, -1e300, 2e-8, -6e-5,  0.1,   -7.9, 2147483647.5, -2147483648.5};
+  static constexpr double kEdges[] = {0.0,   -0.0,   1.0,     -1.0, 0.5,   1.5,  2.5,           -2.5, 0.1, -7.9,
+                                      1e-40, 1e-310, 65519.0, 1e10, -3e19, 3e38, -1e300,        2e-8, -6e-5,
+                                      2147483647.5, -2147483648.5};
   const double value = kEdges[random() % std::size(kEdges)];
   const uint64_t specials[] = {0x7f800000, 0xff800000, 0x7fc00000, 0xff800001};
   if (lane == Lane::kF32) {
@@ -118,6 +120,10 @@ uint64_t LaneAt(const uint8_t* bytes, int lane_bytes, int i) {
   uint64_t bits = 0;
   std::memcpy(&bits, bytes + i * lane_bytes, static_cast<size_t>(lane_bytes));
   return bits;
+}
+
+std::string Difference(uint64_t got, uint64_t want) {
+  return absl::StrCat("0x", absl::Hex(got), ", not 0x", absl::Hex(want));
 }
 
 void SetLane(uint8_t* bytes, int lane_bytes, int i, uint64_t bits) {

@@ -74,6 +74,7 @@ uint64_t RandomLane(std::mt19937_64& random, Lane lane);
 bool SameLane(Lane lane, uint64_t x, uint64_t y);
 uint64_t LaneAt(const uint8_t* bytes, int lane_bytes, int i);
 void SetLane(uint8_t* bytes, int lane_bytes, int i, uint64_t bits);
+std::string Difference(uint64_t got, uint64_t want);
 
 inline Operand Slot(int64_t offset) { return {Operand::kStack, offset}; }
 

@@ -1,7 +1,7 @@
-// Vectors and masks. Xbyak chooses between the VEX and the EVEX encoding by width and
+// Vectors. Xbyak chooses between the VEX and the EVEX encoding by width and
 // registers, so that most operations are one line for both instruction sets: the
 // mnemonic for each kind of lane. Where AVX-512 has another mnemonic (bits, rounding,
-// blends, everything on masks) it is taken for all widths there, since VEX does not
+// lane shifts) it is taken for all widths there, since VEX does not
 // reach registers 16 to 31.
 //
 // An x86 instruction takes its last operand from memory; what else is in memory passes
@@ -22,17 +22,6 @@ using BinaryInstruction =
     absl::FunctionRef<void(const VectorRegister& r, const VectorRegister& a, const Xbyak::Operand& b)>;
 
 constexpr bool kCommutes = true;
-
-// Calls one of four instructions, by the kind of the lanes of `op`.
-#define BY_LANE(i32, i64, f32, f64)                                                       \
-  [&](const auto&... operands) {                                                          \
-    switch (op.lane) {                                                                    \
-      case Lane::kI32: g.i32(operands...); break;                                         \
-      case Lane::kI64: g.i64(operands...); break;                                         \
-      case Lane::kF32: g.f32(operands...); break;                                         \
-      case Lane::kF64: g.f64(operands...); break;                                         \
-    }                                                                                     \
-  }
 
 void Unary(Generator& g, const Operation& op, UnaryInstruction instruction) {
   instruction(g.Result(op), g.VectorPlace(op.operands[0], RegisterBytes(op)));
@@ -56,7 +45,8 @@ void FmaOntoFactor(Generator& g, const Operation& op, const Operand& b, const Op
   const int bytes = RegisterBytes(op);
   const VectorRegister r = g.Result(op);
   if (IsMemory(b) && c.is_register()) {
-    BY_LANE(NoInstruction, NoInstruction, vfmadd132ps, vfmadd132pd)(r, g.Vector(c.value, bytes), g.VectorPlace(b, bytes));
+    const VectorRegister summand = g.Vector(c.value, bytes);
+    BY_LANE(NoInstruction, NoInstruction, vfmadd132ps, vfmadd132pd)(r, summand, g.VectorPlace(b, bytes));
   } else {
     BY_LANE(NoInstruction, NoInstruction, vfmadd213ps, vfmadd213pd)(r, g.Loaded(b, bytes), g.VectorPlace(c, bytes));
   }
@@ -127,7 +117,9 @@ void EmitRound(Generator& g, const Operation& op) {
   const uint8_t mode = kModes[op.immediate] | kNoInexact;
   const auto vex = BY_LANE(NoInstruction, NoInstruction, vroundps, vroundpd);
   const auto evex = BY_LANE(NoInstruction, NoInstruction, vrndscaleps, vrndscalepd);
-  Unary(g, op, [&](const VectorRegister& r, const Xbyak::Operand& a) { g.avx512() ? evex(r, a, mode) : vex(r, a, mode); });
+  Unary(g, op, [&](const VectorRegister& r, const Xbyak::Operand& a) {
+    g.avx512() ? evex(r, a, mode) : vex(r, a, mode);
+  });
 }
 
 // ---- Bits.
@@ -171,15 +163,15 @@ void EmitShiftRightSigned(Generator& g, const Operation& op) {
 }
 
 void EmitShiftLeftBy(Generator& g, const Operation& op) {
-  Binary(g, op, !kCommutes, BY_LANE(vpsllvd, vpsllvq, NoInstruction, NoInstruction));
+  Binary(g, op, !kCommutes, BY_LANE(vpsllvd, vpsllvq, vpsllvd, vpsllvq));
 }
 
 void EmitShiftRightBy(Generator& g, const Operation& op) {
-  Binary(g, op, !kCommutes, BY_LANE(vpsrlvd, vpsrlvq, NoInstruction, NoInstruction));
+  Binary(g, op, !kCommutes, BY_LANE(vpsrlvd, vpsrlvq, vpsrlvd, vpsrlvq));
 }
 
 void EmitShiftRightSignedBy(Generator& g, const Operation& op) {
-  Binary(g, op, !kCommutes, BY_LANE(vpsravd, vpsravq, NoInstruction, NoInstruction));
+  Binary(g, op, !kCommutes, BY_LANE(vpsravd, vpsravq, vpsravd, vpsravq));
 }
 
 // ---- Conversions.
@@ -338,143 +330,6 @@ void EmitPermute128(Generator& g, const Operation& op) {
   Binary(g, op, !kCommutes, [&](const VectorRegister& r, const VectorRegister& a, const Xbyak::Operand& b) {
     g.vperm2f128(r, a, b, halves);
   });
-}
-
-// ---- Masks.
-
-void EmitCompare(Generator& g, const Operation& op) {
-  constexpr uint8_t kFloat[] = {0x00, 0x11, 0x12, 0x03, 0x04};  // by Predicate; quiet
-  constexpr uint8_t kInteger[] = {0, 1, 2, 3, 4};
-  const Predicate predicate = static_cast<Predicate>(op.immediate);
-  NESTOR_CHECK(IsFloat(op.lane) || predicate == Predicate::kEqual || predicate == Predicate::kLess,
-               "integers are compared for == and < only");
-  const int bytes = RegisterBytes(op);
-  const uint8_t code = (IsFloat(op.lane) ? kFloat : kInteger)[op.immediate];
-  Operand a = op.operands[0], b = op.operands[1];
-  if (g.avx512()) {
-    const VectorRegister first = g.Loaded(a, bytes);
-    return BY_LANE(vpcmpd, vpcmpq, vcmpps, vcmppd)(g.Mask(op.result), first, g.VectorPlace(b, bytes), code);
-  }
-  const VectorRegister r = g.Vector(op.result.value, bytes);
-  if (!IsFloat(op.lane) && predicate == Predicate::kLess) std::swap(a, b);  // there is only >
-  const VectorRegister first = g.Loaded(a, bytes);
-  const Place second = g.VectorPlace(b, bytes);
-  if (IsFloat(op.lane)) return BY_LANE(NoInstruction, NoInstruction, vcmpps, vcmppd)(r, first, second, code);
-  if (predicate == Predicate::kLess) return BY_LANE(vpcmpgtd, vpcmpgtq, NoInstruction, NoInstruction)(r, first, second);
-  BY_LANE(vpcmpeqd, vpcmpeqq, NoInstruction, NoInstruction)(r, first, second);
-}
-
-void EmitMaskMove(Generator& g, const Operation& op) {
-  if (!g.avx512()) return EmitMove(g, op);
-  const Operand& a = op.operands[0];
-  if (!op.result.is_register()) return g.kmovq(g.StackSlot(op.result.value), g.Mask(a));
-  if (a.kind == Operand::kStack) return g.kmovq(g.Mask(op.result), g.StackSlot(a.value));
-  if (!(a == op.result)) g.kmovq(g.Mask(op.result), g.Mask(a));
-}
-
-namespace {
-
-using MaskInstruction = void (Xbyak::CodeGenerator::*)(const Xbyak::Opmask&, const Xbyak::Opmask&,
-                                                       const Xbyak::Opmask&);
-
-// A mask has at most 16 lanes.
-void MaskBinary(Generator& g, const Operation& op, MaskInstruction instruction) {
-  (g.*instruction)(g.Mask(op.result), g.Mask(op.operands[0]), g.Mask(op.operands[1]));
-}
-
-}  // namespace
-
-void EmitMaskAnd(Generator& g, const Operation& op) {
-  g.avx512() ? MaskBinary(g, op, &Xbyak::CodeGenerator::kandw) : EmitAnd(g, op);
-}
-
-void EmitMaskOr(Generator& g, const Operation& op) {
-  g.avx512() ? MaskBinary(g, op, &Xbyak::CodeGenerator::korw) : EmitOr(g, op);
-}
-
-void EmitMaskXor(Generator& g, const Operation& op) {
-  g.avx512() ? MaskBinary(g, op, &Xbyak::CodeGenerator::kxorw) : EmitXor(g, op);
-}
-
-void EmitMaskAndNot(Generator& g, const Operation& op) {
-  g.avx512() ? MaskBinary(g, op, &Xbyak::CodeGenerator::kandnw) : EmitAndNot(g, op);
-}
-
-void EmitMaskWiden(Generator& g, const Operation& op) {
-  if (g.avx512()) return EmitMaskMove(g, op);
-  g.vpmovsxdq(g.Vector(op.result.value, RegisterBytes(op.lanes, 8)),
-              g.Loaded(op.operands[0], RegisterBytes(op.lanes, 4)));
-}
-
-void EmitMaskNarrow(Generator& g, const Operation& op) {
-  if (g.avx512()) return EmitMaskMove(g, op);
-  EmitNarrowLanes(g, op.result, op.operands[0], op.lanes);
-}
-
-// The count may be any size; only up to `lanes` does it matter.
-void EmitMaskOfCount(Generator& g, const Operation& op) {
-  const Xbyak::Reg64 count = g.LoadedGeneral(op.operands[0], g.rdx);
-  g.mov(g.eax, op.lanes);
-  g.cmp(count, g.rax);
-  g.cmovl(g.rax, count);
-  if (g.avx512()) {
-    g.mov(g.edx, -1);
-    g.bzhi(g.edx, g.edx, g.eax);
-    return g.kmovw(g.Mask(op.result), g.edx);
-  }
-  const bool wide = LaneBytes(op.lane) == 8;
-  const int bytes = RegisterBytes(op);
-  const VectorRegister r = g.Vector(op.result.value, bytes), low = g.Vector(op.result.value, 16);
-  const Xbyak::Address numbers = g.Constant(PoolConstant{wide ? Lane::kI64 : Lane::kI32, 0, 1}, bytes);
-  g.vmovd(low, g.eax);
-  wide ? g.vpbroadcastq(r, low) : g.vpbroadcastd(r, low);
-  wide ? g.vpcmpgtq(r, r, numbers) : g.vpcmpgtd(r, r, numbers);
-}
-
-void EmitMaskOfLanes(Generator& g, const Operation& op) {
-  if (!g.avx512()) return EmitMove(g, op);
-  const VectorRegister a = g.Loaded(op.operands[0], RegisterBytes(op));
-  LaneBytes(op.lane) == 4 ? g.vpmovd2m(g.Mask(op.result), a) : g.vpmovq2m(g.Mask(op.result), a);
-}
-
-void EmitLanesOfMask(Generator& g, const Operation& op) {
-  if (!g.avx512()) return EmitMove(g, op);
-  const Xbyak::Opmask a = g.Mask(op.operands[0]);
-  LaneBytes(op.lane) == 4 ? g.vpmovm2d(g.Result(op), a) : g.vpmovm2q(g.Result(op), a);
-}
-
-namespace {
-
-// mask ? b : c as (mask & b) | (~mask & c), where the mask and c are in memory and the
-// result is b: one scratch vector is enough.
-void BlendByBits(Generator& g, const Operation& op) {
-  const int bytes = RegisterBytes(op);
-  const VectorRegister r = g.Result(op), mask = g.Loaded(op.operands[0], bytes);
-  g.vandps(r, r, mask);
-  g.vandnps(mask, mask, g.VectorPlace(op.operands[2], bytes));
-  g.vorps(r, r, mask);
-}
-
-}  // namespace
-
-void EmitBlend(Generator& g, const Operation& op) {
-  const int bytes = RegisterBytes(op);
-  const Operand &mask = op.operands[0], &b = op.operands[1], &c = op.operands[2];
-  const VectorRegister r = g.Result(op);
-  if (g.avx512()) {
-    const VectorRegister otherwise = g.Loaded(c, bytes);
-    return BY_LANE(vpblendmd, vpblendmq, vblendmps, vblendmpd)(r | g.Mask(mask), otherwise, g.VectorPlace(b, bytes));
-  }
-  const auto blend = BY_LANE(vpblendvb, vpblendvb, vblendvps, vblendvpd);
-  if (mask.is_register()) {
-    const VectorRegister otherwise = g.Loaded(c, bytes);
-    return blend(r, otherwise, g.VectorPlace(b, bytes), g.Vector(mask.value, bytes));
-  }
-  if (IsMemory(c) && b == op.result) return BlendByBits(g, op);
-  if (IsMemory(c)) g.LoadVector(r, c, bytes);
-  const VectorRegister otherwise = IsMemory(c) ? r : g.Vector(c.value, bytes);
-  const VectorRegister m = g.Loaded(mask, bytes);
-  blend(r, otherwise, g.VectorPlace(b, bytes), m);
 }
 
 }  // namespace nestor::jit

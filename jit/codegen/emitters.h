@@ -139,6 +139,17 @@ using Emitter = void (*)(Generator& g, const Operation& op);
 #include "jit/codegen/operations.inc"
 #undef OPERATION
 
+// In an emitter, with its `g` and `op`: one of four instructions, by the kind of lanes.
+#define BY_LANE(i32, i64, f32, f64) \
+  [&](const auto&... operands) { \
+    switch (op.lane) { \
+      case Lane::kI32: g.i32(operands...); break; \
+      case Lane::kI64: g.i64(operands...); break; \
+      case Lane::kF32: g.f32(operands...); break; \
+      case Lane::kF64: g.f64(operands...); break; \
+    } \
+  }
+
 // The low 32-bit halves of the 64-bit lanes of `from`, in a register of half the width.
 void EmitNarrowLanes(Generator& g, const Operand& result, const Operand& from, int lanes);
 

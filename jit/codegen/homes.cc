@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "jit/codegen/lanes.h"
 #include "loop_ir/dependence.h"
 
 namespace nestor::jit {
@@ -62,7 +61,8 @@ class UseWalk {
 // Finds the register tensors that some access uses otherwise than in whole vectors.
 class TileWalk {
  public:
-  TileWalk(const Program& program, Isa isa, std::vector<Home>& homes) : program_(program), isa_(isa), homes_(homes) {}
+  TileWalk(const Program& program, const LaneLoops& lane_loops, std::vector<Home>& homes)
+      : program_(program), lane_loops_(lane_loops), homes_(homes) {}
 
   void Walk(const Scope& scope) {
     for (const Item& item : scope) {
@@ -86,8 +86,9 @@ class TileWalk {
     const Vector around = vector_;
     const bool unrolled = IsUnrolled(program_, loop);
     const auto begin = program_.pool.ConstValue(loop.begin), end = program_.pool.ConstValue(loop.end);
-    if (loop.attributes.vector && begin) {
-      vector_ = {loop.var, LanesOf(program_, loop, isa_), *begin, absl::nullopt};
+    const auto lanes = lane_loops_.find(loop.var);
+    if (lanes != lane_loops_.end() && begin) {
+      vector_ = {loop.var, lanes->second, *begin, absl::nullopt};
       if (end) vector_.extent = *end - *begin;
     }
     if (unrolled) fixed_.push_back(loop.var);
@@ -136,7 +137,7 @@ class TileWalk {
   }
 
   const Program& program_;
-  const Isa isa_;
+  const LaneLoops& lane_loops_;
   std::vector<Home>& homes_;
   Vector vector_;
   std::vector<int64_t> fixed_;  // indices of unrolled loops
@@ -168,7 +169,8 @@ bool IsUnrolled(const Program& program, const loop::Loop& loop) {
          *end - *begin <= kMostIterations * loop.step;
 }
 
-std::vector<Home> FindHomes(const Program& program, const std::vector<int>& step_of_block, Isa isa) {
+std::vector<Home> FindHomes(const Program& program, const std::vector<int>& step_of_block,
+                            const LaneLoops& lane_loops, Isa isa) {
   UseWalk uses(program);
   for (size_t i = 0; i < program.blocks.size(); ++i) uses.Walk(program.blocks[i].body, step_of_block[i]);
   std::vector<Home> homes;
@@ -177,7 +179,7 @@ std::vector<Home> FindHomes(const Program& program, const std::vector<int>& step
     const bool of_program = std::find(program.temps.begin(), program.temps.end(), tensor) != program.temps.end();
     homes.push_back(HomeOf(program, tensor, uses[tensor], of_program, isa));
   }
-  TileWalk tiles(program, isa, homes);
+  TileWalk tiles(program, lane_loops, homes);
   for (const loop::Block& block : program.blocks) tiles.Walk(block.body);
   return homes;
 }

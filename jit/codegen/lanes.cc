@@ -164,4 +164,28 @@ int LanesOf(const Program& program, const loop::Loop& loop, Isa isa) {
   return VectorBytes(isa) / bytes;
 }
 
+namespace {
+
+void FindIn(Program& program, loop::Ranges& ranges, Isa isa, const Scope& scope, LaneLoops& found) {
+  for (const Item& item : scope) {
+    const auto* loop = item.As<loop::Loop>();
+    if (loop == nullptr) continue;
+    if (loop->attributes.vector && RunsInLanes(program, ranges, *loop)) {
+      found.emplace(loop->var, LanesOf(program, *loop, isa));
+      continue;
+    }
+    ranges.Enter(*loop);
+    FindIn(program, ranges, isa, loop->body, found);
+    ranges.Leave();
+  }
+}
+
+}  // namespace
+
+LaneLoops FindLaneLoops(Program& program, loop::Ranges& ranges, Isa isa) {
+  LaneLoops found;
+  for (const loop::Block& block : program.blocks) FindIn(program, ranges, isa, block.body, found);
+  return found;
+}
+
 }  // namespace nestor::jit

@@ -2,10 +2,13 @@
 #ifndef NESTOR_JIT_CODEGEN_LANES_H_
 #define NESTOR_JIT_CODEGEN_LANES_H_
 
+#include <cstdint>
+
+#include "absl/container/flat_hash_map.h"
 #include "absl/types/optional.h"
+#include "jit/runtime/cpu_features.h"
 #include "loop_ir/program.h"
 #include "loop_ir/ranges.h"
-#include "jit/runtime/cpu_features.h"
 
 namespace nestor::jit {
 
@@ -24,6 +27,11 @@ bool RunsInLanes(loop::Program& program, loop::Ranges& ranges, const loop::Loop&
 
 // How many lanes fit where the widest value of the loop's body fills a vector.
 int LanesOf(const loop::Program& program, const loop::Loop& loop, Isa isa);
+
+// By loop index: the lanes of the loops marked `vector` that run in them. Of nested ones
+// that is the outer.
+using LaneLoops = absl::flat_hash_map<int32_t, int>;
+LaneLoops FindLaneLoops(loop::Program& program, loop::Ranges& ranges, Isa isa);
 
 }  // namespace nestor::jit
 

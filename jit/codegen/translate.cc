@@ -12,7 +12,6 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "jit/codegen/lanes.h"
 #include "jit/codegen/translator.h"
 #include "loop_ir/dependence.h"
 #include "uops/invariant.h"
@@ -91,7 +90,8 @@ std::vector<TensorPlace> Translator::Places() const {
 
 absl::StatusOr<Translation> Translator::Run() {
   const std::vector<int> steps = StepsOfBlocks();
-  homes_ = FindHomes(program_, steps, options_.isa);
+  lane_loops_ = FindLaneLoops(program_, ranges_, options_.isa);
+  homes_ = FindHomes(program_, steps, lane_loops_, options_.isa);
   NESTOR_RETURN_IF_ERROR(CheckMemory());
   places_ = Places();
   // What begins at an identity and outlives a step is filled before the first.
@@ -148,8 +148,9 @@ void Translator::ParallelBlock(const loop::Loop& loop) {
   step.stride = loop.step;
   const Operand begin = f_->General(Opcode::kParameterG, {}, {}, 0);
   const Operand end = f_->General(Opcode::kParameterG, {}, {}, 1);
-  if (loop.attributes.vector && RunsInLanes(program_, ranges_, loop)) {
-    step.granularity = int64_t{kUnroll} * LanesOf(program_, loop, options_.isa);
+  const auto lanes = lane_loops_.find(loop.var);
+  if (lanes != lane_loops_.end()) {
+    step.granularity = int64_t{kUnroll} * lanes->second;
     return VectorLoop(loop, begin, end);
   }
   ScalarLoop(loop, begin, end);
@@ -292,9 +293,7 @@ void Translator::FillMemory(Memory memory, DType type, uint64_t bits, Operand co
 void Translator::Loop(const loop::Loop& loop) {
   const Operand begin = f_->Index(loop.begin), end = f_->Index(loop.end);
   if (IsUnrolled(program_, loop)) return UnrolledLoop(loop);
-  if (loop.attributes.vector && lanes_.count == 1 && RunsInLanes(program_, ranges_, loop)) {
-    return VectorLoop(loop, begin, end);
-  }
+  if (lane_loops_.contains(loop.var)) return VectorLoop(loop, begin, end);
   ScalarLoop(loop, begin, end);
 }
 
@@ -330,7 +329,7 @@ void Translator::UnrolledLoop(const loop::Loop& loop) {
 void Translator::VectorLoop(const loop::Loop& loop, Operand begin, Operand end) {
   const Lanes around = lanes_;
   f_->OpenRegion();
-  lanes_ = {LanesOf(program_, loop, options_.isa), loop.var, f_->Depth(), f_->Depth(), {}, false};
+  lanes_ = {lane_loops_.at(loop.var), loop.var, f_->Depth(), f_->Depth(), {}, false};
   lanes_.begins_at_zero = program_.pool.IsConst(loop.begin, 0);
   ranges_.Enter(loop);
   if (const auto extent = TileExtent(loop)) {

@@ -11,6 +11,7 @@
 #include "absl/types/optional.h"
 #include "jit/codegen/function_builder.h"
 #include "jit/codegen/homes.h"
+#include "jit/codegen/lanes.h"
 #include "jit/codegen/scalar_rows.h"
 #include "jit/codegen/translate.h"
 #include "loop_ir/ranges.h"
@@ -112,6 +113,7 @@ class Translator {
   loop::Program& program_;
   const TranslateOptions& options_;
   Translation out_;
+  LaneLoops lane_loops_;
   std::vector<Home> homes_;
   std::vector<TensorPlace> places_;
   loop::Ranges ranges_;

@@ -1,13 +1,12 @@
-// A nest is searched from the outside in: a loop is worth more the more of its
-// accesses lie side by side from one iteration to the next, where an access counts as
-// often as the loops inside repeat it. What lies at the loop's own depth counts as
-// once; each loop in between as many times again.
+// A nest is searched from the outside in, and a loop taken if that gains at least as
+// much as the best of those inside.
 #include "jit/schedule/attributes.h"
 
 #include <algorithm>
 #include <vector>
 
 #include "jit/codegen/lanes.h"
+#include "jit/schedule/lane_gain.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/ranges.h"
 
@@ -18,14 +17,6 @@ using loop::Item;
 using loop::Loop;
 using loop::Program;
 using loop::Scope;
-using loop::Storage;
-using loop::TensorId;
-
-// The weight of a loop level: an inner loop repeats its body so often.
-constexpr double kIterations = 16;
-// What a vector costs, compared with as many scalars: an access along the vector one
-// load, one that jumps about as much as the scalars, one that stays nothing.
-constexpr double kUnit = 1, kJump = -2, kSame = 0.5;
 
 class VectorMarker {
  public:
@@ -75,36 +66,9 @@ class VectorMarker {
 
   // 0 where the loop cannot run in lanes.
   double Gain(Loop& loop) {
-    const double gain = Side(loop.body, loop.var, kIterations);
+    const double gain = LaneGain(program_, loop);
     if (gain <= 0 || CarriedTensor(program_, loop).has_value() || !RunsInLanes(program_, ranges_, loop)) return 0;
-    return gain / kIterations;
-  }
-
-  double Side(const Scope& scope, int32_t var, double weight) const {
-    double sum = 0;
-    for (const Item& item : scope) {
-      if (const auto* loop = item.As<Loop>()) {
-        sum += Side(loop->body, var, weight * kIterations);
-        continue;
-      }
-      VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, loop::AccessKind) {
-        if (!program_[tensor].shape.empty()) sum += weight * Step(place, var);
-      });
-    }
-    return sum;
-  }
-
-  double Step(absl::Span<const IndexId> place, int32_t var) const {
-    double step = kSame;
-    for (size_t axis = 0; axis < place.size(); ++axis) {
-      const auto coefficient = CoefficientOf(program_, place[axis], var);
-      if (!coefficient) return kJump;
-      if (program_.pool.IsConst(*coefficient, 0)) continue;
-      const bool side_by_side = axis + 1 == place.size() && program_.pool.IsConst(*coefficient, 1);
-      if (!side_by_side) return kJump;
-      step = kUnit;
-    }
-    return step;
+    return gain;
   }
 
   Program& program_;

@@ -1,0 +1,148 @@
+// Masks, and what turns vectors into them and back. On AVX2 they are vectors of lanes of
+// all ones or zeros, so that an operation on masks is the one on bits; on AVX-512 they
+// are k registers with a bit per lane, whatever the lanes' width. Bits and lanes beyond
+// those of the operation hold anything.
+#include <cstdint>
+#include <utility>
+
+#include "jit/codegen/emitters.h"
+#include "uops/invariant.h"
+
+namespace nestor::jit {
+
+void EmitCompare(Generator& g, const Operation& op) {
+  constexpr uint8_t kFloat[] = {0x00, 0x11, 0x12, 0x03, 0x04};  // by Predicate; quiet
+  constexpr uint8_t kInteger[] = {0, 1, 2, 3, 4};
+  const Predicate predicate = static_cast<Predicate>(op.immediate);
+  NESTOR_CHECK(IsFloat(op.lane) || predicate == Predicate::kEqual || predicate == Predicate::kLess,
+               "integers are compared for == and < only");
+  const int bytes = RegisterBytes(op);
+  const uint8_t code = (IsFloat(op.lane) ? kFloat : kInteger)[op.immediate];
+  Operand a = op.operands[0], b = op.operands[1];
+  if (g.avx512()) {
+    const VectorRegister first = g.Loaded(a, bytes);
+    return BY_LANE(vpcmpd, vpcmpq, vcmpps, vcmppd)(g.Mask(op.result), first, g.VectorPlace(b, bytes), code);
+  }
+  const VectorRegister r = g.Vector(op.result.value, bytes);
+  if (!IsFloat(op.lane) && predicate == Predicate::kLess) std::swap(a, b);  // there is only >
+  const VectorRegister first = g.Loaded(a, bytes);
+  const Place second = g.VectorPlace(b, bytes);
+  if (IsFloat(op.lane)) return BY_LANE(NoInstruction, NoInstruction, vcmpps, vcmppd)(r, first, second, code);
+  if (predicate == Predicate::kLess) return BY_LANE(vpcmpgtd, vpcmpgtq, NoInstruction, NoInstruction)(r, first, second);
+  BY_LANE(vpcmpeqd, vpcmpeqq, NoInstruction, NoInstruction)(r, first, second);
+}
+
+void EmitMaskMove(Generator& g, const Operation& op) {
+  if (!g.avx512()) return EmitMove(g, op);
+  const Operand& a = op.operands[0];
+  if (!op.result.is_register()) return g.kmovq(g.StackSlot(op.result.value), g.Mask(a));
+  if (a.kind == Operand::kStack) return g.kmovq(g.Mask(op.result), g.StackSlot(a.value));
+  if (!(a == op.result)) g.kmovq(g.Mask(op.result), g.Mask(a));
+}
+
+namespace {
+
+using MaskInstruction = void (Xbyak::CodeGenerator::*)(const Xbyak::Opmask&, const Xbyak::Opmask&,
+                                                       const Xbyak::Opmask&);
+
+// A mask has at most 16 lanes.
+void MaskBinary(Generator& g, const Operation& op, MaskInstruction instruction) {
+  (g.*instruction)(g.Mask(op.result), g.Mask(op.operands[0]), g.Mask(op.operands[1]));
+}
+
+}  // namespace
+
+void EmitMaskAnd(Generator& g, const Operation& op) {
+  g.avx512() ? MaskBinary(g, op, &Xbyak::CodeGenerator::kandw) : EmitAnd(g, op);
+}
+
+void EmitMaskOr(Generator& g, const Operation& op) {
+  g.avx512() ? MaskBinary(g, op, &Xbyak::CodeGenerator::korw) : EmitOr(g, op);
+}
+
+void EmitMaskXor(Generator& g, const Operation& op) {
+  g.avx512() ? MaskBinary(g, op, &Xbyak::CodeGenerator::kxorw) : EmitXor(g, op);
+}
+
+void EmitMaskAndNot(Generator& g, const Operation& op) {
+  g.avx512() ? MaskBinary(g, op, &Xbyak::CodeGenerator::kandnw) : EmitAndNot(g, op);
+}
+
+void EmitMaskWiden(Generator& g, const Operation& op) {
+  if (g.avx512()) return EmitMaskMove(g, op);
+  g.vpmovsxdq(g.Vector(op.result.value, RegisterBytes(op.lanes, 8)),
+              g.Loaded(op.operands[0], RegisterBytes(op.lanes, 4)));
+}
+
+void EmitMaskNarrow(Generator& g, const Operation& op) {
+  if (g.avx512()) return EmitMaskMove(g, op);
+  EmitNarrowLanes(g, op.result, op.operands[0], op.lanes);
+}
+
+// The count may be any size; only up to `lanes` does it matter.
+void EmitMaskOfCount(Generator& g, const Operation& op) {
+  const Xbyak::Reg64 count = g.LoadedGeneral(op.operands[0], g.rdx);
+  g.mov(g.eax, op.lanes);
+  g.cmp(count, g.rax);
+  g.cmovl(g.rax, count);
+  if (g.avx512()) {
+    g.mov(g.edx, -1);
+    g.bzhi(g.edx, g.edx, g.eax);
+    return g.kmovw(g.Mask(op.result), g.edx);
+  }
+  const bool wide = LaneBytes(op.lane) == 8;
+  const int bytes = RegisterBytes(op);
+  const VectorRegister r = g.Vector(op.result.value, bytes), low = g.Vector(op.result.value, 16);
+  const Xbyak::Address numbers = g.Constant(PoolConstant{wide ? Lane::kI64 : Lane::kI32, 0, 1}, bytes);
+  g.vmovd(low, g.eax);
+  wide ? g.vpbroadcastq(r, low) : g.vpbroadcastd(r, low);
+  wide ? g.vpcmpgtq(r, r, numbers) : g.vpcmpgtd(r, r, numbers);
+}
+
+void EmitMaskOfLanes(Generator& g, const Operation& op) {
+  if (!g.avx512()) return EmitMove(g, op);
+  const VectorRegister a = g.Loaded(op.operands[0], RegisterBytes(op));
+  LaneBytes(op.lane) == 4 ? g.vpmovd2m(g.Mask(op.result), a) : g.vpmovq2m(g.Mask(op.result), a);
+}
+
+void EmitLanesOfMask(Generator& g, const Operation& op) {
+  if (!g.avx512()) return EmitMove(g, op);
+  const Xbyak::Opmask a = g.Mask(op.operands[0]);
+  LaneBytes(op.lane) == 4 ? g.vpmovm2d(g.Result(op), a) : g.vpmovm2q(g.Result(op), a);
+}
+
+namespace {
+
+// mask ? b : c as (mask & b) | (~mask & c), where the mask and c are in memory and the
+// result is b: one scratch vector is enough.
+void BlendByBits(Generator& g, const Operation& op) {
+  const int bytes = RegisterBytes(op);
+  const VectorRegister r = g.Result(op), mask = g.Loaded(op.operands[0], bytes);
+  g.vandps(r, r, mask);
+  g.vandnps(mask, mask, g.VectorPlace(op.operands[2], bytes));
+  g.vorps(r, r, mask);
+}
+
+}  // namespace
+
+void EmitBlend(Generator& g, const Operation& op) {
+  const int bytes = RegisterBytes(op);
+  const Operand &mask = op.operands[0], &b = op.operands[1], &c = op.operands[2];
+  const VectorRegister r = g.Result(op);
+  if (g.avx512()) {
+    const VectorRegister otherwise = g.Loaded(c, bytes);
+    return BY_LANE(vpblendmd, vpblendmq, vblendmps, vblendmpd)(r | g.Mask(mask), otherwise, g.VectorPlace(b, bytes));
+  }
+  const auto blend = BY_LANE(vpblendvb, vpblendvb, vblendvps, vblendvpd);
+  if (mask.is_register()) {
+    const VectorRegister otherwise = g.Loaded(c, bytes);
+    return blend(r, otherwise, g.VectorPlace(b, bytes), g.Vector(mask.value, bytes));
+  }
+  if (IsMemory(c) && b == op.result) return BlendByBits(g, op);
+  if (IsMemory(c)) g.LoadVector(r, c, bytes);
+  const VectorRegister otherwise = IsMemory(c) ? r : g.Vector(c.value, bytes);
+  const VectorRegister m = g.Loaded(mask, bytes);
+  blend(r, otherwise, g.VectorPlace(b, bytes), m);
+}
+
+}  // namespace nestor::jit

@@ -1,0 +1,139 @@
+// Narrowing is where the instruction sets differ: AVX-512 has it, AVX2 picks bytes by a
+// shuffle within each 128 bits and then brings the two parts together. Only the low bytes
+// of an integer lane, and the upper half of an f32 that is a bf16, are of interest; but
+// the upper half of a NaN may be that of an infinity, so NaNs come first.
+#include "jit/codegen/packed_elements.h"
+
+#include <cstdint>
+
+#include "uops/invariant.h"
+
+namespace nestor::jit {
+
+void LoadPacked(Generator& g, const VectorRegister& to, const Xbyak::RegExp& address, int bytes) {
+  const VectorRegister x = Xmm(g, to);
+  switch (bytes) {
+    case 1: g.movzx(g.eax, g.byte[address]); return g.vmovd(x, g.eax);
+    case 2: g.movzx(g.eax, g.word[address]); return g.vmovd(x, g.eax);
+    case 4: return g.vmovd(x, g.dword[address]);
+    case 8: return g.vmovq(x, g.qword[address]);
+    default: return g.vmovups(g.Vector(to.getIdx(), bytes), g.ptr[address]);
+  }
+}
+
+void StorePacked(Generator& g, const Xbyak::RegExp& address, const VectorRegister& from, int bytes) {
+  const VectorRegister x = Xmm(g, from);
+  switch (bytes) {
+    case 1: return g.vpextrb(g.byte[address], x, 0);
+    case 2: return g.vpextrw(g.word[address], x, 0);
+    case 4: return g.vmovd(g.dword[address], x);
+    case 8: return g.vmovq(g.qword[address], x);
+    default: return g.vmovups(g.ptr[address], g.Vector(from.getIdx(), bytes));
+  }
+}
+
+void Insert(Generator& g, const VectorRegister& x, const Xbyak::RegExp& address, int bytes, int position) {
+  const uint8_t at = static_cast<uint8_t>(position);
+  switch (bytes) {
+    case 1: return g.vpinsrb(x, x, g.byte[address], at);
+    case 2: return g.vpinsrw(x, x, g.word[address], at);
+    case 4: return g.vpinsrd(x, x, g.dword[address], at);
+    default: return g.vpinsrq(x, x, g.qword[address], at);
+  }
+}
+
+void Extract(Generator& g, const Xbyak::RegExp& address, const VectorRegister& x, int bytes, int position) {
+  const uint8_t at = static_cast<uint8_t>(position);
+  switch (bytes) {
+    case 1: return g.vpextrb(g.byte[address], x, at);
+    case 2: return g.vpextrw(g.word[address], x, at);
+    case 4: return g.vpextrd(g.dword[address], x, at);
+    default: return g.vpextrq(g.qword[address], x, at);
+  }
+}
+
+void Widen(Generator& g, const VectorRegister& r, const Xbyak::Operand& packed, DType type) {
+  switch (type) {
+    case DType::kBool:
+    case DType::kU8: return g.vpmovzxbd(r, packed);
+    case DType::kI8: return g.vpmovsxbd(r, packed);
+    case DType::kF16: return g.vcvtph2ps(r, packed);
+    case DType::kBF16: {
+      g.vpmovzxwd(r, packed);
+      const VectorRegister whole = g.Vector(r.getIdx(), r.getBit() / 8);
+      return g.vpslld(whole, whole, 16);
+    }
+    default: NESTOR_CHECK(false, "elements as wide as their lanes");
+  }
+}
+
+void WidenInPlace(Generator& g, const VectorRegister& r, DType type) {
+  if (IsNarrow(type)) Widen(g, r, g.Vector(r.getIdx(), r.isZMM() && ByteSize(type) == 2 ? 32 : 16), type);
+}
+
+VectorRegister OneNaN(Generator& g, const Operand& from, int bytes) {
+  constexpr uint8_t kUnordered = 3, kChooseByA = 0xAC;
+  constexpr uint32_t kNaN = 0x7fc00000;  // that of bf16 in its upper half
+  const VectorRegister scratch = g.Scratch(bytes);
+  const Xbyak::Address nan = g.Constant(PoolConstant{Lane::kF32, kNaN, 0}, bytes);
+  const VectorRegister a = g.Loaded(from, bytes);
+  const Place again = g.VectorPlace(from, bytes);
+  if (g.avx512()) {
+    g.vcmpps(g.k0, a, again, kUnordered);
+    g.vpmovm2d(scratch, g.k0);
+  } else {
+    g.vcmpps(scratch, a, again, kUnordered);
+  }
+  if (again.is_memory()) {
+    g.vandps(scratch, scratch, nan);
+    g.vorps(scratch, scratch, again);
+  } else if (g.avx512()) {
+    g.vpternlogd(scratch, a, nan, kChooseByA);
+  } else {
+    g.vblendvps(scratch, a, nan, scratch);
+  }
+  return scratch;
+}
+
+namespace {
+
+// The bytes or 16-bit words of 32-bit lanes that `shuffle` picks in each 128 bits, which
+// come to lie in the low bytes of `r`.
+void PackByShuffle(Generator& g, const VectorRegister& r, const VectorRegister& from, uint64_t shuffle, int element) {
+  constexpr uint8_t kEvenQuarters = 0x08;
+  const int bytes = from.getBit() / 8;
+  g.vpshufb(r, from, g.Constant(PoolConstant{Lane::kI64, shuffle, 0}, bytes));
+  if (bytes == 16) return;
+  g.vpermq(r, r, kEvenQuarters);
+  if (element == 1) g.vpshufd(Xmm(g, r), Xmm(g, r), kEvenQuarters);
+}
+
+}  // namespace
+
+VectorRegister Pack(Generator& g, const Operation& op, const Operand& from) {
+  constexpr uint64_t kLowBytes = 0x808080800C080400, kUpperWords = 0x0F0E0B0A07060302;
+  const int wide = WideBytes(op);
+  const VectorRegister r = g.Scratch(wide);
+  if (op.type == DType::kF16) {
+    g.vcvtps2ph(g.Scratch(wide <= 32 ? 16 : 32), g.Loaded(from, wide), 0);
+  } else if (op.type == DType::kBF16) {
+    const VectorRegister value = OneNaN(g, from, wide);
+    if (!g.avx512()) {
+      PackByShuffle(g, r, value, kUpperWords, 2);
+    } else {
+      g.vpsrld(r, value, 16);
+      g.vpmovdw(g.Scratch(wide <= 32 ? 16 : 32), r);
+    }
+  } else if (g.avx512()) {
+    g.vpmovdb(g.Scratch(16), g.Loaded(from, wide));
+  } else {
+    PackByShuffle(g, r, g.Loaded(from, wide), kLowBytes, 1);
+  }
+  return r;
+}
+
+VectorRegister Packed(Generator& g, const Operation& op, const Operand& from) {
+  return IsNarrow(op.type) ? Pack(g, op, from) : g.Loaded(from, WideBytes(op));
+}
+
+}  // namespace nestor::jit

@@ -1,0 +1,48 @@
+// Elements as they lie in memory, side by side in the low bytes of a vector register, and
+// their way from there to lanes and back. For the emitters of loads and stores.
+#ifndef NESTOR_JIT_CODEGEN_PACKED_ELEMENTS_H_
+#define NESTOR_JIT_CODEGEN_PACKED_ELEMENTS_H_
+
+#include "jit/codegen/emitters.h"
+#include "jit/codegen/operations.h"
+#include "uops/dtype.h"
+
+namespace nestor::jit {
+
+inline bool IsNarrow(DType type) { return ByteSize(type) < LaneBytes(LaneOf(type)); }
+
+// Of an operation on memory: bytes of its elements, of the register for its lanes, and
+// whether its lanes fill that.
+inline int PackedBytes(const Operation& op) { return op.lanes * ByteSize(op.type); }
+inline int WideBytes(const Operation& op) { return RegisterBytes(op.lanes, LaneBytes(LaneOf(op.type))); }
+inline bool FillsRegister(const Operation& op) { return op.lanes * LaneBytes(LaneOf(op.type)) >= 16; }
+
+inline VectorRegister Xmm(Generator& g, const VectorRegister& of) { return g.Vector(of.getIdx(), 16); }
+
+// ---- `bytes` bytes of them: a power of two from 1 to the register's. A load of 1 or 2
+// uses eax.
+void LoadPacked(Generator& g, const VectorRegister& to, const Xbyak::RegExp& address, int bytes);
+void StorePacked(Generator& g, const Xbyak::RegExp& address, const VectorRegister& from, int bytes);
+
+// ---- One element of `bytes` bytes, at `position` of 128 bits.
+void Insert(Generator& g, const VectorRegister& x, const Xbyak::RegExp& address, int bytes, int position);
+void Extract(Generator& g, const Xbyak::RegExp& address, const VectorRegister& x, int bytes, int position);
+
+// ---- To lanes.
+// From a register or from memory; `r` may carry a mask. REQUIRES: IsNarrow(type).
+void Widen(Generator& g, const VectorRegister& r, const Xbyak::Operand& packed, DType type);
+// What is packed in the low bytes of `r`, if it is narrow.
+void WidenInPlace(Generator& g, const VectorRegister& r, DType type);
+
+// ---- From lanes, as Store wants them.
+// f32 lanes with every NaN made the one NaN, in the scratch vector. Of a spilled value
+// there is no second copy to blend with: its NaNs become quiet, but keep their sign.
+VectorRegister OneNaN(Generator& g, const Operand& from, int bytes);
+// Packed in the scratch vector. REQUIRES: IsNarrow(op.type).
+VectorRegister Pack(Generator& g, const Operation& op, const Operand& from);
+// Packed in whatever register.
+VectorRegister Packed(Generator& g, const Operation& op, const Operand& from);
+
+}  // namespace nestor::jit
+
+#endif  // NESTOR_JIT_CODEGEN_PACKED_ELEMENTS_H_

@@ -1,0 +1,46 @@
+// A vector costs, compared with as many scalars: an access along the vector one load,
+// one that jumps more than the scalars, one that stays next to nothing.
+#include "jit/schedule/lane_gain.h"
+
+#include "jit/codegen/lanes.h"
+#include "loop_ir/dependence.h"
+
+namespace nestor::jit {
+namespace {
+
+constexpr double kUnit = 1, kJump = -2, kSame = 0.25;
+
+double StepGain(loop::Program& program, absl::Span<const IndexId> place, int32_t var) {
+  double step = kSame;
+  for (size_t axis = 0; axis < place.size(); ++axis) {
+    const auto coefficient = CoefficientOf(program, place[axis], var);
+    if (!coefficient) return kJump;
+    if (program.pool.IsConst(*coefficient, 0)) continue;
+    const bool side_by_side = axis + 1 == place.size() && program.pool.IsConst(*coefficient, 1);
+    if (!side_by_side) return kJump;
+    step = kUnit;
+  }
+  return step;
+}
+
+double ScopeGain(loop::Program& program, const loop::Scope& scope, int32_t var, double weight) {
+  double sum = 0;
+  for (const loop::Item& item : scope) {
+    if (const auto* loop = item.As<loop::Loop>()) {
+      sum += ScopeGain(program, loop->body, var, weight * kIterations);
+      continue;
+    }
+    VisitAccesses(program, item, [&](loop::TensorId tensor, absl::Span<const IndexId> place, loop::AccessKind) {
+      if (!program[tensor].shape.empty()) sum += weight * StepGain(program, place, var);
+    });
+  }
+  return sum;
+}
+
+}  // namespace
+
+double LaneGain(loop::Program& program, const loop::Loop& loop) {
+  return ScopeGain(program, loop.body, loop.var, 1);
+}
+
+}  // namespace nestor::jit

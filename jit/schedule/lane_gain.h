@@ -1,0 +1,19 @@
+// How well a loop suits vectors.
+#ifndef NESTOR_JIT_SCHEDULE_LANE_GAIN_H_
+#define NESTOR_JIT_SCHEDULE_LANE_GAIN_H_
+
+#include "loop_ir/program.h"
+
+namespace nestor::jit {
+
+// The weight of a loop level: an inner loop repeats its body about so often.
+constexpr double kIterations = 16;
+
+// A sum over the accesses in the loop's body, each counted as often as the loops inside
+// repeat it: positive for those that step from one element to the next, or stay, as
+// the loop goes on; negative for those that jump.
+double LaneGain(loop::Program& program, const loop::Loop& loop);
+
+}  // namespace nestor::jit
+
+#endif  // NESTOR_JIT_SCHEDULE_LANE_GAIN_H_

@@ -1,0 +1,269 @@
+// Loops are visited from the inside out. An innermost loop that qualifies is split in
+// place into one over groups of lanes and one over the rest; the partial results that
+// it needs then travel outwards, until something else uses their accumulator or its
+// declaration is reached.
+#include "jit/schedule/lane_partials.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "fusion/decided_copy.h"
+#include "fusion/scopes.h"
+#include "jit/codegen/lanes.h"
+#include "jit/codegen/operations.h"
+#include "jit/schedule/lane_gain.h"
+#include "loop_ir/dependence.h"
+#include "loop_ir/ranges.h"
+#include "loop_ir/rewrite.h"
+
+namespace nestor::jit {
+namespace {
+
+using loop::Access;
+using loop::AccessKind;
+using loop::Item;
+using loop::Loop;
+using loop::Program;
+using loop::Scope;
+using loop::Statement;
+using loop::Storage;
+using loop::TensorId;
+using loop::TensorInfo;
+using loop::ValueId;
+
+struct Partial {
+  TensorId accumulator, lanes;
+};
+
+class LaneSums {
+ public:
+  LaneSums(Program& program, const LanePartialsOptions& options)
+      : program_(program), options_(options), ranges_(program) {}
+
+  bool Run() {
+    for (loop::Block& block : program_.blocks) Place(block.body, Visit(block.body, /*is_top=*/true));
+    return changed_;
+  }
+
+ private:
+  // Splits what qualifies in the scope and below; returns the partial results that are
+  // wanted further out.
+  std::vector<Partial> Visit(Scope& scope, bool is_top) {
+    std::vector<Partial> outwards;
+    for (size_t i = 0; i < scope.size(); ++i) {
+      if (scope[i].As<Loop>() == nullptr) continue;
+      std::vector<Partial> wanted;
+      const size_t items = Split(scope, i, wanted);
+      std::vector<Partial> here;
+      for (const Partial& partial : wanted) {
+        (StaysIn(scope, i, items, partial.accumulator, is_top) ? here : outwards).push_back(partial);
+      }
+      i += items - 1 + Surround(scope, i, items, here);
+    }
+    return outwards;
+  }
+
+  // What is wanted around a whole block.
+  void Place(Scope& scope, const std::vector<Partial>& partials) { Surround(scope, 0, scope.size(), partials); }
+
+  // How many items stand for item `i` afterwards.
+  size_t Split(Scope& scope, size_t i, std::vector<Partial>& wanted) {
+    Loop& loop = *scope[i].As<Loop>();
+    const bool innermost =
+        std::none_of(loop.body.begin(), loop.body.end(), [](const Item& item) { return item.As<Loop>() != nullptr; });
+    if (!innermost) {
+      ranges_.Enter(loop);
+      wanted = Visit(loop.body, /*is_top=*/false);
+      ranges_.Leave();
+      return 1;
+    }
+    const std::vector<TensorId> accumulators = Accumulators(loop);
+    if (accumulators.empty() || !Qualifies(loop, accumulators)) return 1;
+    Scope split = SplitLoop(loop, accumulators, wanted);
+    const size_t count = split.size();
+    scope.erase(scope.begin() + static_cast<int64_t>(i));
+    scope.insert(scope.begin() + static_cast<int64_t>(i), std::make_move_iterator(split.begin()),
+                 std::make_move_iterator(split.end()));
+    changed_ = true;
+    return count;
+  }
+
+  // The scalars that the loop carries, if it only accumulates into them, in a way that
+  // may be reordered; else nothing.
+  std::vector<TensorId> Accumulators(const Loop& loop) const {
+    std::vector<TensorId> accumulators;
+    bool good = !loop.attributes.vector;
+    for (const Item& item : loop.body) {
+      const auto* statement = item.As<Statement>();
+      if (statement == nullptr || !IsCarried(loop, statement->target.tensor)) continue;
+      good = good && statement->op && MayReorder(*statement->op, program_[statement->target.tensor]) &&
+             !statement->target.masked;
+      accumulators.push_back(statement->target.tensor);
+    }
+    for (const Item& item : loop.body) {
+      VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId>, AccessKind kind) {
+        const bool reads = kind == AccessKind::kRead;
+        good = good && !(reads && std::find(accumulators.begin(), accumulators.end(), tensor) != accumulators.end());
+      });
+    }
+    std::sort(accumulators.begin(), accumulators.end(), [](TensorId a, TensorId b) { return a.value < b.value; });
+    const bool twice = std::adjacent_find(accumulators.begin(), accumulators.end()) != accumulators.end();
+    return good && !twice ? accumulators : std::vector<TensorId>();
+  }
+
+  bool IsCarried(const Loop& loop, TensorId tensor) const {
+    if (!program_[tensor].shape.empty()) return false;
+    const std::vector<TensorId> own = fusion::DeclaredIn(loop.body);
+    return std::find(own.begin(), own.end(), tensor) == own.end();
+  }
+
+  bool MayReorder(ReduceOp op, const TensorInfo& tensor) const {
+    if (IsArg(op) || tensor.type == DType::kBool || tensor.storage != Storage::kAccumulator) return false;
+    const bool rounds = IsFloat(tensor.type) && (op == ReduceOp::kSum || op == ReduceOp::kProd);
+    return options_.reorders_rounding || !rounds;
+  }
+
+  bool Qualifies(const Loop& loop, const std::vector<TensorId>& accumulators) {
+    const auto begin = program_.pool.ConstValue(loop.begin), end = program_.pool.ConstValue(loop.end);
+    const int lanes = LanesOf(program_, loop, options_.isa);
+    if (begin && end && *end - *begin < lanes) return false;
+    for (TensorId tensor : accumulators) {
+      if (VectorBytes(options_.isa) / LaneBytes(LaneOf(program_[tensor].type)) != lanes) return false;
+    }
+    if (LaneGain(program_, loop) <= 0 || !RunsInLanes(program_, ranges_, loop)) return false;
+    // Nothing is carried but the accumulators.
+    Loop rest = loop;
+    const auto is_one = [&](const Item& item) {
+      const auto* statement = item.As<Statement>();
+      return statement != nullptr && IsCarried(loop, statement->target.tensor);
+    };
+    rest.body.erase(std::remove_if(rest.body.begin(), rest.body.end(), is_one), rest.body.end());
+    return !CarriedTensor(program_, rest).has_value();
+  }
+
+  Scope SplitLoop(const Loop& loop, const std::vector<TensorId>& accumulators, std::vector<Partial>& wanted) {
+    IndexPool& pool = program_.pool;
+    const int64_t width = int64_t{options_.vectors} * LanesOf(program_, loop, options_.isa);
+    for (TensorId tensor : accumulators) {
+      TensorInfo info = program_[tensor];
+      info.name = absl::StrCat(info.name, "_lanes");
+      info.shape = {pool.Const(width)};
+      info.storage = Storage::kAccumulator;
+      info.is_register = true;
+      wanted.push_back({tensor, program_.AddTensor(std::move(info))});
+    }
+    IndexId length = pool.Sub(loop.end, loop.begin);
+    if (!ranges_.NonNegative(length)) length = pool.Max(length, pool.Const(0));
+    const IndexId groups = pool.Div(length, pool.Const(width)), rest = pool.Mod(length, pool.Const(width));
+    Scope split;
+    const int32_t group = program_.AddVar(program_.vars[loop.var]);
+    const IndexId first = pool.Add(loop.begin, pool.Mul(pool.Var(group), pool.Const(width)));
+    Loop over_groups{group, pool.Const(0), groups, 1, {}, {}};
+    over_groups.body.push_back({InLanes(loop, first, pool.Const(width), wanted)});
+    split.push_back({std::move(over_groups)});
+    if (!pool.IsConst(rest, 0)) {
+      const IndexId behind = pool.Add(loop.begin, pool.Mul(groups, pool.Const(width)));
+      split.push_back({InLanes(loop, behind, rest, wanted)});
+    }
+    return split;
+  }
+
+  // for l in [0, count) vector { the body at first + l, on partial results }
+  Loop InLanes(const Loop& loop, IndexId first, IndexId count, const std::vector<Partial>& partials) {
+    IndexPool& pool = program_.pool;
+    const int32_t lane = program_.AddVar("l");
+    ranges_.Enter(loop);
+    absl::optional<Loop> copy = fusion::DecidedCopy(program_, ranges_, loop, /*fresh=*/true);
+    ranges_.Leave();
+    Loop lanes{lane, pool.Const(0), count, 1, {}, {}};
+    lanes.attributes.vector = true;
+    if (!copy) return lanes;
+    lanes.body = std::move(copy->body);
+    loop::VarReplacement replace(program_);
+    replace.Set(copy->var, pool.Add(first, pool.Var(lane)));
+    RewriteIndices(program_, lanes.body, [&](IndexId e) { return replace(e); });
+    for (Item& item : lanes.body) {
+      auto* statement = item.As<Statement>();
+      if (statement == nullptr) continue;
+      for (const Partial& partial : partials) {
+        if (statement->target.tensor == partial.accumulator) statement->target = {partial.lanes, {pool.Var(lane)}};
+      }
+    }
+    return lanes;
+  }
+
+  // Whether the partial results of `items` items from `i` must be combined in this scope.
+  bool StaysIn(const Scope& scope, size_t i, size_t items, TensorId accumulator, bool is_top) const {
+    if (is_top) return true;
+    for (size_t k = 0; k < scope.size(); ++k) {
+      const auto* declaration = scope[k].As<loop::Declaration>();
+      if (declaration != nullptr && declaration->tensor == accumulator) return true;
+      if (k >= i && k < i + items) continue;
+      if (loop::FootprintOf(program_, scope[k]).Touches(accumulator)) return true;
+    }
+    return false;
+  }
+
+  // Declares the partial results before the items and combines them behind; returns how
+  // many items were added.
+  size_t Surround(Scope& scope, size_t i, size_t items, const std::vector<Partial>& partials) {
+    Scope before, behind;
+    for (const Partial& partial : partials) {
+      before.push_back(fusion::DeclarationOf(partial.lanes));
+      Combine(partial, behind);
+    }
+    const size_t added = before.size() + behind.size();
+    scope.insert(scope.begin() + static_cast<int64_t>(i + items), std::make_move_iterator(behind.begin()),
+                 std::make_move_iterator(behind.end()));
+    scope.insert(scope.begin() + static_cast<int64_t>(i), std::make_move_iterator(before.begin()),
+                 std::make_move_iterator(before.end()));
+    return added;
+  }
+
+  // Halves the partial results until one is left.
+  void Combine(const Partial& partial, Scope& scope) {
+    IndexPool& pool = program_.pool;
+    const TensorInfo info = program_[partial.lanes];
+    TensorId wide = partial.lanes;
+    const auto load = [&](TensorId tensor, IndexId place) { return program_.AddLoad({tensor, {place}}); };
+    for (int64_t width = *pool.ConstValue(info.shape[0]) / 2; width >= 1; width /= 2) {
+      TensorInfo half = info;
+      half.name = absl::StrCat(program_[partial.accumulator].name, "_", width);
+      half.shape = {pool.Const(width)};
+      half.storage = Storage::kTemp;
+      const TensorId narrow = program_.AddTensor(std::move(half));
+      scope.push_back(fusion::DeclarationOf(narrow));
+      const int32_t lane = program_.AddVar("l");
+      const IndexId l = pool.Var(lane);
+      Loop lanes{lane, pool.Const(0), pool.Const(width), 1, {}, {}};
+      lanes.attributes.vector = true;
+      const ValueId both[] = {load(wide, l), load(wide, pool.Add(l, pool.Const(width)))};
+      Statement statement;
+      statement.target = {narrow, {l}};
+      statement.value = program_.AddApply(StepOp(info.op), both, info.type);
+      lanes.body.push_back({std::move(statement)});
+      scope.push_back({std::move(lanes)});
+      wide = narrow;
+    }
+    Statement last;
+    last.target = {partial.accumulator};
+    last.op = info.op;
+    last.value = load(wide, pool.Const(0));
+    scope.push_back({std::move(last)});
+  }
+
+  Program& program_;
+  const LanePartialsOptions& options_;
+  loop::Ranges ranges_;
+  bool changed_ = false;
+};
+
+}  // namespace
+
+absl::StatusOr<bool> SumInLanes(Program& program, const LanePartialsOptions& options) {
+  return LaneSums(program, options).Run();
+}
+
+}  // namespace nestor::jit
