@@ -7,6 +7,7 @@
 #include "jit/runtime/executor.h"
 #include "jit/schedule/attributes.h"
 #include "jit/schedule/lane_partials.h"
+#include "jit/schedule/memory_order.h"
 #include "uops/invariant.h"
 
 namespace nestor::jit {
@@ -28,6 +29,7 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
   return fusion::Pipeline({
       // A block each, so that what is parallel stands alone.
       {"flatten", fusion::FlattenBlocks},
+      {"memory_order", [=](loop::Program& program) { return WalkInMemoryOrder(program, options.memory_order); }},
       {"parallel", MarkParallel},
       // Maxima and sums of integers are the same in any order; sums of floats are not.
       {"exact_lanes", [=](loop::Program& program) { return SumInLanes(program, exact_lanes); }},

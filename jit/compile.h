@@ -10,6 +10,7 @@
 #include "fusion/pipeline.h"
 #include "jit/executable.h"
 #include "jit/runtime/cpu_features.h"
+#include "jit/schedule/memory_order.h"
 #include "loop_ir/program.h"
 
 namespace nestor::jit {
@@ -28,6 +29,7 @@ struct CompileOptions {
   Executor* executor = nullptr;
   // Vectors that a sum has partial results for.
   int accumulators = 4;
+  MemoryOrderOptions memory_order;
   // See ExecutableOptions; nullopt: from the sizes of the machine's caches.
   absl::optional<int64_t> least_parallel_bytes, streaming_bytes;
 };

@@ -27,7 +27,7 @@ using loop::TensorInfo;
 namespace {
 
 // The most vectors of one loop that run side by side.
-constexpr int kUnroll = 2;
+const int kUnroll = getenv("U") ? atoi(getenv("U")) : 2;
 
 const loop::Loop* ParallelLoop(const loop::Block& block) {
   if (block.body.size() != 1) return nullptr;
@@ -36,6 +36,26 @@ const loop::Loop* ParallelLoop(const loop::Block& block) {
 }
 
 Operand Immediate(int64_t v) { return Operand::Immediate(v); }
+
+bool IsControl(const Operation& operation) { return operation.opcode >= Opcode::kLabel; }
+
+// Makes groups of independent operations, each straight on from its start to the next
+// one's, take turns: a processor looks only so far ahead, and within one group each
+// operation mostly waits for the one before.
+void Interleave(std::vector<Operation>& operations, absl::Span<const size_t> starts) {
+  const size_t first = starts[0];
+  if (starts.size() < 2 || std::any_of(operations.begin() + static_cast<int64_t>(first), operations.end(), IsControl)) {
+    return;
+  }
+  std::vector<Operation> mixed;
+  for (size_t i = 0; mixed.size() < operations.size() - first; ++i) {
+    for (size_t g = 0; g < starts.size(); ++g) {
+      const size_t end = g + 1 < starts.size() ? starts[g + 1] : operations.size();
+      if (starts[g] + i < end) mixed.push_back(operations[starts[g] + i]);
+    }
+  }
+  std::copy(mixed.begin(), mixed.end(), operations.begin() + static_cast<int64_t>(first));
+}
 
 }  // namespace
 
@@ -355,7 +375,12 @@ void Translator::VectorGroups(const loop::Loop& loop, Operand index, Operand end
   f_->Branch(Condition::kGreaterEqual, index, last, done);
   f_->OpenIteration(loop.var, index, 0, step, index);
   lanes_.region = f_->Depth() - 1;
-  for (int u = 0; u < unroll; ++u) Group(loop, index, int64_t{u} * lanes_.count);
+  std::vector<size_t> starts;
+  for (int u = 0; u < unroll; ++u) {
+    starts.push_back(f_->list().operations.size());
+    Group(loop, index, int64_t{u} * lanes_.count);
+  }
+  Interleave(f_->list().operations, starts);
   f_->CloseIteration(last);
   f_->Label(done);
   f_->CloseRegion();
@@ -403,7 +428,9 @@ void Translator::TileLoop(const loop::Loop& loop, Operand begin, Operand end, in
   const Lanes around = lanes_;
   const Operand index = begin.kind == Operand::kImmediate ? begin : InRegister(begin);
   const int done = f_->list().NewLabel();
+  std::vector<size_t> starts;
   for (int64_t offset = 0; offset < extent; offset += lanes_.count) {
+    starts.push_back(f_->list().operations.size());
     // Lanes beyond the end of a tile hold anything; those of memory are left alone.
     const bool whole = fixed && offset + lanes_.count <= extent;
     f_->OpenRegion();
@@ -419,6 +446,7 @@ void Translator::TileLoop(const loop::Loop& loop, Operand begin, Operand end, in
     f_->CloseRegion();
     lanes_ = around;
   }
+  if (!starts.empty()) Interleave(f_->list().operations, starts);
   f_->Label(done);
 }
 

@@ -1,0 +1,32 @@
+// What compiling costs, and what a call costs beside its work. Rows of Nestor alone.
+#ifndef NESTOR_BENCH_COMPILE_ROWS_H_
+#define NESTOR_BENCH_COMPILE_ROWS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "bench/goal.h"
+#include "bench/row.h"
+
+namespace nestor::bench {
+
+// From the text to the callable, with symbolic shapes.
+struct CompileRow {
+  std::string name;
+  std::vector<Step> steps;  // compiled one after the other
+  double most_ms = 0;
+};
+std::vector<CompileRow> CompileRows();
+
+// Two results: the milliseconds (the median of 20), and the bytes of machine code of
+// the largest kernel; the goals are budgets.
+std::vector<RowResult> MeasureCompiling(const CompileRow& row, int threads);
+
+// Nanoseconds of a call of a kernel that copies one element.
+RowResult MeasureCall(int threads);
+inline constexpr char kCallRow[] = "call overhead";
+
+}  // namespace nestor::bench
+
+#endif  // NESTOR_BENCH_COMPILE_ROWS_H_

@@ -1,0 +1,70 @@
+// What a row of the benchmark must reach, and whether it did.
+#ifndef NESTOR_BENCH_GOAL_H_
+#define NESTOR_BENCH_GOAL_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+#include "bench/measure.h"
+
+namespace nestor::bench {
+
+// The engines that every row knows. The limit is of walking each array from end to
+// end; in parts, memory may give more, which is reported but no goal.
+inline constexpr absl::string_view kNestor = "Nestor";
+inline constexpr absl::string_view kLimit = "limit";
+inline constexpr absl::string_view kLimitInParts = "limit in parts";
+
+// The part of the measured limit beyond which no goal goes: what is left is noise.
+inline constexpr double kLimitCap = 0.92;
+
+// "As fast as `ratio` times that engine."
+struct GoalTerm {
+  std::string engine;
+  double on_one_thread = 1;
+  double on_more_threads = 1;
+};
+
+// `ratio` times a peer on one thread; as fast as it on more.
+GoalTerm TimesPeer(absl::string_view engine, double ratio);
+// `fraction` of the machine's limit, on any number of threads.
+GoalTerm OfLimit(double fraction);
+
+// One row, measured on so many threads.
+struct RowResult {
+  std::string row;
+  int threads = 1;
+  std::string unit = "ms";        // of the readings' costs
+  std::vector<Reading> readings;  // of Nestor, its peers and the limit
+  std::vector<GoalTerm> goal;     // reached where the easiest term is; empty: only reported
+  absl::optional<double> max_difference;
+  std::string failure;  // why there is no reading of Nestor, or why it does not count
+
+  // nullopt where that engine has none.
+  absl::optional<double> CostOf(absl::string_view engine) const;
+};
+
+struct Verdict {
+  bool met = false;
+  // The cost that Nestor may have; nullopt where what the goal refers to is missing,
+  // or where there is no goal.
+  absl::optional<double> allowed;
+  // The term that allows that cost, with the ratio for this number of threads.
+  std::string engine;
+  double ratio = 0;
+};
+
+// The goal is met where Nestor's speed reaches the least of ratio * speed over the
+// terms, and over kLimitCap of the limit where that was measured. A failure or a
+// missing reading never meets a goal; a row without a goal always does, unless it
+// failed.
+Verdict Judge(const RowResult& result);
+
+// How many times as fast as `engine` Nestor was; nullopt where one is missing.
+absl::optional<double> SpeedAgainst(const RowResult& result, absl::string_view engine);
+
+}  // namespace nestor::bench
+
+#endif  // NESTOR_BENCH_GOAL_H_

@@ -1,0 +1,73 @@
+// Each kind of sweep (vector width, stores, parts) walks all of the traffic, so
+// that the kinds can be compared; the measuring keeps the best. Each is run once by
+// the whole team, and once by one thread, which is faster where waking the others
+// takes longer than the work.
+#include "bench/limit.h"
+
+#include "bench/goal.h"
+#include "bench/sweep.h"
+#include "uops/invariant.h"
+
+namespace nestor::bench {
+namespace {
+
+struct BoundSweep {
+  Streams streams;
+  SweepFunction sweep;
+};
+// One way to walk all of the traffic.
+struct Kind {
+  std::string engine;
+  std::vector<BoundSweep> sweeps;
+};
+
+char* BytesOf(Tensor& tensor, size_t bytes) {
+  NESTOR_CHECK(static_cast<size_t>(tensor.num_bytes()) == bytes, "streams of different sizes");
+  return static_cast<char*>(tensor.data());
+}
+
+Streams StreamsOf(const Traffic& traffic, Buffers& buffers) {
+  Streams streams;
+  streams.bytes = buffers[traffic.reads[0]].num_bytes();
+  for (const std::string& name : traffic.reads) streams.reads.push_back(BytesOf(buffers[name], streams.bytes));
+  for (const std::string& name : traffic.writes) streams.writes.push_back(BytesOf(buffers[name], streams.bytes));
+  return streams;
+}
+
+// All traffic writes, or none does, so that there are the same variants for all.
+std::vector<Kind> KindsOf(absl::Span<const Traffic> all, Buffers& buffers) {
+  std::vector<Kind> kinds;
+  for (const Traffic& traffic : all) {
+    const std::vector<SweepVariant> variants = SweepVariants(traffic.reads.size(), traffic.writes.size());
+    NESTOR_CHECK(kinds.empty() || kinds.size() == variants.size(), "traffic with and without writes");
+    kinds.resize(variants.size());
+    for (size_t i = 0; i < variants.size(); ++i) {
+      kinds[i].engine = std::string(variants[i].parts == 1 ? kLimit : kLimitInParts);
+      kinds[i].sweeps.push_back({StreamsOf(traffic, buffers), variants[i].sweep});
+    }
+  }
+  return kinds;
+}
+
+void Run(absl::Span<const BoundSweep> sweeps, int member, int team_size) {
+  for (const auto& [streams, sweep] : sweeps) {
+    const SweepSlice slice = SliceFor(streams.bytes, member, team_size);
+    sweep(streams, slice.begin, slice.end);
+  }
+}
+
+}  // namespace
+
+std::vector<Contender> LimitContenders(absl::Span<const Traffic> traffic, Buffers& buffers, ThreadTeam& team) {
+  std::vector<Contender> contenders;
+  for (const auto& [engine, sweeps] : KindsOf(traffic, buffers)) {
+    contenders.push_back({engine, [sweeps = sweeps] { Run(sweeps, 0, 1); }});
+    if (team.size() == 1) continue;
+    contenders.push_back({engine, [sweeps = sweeps, &team] {
+                            team.Run([&](int member) { Run(sweeps, member, team.size()); });
+                          }});
+  }
+  return contenders;
+}
+
+}  // namespace nestor::bench

@@ -1,0 +1,28 @@
+// The limit of a row: how fast this machine moves the bytes that its work must touch.
+#ifndef NESTOR_BENCH_LIMIT_H_
+#define NESTOR_BENCH_LIMIT_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "bench/buffers.h"
+#include "bench/measure.h"
+#include "bench/thread_team.h"
+
+namespace nestor::bench {
+
+// Buffers that are read and written side by side, of the same number of bytes: one
+// or two reads, at most one write.
+struct Traffic {
+  std::vector<std::string> reads, writes;
+};
+
+// Contenders of the engines kLimit and kLimitInParts that walk all of `traffic`, in
+// order: one for each way to do it. What they write is of no meaning. `buffers` and `team` must outlive
+// them. Empty where the traffic is, or where this CPU has no sweeps.
+std::vector<Contender> LimitContenders(absl::Span<const Traffic> traffic, Buffers& buffers, ThreadTeam& team);
+
+}  // namespace nestor::bench
+
+#endif  // NESTOR_BENCH_LIMIT_H_

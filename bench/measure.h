@@ -1,0 +1,47 @@
+// Timing several engines against each other in one process.
+#ifndef NESTOR_BENCH_MEASURE_H_
+#define NESTOR_BENCH_MEASURE_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+
+namespace nestor::bench {
+
+// One way to do a piece of work. Contenders may share an engine's name: they are
+// then variants of which the best counts.
+struct Contender {
+  std::string engine;
+  std::function<void()> run;
+};
+
+// What one piece of work costs an engine: less is better. The unit (seconds,
+// milliseconds, bytes) is the reader's to know.
+struct Reading {
+  std::string engine;
+  double cost = 0;
+};
+
+// Seconds from some fixed time.
+double SteadySeconds();
+
+struct MeasureOptions {
+  int rounds = 5;
+  double batch_seconds = 0.02;  // one measurement repeats calls for at least so long
+  std::function<double()> now = SteadySeconds;
+};
+
+// Seconds per call of each engine, in the order in which engines first appear: the
+// median of the rounds, in each of which every contender has a turn.
+// REQUIRES: rounds > 0.
+std::vector<Reading> MeasureAlternating(absl::Span<const Contender> contenders, const MeasureOptions& options = {});
+
+// The middle value; of an even number, the mean of the two in the middle.
+// REQUIRES: not empty.
+double Median(std::vector<double> values);
+
+}  // namespace nestor::bench
+
+#endif  // NESTOR_BENCH_MEASURE_H_

@@ -1,0 +1,86 @@
+#include "bench/measure.h"
+
+#include "gtest/gtest.h"
+
+namespace nestor::bench {
+namespace {
+
+// A clock that only the contenders move.
+struct FakeClock {
+  double seconds = 0;
+  MeasureOptions Options(int rounds = 5) {
+    return {.rounds = rounds, .batch_seconds = 0.02, .now = [this] { return seconds; }};
+  }
+  Contender Taking(std::string engine, double cost) {
+    return {engine, [this, cost] { seconds += cost; }};
+  }
+};
+
+TEST(MedianTest, Table) {
+  const struct {
+    std::vector<double> values;
+    double want;
+  } kCases[] = {{{3}, 3}, {{1, 2}, 1.5}, {{9, 1, 5}, 5}, {{4, 1, 3, 2}, 2.5}, {{7, 7, 1, 100, 8}, 7}};
+  for (const auto& c : kCases) EXPECT_EQ(Median(c.values), c.want) << testing::PrintToString(c.values);
+}
+
+TEST(MeasureTest, GivesSecondsPerCallInOrderOfAppearance) {
+  FakeClock clock;
+  const std::vector<Reading> readings = MeasureAlternating(
+      {clock.Taking("slow", 0.5), clock.Taking("fast", 1e-6), clock.Taking("middle", 1e-3)}, clock.Options());
+  ASSERT_EQ(readings.size(), 3);
+  EXPECT_EQ(readings[0].engine, "slow");
+  EXPECT_NEAR(readings[0].cost, 0.5, 1e-9);
+  EXPECT_EQ(readings[1].engine, "fast");
+  EXPECT_NEAR(readings[1].cost, 1e-6, 1e-12);
+  EXPECT_EQ(readings[2].engine, "middle");
+  EXPECT_NEAR(readings[2].cost, 1e-3, 1e-12);
+}
+
+TEST(MeasureTest, OfVariantsTheBestCounts) {
+  FakeClock clock;
+  const std::vector<Reading> readings = MeasureAlternating(
+      {clock.Taking("limit", 0.3), clock.Taking("other", 0.1), clock.Taking("limit", 0.2)}, clock.Options());
+  ASSERT_EQ(readings.size(), 2);
+  EXPECT_EQ(readings[0].engine, "limit");
+  EXPECT_NEAR(readings[0].cost, 0.2, 1e-9);
+}
+
+TEST(MeasureTest, AMeasurementLastsAtLeastABatch) {
+  FakeClock clock;
+  int calls = 0;
+  const Contender contender{"x", [&] { ++calls, clock.seconds += 1e-4; }};
+  MeasureAlternating({contender}, clock.Options(/*rounds=*/3));
+  EXPECT_GE(calls, 3 * 200);
+  EXPECT_LE(calls, 3 * 260);
+}
+
+// The machine becomes four times slower half-way: engines that take turns are both
+// hit, and keep their ratio.
+TEST(MeasureTest, DriftHitsAllAlike) {
+  FakeClock clock;
+  double slowness = 1;
+  const auto drifting = [&](std::string engine, double cost) {
+    return Contender{engine, [&clock, &slowness, cost] {
+                       clock.seconds += cost * slowness;
+                       if (clock.seconds > 1) slowness = 4;
+                     }};
+  };
+  const std::vector<Reading> readings = MeasureAlternating({drifting("a", 0.1), drifting("b", 0.05)}, clock.Options());
+  EXPECT_NEAR(readings[0].cost / readings[1].cost, 2, 0.01);
+}
+
+TEST(MeasureTest, EnginesTakeTurnsAndEachLeadsARound) {
+  std::string turns;
+  double seconds = 0;
+  const auto contender = [&](char name) {
+    return Contender{std::string(1, name), [&, name] { turns += name, seconds += 1; }};
+  };
+  MeasureAlternating({contender('a'), contender('b'), contender('c')},
+                     {.rounds = 3, .batch_seconds = 0.02, .now = [&] { return seconds; }});
+  // Two calls each to warm up and size the batch; then per turn one untimed and one timed.
+  EXPECT_EQ(turns, "aabbcc" "aabbcc" "bbccaa" "ccaabb");
+}
+
+}  // namespace
+}  // namespace nestor::bench

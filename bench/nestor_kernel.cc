@@ -1,0 +1,36 @@
+// The way of a user: parsed, differentiated if asked, compiled, and run on tensors that
+// the caller holds.
+#include "bench/nestor_kernel.h"
+
+#include <utility>
+
+#include "bench/measure.h"
+#include "nestor.h"
+#include "uops/invariant.h"
+
+namespace nestor::bench {
+
+absl::StatusOr<std::unique_ptr<NestorKernel>> NestorKernel::Compile(absl::string_view notation,
+                                                                    const Options& options) {
+  std::unique_ptr<NestorKernel> kernel(new NestorKernel);
+  if (options.threads > 1) kernel->executor_ = jit::NewThreadPool(options.threads);
+  const double start = SteadySeconds();
+  NESTOR_ASSIGN_OR_RETURN(Op op, Parse(notation));
+  if (options.gradient) {
+    NESTOR_ASSIGN_OR_RETURN(GradientResult gradient, Gradient(op));
+    op = std::move(gradient.op);
+  }
+  for (const Argument& argument : op.args) kernel->arguments_.push_back(argument.name);
+  for (const Result& result : op.results) kernel->results_.push_back(result.name);
+  jit::CompileOptions compile;
+  compile.executor = options.threads > 1 ? kernel->executor_.get() : &jit::InlineExecutor();
+  NESTOR_ASSIGN_OR_RETURN(kernel->executable_, jit::Compile(Lower(op), compile));
+  kernel->compile_ms_ = (SteadySeconds() - start) * 1e3;
+  return kernel;
+}
+
+absl::Status NestorKernel::Run(absl::Span<const TensorView> inputs, absl::Span<const TensorView> outputs) {
+  return executable_->Run({inputs, outputs}, &workspace_);
+}
+
+}  // namespace nestor::bench

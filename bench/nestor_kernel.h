@@ -1,0 +1,62 @@
+// Nestor as the benchmark sees it: text in, a callable out.
+#ifndef NESTOR_BENCH_NESTOR_KERNEL_H_
+#define NESTOR_BENCH_NESTOR_KERNEL_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
+#include "jit/compile.h"
+#include "jit/executable.h"
+#include "jit/runtime/executor.h"
+
+namespace nestor::bench {
+
+class NestorKernel {
+ public:
+  struct Options {
+    int threads = 1;
+    // The gradient of the op, by every float argument, in place of the op. It takes
+    // g_<result> and what else it needs, and gives g_<argument>.
+    bool gradient = false;
+  };
+
+  // The last op of `notation`, which may call macro ops. Its dimensions stay symbols:
+  // one kernel serves all sizes. Each call compiles anew; there is no cache behind it.
+  static absl::StatusOr<std::unique_ptr<NestorKernel>> Compile(absl::string_view notation, const Options& options);
+
+  NestorKernel(const NestorKernel&) = delete;
+  NestorKernel& operator=(const NestorKernel&) = delete;
+
+  // Names, in the order in which Run takes and gives tensors.
+  const std::vector<std::string>& arguments() const { return arguments_; }
+  const std::vector<std::string>& results() const { return results_; }
+
+  // Reads `inputs` and writes `outputs`, compact tensors of the shapes that the op
+  // gives to its results; they do not overlap. For one thread at a time.
+  absl::Status Run(absl::Span<const TensorView> inputs, absl::Span<const TensorView> outputs);
+
+  // From the text to the callable.
+  double compile_ms() const { return compile_ms_; }
+  // Of machine code, constants left out.
+  absl::optional<int64_t> code_bytes() const { return executable_->kernel().code_bytes(); }
+
+ private:
+  NestorKernel() = default;
+
+  std::vector<std::string> arguments_, results_;
+  std::unique_ptr<jit::Executor> executor_;
+  std::unique_ptr<const jit::Executable> executable_;
+  jit::Workspace workspace_;
+  double compile_ms_ = 0;
+};
+
+}  // namespace nestor::bench
+
+#endif  // NESTOR_BENCH_NESTOR_KERNEL_H_

@@ -1,0 +1,46 @@
+// Whatever is in the macro library is called by its name.
+#include "bench/programs.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/substitute.h"
+
+namespace nestor::bench {
+
+std::string SigmoidChain(DType type) {
+  return absl::Substitute("op chain(x: $0[N], y: $0[N]) -> (z) { z[i] = sigmoid(x[i] * y[i] + x[i]) * y[i] }",
+                          Name(type));
+}
+
+std::string MultiplyAdd(DType type) {
+  return absl::Substitute("op chain(x: $0[N], y: $0[N]) -> (z) { z[i] = x[i] * y[i] + x[i] }", Name(type));
+}
+
+std::string SumOver(int axis, DType type) {
+  constexpr const char* kAxes[] = {"i", "j", "k"};
+  constexpr const char* kKept[] = {"j, k", "i, k", "i, j"};
+  const std::string element = IsInteger(type) ? "i32(x[i, j, k])" : "x[i, j, k]";
+  return absl::Substitute("op sum_over(x: $0[A, B, C]) -> (y) { y[$1] = sum[$2]($3) }", Name(type), kKept[axis],
+                          kAxes[axis], element);
+}
+
+std::string Softmax() { return "op f(x: f32[N, C]) -> (y) { y = softmax(x) }"; }
+std::string Gelu() { return "op f(x: f32[N, C]) -> (y) { y[n, c] = gelu(x[n, c]) }"; }
+std::string LayerNorm() {
+  return "op f(x: f32[N, C], scale: f32[C], bias: f32[C]) -> (y) { y = layer_norm(x, scale, bias) }";
+}
+std::string GeluLayerNorm() {
+  return "op f(x: f32[N, C], scale: f32[C], bias: f32[C]) -> (y) {\n"
+         "  g[n, c] = gelu(x[n, c])\n"
+         "  y = layer_norm(g, scale, bias)\n"
+         "}";
+}
+
+std::string Transpose() { return "op transpose(x: f32[M, N]) -> (y) { y[j, i] = x[i, j] }"; }
+std::string Concat() {
+  return "op concat(a: f32[M, A], b: f32[M, B]) -> (y) {\n"
+         "  y[i, j] = where(j < A, a[i, j], b[i, j - A]) where i < M, j < A + B\n"
+         "}";
+}
+std::string GatherRows() { return "op gather(x: f32[V, D], ids: i64[N]) -> (y) { y[n, d] = x[ids[n], d] }"; }
+
+}  // namespace nestor::bench

@@ -1,0 +1,31 @@
+// The programs of the rows, in the notation.
+#ifndef NESTOR_BENCH_PROGRAMS_H_
+#define NESTOR_BENCH_PROGRAMS_H_
+
+#include <string>
+
+#include "uops/dtype.h"
+
+namespace nestor::bench {
+
+// x, y: TYPE[N] -> z = sigmoid(x * y + x) * y.
+std::string SigmoidChain(DType type);
+// x, y: TYPE[N] -> z = x * y + x.
+std::string MultiplyAdd(DType type);
+// x: TYPE[A, B, C] -> y, without axis 0, 1 or 2. A sum of integers is i32.
+std::string SumOver(int axis, DType type);
+// x: f32[N, C] (scale, bias: f32[C]) -> y.
+std::string Softmax();
+std::string Gelu();
+std::string LayerNorm();
+std::string GeluLayerNorm();
+// x: f32[M, N] -> y: f32[N, M].
+std::string Transpose();
+// a: f32[M, A], b: f32[M, B] -> y: f32[M, A + B].
+std::string Concat();
+// x: f32[V, D], ids: i64[N] -> y: f32[N, D], y[n] = x[ids[n]].
+std::string GatherRows();
+
+}  // namespace nestor::bench
+
+#endif  // NESTOR_BENCH_PROGRAMS_H_

@@ -1,0 +1,69 @@
+// The rows' programs at small sizes, where what they give is known.
+#include "bench/programs.h"
+
+#include <cmath>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nestor.h"
+
+namespace nestor::bench {
+namespace {
+
+using ::testing::FloatNear;
+using ::testing::Pointwise;
+
+Tensor Evaluate(const std::string& notation, const absl::flat_hash_map<std::string, TensorView>& inputs) {
+  const absl::StatusOr<Op> op = Parse(notation);
+  EXPECT_TRUE(op.ok()) << op.status() << "\n" << notation;
+  RunInputs given;
+  given.tensors = inputs;
+  absl::StatusOr<std::vector<Tensor>> results = Run(*op, given);
+  EXPECT_TRUE(results.ok()) << results.status() << "\n" << notation;
+  return std::move((*results)[0]);
+}
+
+std::vector<float> Floats(const Tensor& tensor) {
+  const absl::Span<const float> values = tensor.values<float>();
+  return {values.begin(), values.end()};
+}
+
+TEST(ProgramsTest, OfFloats) {
+  const Tensor x = Tensor::Of<float>({2, 2}, {1, 2, -1, 3}), row = Tensor::Of<float>({2}, {1, 0.5});
+  const Tensor other = Tensor::Of<float>({2, 1}, {7, 8}), ids = Tensor::Of<int64_t>({3}, {1, 0, 1});
+  const float small = 1 / (1 + std::exp(1.f)), smaller = 1 / (1 + std::exp(4.f));
+  const auto gelu = [](float v) { return v / 2 * (1 + std::erf(v / std::sqrt(2.f))); };
+  const struct {
+    std::string notation;
+    absl::flat_hash_map<std::string, TensorView> inputs;
+    std::vector<float> want;
+  } kCases[] = {
+      {SigmoidChain(DType::kF32), {{"x", row}, {"y", row}}, {1 / (1 + std::exp(-2.f)), 0.5f / (1 + std::exp(-0.75f))}},
+      {Softmax(), {{"x", x}}, {small, 1 - small, smaller, 1 - smaller}},
+      {Gelu(), {{"x", x}}, {gelu(1), gelu(2), gelu(-1), gelu(3)}},
+      // Two values are a unit below and above their mean, whatever they are.
+      {LayerNorm(), {{"x", x}, {"scale", row}, {"bias", row}}, {0, 1, 0, 1}},
+      {GeluLayerNorm(), {{"x", x}, {"scale", row}, {"bias", row}}, {0, 1, 0, 1}},
+      {Transpose(), {{"x", x}}, {1, -1, 2, 3}},
+      {Concat(), {{"a", x}, {"b", other}}, {1, 2, 7, -1, 3, 8}},
+      {GatherRows(), {{"x", x}, {"ids", ids}}, {-1, 3, 1, 2, -1, 3}},
+  };
+  for (const auto& c : kCases) {
+    EXPECT_THAT(Floats(Evaluate(c.notation, c.inputs)), Pointwise(FloatNear(1e-4f), c.want)) << c.notation;
+  }
+}
+
+TEST(ProgramsTest, SumsOverEachAxis) {
+  const Tensor x = Tensor::Of<float>({2, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
+  const std::vector<float> want[] = {{6, 8, 10, 12}, {4, 6, 12, 14}, {3, 7, 11, 15}};
+  for (const int axis : {0, 1, 2}) EXPECT_EQ(Floats(Evaluate(SumOver(axis, DType::kF32), {{"x", x}})), want[axis]);
+}
+
+TEST(ProgramsTest, OfIntegers) {
+  const Tensor x = Tensor::Of<uint8_t>({2}, {3, 15}), cube = Tensor::Of<uint8_t>({1, 1, 2}, {200, 100});
+  EXPECT_TRUE(BitEqual(Evaluate(MultiplyAdd(DType::kU8), {{"x", x}, {"y", x}}), Tensor::Of<uint8_t>({2}, {12, 240})));
+  EXPECT_TRUE(BitEqual(Evaluate(SumOver(2, DType::kU8), {{"x", cube}}), Tensor::Of<int32_t>({1, 1}, {300})));
+}
+
+}  // namespace
+}  // namespace nestor::bench

@@ -1,0 +1,148 @@
+// Engines of a row differ in what they are made of, not in what is done with them:
+// each becomes a contender, a function without arguments. Nestor's are its compiled
+// steps, the limit's write sums over the outputs, a peer makes its own. So results
+// are compared first, and the outputs hold nothing of use when that is done.
+#include "bench/row.h"
+
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "bench/nestor_kernel.h"
+#include "uops/invariant.h"
+
+namespace nestor::bench {
+namespace {
+
+struct BoundKernel {
+  std::unique_ptr<NestorKernel> kernel;
+  std::vector<TensorView> inputs, outputs;
+};
+// Shared, as std::function copies what it holds.
+using BoundKernels = std::shared_ptr<std::vector<BoundKernel>>;
+
+absl::StatusOr<std::vector<TensorView>> ViewsOf(absl::Span<const std::string> names, Buffers& buffers) {
+  std::vector<TensorView> views;
+  for (const std::string& name : names) {
+    if (!buffers.Has(name)) return absl::InvalidArgumentError(absl::StrCat("the row has no buffer ", name));
+    views.push_back(buffers[name]);
+  }
+  return views;
+}
+
+absl::Status RunAll(std::vector<BoundKernel>& kernels) {
+  for (BoundKernel& bound : kernels) NESTOR_RETURN_IF_ERROR(bound.kernel->Run(bound.inputs, bound.outputs));
+  return absl::OkStatus();
+}
+
+// Compiles the steps, binds them to the buffers and runs them once.
+absl::StatusOr<Peer> Prepare(absl::string_view engine, absl::Span<const Step> steps, Buffers& buffers, int threads) {
+  const BoundKernels kernels = std::make_shared<std::vector<BoundKernel>>();
+  for (const Step& step : steps) {
+    BoundKernel bound;
+    NESTOR_ASSIGN_OR_RETURN(bound.kernel,
+                            NestorKernel::Compile(step.notation, {.threads = threads, .gradient = step.gradient}));
+    NESTOR_ASSIGN_OR_RETURN(bound.inputs, ViewsOf(bound.kernel->arguments(), buffers));
+    NESTOR_ASSIGN_OR_RETURN(bound.outputs, ViewsOf(bound.kernel->results(), buffers));
+    kernels->push_back(std::move(bound));
+  }
+  NESTOR_RETURN_IF_ERROR(RunAll(*kernels));
+  const auto run = [kernels] {
+    const absl::Status status = RunAll(*kernels);
+    NESTOR_CHECK(status.ok(), status.ToString());
+  };
+  return Peer{std::string(engine), run, nullptr, /*compared=*/true};
+}
+
+// ---- Comparison ----
+
+absl::StatusOr<double> LargestDifference(absl::Span<const Tensor> want, absl::Span<const Tensor> got) {
+  double largest = 0;
+  for (size_t i = 0; i < want.size(); ++i) {
+    NESTOR_ASSIGN_OR_RETURN(const double difference, MaxRelativeDifference(want[i], got[i]));
+    largest = std::max(largest, difference);
+  }
+  return largest;
+}
+
+absl::StatusOr<double> Compare(const Peer& peer, absl::Span<const Tensor> nestor, Buffers& buffers) {
+  buffers.PoisonOutputs();
+  peer.run();
+  if (peer.deliver) peer.deliver();
+  NESTOR_ASSIGN_OR_RETURN(const std::vector<Tensor> want, buffers.CopyOutputs());
+  return LargestDifference(want, nestor);
+}
+
+absl::Status CompareAll(const Row& row, absl::Span<const Peer> peers, Buffers& buffers, RowResult& result) {
+  NESTOR_ASSIGN_OR_RETURN(const std::vector<Tensor> nestor, buffers.CopyOutputs());
+  for (const Peer& peer : peers) {
+    if (!peer.compared) continue;
+    NESTOR_ASSIGN_OR_RETURN(const double difference, Compare(peer, nestor, buffers));
+    result.max_difference = std::max(result.max_difference.value_or(0), difference);
+    if (!(difference <= row.tolerance)) {
+      return absl::InternalError(absl::StrFormat("differs from %s by %.2g", peer.engine, difference));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// ---- The row ----
+
+// The status joins what failed before.
+void Fail(const absl::Status& status, absl::string_view engine, RowResult& result) {
+  if (status.ok()) return;
+  absl::StrAppend(&result.failure, result.failure.empty() ? "" : "; ", engine, ": ", status.message());
+}
+
+std::vector<Peer> MakePeers(const Row& row, Buffers& buffers, int threads, RowResult& result) {
+  std::vector<Peer> peers;
+  for (const PeerMaker& make : row.peers) {
+    absl::StatusOr<Peer> peer = make(buffers, threads);
+    Fail(peer.status(), "a peer", result);
+    if (peer.ok()) peers.push_back(*std::move(peer));
+  }
+  return peers;
+}
+
+}  // namespace
+
+RowResult RunRow(const Row& row, ThreadTeam& team, const MeasureOptions& options) {
+  RowResult result;
+  result.row = row.name;
+  result.threads = team.size();
+  result.goal = row.goal;
+  absl::StatusOr<Buffers> buffers = Buffers::Create(row.buffers);
+  Fail(buffers.status(), "buffers", result);
+  if (!buffers.ok()) return result;
+
+  const std::vector<Peer> peers = MakePeers(row, *buffers, team.size(), result);
+  std::vector<Contender> contenders;
+  const absl::StatusOr<Peer> nestor = Prepare(kNestor, row.steps, *buffers, team.size());
+  Fail(nestor.status(), kNestor, result);
+  if (nestor.ok()) {
+    contenders.push_back({nestor->engine, nestor->run});
+    Fail(CompareAll(row, peers, *buffers, result), kNestor, result);
+  }
+  for (const Peer& peer : peers) contenders.push_back({peer.engine, peer.run});
+  for (Contender& limit : LimitContenders(row.traffic, *buffers, team)) contenders.push_back(std::move(limit));
+
+  result.readings = MeasureAlternating(contenders, options);
+  for (Reading& reading : result.readings) reading.cost *= 1e3;
+  return result;
+}
+
+PeerMaker NestorPeer(std::string engine, std::vector<BufferSpec> buffers, std::vector<Step> steps) {
+  return [=](Buffers& rows_buffers, int threads) -> absl::StatusOr<Peer> {
+    std::vector<BufferSpec> specs = buffers;
+    for (BufferSpec& spec : specs) spec.shape = rows_buffers[spec.name].shape();
+    NESTOR_ASSIGN_OR_RETURN(Buffers made, Buffers::Create(specs));
+    const auto own = std::make_shared<Buffers>(std::move(made));
+    NESTOR_ASSIGN_OR_RETURN(Peer peer, Prepare(engine, steps, *own, threads));
+    peer.run = [own, run = std::move(peer.run)] { run(); };  // the buffers live as long
+    peer.compared = false;
+    return peer;
+  };
+}
+
+}  // namespace nestor::bench

@@ -1,0 +1,24 @@
+// Machine code as text to read.
+#ifndef NESTOR_JIT_DISASSEMBLE_H_
+#define NESTOR_JIT_DISASSEMBLE_H_
+
+#include <string>
+
+#include "jit/kernel.h"
+
+namespace nestor::jit {
+
+// The functions of `kernel` in the order in which they run, an instruction a line
+// behind its offset, in Intel's syntax; `#` begins a comment. The code of a statement
+// has the statement above it, and what moves loops and addresses has "# ...":
+//
+//   softmax.1:  # 412 bytes
+//     # m max= x[n, k]
+//     0040  vmaxps ymm1, ymm1, [rax+rcx*4]
+//     # ...
+//     0045  add rcx, 0x08
+std::string Disassemble(const Kernel& kernel);
+
+}  // namespace nestor::jit
+
+#endif  // NESTOR_JIT_DISASSEMBLE_H_
