@@ -8,6 +8,7 @@
 #include "jit/schedule/attributes.h"
 #include "jit/schedule/lane_partials.h"
 #include "jit/schedule/memory_order.h"
+#include "jit/schedule/transpose_tiles.h"
 #include "uops/invariant.h"
 
 namespace nestor::jit {
@@ -30,6 +31,8 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
       // A block each, so that what is parallel stands alone.
       {"flatten", fusion::FlattenBlocks},
       {"memory_order", [=](loop::Program& program) { return WalkInMemoryOrder(program, options.memory_order); }},
+      {"transpose", [=](loop::Program& program) { return TransposeInTiles(program, isa); }},
+      {"flatten_2", fusion::FlattenBlocks},
       {"parallel", MarkParallel},
       // Maxima and sums of integers are the same in any order; sums of floats are not.
       {"exact_lanes", [=](loop::Program& program) { return SumInLanes(program, exact_lanes); }},

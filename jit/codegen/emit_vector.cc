@@ -332,4 +332,12 @@ void EmitPermute128(Generator& g, const Operation& op) {
   });
 }
 
+void EmitShuffle128(Generator& g, const Operation& op) {
+  NESTOR_CHECK(RegisterBytes(op) == 64, "shuffle_128 is of 512 bits");
+  const uint8_t quarters = static_cast<uint8_t>(op.immediate);
+  Binary(g, op, !kCommutes, [&](const VectorRegister& r, const VectorRegister& a, const Xbyak::Operand& b) {
+    g.vshufi32x4(r, a, b, quarters);
+  });
+}
+
 }  // namespace nestor::jit

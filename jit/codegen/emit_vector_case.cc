@@ -198,6 +198,7 @@ class VectorRun {
       case Opcode::kUnpackLow: Unpack(0, expected); break;
       case Opcode::kUnpackHigh: Unpack(8 / LaneBytes(case_.op.lane), expected); break;
       case Opcode::kPermute128: Permute(expected); break;
+      case Opcode::kShuffle128: Shuffle(expected); break;
       default: RunReference(expected); break;
     }
     return expected;
@@ -218,6 +219,13 @@ class VectorRun {
       if ((selector & 8) != 0) continue;
       const Buffer& from = inputs_[(selector >> 1) & 1];
       std::memcpy(expected.data() + 16 * half, from.data() + 16 * (selector & 1), 16);
+    }
+  }
+
+  void Shuffle(Buffer& expected) const {
+    for (int quarter = 0; quarter < 4; ++quarter) {
+      const int64_t from = (case_.op.immediate >> (2 * quarter)) & 3;
+      std::memcpy(expected.data() + 16 * quarter, inputs_[quarter / 2].data() + 16 * from, 16);
     }
   }
 

@@ -56,6 +56,7 @@ const std::vector<Row>& Rows() {
       {Opcode::kUnpackLow, kAll},
       {Opcode::kUnpackHigh, kAll},
       {Opcode::kPermute128, kAll, {0x20, 0x31, 0x02, 0x13, 0x01, 0x30, 0x08, 0x80, 0x83, 0x38}},
+      {Opcode::kShuffle128, kAll, {0x88, 0xdd, 0x1b, 0xe4, 0x2c}},
       {Opcode::kCompare, kAll, {0, 1, 2, 3, 4}},
       {Opcode::kMaskMove, kIntegers},
       {Opcode::kMaskAnd, kIntegers},
@@ -107,6 +108,7 @@ bool IsLegal(const Operation& op, Isa isa) {
              op.lanes * LaneBytes(static_cast<Lane>(op.immediate)) <= VectorBytes(isa);
     case Opcode::kLaneShift: return op.immediate < op.lanes;
     case Opcode::kPermute128: return bytes == 32;
+    case Opcode::kShuffle128: return bytes == 64;
     case Opcode::kCompare: return IsFloat(op.lane) || op.immediate < 2;
     case Opcode::kMaskWiden: return 2 * bytes <= VectorBytes(isa);
     default: return true;

@@ -159,6 +159,15 @@ Operand FunctionBuilder::OnEntry(int depth, Operation operation) {
   return operation.result;
 }
 
+void FunctionBuilder::EmitOnEntry(int depth, absl::FunctionRef<void()> emit) {
+  std::vector<Operation> around = std::move(list_.operations);
+  list_.operations.clear();
+  emit();
+  std::vector<Operation>& entry = frames_[depth].entry;
+  entry.insert(entry.end(), list_.operations.begin(), list_.operations.end());
+  list_.operations = std::move(around);
+}
+
 // ---- Index expressions
 
 std::pair<Operand, int64_t> FunctionBuilder::Var(int64_t var) const {
@@ -268,12 +277,12 @@ CheckedIndex FunctionBuilder::CheckedLoad(const IndexNode& node) {
     list_.operations.push_back(lane);
     return {lane.result, {}};
   }
-  std::vector<Operand> computed(node.args.size());
+  std::vector<ComputedPlace> computed(node.args.size());
   Operand valid;
   for (size_t axis = 0; axis < node.args.size(); ++axis) {
     const CheckedIndex e = Checked(node.args[axis]);
     valid = Both(valid, InRange(e, program_[tensor].shape[axis]));
-    computed[axis] = e.value;
+    computed[axis].value = e.value;
   }
   const int outside = list_.NewLabel();
   const Operand result = General(Opcode::kMoveG, Immediate(0));
@@ -351,10 +360,11 @@ TableSlot::Part FunctionBuilder::StridePart(loop::TensorId tensor, int axis) con
   return {1, {}, tensor, axis};
 }
 
-void FunctionBuilder::AddPart(std::vector<Summand>& summands, IndexId atom, Operand computed, TableSlot::Part part) {
+void FunctionBuilder::AddPart(std::vector<Summand>& summands, IndexId atom, const ComputedPlace& computed,
+                              TableSlot::Part part) {
   if (part.factor == 0) return;
   for (Summand& summand : summands) {
-    if (summand.atom != atom || !(summand.computed == computed)) continue;
+    if (summand.atom != atom || !(summand.computed.value == computed.value)) continue;
     summand.parts.push_back(part);
     return;
   }
@@ -362,7 +372,7 @@ void FunctionBuilder::AddPart(std::vector<Summand>& summands, IndexId atom, Oper
 }
 
 std::vector<FunctionBuilder::Summand> FunctionBuilder::Summands(loop::TensorId tensor, const IndexList& place,
-                                                                absl::Span<const Operand> computed) {
+                                                                absl::Span<const ComputedPlace> computed) {
   std::vector<Summand> summands;
   for (size_t axis = 0; axis < place.size(); ++axis) {
     const TableSlot::Part stride = StridePart(tensor, static_cast<int>(axis));
@@ -416,12 +426,15 @@ Operand FunctionBuilder::BaseOf(loop::TensorId tensor) {
   return OnEntry(0, Make(Opcode::kAddG, memory, Operand::Table(table_.Slot({TableSlot::kOffset, tensor})), 0));
 }
 
-Memory FunctionBuilder::Address(loop::TensorId tensor, const IndexList& place, absl::Span<const Operand> computed) {
+Memory FunctionBuilder::Address(loop::TensorId tensor, const IndexList& place,
+                                absl::Span<const ComputedPlace> computed) {
   std::vector<Summand> summands = Summands(tensor, place, computed);
   // A pointer that runs with a loop starts before it, so within a frame the loop's own
   // index comes first.
   const auto order = [&](const Summand& s) {
-    if (s.computed.kind != Operand::kNone) return std::make_pair(Depth() + 1, true);
+    if (s.computed.value.kind != Operand::kNone) {
+      return std::make_pair(s.computed.depth < 0 ? Depth() + 1 : s.computed.depth, true);
+    }
     if (s.atom.value < 0) return std::make_pair(0, false);
     return std::make_pair(FrameOf(s.atom), program_.pool.VarValue(s.atom) < 0);
   };
@@ -451,8 +464,10 @@ Operand FunctionBuilder::PointerAt(Operand pointer, const Summand& summand, Memo
     pointer = add(depth, bytes);
   };
   const Operand coefficient = Coefficient(summand.parts);
-  if (summand.computed.kind != Operand::kNone) {
-    return General(Opcode::kAddG, pointer, General(Opcode::kMulG, summand.computed, coefficient));
+  if (summand.computed.value.kind != Operand::kNone) {
+    const auto& [number, depth] = summand.computed;
+    if (depth >= 0) return add(depth, OnEntry(depth, Make(Opcode::kMulG, number, coefficient, 0)));
+    return General(Opcode::kAddG, pointer, General(Opcode::kMulG, number, coefficient));
   }
   if (summand.atom.value < 0) {
     displace(0, coefficient);
@@ -513,7 +528,7 @@ Operand FunctionBuilder::RunningPointer(int depth, Operand pointer, const std::v
 
 Operand FunctionBuilder::Stride(loop::TensorId tensor, const IndexList& place, int32_t var) {
   std::vector<TableSlot::Part> parts;
-  const std::vector<Operand> computed(place.size(), Immediate(0));
+  const std::vector<ComputedPlace> computed(place.size(), ComputedPlace{Immediate(0)});
   for (const Summand& summand : Summands(tensor, place, computed)) {
     if (summand.atom.value < 0 || program_.pool.VarValue(summand.atom) != var) continue;
     parts.insert(parts.end(), summand.parts.begin(), summand.parts.end());

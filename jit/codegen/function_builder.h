@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
 #include "jit/codegen/operations.h"
 #include "jit/codegen/table.h"
@@ -37,6 +38,13 @@ struct TensorPlace {
 // overflow. `valid`: kNone where it always has one, else 0 or 1.
 struct CheckedIndex {
   Operand value, valid;
+};
+
+// A number that stands for one axis of a place: kNone where the place's own expression
+// does. `depth`: the frame on whose entry it is known; -1: where it stands.
+struct ComputedPlace {
+  Operand value;
+  int depth = -1;
 };
 
 class FunctionBuilder {
@@ -70,6 +78,8 @@ class FunctionBuilder {
   // Computed once on entry to frame `depth`: the operation is made by `make` into a
   // register of its result's class and remembered under `key`.
   Operand OnEntry(int depth, Operation operation);
+  // The same for all that `emit` emits. It may use only what is known there.
+  void EmitOnEntry(int depth, absl::FunctionRef<void()> emit);
 
   // ---- Index expressions
 
@@ -84,9 +94,8 @@ class FunctionBuilder {
   // a && b, where kNone means true.
   Operand Both(Operand a, Operand b);
 
-  // Where the element lies. `place` has operands for the axes that are not affine, kNone
-  // for the others.
-  Memory Address(loop::TensorId tensor, const IndexList& place, absl::Span<const Operand> computed);
+  // Where the element lies. `computed` has numbers for the axes that are not affine.
+  Memory Address(loop::TensorId tensor, const IndexList& place, absl::Span<const ComputedPlace> computed);
   Memory Address(loop::TensorId tensor, const IndexList& place) { return Address(tensor, place, {}); }
   // The distance in bytes from one value of `var` to the next: a constant, or a slot.
   Operand Stride(loop::TensorId tensor, const IndexList& place, int32_t var);
@@ -110,7 +119,7 @@ class FunctionBuilder {
   // Σ factor * atom: one summand of an address.
   struct Summand {
     IndexId atom;      // invalid: 1
-    Operand computed;  // instead of an atom
+    ComputedPlace computed;  // instead of an atom
     std::vector<TableSlot::Part> parts;
   };
 
@@ -120,8 +129,9 @@ class FunctionBuilder {
   CheckedIndex CheckedLoad(const IndexNode& node);
   CheckedIndex CheckedArithmetic(const IndexNode& node);
   TableSlot::Part StridePart(loop::TensorId tensor, int axis) const;
-  std::vector<Summand> Summands(loop::TensorId tensor, const IndexList& place, absl::Span<const Operand> computed);
-  static void AddPart(std::vector<Summand>& summands, IndexId atom, Operand computed, TableSlot::Part part);
+  std::vector<Summand> Summands(loop::TensorId tensor, const IndexList& place, absl::Span<const ComputedPlace> computed);
+  static void AddPart(std::vector<Summand>& summands, IndexId atom, const ComputedPlace& computed,
+                      TableSlot::Part part);
   // A constant or a table slot.
   Operand Coefficient(const std::vector<TableSlot::Part>& parts, int64_t times = 1);
   Operand BaseOf(loop::TensorId tensor);

@@ -98,8 +98,10 @@ class TileWalk {
   }
 
   // The outer axes are numbers once loops are unrolled; along the last the lanes are
-  // those of one register, all of them where they are written.
+  // those of one register, all of them where they are written. A square tile may also be
+  // read along its first axis.
   bool Conforms(TensorId tensor, absl::Span<const IndexId> place, bool is_read) const {
+    if (is_read && IsColumn(tensor, place)) return true;
     for (IndexId e : place.first(place.size() - 1)) {
       std::vector<int64_t> vars;
       CollectVars(program_.pool, e, vars);
@@ -116,6 +118,19 @@ class TileWalk {
     if (lane == 0) return true;
     const bool is_power = (lane & (lane - 1)) == 0;
     return is_read && is_power && vector_.extent && lane + *vector_.extent <= lanes;
+  }
+
+  bool IsColumn(TensorId tensor, absl::Span<const IndexId> place) const {
+    const Shape& shape = program_[tensor].shape;
+    const int lanes = homes_[tensor.value].tile_lanes;
+    if (place.size() != 2 || vector_.var < 0 || program_.pool.VarValue(place[0]) != vector_.var) return false;
+    std::vector<int64_t> vars;
+    CollectVars(program_.pool, place[1], vars);
+    const bool fixed = std::all_of(vars.begin(), vars.end(), [&](int64_t var) {
+      return std::find(fixed_.begin(), fixed_.end(), var) != fixed_.end();
+    });
+    return fixed && vector_.lanes == lanes && vector_.begin == 0 && vector_.extent == lanes &&
+           program_.pool.IsConst(shape[0], lanes) && program_.pool.IsConst(shape[1], lanes);
   }
 
   // Of e = var + offset, or e = offset where there is no vector loop.

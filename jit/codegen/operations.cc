@@ -95,6 +95,7 @@ std::string TextOfImmediate(const Operation& op) {
     case Opcode::kShiftRightSigned:
     case Opcode::kLaneShift:
     case Opcode::kPermute128:
+    case Opcode::kShuffle128:
     case Opcode::kParameterG: return absl::StrCat(op.immediate);
     case Opcode::kLabel:
     case Opcode::kJump:

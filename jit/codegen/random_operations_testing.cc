@@ -200,7 +200,7 @@ class Generator {
     const OpcodeInfo& info = Info(op.opcode);
     int last = 2;
     while (last >= 0 && info.operands[last] == RegisterClass::kNone) --last;
-    if (op.opcode <= Opcode::kPermute128 && info.operands[last] == RegisterClass::kVector) {
+    if (op.opcode <= Opcode::kShuffle128 && info.operands[last] == RegisterClass::kVector) {
       op.operands[last] = Operand::Constant(0);
     } else if (op.opcode >= Opcode::kMoveG && op.opcode <= Opcode::kMulOverflowsG) {
       const int value = Below(9);

@@ -407,16 +407,17 @@ void Translator::Group(const loop::Loop& loop, Operand index, int64_t offset) {
   f_->CloseIteration({});
 }
 
-// The last axis of the register tiles that the loop walks.
+// The axis of the register tiles that the loop walks.
 absl::optional<int64_t> Translator::TileExtent(const loop::Loop& loop) const {
   absl::optional<int64_t> extent;
   const auto look = [&](TensorId tensor, absl::Span<const IndexId> place, loop::AccessKind) {
     if (KindOf(tensor) != HomeKind::kTile) return;
-    std::vector<int64_t> vars;
-    CollectVars(program_.pool, place.back(), vars);
-    if (!std::binary_search(vars.begin(), vars.end(), int64_t{loop.var})) return;
-    const int64_t own = ConstantOf(program_[tensor].shape.back());
-    extent = std::max(extent.value_or(0), own);
+    for (size_t axis = 0; axis < place.size(); ++axis) {
+      std::vector<int64_t> vars;
+      CollectVars(program_.pool, place[axis], vars);
+      if (!std::binary_search(vars.begin(), vars.end(), int64_t{loop.var})) continue;
+      extent = std::max(extent.value_or(0), ConstantOf(program_[tensor].shape[axis]));
+    }
   };
   VisitItems(loop.body, [&](const Item& item) { VisitAccesses(program_, item, look); });
   return extent;

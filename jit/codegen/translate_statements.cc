@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "jit/codegen/lanes.h"
+#include "jit/codegen/transpose.h"
 #include "jit/codegen/translator.h"
 #include "uops/invariant.h"
 
@@ -22,6 +23,13 @@ using loop::ValueId;
 namespace {
 
 Operand Immediate(int64_t v) { return Operand::Immediate(v); }
+bool SameLoad(const Operation& x, const Operation& y) {
+  return x.opcode == y.opcode && x.type == y.type && x.lanes == y.lanes &&
+         std::equal(x.operands, x.operands + 3, y.operands) && x.memory.base == y.memory.base &&
+         x.memory.index == y.memory.index && x.memory.scale == y.memory.scale &&
+         x.memory.displacement == y.memory.displacement;
+}
+
 bool IsZero(Operand operand) { return operand == Immediate(0); }
 
 }  // namespace
@@ -60,6 +68,7 @@ void Translator::Statement(const loop::Statement& statement) {
   statement_ = number->second;
   const size_t first = f_->list().operations.size();
   memo_.clear();
+  loaded_.clear();
   const HomeKind kind = KindOf(statement.target.tensor);
   const bool in_memory = kind != HomeKind::kScalar && kind != HomeKind::kTile;
   Location location;
@@ -101,9 +110,8 @@ TypedValue Translator::Result(const loop::Statement& statement, const TypedValue
 void Translator::Assign(TypedValue& target, const TypedValue& value) {
   std::vector<Operation>& operations = f_->list().operations;
   const bool is_mask = target.type == DType::kBool;
-  const bool is_known = std::any_of(memo_.begin(), memo_.end(), [&](const auto& known) {
-    return known.second.operand == value.operand;
-  });
+  const auto is_value = [&](const auto& known) { return known.second.operand == value.operand; };
+  const bool is_known = std::any_of(memo_.begin(), memo_.end(), is_value);
   const bool fresh = !is_known && !operations.empty() && value.operand.is_register() &&
                      operations.back().result == value.operand;
   if (is_mask && value.mask_lane_bytes != target.mask_lane_bytes) {
@@ -145,6 +153,7 @@ void Translator::WriteScalar(const loop::Statement& statement) {
 void Translator::WriteTile(const loop::Statement& statement) {
   int64_t lane = 0;
   TypedValue target{program_[statement.target.tensor].type, TileRegister(statement.target, lane)};
+  registers_[statement.target.tensor.value].columns.clear();
   TypedValue value = statement.op ? Result(statement, target) : Value(statement.value);
   memo_.clear();
   if (IsPartial()) {
@@ -163,11 +172,21 @@ void Translator::WriteMemory(const loop::Statement& statement, const Location& l
   StoreElements(type, location, value, Streams(statement));
 }
 
-// Whole rows of an output, written in vectors from their beginning.
+// Whole vectors of an output, each at a multiple of a vector from the row's beginning.
 bool Translator::Streams(const loop::Statement& statement) const {
   const Access& target = statement.target;
-  return options_.streaming && !statement.op && KindOf(target.tensor) == HomeKind::kArgument &&
-         lanes_.begins_at_zero && program_.pool.VarValue(target.place.back()) == lanes_.var;
+  if (!options_.streaming || statement.op || KindOf(target.tensor) != HomeKind::kArgument || lanes_.var < 0 ||
+      !lanes_.begins_at_zero || target.place.empty()) {
+    return false;
+  }
+  const IndexId e = target.place.back();
+  const auto polynomial = program_.pool.IsAffine(e) ? Polynomial::Of(program_.pool, e) : absl::nullopt;
+  if (!polynomial) return false;
+  for (const Polynomial::Term& term : polynomial->terms()) {
+    const bool is_lane = term.atoms.size() == 1 && program_.pool.VarValue(term.atoms[0]) == lanes_.var;
+    if (!is_lane && term.coefficient % lanes_.count != 0) return false;
+  }
+  return true;
 }
 
 // The first of equals, the first NaN if any.
@@ -299,8 +318,18 @@ TypedValue Translator::Load(const Access& access) {
   }
   if (kind == HomeKind::kScalar) return LoadScalar(access.tensor);
   if (kind != HomeKind::kTile) return LoadMemory(access.tensor, Locate(access));
+  return LoadTile(access);
+}
+
+TypedValue Translator::LoadTile(const Access& access) {
   int64_t lane = 0;
   const DType type = program_[access.tensor].type;
+  if (access.place.size() == 2 && lanes_.var >= 0 && program_.pool.VarValue(access.place[0]) == lanes_.var) {
+    // Along the first axis: a column.
+    Registers& home = registers_[access.tensor.value];
+    if (home.columns.empty()) home.columns = TransposeTile(f_->list(), LaneOf(type), home.tile);
+    return {type, home.columns[f_->Index(access.place[1]).value]};
+  }
   const Operand vector = TileRegister(access, lane);
   if (lane == 0) return {type, vector};
   ValueBuilder builder(f_->list(), homes_[access.tensor.value].tile_lanes);
@@ -352,10 +381,12 @@ TypedValue Translator::LoadMasked(const Access& access, const Location& location
   // What is computed here is not remembered: it may not have been.
   f_->OpenRegion();
   const auto memo = memo_;
+  const auto loads = loaded_;
   const HomeKind kind = KindOf(access.tensor);
   const TypedValue loaded = kind == HomeKind::kScalar ? LoadScalar(access.tensor) : LoadMemory(access.tensor, location);
   Assign(target, loaded);
   memo_ = memo;
+  loaded_ = loads;
   f_->CloseRegion();
   f_->Label(outside);
   return target;
@@ -385,7 +416,12 @@ TypedValue Translator::LoadElements(DType type, const Location& location) {
     load.operands[1] = ActiveMask(LaneBytes(LaneOf(type)));
     load.operands[2] = lanes_.active;
   }
-  return FromLoaded(builder, type, Emit(load));
+  for (const auto& [known, value] : loaded_) {
+    if (SameLoad(known, load)) return value;
+  }
+  const TypedValue value = FromLoaded(builder, type, Emit(load));
+  loaded_.emplace_back(load, value);
+  return value;
 }
 
 void Translator::StoreElements(DType type, const Location& location, const TypedValue& value, bool streams) {
@@ -439,15 +475,22 @@ Translator::Location Translator::Locate(const Access& access) {
   }
   const Shape& shape = program_[access.tensor].shape;
   const bool proven = AllInRange(access);
-  std::vector<Operand> computed(access.place.size());
+  std::vector<ComputedPlace> computed(access.place.size());
   Operand inside;
   for (size_t axis = 0; axis < access.place.size(); ++axis) {
     const IndexId e = access.place[axis];
     const bool plain = program_.pool.IsAffine(e) && !program_.pool.HasLoad(e);
     if (plain && proven) continue;
-    const CheckedIndex checked = f_->Checked(e);
-    if (!plain) computed[axis] = checked.value;
-    if (!proven) inside = f_->Both(inside, f_->InRange(checked, shape[axis]));
+    const bool early = !plain && IsSharedGather(e);
+    Operand axis_inside;
+    const auto compute = [&] {
+      const CheckedIndex checked = f_->Checked(e);
+      if (!plain) computed[axis] = {checked.value, early ? lanes_.region : -1};
+      if (!proven) axis_inside = f_->InRange(checked, shape[axis]);
+    };
+    if (early) f_->EmitOnEntry(lanes_.region, compute);
+    else compute();
+    inside = f_->Both(inside, axis_inside);
   }
   if (access.masked) {
     location.valid = f_->Both(location.valid, inside);
@@ -459,6 +502,18 @@ Translator::Location Translator::Locate(const Access& access) {
   location.memory = f_->Address(access.tensor, access.place, computed);
   location.stride = lanes_.var < 0 ? Immediate(0) : f_->Stride(access.tensor, access.place, lanes_.var);
   return location;
+}
+
+// Whether a gathered index is the same for all of a vector loop and gathers from inputs,
+// so that it can be looked up once before the loop.
+bool Translator::IsSharedGather(IndexId e) const {
+  if (lanes_.var < 0 || f_->FrameOf(e) > lanes_.region) return false;
+  bool inputs = true;
+  VisitIndex(program_.pool, e, [&](IndexId, const IndexNode& node) {
+    if (node.kind != IndexKind::kLoad) return;
+    inputs = inputs && program_[TensorId{static_cast<int32_t>(node.value)}].storage == Storage::kInput;
+  });
+  return inputs;
 }
 
 // Leaves the function unless `valid`.

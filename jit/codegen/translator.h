@@ -29,6 +29,7 @@ class Translator {
     TypedValue value;               // of a scalar
     Operand position;               // of an arg accumulator
     std::vector<Operand> tile;
+    std::vector<Operand> columns;   // of the tile as it is now; empty: not made yet
     int lanes = 1;                  // that it was declared for
   };
   // The lanes in which statements run.
@@ -94,8 +95,10 @@ class Translator {
   TypedValue LoadMasked(const loop::Access& access, const Location& location);
   TypedValue LoadElements(DType type, const Location& location);
   void StoreElements(DType type, const Location& location, const TypedValue& value, bool streams);
+  TypedValue LoadTile(const loop::Access& access);
   Operand& TileRegister(const loop::Access& access, int64_t& lane);
   Location Locate(const loop::Access& access);
+  bool IsSharedGather(IndexId e) const;
   bool AllInRange(const loop::Access& access);
   void Trap(Operand valid);
   bool Streams(const loop::Statement& statement) const;
@@ -121,7 +124,9 @@ class Translator {
   std::vector<Registers> registers_;  // by tensor
   Lanes lanes_;
   int32_t statement_ = -1;
-  std::vector<std::pair<loop::ValueId, TypedValue>> memo_;  // of the statement
+  // Of the statement: values and loads that were computed.
+  std::vector<std::pair<loop::ValueId, TypedValue>> memo_;
+  std::vector<std::pair<Operation, TypedValue>> loaded_;
   absl::flat_hash_map<const loop::Statement*, int32_t> numbers_;
 };
 

@@ -1,0 +1,270 @@
+// A nest is cut in three: whole tiles, the columns that are left over beside them, and
+// the rows below. In a tile, each load that walks the wrong way is replaced by a
+// register tile that was filled along that load's own rows.
+#include "jit/schedule/transpose_tiles.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "fusion/decided_copy.h"
+#include "fusion/scopes.h"
+#include "jit/codegen/lanes.h"
+#include "jit/codegen/operations.h"
+#include "loop_ir/dependence.h"
+#include "loop_ir/ranges.h"
+#include "loop_ir/rewrite.h"
+
+namespace nestor::jit {
+namespace {
+
+using loop::Access;
+using loop::Item;
+using loop::Loop;
+using loop::Program;
+using loop::Scope;
+using loop::Statement;
+using loop::TensorId;
+using loop::TensorInfo;
+using loop::ValueId;
+
+constexpr size_t kMostTiles = 2;
+constexpr int64_t kLineBytes = 64;
+
+// `along` walks the rows of what is written, `across` those of `loads`.
+struct Nest {
+  const Loop* along;
+  const Loop* across;
+  std::vector<ValueId> loads;
+};
+
+class TransposeTiles {
+ public:
+  TransposeTiles(Program& program, Isa isa) : program_(program), pool_(program.pool), isa_(isa), ranges_(program) {}
+
+  bool Run() {
+    bool changed = false;
+    for (loop::Block& block : program_.blocks) changed |= Visit(block.body);
+    return changed;
+  }
+
+ private:
+  bool Visit(Scope& scope) {
+    bool changed = false;
+    for (size_t i = 0; i < scope.size(); ++i) {
+      auto* loop = scope[i].As<Loop>();
+      if (loop == nullptr) continue;
+      absl::optional<Scope> tiled = Tiled(*loop);
+      if (!tiled) {
+        ranges_.Enter(*loop);
+        changed |= Visit(loop->body);
+        ranges_.Leave();
+        continue;
+      }
+      const size_t count = tiled->size();
+      scope.erase(scope.begin() + static_cast<int64_t>(i));
+      scope.insert(scope.begin() + static_cast<int64_t>(i), std::make_move_iterator(tiled->begin()),
+                   std::make_move_iterator(tiled->end()));
+      i += count - 1;
+      changed = true;
+    }
+    return changed;
+  }
+
+  absl::optional<Scope> Tiled(const Loop& outer) {
+    const Loop* inner = outer.body.size() == 1 ? outer.body[0].As<Loop>() : nullptr;
+    if (inner == nullptr || !IsFree(outer) || !IsFree(*inner)) return absl::nullopt;
+    ranges_.Enter(outer);
+    const bool fixed = !DependsOn(inner->begin, outer.var) && !DependsOn(inner->end, outer.var);
+    const bool in_lanes = fixed && RunsInLanes(program_, ranges_, *inner);
+    ranges_.Leave();
+    if (!in_lanes || !RunsInLanes(program_, ranges_, outer)) return absl::nullopt;
+    for (const Nest& nest : {Nest{inner, &outer, {}}, Nest{&outer, inner, {}}}) {
+      const auto found = WithLoads(nest);
+      if (found) return Cut(outer, *inner, *found);
+    }
+    return absl::nullopt;
+  }
+
+  bool IsFree(const Loop& loop) const {
+    return loop.step == 1 && !loop.attributes.vector && !CarriedTensor(program_, loop).has_value();
+  }
+
+  bool DependsOn(IndexId e, int32_t var) const {
+    std::vector<int64_t> vars;
+    CollectVars(program_.pool, e, vars);
+    return std::binary_search(vars.begin(), vars.end(), int64_t{var});
+  }
+
+  // The loads that walk across, if all that is written walks along.
+  absl::optional<Nest> WithLoads(Nest nest) {
+    const Loop& inner = nest.along->body.size() == 1 && nest.along->body[0].As<Loop>() == nest.across ? *nest.across
+                                                                                                     : *nest.along;
+    const int lanes = LanesOf(program_, inner, isa_);
+    for (const Item& item : inner.body) {
+      const auto* statement = item.As<Statement>();
+      if (statement == nullptr || statement->op || statement->target.masked) return absl::nullopt;
+      if (!Walks(statement->target, nest.along->var, nest.across->var)) return absl::nullopt;
+      VisitValues(program_, statement->value, [&](ValueId id, const loop::Value& value) {
+        const auto* load = absl::get_if<loop::LoadValue>(&value.node);
+        if (load == nullptr || load->access.masked) return;
+        if (Walks(load->access, nest.across->var, nest.along->var)) nest.loads.push_back(id);
+      });
+    }
+    const bool fits = std::all_of(nest.loads.begin(), nest.loads.end(), [&](ValueId id) {
+      return VectorBytes(isa_) / LaneBytes(LaneOf(program_[id].type)) == lanes && program_[id].type != DType::kBool;
+    });
+    if (nest.loads.empty() || nest.loads.size() > kMostTiles || !fits) return absl::nullopt;
+    return nest;
+  }
+
+  // Whether the access steps from element to element with `along`, and jumps with
+  // `across`.
+  bool Walks(const Access& access, int32_t along, int32_t across) {
+    if (access.place.empty()) return false;
+    bool jumps = false;
+    for (size_t axis = 0; axis < access.place.size(); ++axis) {
+      const bool last = axis + 1 == access.place.size();
+      const auto a = CoefficientOf(program_, access.place[axis], along);
+      const auto b = CoefficientOf(program_, access.place[axis], across);
+      if (!a || !b || !pool_.IsConst(*a, last ? 1 : 0)) return false;
+      if (last && !pool_.IsConst(*b, 0)) return false;
+      jumps |= !pool_.IsConst(*b, 0);
+    }
+    return jumps;
+  }
+
+  // ---- The three parts
+
+  Scope Cut(const Loop& outer, const Loop& inner, const Nest& nest) {
+    const int64_t lanes = LanesOf(program_, inner, isa_);
+    // Whole cache lines of both: a square of as many tiles as vectors fill one.
+    const int64_t tiles = kLineBytes / VectorBytes(isa_);
+    const IndexId width = pool_.Const(lanes * tiles);
+    const IndexId across = TilesOf(*nest.across, width), along = TilesOf(*nest.along, width);
+    Scope parts;
+    parts.push_back({Tiles(inner.body, nest, across, along, lanes, tiles)});
+    const auto first = [&](const Loop& loop, IndexId tiles) { return pool_.Add(loop.begin, pool_.Mul(tiles, width)); };
+    // Columns beside the tiles, then rows below all.
+    parts.push_back({Rest(outer, inner, nest, {nest.across->begin, first(*nest.across, across)},
+                          {first(*nest.along, along), nest.along->end})});
+    parts.push_back({Rest(outer, inner, nest, {first(*nest.across, across), nest.across->end},
+                          {nest.along->begin, nest.along->end})});
+    return parts;
+  }
+
+  IndexId TilesOf(const Loop& loop, IndexId width) {
+    const IndexId length = pool_.Sub(loop.end, loop.begin);
+    return pool_.Div(ranges_.NonNegative(length) ? length : pool_.Max(length, pool_.Const(0)), width);
+  }
+
+  using Bounds = std::pair<IndexId, IndexId>;
+  Loop Rest(const Loop& outer, const Loop& inner, const Nest& nest, Bounds across, Bounds along) {
+    Loop part = outer;
+    Loop& below = *part.body[0].As<Loop>();
+    Loop& of_across = nest.across == &outer ? part : below;
+    Loop& of_along = nest.across == &outer ? below : part;
+    std::tie(of_across.begin, of_across.end) = across;
+    std::tie(of_along.begin, of_along.end) = along;
+    return Fresh(part, inner);
+  }
+
+  // A copy with loop indices and tensors of its own.
+  Loop Fresh(const Loop& outer, const Loop& inner) {
+    ranges_.Enter(outer);
+    ranges_.Enter(*outer.body[0].As<Loop>());
+    const auto copy = fusion::DecidedCopy(program_, ranges_, inner, /*fresh=*/true);
+    ranges_.Leave();
+    ranges_.Leave();
+    const Loop& below = *outer.body[0].As<Loop>();
+    Loop result{program_.AddVar(program_.vars[outer.var]), outer.begin, outer.end, 1, outer.attributes, {}};
+    Loop inside{program_.AddVar(program_.vars[below.var]), below.begin, below.end, 1, below.attributes, {}};
+    if (copy) {
+      inside.body = copy->body;
+      loop::VarReplacement replace(program_);
+      replace.Set(copy->var, pool_.Var(inside.var));
+      replace.Set(outer.var, pool_.Var(result.var));
+      RewriteIndices(program_, inside.body, [&](IndexId e) { return replace(e); });
+    }
+    result.body.push_back({std::move(inside)});
+    return result;
+  }
+
+  Loop Tiles(const Scope& body, const Nest& nest, IndexId across, IndexId along, int64_t lanes, int64_t tiles) {
+    const int32_t p = program_.AddVar(program_.vars[nest.across->var]);
+    const int32_t q = program_.AddVar(program_.vars[nest.along->var]);
+    Scope square;
+    for (int64_t row = 0; row < tiles; ++row) {
+      for (int64_t column = 0; column < tiles; ++column) {
+        const auto at = [&](const Loop& loop, int32_t block, int64_t tile) {
+          const IndexId first = pool_.Mul(pool_.Var(block), pool_.Const(lanes * tiles));
+          return pool_.Add(loop.begin, pool_.Add(first, pool_.Const(tile * lanes)));
+        };
+        Tile(body, nest, at(*nest.across, p, row), at(*nest.along, q, column), lanes, square);
+      }
+    }
+    Loop over_along{q, pool_.Const(0), along, 1, {}, std::move(square)};
+    Loop over_across{p, pool_.Const(0), across, 1, {}, {}};
+    over_across.body.push_back({std::move(over_along)});
+    return over_across;
+  }
+
+  // The tile whose first element both indices reach at `across` and `along`.
+  void Tile(const Scope& body, const Nest& nest, IndexId across, IndexId along, int64_t lanes, Scope& scope) {
+    std::vector<TensorId> tiles;
+    for (ValueId id : nest.loads) {
+      const DType type = program_[id].type;
+      tiles.push_back(program_.AddTensor({"tile", type, {pool_.Const(lanes), pool_.Const(lanes)},
+                                          loop::Storage::kTemp, ReduceOp::kSum, true}));
+      scope.push_back(fusion::DeclarationOf(tiles.back()));
+    }
+    for (size_t i = 0; i < tiles.size(); ++i) {
+      scope.push_back({Rows(lanes, [&](IndexId row, IndexId lane, Scope& inside) {
+        Statement fill;
+        fill.target = {tiles[i], {row, lane}};
+        loop::VarReplacement replace(program_);
+        replace.Set(nest.along->var, pool_.Add(along, row));
+        replace.Set(nest.across->var, pool_.Add(across, lane));
+        fill.value = RewriteIndices(program_, nest.loads[i], [&](IndexId e) { return replace(e); });
+        inside.push_back({std::move(fill)});
+      })});
+    }
+    scope.push_back({Rows(lanes, [&](IndexId row, IndexId lane, Scope& inside) {
+      inside = body;
+      // The tiles first, while values have their old numbers.
+      VisitStatements(inside, [&](Statement& statement) {
+        statement.value = RewriteValues(program_, statement.value, [&](ValueId id) -> absl::optional<ValueId> {
+          const auto it = std::find(nest.loads.begin(), nest.loads.end(), id);
+          if (it == nest.loads.end()) return absl::nullopt;
+          return program_.AddLoad({tiles[it - nest.loads.begin()], {lane, row}});
+        });
+      });
+      loop::VarReplacement replace(program_);
+      replace.Set(nest.along->var, pool_.Add(along, lane));
+      replace.Set(nest.across->var, pool_.Add(across, row));
+      RewriteIndices(program_, inside, [&](IndexId e) { return replace(e); });
+    })});
+  }
+
+  // for r in [0, lanes) unroll { for l in [0, lanes) vector { .. } }
+  Loop Rows(int64_t lanes, absl::FunctionRef<void(IndexId row, IndexId lane, Scope& inside)> fill) {
+    Loop rows{program_.AddVar("r"), pool_.Const(0), pool_.Const(lanes), 1, {}, {}};
+    rows.attributes.unroll = true;
+    Loop columns{program_.AddVar("l"), pool_.Const(0), pool_.Const(lanes), 1, {}, {}};
+    columns.attributes.vector = true;
+    fill(pool_.Var(rows.var), pool_.Var(columns.var), columns.body);
+    rows.body.push_back({std::move(columns)});
+    return rows;
+  }
+
+  Program& program_;
+  IndexPool& pool_;
+  const Isa isa_;
+  loop::Ranges ranges_;
+};
+
+}  // namespace
+
+absl::StatusOr<bool> TransposeInTiles(Program& program, Isa isa) { return TransposeTiles(program, isa).Run(); }
+
+}  // namespace nestor::jit
