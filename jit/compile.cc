@@ -8,6 +8,7 @@
 #include "jit/schedule/attributes.h"
 #include "jit/schedule/lane_partials.h"
 #include "jit/schedule/memory_order.h"
+#include "jit/schedule/multiply_add.h"
 #include "jit/schedule/transpose_tiles.h"
 #include "uops/invariant.h"
 
@@ -30,6 +31,7 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
   return fusion::Pipeline({
       // A block each, so that what is parallel stands alone.
       {"flatten", fusion::FlattenBlocks},
+      {"multiply_add", FuseMultiplyAdd, /*reorders_rounding=*/true},
       {"memory_order", [=](loop::Program& program) { return WalkInMemoryOrder(program, options.memory_order); }},
       {"transpose", [=](loop::Program& program) { return TransposeInTiles(program, isa); }},
       {"flatten_2", fusion::FlattenBlocks},

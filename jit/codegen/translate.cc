@@ -27,7 +27,7 @@ using loop::TensorInfo;
 namespace {
 
 // The most vectors of one loop that run side by side.
-const int kUnroll = getenv("U") ? atoi(getenv("U")) : 2;
+constexpr int kUnroll = 2;
 
 const loop::Loop* ParallelLoop(const loop::Block& block) {
   if (block.body.size() != 1) return nullptr;

@@ -33,6 +33,8 @@ using loop::TensorId;
 using loop::TensorInfo;
 using loop::ValueId;
 
+constexpr int kLongVectors = 2;
+
 struct Partial {
   TensorId accumulator, lanes;
 };
@@ -143,9 +145,28 @@ class LaneSums {
     return !CarriedTensor(program_, rest).has_value();
   }
 
+  // Whether the body holds a function that takes many steps: then a few vectors keep the
+  // processor busy, and more would want more registers than there are.
+  bool IsLong(const Loop& loop) const {
+    bool is_long = false;
+    for (const Item& item : loop.body) {
+      const auto* statement = item.As<Statement>();
+      if (statement == nullptr) continue;
+      // Maximum and minimum of floats take several steps, too.
+      is_long |= statement->op && (*statement->op == ReduceOp::kMax || *statement->op == ReduceOp::kMin) &&
+                 IsFloat(program_[statement->value].type);
+      VisitValues(program_, statement->value, [&](ValueId, const loop::Value& value) {
+        const auto* apply = absl::get_if<loop::ApplyValue>(&value.node);
+        is_long |= apply != nullptr && Row(apply->op).transcendental;
+      });
+    }
+    return is_long;
+  }
+
   Scope SplitLoop(const Loop& loop, const std::vector<TensorId>& accumulators, std::vector<Partial>& wanted) {
     IndexPool& pool = program_.pool;
-    const int64_t width = int64_t{options_.vectors} * LanesOf(program_, loop, options_.isa);
+    const int vectors = IsLong(loop) ? std::min(options_.vectors, kLongVectors) : options_.vectors;
+    const int64_t width = int64_t{vectors} * LanesOf(program_, loop, options_.isa);
     for (TensorId tensor : accumulators) {
       TensorInfo info = program_[tensor];
       info.name = absl::StrCat(info.name, "_lanes");
