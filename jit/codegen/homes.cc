@@ -17,6 +17,8 @@ using loop::TensorId;
 
 constexpr int64_t kMostIterations = 64;
 
+using LaneLoops = absl::flat_hash_map<int32_t, int>;
+
 struct Use {
   int step = -1;
   bool several_steps = false;

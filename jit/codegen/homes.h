@@ -31,7 +31,7 @@ struct Home {
 // registers, unless several steps see them; so do tensors marked `register` whose
 // accesses are whole vectors once loops are unrolled.
 std::vector<Home> FindHomes(const loop::Program& program, const std::vector<int>& step_of_block,
-                            const LaneLoops& lane_loops, Isa isa);
+                            const absl::flat_hash_map<int32_t, int>& lane_loops, Isa isa);
 
 // A loop that code has a copy of for each iteration.
 bool IsUnrolled(const loop::Program& program, const loop::Loop& loop);

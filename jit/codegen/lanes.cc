@@ -26,10 +26,22 @@ bool DependsOn(const Program& program, IndexId e, int32_t var) {
   return std::binary_search(vars.begin(), vars.end(), int64_t{var});
 }
 
+bool ProveInRange(Program& program, loop::Ranges& ranges, const Access& access, Proofs& proofs) {
+  if (access.place.empty()) return true;
+  const auto key = Proofs::KeyOf(access);
+  if (proofs.in_range.contains(key)) return true;
+  for (IndexId condition : access.conditions) ranges.Assume(condition);
+  const bool inside = ranges.InRange(access.place, program[access.tensor].shape);
+  for (size_t i = 0; i < access.conditions.size(); ++i) ranges.Forget();
+  if (inside) proofs.in_range.insert(key);
+  return inside;
+}
+
 class LaneCheck {
  public:
-  LaneCheck(Program& program, loop::Ranges& ranges, const loop::Loop& loop)
-      : program_(program), ranges_(ranges), var_(loop.var) {
+  // Remembers in `proofs`, if it is given, what was proven on the way.
+  LaneCheck(Program& program, loop::Ranges& ranges, const loop::Loop& loop, Proofs* proofs = nullptr)
+      : program_(program), ranges_(ranges), var_(loop.var), proofs_(proofs) {
     VisitItems(loop.body, [&](const Item& item) {
       const auto* declaration = item.As<loop::Declaration>();
       if (declaration != nullptr) own_.insert(declaration->tensor);
@@ -88,6 +100,7 @@ class LaneCheck {
     for (IndexId condition : access.conditions) {
       if (Differs(condition)) return false;
     }
+    if (proofs_ != nullptr && ProveInRange(program_, ranges_, access, *proofs_) && IsLinear(access)) return true;
     const Shape& shape = program_[access.tensor].shape;
     for (size_t axis = 0; axis < access.place.size(); ++axis) {
       const IndexId e = access.place[axis];
@@ -95,6 +108,12 @@ class LaneCheck {
       if (program_.pool.HasLoad(e) || !CoefficientOf(program_, e, var_) || !InRange(access, e, shape[axis])) return false;
     }
     return true;
+  }
+
+  bool IsLinear(const Access& access) {
+    return std::all_of(access.place.begin(), access.place.end(), [&](IndexId e) {
+      return !Differs(e) || (!program_.pool.HasLoad(e) && CoefficientOf(program_, e, var_).has_value());
+    });
   }
 
   bool InRange(const Access& access, IndexId e, IndexId extent) {
@@ -107,6 +126,7 @@ class LaneCheck {
   Program& program_;
   loop::Ranges& ranges_;
   const int32_t var_;
+  Proofs* const proofs_;
   absl::flat_hash_set<loop::TensorId> own_;  // declared in the loop
 };
 
@@ -166,26 +186,60 @@ int LanesOf(const Program& program, const loop::Loop& loop, Isa isa) {
 
 namespace {
 
-void FindIn(Program& program, loop::Ranges& ranges, Isa isa, const Scope& scope, LaneLoops& found) {
-  for (const Item& item : scope) {
-    const auto* loop = item.As<loop::Loop>();
-    if (loop == nullptr) continue;
-    if (loop->attributes.vector && RunsInLanes(program, ranges, *loop)) {
-      found.emplace(loop->var, LanesOf(program, *loop, isa));
-      continue;
-    }
-    ranges.Enter(*loop);
-    FindIn(program, ranges, isa, loop->body, found);
-    ranges.Leave();
+class ProofWalk {
+ public:
+  ProofWalk(Program& program, Isa isa) : program_(program), isa_(isa), ranges_(program) {}
+
+  Proofs Run() {
+    for (const loop::Block& block : program_.blocks) Walk(block.body);
+    return std::move(proofs_);
   }
-}
+
+ private:
+  void Walk(const Scope& scope) {
+    for (const Item& item : scope) {
+      if (const auto* loop = item.As<loop::Loop>()) Enter(*loop);
+      if (const auto* statement = item.As<Statement>()) Prove(*statement);
+    }
+  }
+
+  void Enter(const loop::Loop& loop) {
+    const bool in_lanes =
+        loop.attributes.vector && loop.step == 1 && LaneCheck(program_, ranges_, loop, &proofs_).Body(loop);
+    if (in_lanes) {
+      proofs_.lane_loops.emplace(loop.var, LanesOf(program_, loop, isa_));
+      return;
+    }
+    ranges_.Enter(loop);
+    Walk(loop.body);
+    ranges_.Leave();
+  }
+
+  void Prove(const Statement& statement) {
+    ProveInRange(program_, ranges_, statement.target, proofs_);
+    for (ValueId root : {statement.value, statement.position}) {
+      if (!root.valid()) continue;
+      VisitValues(program_, root, [&](ValueId, const Value& value) {
+        const auto* load = absl::get_if<loop::LoadValue>(&value.node);
+        if (load != nullptr) ProveInRange(program_, ranges_, load->access, proofs_);
+      });
+    }
+  }
+
+  Program& program_;
+  const Isa isa_;
+  loop::Ranges ranges_;
+  Proofs proofs_;
+};
 
 }  // namespace
 
-LaneLoops FindLaneLoops(Program& program, loop::Ranges& ranges, Isa isa) {
-  LaneLoops found;
-  for (const loop::Block& block : program.blocks) FindIn(program, ranges, isa, block.body, found);
-  return found;
+std::pair<loop::TensorId, IndexList> Proofs::KeyOf(const Access& access) {
+  IndexList key = access.place;
+  key.insert(key.end(), access.conditions.begin(), access.conditions.end());
+  return {access.tensor, std::move(key)};
 }
+
+Proofs ProofsOf(Program& program, Isa isa) { return ProofWalk(program, isa).Run(); }
 
 }  // namespace nestor::jit

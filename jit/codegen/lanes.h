@@ -3,8 +3,10 @@
 #define NESTOR_JIT_CODEGEN_LANES_H_
 
 #include <cstdint>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/types/optional.h"
 #include "jit/runtime/cpu_features.h"
 #include "loop_ir/program.h"
@@ -28,10 +30,18 @@ bool RunsInLanes(loop::Program& program, loop::Ranges& ranges, const loop::Loop&
 // How many lanes fit where the widest value of the loop's body fills a vector.
 int LanesOf(const loop::Program& program, const loop::Loop& loop, Isa isa);
 
-// By loop index: the lanes of the loops marked `vector` that run in them. Of nested ones
-// that is the outer.
-using LaneLoops = absl::flat_hash_map<int32_t, int>;
-LaneLoops FindLaneLoops(loop::Program& program, loop::Ranges& ranges, Isa isa);
+// What is proven about a program before it is translated, in one walk.
+struct Proofs {
+  // By loop index: the lanes of the loops marked `vector` that run in them. Of nested
+  // ones that is the outer.
+  absl::flat_hash_map<int32_t, int> lane_loops;
+  // The accesses that are in range wherever they are made.
+  absl::flat_hash_set<std::pair<loop::TensorId, IndexList>> in_range;
+  bool InRange(const loop::Access& access) const { return access.place.empty() || in_range.contains(KeyOf(access)); }
+  // The place, and behind it the conditions.
+  static std::pair<loop::TensorId, IndexList> KeyOf(const loop::Access& access);
+};
+Proofs ProofsOf(loop::Program& program, Isa isa);
 
 }  // namespace nestor::jit
 

@@ -60,7 +60,7 @@ void Interleave(std::vector<Operation>& operations, absl::Span<const size_t> sta
 }  // namespace
 
 Translator::Translator(Program& program, const TranslateOptions& options)
-    : program_(program), options_(options), ranges_(program), registers_(program.tensors.size()) {}
+    : program_(program), options_(options), registers_(program.tensors.size()) {}
 
 // Parallel loops have a step each; what lies between shares one.
 std::vector<int> Translator::StepsOfBlocks() const {
@@ -110,8 +110,8 @@ std::vector<TensorPlace> Translator::Places() const {
 
 absl::StatusOr<Translation> Translator::Run() {
   const std::vector<int> steps = StepsOfBlocks();
-  lane_loops_ = FindLaneLoops(program_, ranges_, options_.isa);
-  homes_ = FindHomes(program_, steps, lane_loops_, options_.isa);
+  proofs_ = ProofsOf(program_, options_.isa);
+  homes_ = FindHomes(program_, steps, proofs_.lane_loops, options_.isa);
   NESTOR_RETURN_IF_ERROR(CheckMemory());
   places_ = Places();
   // What begins at an identity and outlives a step is filled before the first.
@@ -168,8 +168,8 @@ void Translator::ParallelBlock(const loop::Loop& loop) {
   step.stride = loop.step;
   const Operand begin = f_->General(Opcode::kParameterG, {}, {}, 0);
   const Operand end = f_->General(Opcode::kParameterG, {}, {}, 1);
-  const auto lanes = lane_loops_.find(loop.var);
-  if (lanes != lane_loops_.end()) {
+  const auto lanes = proofs_.lane_loops.find(loop.var);
+  if (lanes != proofs_.lane_loops.end()) {
     step.granularity = int64_t{kUnroll} * lanes->second;
     return VectorLoop(loop, begin, end);
   }
@@ -313,7 +313,7 @@ void Translator::FillMemory(Memory memory, DType type, uint64_t bits, Operand co
 void Translator::Loop(const loop::Loop& loop) {
   const Operand begin = f_->Index(loop.begin), end = f_->Index(loop.end);
   if (IsUnrolled(program_, loop)) return UnrolledLoop(loop);
-  if (lane_loops_.contains(loop.var)) return VectorLoop(loop, begin, end);
+  if (proofs_.lane_loops.contains(loop.var)) return VectorLoop(loop, begin, end);
   ScalarLoop(loop, begin, end);
 }
 
@@ -327,31 +327,26 @@ void Translator::ScalarLoop(const loop::Loop& loop, Operand begin, Operand end) 
   const int done = f_->list().NewLabel();
   f_->Branch(Condition::kGreaterEqual, index, end, done);
   f_->OpenIteration(loop.var, index, 0, loop.step, begin);
-  ranges_.Enter(loop);
   Scope(loop.body);
-  ranges_.Leave();
   f_->CloseIteration(end);
   f_->Label(done);
   f_->CloseRegion();
 }
 
 void Translator::UnrolledLoop(const loop::Loop& loop) {
-  ranges_.Enter(loop);
   const int64_t end = ConstantOf(loop.end);
   for (int64_t i = ConstantOf(loop.begin); i < end; i += loop.step) {
     f_->OpenIteration(loop.var, Immediate(i), 0, 0, {});
     Scope(loop.body);
     f_->CloseIteration({});
   }
-  ranges_.Leave();
 }
 
 void Translator::VectorLoop(const loop::Loop& loop, Operand begin, Operand end) {
   const Lanes around = lanes_;
   f_->OpenRegion();
-  lanes_ = {lane_loops_.at(loop.var), loop.var, f_->Depth(), f_->Depth(), {}, false};
+  lanes_ = {proofs_.lane_loops.at(loop.var), loop.var, f_->Depth(), f_->Depth(), {}, false};
   lanes_.begins_at_zero = program_.pool.IsConst(loop.begin, 0);
-  ranges_.Enter(loop);
   if (const auto extent = TileExtent(loop)) {
     TileLoop(loop, begin, end, *extent);
   } else {
@@ -360,7 +355,6 @@ void Translator::VectorLoop(const loop::Loop& loop, Operand begin, Operand end) 
     VectorGroups(loop, index, end, 1);
     VectorTail(loop, index, end);
   }
-  ranges_.Leave();
   f_->CloseRegion();
   lanes_ = around;
 }

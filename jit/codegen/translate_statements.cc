@@ -461,20 +461,13 @@ Operand& Translator::TileRegister(const Access& access, int64_t& lane) {
   return home.tile[vector];
 }
 
-bool Translator::AllInRange(const Access& access) {
-  for (IndexId condition : access.conditions) ranges_.Assume(condition);
-  const bool inside = ranges_.InRange(access.place, program_[access.tensor].shape);
-  for (size_t i = 0; i < access.conditions.size(); ++i) ranges_.Forget();
-  return inside;
-}
-
 Translator::Location Translator::Locate(const Access& access) {
   Location location;
   for (IndexId condition : access.conditions) {
     location.valid = f_->Both(location.valid, f_->ConditionValue(condition));
   }
   const Shape& shape = program_[access.tensor].shape;
-  const bool proven = AllInRange(access);
+  const bool proven = proofs_.InRange(access);
   std::vector<ComputedPlace> computed(access.place.size());
   Operand inside;
   for (size_t axis = 0; axis < access.place.size(); ++axis) {

@@ -14,7 +14,6 @@
 #include "jit/codegen/lanes.h"
 #include "jit/codegen/scalar_rows.h"
 #include "jit/codegen/translate.h"
-#include "loop_ir/ranges.h"
 
 namespace nestor::jit {
 
@@ -99,7 +98,6 @@ class Translator {
   Operand& TileRegister(const loop::Access& access, int64_t& lane);
   Location Locate(const loop::Access& access);
   bool IsSharedGather(IndexId e) const;
-  bool AllInRange(const loop::Access& access);
   void Trap(Operand valid);
   bool Streams(const loop::Statement& statement) const;
   Location PositionsOf(loop::TensorId tensor, const Location& location);
@@ -116,10 +114,9 @@ class Translator {
   loop::Program& program_;
   const TranslateOptions& options_;
   Translation out_;
-  LaneLoops lane_loops_;
+  Proofs proofs_;
   std::vector<Home> homes_;
   std::vector<TensorPlace> places_;
-  loop::Ranges ranges_;
   std::unique_ptr<FunctionBuilder> f_;
   std::vector<Registers> registers_;  // by tensor
   Lanes lanes_;
