@@ -17,6 +17,7 @@
 #include "loop_ir/dependence.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
+#include "uops/scalar_body.h"
 
 namespace nestor::jit {
 namespace {
@@ -34,6 +35,14 @@ using loop::TensorInfo;
 using loop::ValueId;
 
 constexpr int kLongVectors = 2;
+constexpr int kLongSteps = 15;
+
+int StepsOf(const ScalarFunction& function) {
+  if (function.body == nullptr) return 1;
+  int steps = 0;
+  for (const ScalarBody::Step& step : function.body->steps) steps += StepsOf(step.function);
+  return steps;
+}
 
 struct Partial {
   TensorId accumulator, lanes;
@@ -145,22 +154,22 @@ class LaneSums {
     return !CarriedTensor(program_, rest).has_value();
   }
 
-  // Whether the body holds a function that takes many steps: then a few vectors keep the
-  // processor busy, and more would want more registers than there are.
+  // Whether the body takes many steps: then a few vectors keep the processor busy, and
+  // more would want more registers than there are.
   bool IsLong(const Loop& loop) const {
-    bool is_long = false;
+    int steps = 0;
     for (const Item& item : loop.body) {
       const auto* statement = item.As<Statement>();
       if (statement == nullptr) continue;
-      // Maximum and minimum of floats take several steps, too.
-      is_long |= statement->op && (*statement->op == ReduceOp::kMax || *statement->op == ReduceOp::kMin) &&
-                 IsFloat(program_[statement->value].type);
+      // Maximum and minimum of floats take several, too.
+      const bool is_extreme = statement->op && (*statement->op == ReduceOp::kMax || *statement->op == ReduceOp::kMin);
+      if (is_extreme && IsFloat(program_[statement->value].type)) steps += kLongSteps;
       VisitValues(program_, statement->value, [&](ValueId, const loop::Value& value) {
         const auto* apply = absl::get_if<loop::ApplyValue>(&value.node);
-        is_long |= apply != nullptr && Row(apply->op).transcendental;
+        if (apply != nullptr) steps += StepsOf(FunctionOf(apply->op, program_[apply->args.back()].type, value.type));
       });
     }
-    return is_long;
+    return steps >= kLongSteps;
   }
 
   Scope SplitLoop(const Loop& loop, const std::vector<TensorId>& accumulators, std::vector<Partial>& wanted) {
