@@ -1,7 +1,10 @@
 // The verbs that join the parts; each part stands in its own folder.
 #include "nestor.h"
 
+#include <utility>
+
 #include "fusion/dead_code.h"
+#include "tensor/binding.h"
 #include "uops/invariant.h"
 
 namespace nestor {
@@ -20,6 +23,33 @@ absl::StatusOr<std::vector<Tensor>> Run(const Op& op, const RunInputs& inputs,
   loop::Program program = Lower(op);
   NESTOR_RETURN_IF_ERROR(fusion::EliminateDeadCode(program).status());
   return Interpret(program, inputs, options);
+}
+
+absl::StatusOr<std::unique_ptr<const jit::Executable>> Compile(const Op& op, const jit::CompileOptions& options) {
+  return jit::Compile(Lower(op), options);
+}
+
+absl::StatusOr<std::vector<Tensor>> Run(const jit::Executable& executable, const RunInputs& inputs,
+                                        jit::Workspace* workspace) {
+  const loop::Program& program = executable.program();
+  const Signature signature = SignatureOf(program);
+  NESTOR_ASSIGN_OR_RETURN(const Binding binding, Bind(signature, inputs));
+  std::vector<TensorView> arguments, outputs;
+  for (loop::TensorId id : program.inputs) arguments.push_back(inputs.tensors.at(program[id].name));
+  std::vector<Scalar> params;
+  for (const ParamInfo& param : program.params) params.push_back(binding.params.at(param.name));
+  // A workspace knows a call without dimensions again.
+  const auto* dims = UnboundDimensions(signature, {inputs.tensors, {}, {}}).empty() ? nullptr : &inputs.dims;
+  NESTOR_ASSIGN_OR_RETURN(const std::vector<Dims> shapes, executable.OutputShapes(arguments, params, dims));
+  std::vector<Tensor> results;
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    NESTOR_ASSIGN_OR_RETURN(Tensor result, Tensor::Create(program[program.outputs[i]].type, shapes[i]));
+    outputs.push_back(result.view());
+    results.push_back(std::move(result));
+  }
+  jit::Workspace own;
+  NESTOR_RETURN_IF_ERROR(executable.Run({arguments, outputs, params, dims}, workspace != nullptr ? workspace : &own));
+  return results;
 }
 
 }  // namespace nestor

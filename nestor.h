@@ -1,11 +1,14 @@
 // Nestor's public face: one line of notation describes a tensor operation; from it
-// come the reference result, the gradient program, and the loops that compute it.
+// come the reference result, the gradient program, the loops that compute it, and
+// their machine code.
 //
 //   absl::StatusOr<nestor::Op> op = nestor::Parse("op f(x: f32[N]) -> (y) { y[i] = x[i] * x[i] }");
 //   absl::StatusOr<nestor::GradientResult> gradient = nestor::Gradient(*op);
 //   nestor::loop::Program program = nestor::Lower(*op);
 //   absl::Status fused = nestor::fusion::Pipeline::Default().Run(program);
 //   absl::StatusOr<std::vector<nestor::Tensor>> results = nestor::Run(*op, inputs);
+//   absl::StatusOr<std::unique_ptr<const nestor::jit::Executable>> compiled = nestor::Compile(*op);
+//   absl::StatusOr<std::vector<nestor::Tensor>> same = nestor::Run(**compiled, inputs);
 //
 // What a caller can get wrong is an absl::Status that names op, argument, axis and
 // sizes. There are no globals but the macro library, which is immutable;
@@ -13,6 +16,7 @@
 #ifndef NESTOR_NESTOR_H_
 #define NESTOR_NESTOR_H_
 
+#include <memory>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -20,6 +24,8 @@
 #include "autodiff/gradient.h"
 #include "fusion/pipeline.h"
 #include "interp/interpreter.h"
+#include "jit/compile.h"
+#include "jit/executable.h"
 #include "loop_ir/lower.h"
 #include "loop_ir/text.h"
 #include "macro_ops/library.h"
@@ -41,10 +47,22 @@ absl::StatusOr<Op> Parse(absl::string_view text, const ArgumentSpecs& specs = {}
 absl::StatusOr<Op> LibraryOp(absl::string_view name, const ArgumentSpecs& specs = {});
 
 // The reference result of `op`, in the order of its results: lowered, stripped of
-// dead code and interpreted. To run an op many times, keep its Program and call
-// Interpret.
+// dead code and interpreted. To interpret an op many times, keep its Program and
+// call Interpret.
 absl::StatusOr<std::vector<Tensor>> Run(const Op& op, const RunInputs& inputs,
                                         const InterpreterOptions& options = {});
+
+// Machine code for `op`: one executable serves all sizes and $params, and any number
+// of threads. Unimplemented, naming it, for what cannot be compiled;
+// FailedPrecondition where the CPU lacks the instruction set (see jit/compile.h).
+absl::StatusOr<std::unique_ptr<const jit::Executable>> Compile(const Op& op, const jit::CompileOptions& options = {});
+
+// What Run gives of the op, from its machine code: the same bits in Mode::kStrict,
+// within the proven bound in Mode::kFast. A caller with memory for the results calls
+// Executable::Run, and so does one to whom microseconds count: this binds by name,
+// and makes the results. `workspace` may be kept from call to call.
+absl::StatusOr<std::vector<Tensor>> Run(const jit::Executable& executable, const RunInputs& inputs,
+                                        jit::Workspace* workspace = nullptr);
 
 }  // namespace nestor
 

@@ -110,7 +110,8 @@ class CliTest : public testing::Test {
 };
 
 TEST_F(CliTest, ExamplesOfHelpWorkAsTyped) {
-  for (const char* page : {"nestor help", "nestor help run", "nestor help grad", "nestor help print", "nestor help stats", "nestor help ops"}) {
+  for (const char* page : {"nestor help", "nestor help run", "nestor help grad", "nestor help print", "nestor help stats",
+                           "nestor help bench", "nestor help ops"}) {
     const Outcome help = Run(page);
     EXPECT_EQ(help.exit_code, 0) << page;
     int examples = 0;
@@ -128,13 +129,14 @@ TEST_F(CliTest, ExamplesOfHelpWorkAsTyped) {
 TEST_F(CliTest, Help) {
   Check({
       {"nestor", 2, {""}, {"no subcommand", "nestor help run"}},
-      {"nestor --help", 0, {"run ", "grad ", "print ", "ops "}, {""}},
+      {"nestor --help", 0, {"run ", "grad ", "print ", "bench ", "ops "}, {""}},
       {"nestor -h", 0, {"run "}, {""}},
       {"nestor --version", 0, {"nestor 0."}, {""}},
       {"nestor run --help", 0, {"nestor run PROGRAM", "--seed=S"}, {""}},
       {"nestor run softmax --bogus -h", 0, {"nestor run PROGRAM"}, {""}},
       {"nestor grad --help", 0, {"--wrt=x,w"}, {""}},
-      {"nestor print --help", 0, {"--stage=loops", "--stage=fused"}, {""}},
+      {"nestor print --help", 0, {"--stage=loops", "--stage=fused", "--stage=asm"}, {""}},
+      {"nestor bench --help", 0, {"peak_gflops"}, {""}},
       {"nestor stats --help", 0, {"--l2=1MiB"}, {""}},
       {"nestor ops --help", 0, {"--json"}, {""}},
       {"nestor help rn", 2, {""}, {"unknown subcommand 'rn', did you mean 'run'?"}},
@@ -155,16 +157,43 @@ TEST_F(CliTest, BadUsage) {
       {"nestor run softmax --seed=1 --seed=1", 2, {""}, {"--seed is given twice"}},
       {"nestor run softmax --json=1", 2, {""}, {"--json takes no value"}},
       {"nestor run softmax C=3 C=3", 2, {""}, {"'C' is given twice"}},
-      {"nestor run softmax --backend=jit", 2, {""}, {"there is no JIT yet"}},
-      {"nestor run softmax --backend=gpu", 2, {""}, {"unknown backend"}},
-      {"nestor run softmax --backend=interp --seed 3", 0, {"y: f32[3, 5] ="}, {"seed 3"}},
+      {"nestor run softmax --backend=gpu", 2, {""}, {"unknown backend (there are jit, interp)"}},
+      {"nestor run softmax --backend=inter", 2, {""}, {"did you mean 'interp'?"}},
       {"nestor run softmax --op=matmul", 2, {""}, {"PROGRAM is the macro op softmax"}},
       {"nestor run two.nestor --op=twise", 2, {""}, {"two.nestor has no op named 'twise', did you mean 'twice'?"}},
       {"nestor print softmax --stage=loop", 2, {""}, {"did you mean 'loops'?"}},
-      {"nestor print softmax --stage=asm", 2, {""}, {"there are uops, loops, fused"}},
+      {"nestor print softmax --stage=gpu", 2, {""}, {"there are uops, loops, fused, scheduled, asm"}},
       {"nestor print softmax C=3", 2, {""}, {"dimensions and $params stay symbols"}},
       {"nestor print softmax -o y=y.npy", 2, {""}, {"unknown flag '-o'"}},
       {"nestor ops softmax", 2, {""}, {"unexpected 'softmax'"}},
+  });
+}
+
+TEST_F(CliTest, Backends) {
+  Check({
+      {"nestor run softmax --backend=interp --seed 3", 0, {"y: f32[3, 5] ="}, {"seed 3"}},
+      {"nestor run softmax --backend=jit", 0, {"y: f32[3, 5] ="}, {"drawn"}},
+      {"cmp <(nestor run softmax --mode=strict 2>&1) <(nestor run softmax --backend=interp 2>&1)", 0, {""}, {""}},
+      {"cmp <(nestor run softmax N0=2000 C=300 --threads=1 2>&1) <(nestor run softmax N0=2000 C=300 --threads=3 2>&1)", 0,
+       {""}, {""}},
+      {"cmp <(nestor run softmax --isa=avx2 2>&1) <(NESTOR_ISA=avx2 nestor run softmax 2>&1)", 0, {""}, {""}},
+      // On any machine one or the other.
+      {"nestor run softmax --isa=avx512 2>&1 | grep -cE '^y: |--isa=avx512: .*; --backend=interp runs the interpreter'; true", 0,
+       {"1\n"}, {""}},
+      {"nestor run softmax --isa=sse", 2, {""}, {"--isa=sse: ", "avx2"}},
+      {"NESTOR_ISA=sse nestor run softmax", 2, {""}, {"NESTOR_ISA"}},
+      {"NESTOR_ISA=sse nestor run softmax --backend=interp", 0, {"y: f32[3, 5] ="}, {}},
+      {"nestor run softmax --mode=strit", 2, {""}, {"unknown mode, did you mean 'strict'? (there are fast, strict)"}},
+      {"nestor run softmax --threads=0", 2, {""}, {"--threads=0: a number from 1 to 1024"}},
+      {"nestor run softmax --threads=2000000000", 2, {""}, {"a number from 1 to 1024"}},
+      {"nestor run softmax --threads=two", 2, {""}, {"--threads=two"}},
+      {"nestor run softmax --backend=interp --threads=2", 2, {""}, {"--threads: only of --backend=jit"}},
+      {"nestor run softmax --backend=interp --mode=strict", 2, {""}, {"--mode: only of --backend=jit"}},
+      {"echo 'op f(a: f32[N]) -> (y) { y[i, j] = a[i] + a[j] }' | nestor run - N=2000000", 2, {""},
+       {"tensor y of 16000000000000 bytes exceeds the limit of"}},
+      // Each worker has a row of its own, and no more.
+      {"nestor run softmax N0=3000 C=500 --threads=1024", 0, {"y: f32[3000, 500] ="}, {}},
+      {"echo 'op f(a: f32[N], i: i64[M]) -> (y) { y[j] = a[i[j]] }' | nestor run - N=2 M=3 --seed=1", 0, {"y: f32[3] ="}, {}},
   });
 }
 
@@ -305,6 +334,43 @@ TEST_F(CliTest, PrintFused) {
   });
 }
 
+TEST_F(CliTest, PrintScheduled) {
+  Check({
+      {"nestor print softmax --stage=scheduled", 0, {"program softmax(x: f32[N0, C])", "parallel {", " vector {"}, {""}},
+      {"cmp <(nestor print softmax --stage=scheduled --until=3) <(nestor print softmax --stage=fused --until=3)", 0, {""}, {""}},
+      {"cmp -s <(nestor print softmax --stage=scheduled --strict) <(nestor print softmax --stage=scheduled)", 1, {""}, {""}},
+      {"nestor print softmax --stage=scheduled --passes=parallel,parallle", 2, {""}, {"did you mean 'parallel'?"}},
+      {"nestor print softmax --stage=scheduled --trace", 0, {"program softmax"}, {"# 0 flatten,", " flatten_2,", " parallel,"}},
+      {"nestor print softmax --stage=scheduled --isa=sse", 2, {""}, {"--isa=sse: "}},
+      {"nestor print softmax --stage=asm --isa=avx2", 0, {"softmax.0:  # ", "\n  0000  ", "\n  # y[i, ", "exp(", " ymm", "  ret\n"}, {""}},
+      {"nestor print softmax --stage=asm --isa=avx512", 0, {" zmm", "  ret\n"}, {""}},
+      {"nestor print softmax --stage=asm --isa=avx2 --until=0", 0, {"  ret\n"}, {""}},
+      {"nestor print softmax --stage=asm | head -1", 0, {"softmax.0:"}, {""}},
+      {"nestor print softmax --stage=fused --isa=avx2", 2, {""}, {"--isa: the stage fused is the same on all machines"}},
+  });
+}
+
+TEST_F(CliTest, Bench) {
+  Check({
+      {"nestor bench softmax N0=64 C=32 --threads=1 --mode=strict --isa=avx2", 0,
+       {"time_ms: ", "\ngflops: ", "\npeak_gflops: ", "\ngbytes_per_s: ", "\npeak_gbytes_per_s: ", "\nflops: ", "\nbytes: 16384\n",
+        "\nthreads: 1\n", "\nisa: avx2\n", "\nmode: strict\n"}, {"x: f32[64, 32] drawn from seed 0"}},
+      {"nestor bench softmax N0=4 C=8 --json --compile | python3 -c 'import json, sys; d = json.load(sys.stdin); "
+       "print(d[\"mode\"], d[\"time_ms\"] > 0, d[\"compile_ms\"] > 0, d[\"code_bytes\"] > 0)'", 0, {"fast True True True\n"}, {}},
+      // A dimension that no shape says alone; nothing to do.
+      {"echo 'op f(x: f32[2*N]; $k: f32) -> (y) { y[i] = x[i] * $k where i < N }' | nestor bench - N=0 k=3", 0,
+       {"\ngflops: 0\n", "\nflops: 0\n"}, {}},
+      {"nestor bench softmax C=-3", 2, {""}, {"dimension C = -3 is negative"}},
+      {"nestor bench softmax D=3", 2, {""}, {"named 'D', did you mean 'C'?"}},
+      {"nestor bench softmax N0=1 C=99999999999999", 2, {""}, {"exceeds the limit of"}},
+      {"nestor bench softmax --backend=interp", 2, {""}, {"unknown flag '--backend'"}},
+      {"nestor bench softmax -o y=y.npy", 2, {""}, {"unknown flag '-o'"}},
+      {"nestor bench softmax --threads=0", 2, {""}, {"--threads=0"}},
+      {"nestor bench bad.nestor", 2, {""}, {"bad.nestor:3:10: "}},
+      {"nestor bench", 2, {""}, {"PROGRAM is missing"}},
+  });
+}
+
 TEST_F(CliTest, Stats) {
   Check({
       {"nestor stats softmax N0=1024 C=512 --passes=", 0,
@@ -314,6 +380,8 @@ TEST_F(CliTest, Stats) {
       {"nestor stats softmax N0=4 C=8 --passes=", 0, {"bytes: 256\n"}, {""}},
       {"nestor stats softmax N0=4 C=8 --passes= --l2=16", 0, {"bytes_unfused: 1600\n"}, {""}},
       {"nestor stats softmax N0=1024 C=512", 0, {"\nblocks: 1\n", "\nbytes: 4194304\n"}, {""}},
+      {"nestor stats softmax N0=4 C=8", 0, {"\nfuse_ms: ", "\ncompile_ms: ", "\ncode_bytes: "}, {""}},
+      {"NESTOR_ISA=sse nestor stats softmax N0=4 C=8", 0, {"\nfuse_ms: "}, {"no compile_ms and code_bytes: "}},
       {"cmp <(nestor stats softmax 'x=[4,8]' | grep -v _ms) <(nestor stats softmax N0=4 C=8 | grep -v _ms)", 0, {""}, {""}},
       {"nestor stats two.nestor --op=twice x=x.npy", 0, {"flops: 6\n", "input_bytes: 24\n"}, {""}},
       {"nestor stats softmax 'x=f64[4,8]'", 0, {"input_bytes: 256\n"}, {""}},
@@ -372,8 +440,12 @@ TEST_F(CliTest, EveryMacroOpRunsPrintsAndHasAGradient) {
     std::string params;
     for (const auto& [name, value] : op.samples[0].params) absl::StrAppend(&params, " ", name.substr(1), "=", value);
     EXPECT_EQ(Run(absl::StrCat("nestor run ", op.name)).exit_code, 0) << op.name;
+    const Outcome same = Run(absl::StrCat("cmp <(nestor run ", op.name, " --mode=strict 2>&1) <(nestor run ", op.name,
+                                          " --backend=interp 2>&1)"));
+    EXPECT_EQ(same.exit_code, 0) << op.name << same.out << same.err;
     EXPECT_EQ(Run(absl::StrCat("nestor print ", op.name, " | nestor print - --stage=loops")).exit_code, 0) << op.name;
     EXPECT_EQ(Run(absl::StrCat("nestor print ", op.name, " --stage=fused")).exit_code, 0) << op.name;
+    EXPECT_EQ(Run(absl::StrCat("nestor print ", op.name, " --stage=asm --isa=avx512")).exit_code, 0) << op.name;
     std::string shapes;
     for (const SampleArgument& arg : op.samples[0].args) absl::StrAppend(&shapes, " ", arg.name, "=[", absl::StrJoin(arg.shape, ","), "]");
     const Outcome stats = Run(absl::StrCat("nestor stats ", op.name, shapes, params));

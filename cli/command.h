@@ -33,6 +33,7 @@ extern const Command kRunCommand;
 extern const Command kGradCommand;
 extern const Command kPrintCommand;
 extern const Command kStatsCommand;
+extern const Command kBenchCommand;
 extern const Command kOpsCommand;
 
 }  // namespace nestor::cli

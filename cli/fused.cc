@@ -1,6 +1,7 @@
 #include "cli/fused.h"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/algorithm/container.h"
@@ -30,8 +31,20 @@ absl::Status CheckPasses(const std::vector<std::string>& wanted, const std::vect
 
 }  // namespace
 
-absl::StatusOr<fusion::Pipeline> PipelineFor(const Arguments& arguments) {
-  fusion::Pipeline pipeline = fusion::Pipeline::Default();
+fusion::Pipeline WithSchedule(const fusion::Pipeline& schedule) {
+  std::vector<fusion::Pass> passes = fusion::Pipeline::Default().passes();
+  const auto is_taken = [&](const std::string& name) {
+    return absl::c_any_of(passes, [&](const fusion::Pass& pass) { return pass.name == name; });
+  };
+  for (fusion::Pass pass : schedule.passes()) {
+    const std::string name = pass.name;
+    for (int number = 2; is_taken(pass.name); ++number) pass.name = absl::StrCat(name, "_", number);
+    passes.push_back(std::move(pass));
+  }
+  return fusion::Pipeline(std::move(passes));
+}
+
+absl::StatusOr<fusion::Pipeline> PipelineFor(const Arguments& arguments, fusion::Pipeline pipeline) {
   NESTOR_ASSIGN_OR_RETURN(const std::vector<std::string> wanted, arguments.List("--passes"));
   NESTOR_RETURN_IF_ERROR(CheckPasses(wanted, NamesOf(pipeline)));
   if (const auto text = arguments.Find("--until")) {

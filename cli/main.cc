@@ -23,7 +23,8 @@ constexpr char kVersion[] = "nestor 0.1\n";
 constexpr int kDone = 0;
 constexpr int kBadUsage = 2;
 
-const Command* const kCommands[] = {&kRunCommand, &kGradCommand, &kPrintCommand, &kStatsCommand, &kOpsCommand};
+const Command* const kCommands[] = {&kRunCommand,   &kGradCommand,  &kPrintCommand,
+                                    &kStatsCommand, &kBenchCommand, &kOpsCommand};
 
 std::string Usage() {
   std::string text =

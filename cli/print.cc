@@ -1,6 +1,7 @@
 // nestor print: an op at a stage of the pipeline, as text that parses back.
 #include <iostream>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -10,8 +11,12 @@
 #include "cli/command.h"
 #include "cli/fused.h"
 #include "cli/given.h"
+#include "cli/jit_flags.h"
 #include "cli/output.h"
 #include "cli/program.h"
+#include "jit/compile.h"
+#include "jit/disassemble.h"
+#include "jit/kernel.h"
 #include "loop_ir/lower.h"
 #include "loop_ir/text.h"
 #include "uops/invariant.h"
@@ -31,11 +36,18 @@ the program leaves them open (else T is f32, and ..N one dimension).
   --stage=uops      the micro-ops, in the notation (the default)
   --stage=loops     the loop program that they are lowered to, nothing fused
   --stage=fused     what the passes of fusion make of it
-  --passes=a,b      of the stage fused: with these passes only; --passes= with none
-  --until=N         of the stage fused: with the first N passes only
-  --strict          of the stage fused: without passes that reorder rounding
-  --trace           of the stage fused: behind each pass, on stderr, its time and what
-                    it made, or that it changed nothing
+  --stage=scheduled what the passes of the schedule make of that
+  --stage=asm       the machine code of that, an instruction a line behind its offset,
+                    under the statement that it is for
+
+These of the stages fused, scheduled and asm:
+  --passes=a,b      with these passes only; --passes= with none
+  --until=N         with the first N passes only
+  --strict          without passes that reorder rounding
+  --trace           behind each pass, on stderr, its time and what it made, or that
+                    it changed nothing
+  --isa=avx2        of scheduled and asm: avx2 or avx512, which this CPU need not
+                    have; by default its best
   --op=NAME         which op of several; by default the last
 
 Examples:
@@ -43,12 +55,14 @@ Examples:
   $ nestor print softmax --stage=loops 'x=f64[2,3,4]'
   $ nestor print softmax --stage=fused --until=3
   $ nestor print softmax --stage=fused --trace
+  $ nestor print softmax --stage=asm --isa=avx512
   $ nestor print matmul | nestor run -
 
 Exit codes: 0 done, 2 bad usage or input.
 )";
 
-constexpr Flag kFlags[] = {{"--op"}, {"--stage"}, {"--passes"}, {"--until"}, {"--strict", false}, {"--trace", false}};
+constexpr Flag kFlags[] = {{"--op"}, {"--stage"}, {"--passes"}, {"--until"}, {"--strict", false}, {"--trace", false},
+                           {"--isa"}};
 
 absl::StatusOr<std::string> UopsText(const Op& op, const Arguments&) { return PrintOp(op); }
 
@@ -60,24 +74,53 @@ void TracePass(const fusion::PassReport& report, const loop::Program& program) {
   std::cerr << "# " << report.number << " " << report.pass.name << ", " << time << made;
 }
 
-absl::StatusOr<std::string> FusedText(const Op& op, const Arguments& arguments) {
-  NESTOR_ASSIGN_OR_RETURN(const fusion::Pipeline pipeline, PipelineFor(arguments));
+absl::StatusOr<loop::Program> RunPasses(const Op& op, const Arguments& arguments, fusion::Pipeline all) {
+  NESTOR_ASSIGN_OR_RETURN(const fusion::Pipeline pipeline, PipelineFor(arguments, std::move(all)));
   loop::Program program = Lower(op);
   fusion::RunOptions options;
   options.verify = true;
   options.strict = arguments.Has("--strict");
   if (arguments.Has("--trace")) options.observer = TracePass;
   NESTOR_RETURN_IF_ERROR(pipeline.Run(program, options));
+  return program;
+}
+
+absl::StatusOr<std::string> FusedText(const Op& op, const Arguments& arguments) {
+  NESTOR_ASSIGN_OR_RETURN(const loop::Program program, RunPasses(op, arguments, fusion::Pipeline::Default()));
   return loop::ToText(program);
+}
+
+absl::StatusOr<loop::Program> Scheduled(const Op& op, const Arguments& arguments, jit::Isa isa) {
+  jit::CompileOptions options;
+  options.mode = arguments.Has("--strict") ? jit::Mode::kStrict : jit::Mode::kFast;
+  return RunPasses(op, arguments, WithSchedule(jit::SchedulePipeline(options, isa)));
+}
+
+absl::StatusOr<std::string> ScheduledText(const Op& op, const Arguments& arguments) {
+  NESTOR_ASSIGN_OR_RETURN(const jit::Isa isa, IsaFor(arguments));
+  NESTOR_ASSIGN_OR_RETURN(const loop::Program program, Scheduled(op, arguments, isa));
+  return loop::ToText(program);
+}
+
+absl::StatusOr<std::string> AsmText(const Op& op, const Arguments& arguments) {
+  jit::TranslateOptions options;
+  NESTOR_ASSIGN_OR_RETURN(options.isa, IsaFor(arguments));
+  NESTOR_ASSIGN_OR_RETURN(loop::Program program, Scheduled(op, arguments, options.isa));
+  NESTOR_ASSIGN_OR_RETURN(const auto kernel, jit::Kernel::Compile(std::move(program), options));
+  return jit::Disassemble(*kernel);
 }
 
 // In the order of the pipeline.
 struct Stage {
   const char* name;
   bool takes_passes;
+  bool takes_isa;
   absl::StatusOr<std::string> (*text)(const Op& op, const Arguments& arguments);
 };
-constexpr Stage kStages[] = {{"uops", false, UopsText}, {"loops", false, LoopsText}, {"fused", true, FusedText}};
+constexpr Stage kStages[] = {
+    {"uops", false, false, UopsText},         {"loops", false, false, LoopsText}, {"fused", true, false, FusedText},
+    {"scheduled", true, true, ScheduledText}, {"asm", true, true, AsmText},
+};
 
 absl::StatusOr<const Stage*> FindStage(const std::string& name) {
   std::vector<std::string> known;
@@ -94,6 +137,9 @@ absl::Status CheckFlags(const Stage& stage, const Arguments& arguments) {
     if (stage.takes_passes || !arguments.Has(flag)) continue;
     return absl::InvalidArgumentError(absl::StrCat(flag, ": no passes run before the stage ", stage.name));
   }
+  if (!stage.takes_isa && arguments.Has("--isa")) {
+    return absl::InvalidArgumentError(absl::StrCat("--isa: the stage ", stage.name, " is the same on all machines"));
+  }
   return absl::OkStatus();
 }
 
@@ -109,6 +155,7 @@ absl::Status Run(const Arguments& arguments) {
 
 }  // namespace
 
-const Command kPrintCommand = {"print", "prints an op as micro-ops or loops", kHelp, kFlags, true, false, Run};
+const Command kPrintCommand = {"print", "prints an op as micro-ops, loops or machine code", kHelp, kFlags,
+                               true,    false,                                              Run};
 
 }  // namespace nestor::cli

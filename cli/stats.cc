@@ -1,7 +1,5 @@
 // nestor stats: what an op's program costs at given sizes, as it is lowered and as
 // it is fused.
-#include <chrono>
-#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,16 +8,20 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
+#include "cli/figures.h"
 #include "cli/fused.h"
 #include "cli/given.h"
 #include "cli/output.h"
 #include "cli/program.h"
 #include "cli/sizes.h"
 #include "fusion/statistics.h"
+#include "jit/compile.h"
+#include "jit/runtime/cpu_features.h"
 #include "loop_ir/lower.h"
 #include "uops/invariant.h"
 
@@ -43,6 +45,8 @@ determine must be given. Nothing is run.
   input_bytes, output_bytes
   flops             floating-point operations, an accumulation being one
   fuse_ms           the time that fusing took
+  compile_ms        the time to machine code for this CPU, fuse_ms included
+  code_bytes        of that code, without constants
   .._unfused        the same of the program as it was lowered
 
   --l2=1MiB         the size of the cache, in bytes or with KiB, MiB, GiB
@@ -76,7 +80,9 @@ absl::StatusOr<int64_t> CacheBytes(const Arguments& arguments) {
   return absl::InvalidArgumentError(absl::StrCat("--l2=", text, ": a size is expected, as in 1MiB, 512KiB or 65536"));
 }
 
-// ---- Fusing
+// ---- Passes
+
+double Milliseconds(absl::Time begin) { return absl::ToDoubleMilliseconds(absl::Now() - begin); }
 
 struct Fused {
   loop::Program program;
@@ -84,23 +90,28 @@ struct Fused {
 };
 
 absl::StatusOr<Fused> Fuse(loop::Program program, const fusion::Pipeline& pipeline) {
-  const auto begin = std::chrono::steady_clock::now();
+  const absl::Time begin = absl::Now();
   NESTOR_RETURN_IF_ERROR(pipeline.Run(program));
-  const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - begin;
-  return Fused{std::move(program), time.count()};
+  return Fused{std::move(program), Milliseconds(begin)};
+}
+
+struct Code {
+  int64_t bytes;
+  double milliseconds;
+};
+
+absl::StatusOr<Code> MakeCode(loop::Program fused) {
+  const absl::Time begin = absl::Now();
+  NESTOR_ASSIGN_OR_RETURN(const jit::Isa isa, jit::BestIsa());
+  NESTOR_RETURN_IF_ERROR(jit::SchedulePipeline({}, isa).Run(fused));
+  NESTOR_ASSIGN_OR_RETURN(const auto executable, jit::CompileScheduled(std::move(fused)));
+  return Code{executable->kernel().code_bytes(), Milliseconds(begin)};
 }
 
 // ---- Figures
 
-using Figures = std::vector<std::pair<std::string, std::string>>;
-
-// A count that was computed in floating point.
-std::string CountText(double count) {
-  return std::abs(count) < 1e18 ? absl::StrCat(std::llround(count)) : absl::StrFormat("%.17g", count);
-}
-
 void AddProgram(const fusion::Statistics& statistics, const std::string& suffix, Figures& figures) {
-  const auto add = [&](const char* key, const std::string& value) { figures.emplace_back(key + suffix, value); };
+  const auto add = [&](const char* key, const std::string& value) { figures.push_back({key + suffix, value}); };
   add("blocks", absl::StrCat(statistics.blocks));
   add("loops", absl::StrCat(statistics.loops));
   add("statements", absl::StrCat(statistics.statements));
@@ -111,21 +122,19 @@ void AddProgram(const fusion::Statistics& statistics, const std::string& suffix,
   add("flops", CountText(statistics.flops));
 }
 
-std::string TextOf(const Figures& figures, bool is_json) {
-  const auto line = [](std::string* out, const auto& figure) {
-    absl::StrAppend(out, figure.first, ": ", figure.second);
-  };
-  const auto member = [](std::string* out, const auto& figure) {
-    absl::StrAppend(out, JsonString(figure.first), ": ", figure.second);
-  };
-  if (!is_json) return absl::StrCat(absl::StrJoin(figures, "\n", line), "\n");
-  return absl::StrCat("{", absl::StrJoin(figures, ", ", member), "}\n");
+// The time from the lowered program to machine code; nothing, but a remark, where
+// there is no code.
+void AddCode(const Fused& fused, Figures& figures) {
+  const absl::StatusOr<Code> code = MakeCode(fused.program);
+  if (!code.ok()) return Remark(absl::StrCat("no compile_ms and code_bytes: ", code.status().message()));
+  figures.push_back({"compile_ms", absl::StrFormat("%.3f", fused.milliseconds + code->milliseconds)});
+  figures.push_back({"code_bytes", absl::StrCat(code->bytes)});
 }
 
 absl::Status Run(const Arguments& arguments) {
   fusion::StatisticsOptions options;
   NESTOR_ASSIGN_OR_RETURN(options.cache_bytes, CacheBytes(arguments));
-  NESTOR_ASSIGN_OR_RETURN(const fusion::Pipeline pipeline, PipelineFor(arguments));
+  NESTOR_ASSIGN_OR_RETURN(const fusion::Pipeline pipeline, PipelineFor(arguments, fusion::Pipeline::Default()));
   NESTOR_ASSIGN_OR_RETURN(const Program program, LoadProgram(arguments));
   NESTOR_ASSIGN_OR_RETURN(const Given given, ReadWords(arguments, program));
   NESTOR_ASSIGN_OR_RETURN(const Op op, InstantiateFor(program, given));
@@ -137,10 +146,11 @@ absl::Status Run(const Arguments& arguments) {
   Figures figures;
   AddProgram(unfused, "_unfused", figures);
   AddProgram(statistics, "", figures);
-  figures.emplace_back("input_bytes", absl::StrCat(statistics.input_bytes));
-  figures.emplace_back("output_bytes", absl::StrCat(statistics.output_bytes));
-  figures.emplace_back("fuse_ms", absl::StrFormat("%.3f", fused.milliseconds));
-  return WriteStdout(TextOf(figures, arguments.Has("--json")));
+  figures.push_back({"input_bytes", absl::StrCat(statistics.input_bytes)});
+  figures.push_back({"output_bytes", absl::StrCat(statistics.output_bytes)});
+  figures.push_back({"fuse_ms", absl::StrFormat("%.3f", fused.milliseconds)});
+  AddCode(fused, figures);
+  return WriteStdout(FiguresText(figures, arguments.Has("--json")));
 }
 
 }  // namespace

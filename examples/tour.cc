@@ -1,4 +1,4 @@
-// The README's C++ snippet: an op, its result and its gradient.
+// The README's C++ snippet: an op, its machine code, its result and its gradient.
 #include <cstdio>
 
 #include "nestor.h"
@@ -9,7 +9,9 @@ absl::Status Tour() {
   if (!op.ok()) return op.status();
 
   const nestor::Tensor x = nestor::Tensor::Of<float>({3}, {1, 2, 3});
-  const absl::StatusOr<std::vector<nestor::Tensor>> y = nestor::Run(*op, {{{"x", x.view()}}, {}, {}});
+  const auto code = nestor::Compile(*op);  // Run(*op, ..) would interpret it
+  if (!code.ok()) return code.status();
+  const absl::StatusOr<std::vector<nestor::Tensor>> y = nestor::Run(**code, {{{"x", x.view()}}, {}, {}});
   if (!y.ok()) return y.status();
   std::printf("%s\n", nestor::ToString((*y)[0]).c_str());
 

@@ -13,11 +13,15 @@
 namespace nestor::jit {
 namespace {
 
+constexpr int kOffsetDigits = 4;
+
 class Disassembler {
  public:
   Disassembler() {
     const bool ready = ZYAN_SUCCESS(ZydisDecoderInit(&decoder_, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) &&
-                       ZYAN_SUCCESS(ZydisFormatterInit(&formatter_, ZYDIS_FORMATTER_STYLE_INTEL));
+                       ZYAN_SUCCESS(ZydisFormatterInit(&formatter_, ZYDIS_FORMATTER_STYLE_INTEL)) &&
+                       Set(ZYDIS_FORMATTER_PROP_HEX_UPPERCASE, ZYAN_FALSE) &&
+                       Set(ZYDIS_FORMATTER_PROP_ADDR_PADDING_ABSOLUTE, kOffsetDigits);
     NESTOR_CHECK(ready, "Zydis refuses 64-bit code");
   }
 
@@ -27,17 +31,21 @@ class Disassembler {
     ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
     if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder_, code.data() + offset, code.size() - offset, &instruction,
                                              operands))) {
-      absl::StrAppendFormat(&text, "  %04x  db 0x%02x\n", offset, code[offset]);
+      absl::StrAppendFormat(&text, "  %0*x  db 0x%02x\n", kOffsetDigits, offset, code[offset]);
       return 1;
     }
     char line[256];
     ZydisFormatterFormatInstruction(&formatter_, &instruction, operands, instruction.operand_count_visible, line,
                                     sizeof(line), offset, nullptr);
-    absl::StrAppendFormat(&text, "  %04x  %s\n", offset, line);
+    absl::StrAppendFormat(&text, "  %0*x  %s\n", kOffsetDigits, offset, line);
     return instruction.length;
   }
 
  private:
+  bool Set(ZydisFormatterProperty property, ZyanUPointer value) {
+    return ZYAN_SUCCESS(ZydisFormatterSetProperty(&formatter_, property, value));
+  }
+
   ZydisDecoder decoder_;
   ZydisFormatter formatter_;
 };

@@ -16,7 +16,7 @@ namespace {
 
 constexpr char kProgram[] = R"(program p(x: f32[N], s: f32[]) -> (y: f32[N], z: f32[]) {
   for i in [0, N) vector { y[i] = sqrt(x[i]) * s }
-  for i in [0, N) parallel { y[i] = x[i] + y[i] }
+  for j in [0, N) parallel { y[j] = x[j] + y[j] }
   block { z = s + 2.0 }
 })";
 
@@ -28,8 +28,8 @@ struct Case {
 
 TEST(Disassemble, ShowsStatementsAndTheirCode) {
   const Case cases[] = {
-      {Isa::kAvx2, {"p.0:  # ", "# y[i] = sqrt(x[i]) * s", "vsqrtps ymm", "# ...", "ret", "p.1:  # ", "# y[i] = x[i] + y[i]",
-                    "vaddss xmm", "p.2:  # ", "# z = s + 2.0", "vaddss xmm", "ret"}},
+      {Isa::kAvx2, {"p.0:  # ", "# y[i] = sqrt(x[i]) * s", "vsqrtps ymm", "# ...", "ret", "p.1:  # ",
+                    "# y[j] = x[j] + y[j]", "vaddps xmm", "p.2:  # ", "# z = s + 2.0", "vaddps xmm", "ret"}},
       {Isa::kAvx512, {"p.0:  # ", "# y[i] = sqrt(x[i]) * s", "vsqrtps zmm", "ret"}},
   };
   for (const Case& c : cases) {

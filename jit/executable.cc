@@ -5,10 +5,14 @@
 #include "jit/executable.h"
 
 #include <algorithm>
-#include <cstring>
+#include <atomic>
+#include <cstdlib>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "fusion/memory_plan.h"
 #include "loop_ir/intervals.h"
 #include "uops/invariant.h"
@@ -52,9 +56,21 @@ AxisLayout LayoutOf(const TensorView& view, size_t axis) {
   return view.strides[axis] == 1 ? AxisLayout::kUnit : AxisLayout::kAny;
 }
 
+Layout LayoutOf(const TensorView& view) {
+  Layout layout;
+  for (size_t axis = 0; axis < view.shape.size(); ++axis) layout.push_back(LayoutOf(view, axis));
+  return layout;
+}
+
+void AddToKey(const Layout& layout, std::string* key) {
+  for (AxisLayout axis : layout) *key += "u0a"[static_cast<int>(axis)];
+  *key += ',';
+}
+
 // Whether every whole vector that a loop stores from an axis' beginning lies at a
 // multiple of a vector.
 bool RowsAreAligned(const TensorView& view, int64_t alignment) {
+  if (view.strides.size() != view.shape.size()) return false;  // no view at all: see CheckOutputs
   if (reinterpret_cast<uintptr_t>(view.data) % static_cast<uintptr_t>(alignment) != 0) return false;
   for (size_t axis = 0; axis + 1 < view.shape.size(); ++axis) {
     if (view.shape[axis] > 1 && view.strides[axis] * ByteSize(view.type) % alignment != 0) return false;
@@ -77,6 +93,16 @@ bool IsInjective(const TensorView& view) {
     reach += stride * (extent - 1);
   }
   return true;
+}
+
+int64_t NextId() {
+  static std::atomic<int64_t> last{0};
+  return ++last;
+}
+
+absl::Status CountError(const Program& program, absl::string_view what, size_t given, size_t wanted) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("program ", program.name, ": ", given, " ", what, " given, ", wanted, " wanted"));
 }
 
 // Evaluates slots for one binding.
@@ -133,23 +159,31 @@ class SlotValues {
 }  // namespace
 
 struct Workspace::State {
-  const Executable* owner = nullptr;
+  using NamedDims = absl::flat_hash_map<std::string, int64_t>;
+
+  int64_t owner = 0;  // id of the executable that was prepared; 0: none
   const Kernel* kernel = nullptr;
-  std::vector<int64_t> key;  // what was prepared: see SameCall
+  std::vector<int64_t> key;  // what was prepared, with `dims`: see SameCall
+  NamedDims dims;
   std::vector<int64_t> table;
   std::vector<std::pair<int, int>> addresses;  // (slot, argument)
   std::vector<ByteRange> footprints;           // by argument
-  int64_t bytes = 0;                           // of all arguments
+  int64_t bytes = 0, bytes_written = 0;        // of all arguments, of outputs
   Buffer memory, private_memory;
   std::vector<char*> workers;
 
-  // Whether the call has the types, shapes, strides and $params of the key; writes the
-  // key that it has if not.
-  bool SameCall(const Executable* executable, const Arguments& arguments, bool may_stream) {
+  // Whether the call has the types, shapes, strides, $params and dimensions that were
+  // prepared.
+  bool SameCall(int64_t executable, const Arguments& arguments, bool may_stream) {
     next_.clear();
     next_.push_back(may_stream);
+    for (size_t count : {arguments.inputs.size(), arguments.outputs.size(), arguments.params.size()}) {
+      next_.push_back(static_cast<int64_t>(count));
+    }
     const auto add = [&](const TensorView& view) {
-      next_.push_back(static_cast<int64_t>(view.type) << 32 | static_cast<int64_t>(view.shape.size()));
+      next_.push_back(static_cast<int64_t>(view.type));
+      next_.push_back(static_cast<int64_t>(view.shape.size()));
+      next_.push_back(static_cast<int64_t>(view.strides.size()));
       next_.insert(next_.end(), view.shape.begin(), view.shape.end());
       next_.insert(next_.end(), view.strides.begin(), view.strides.end());
     };
@@ -159,11 +193,14 @@ struct Workspace::State {
       next_.push_back(static_cast<int64_t>(param.type));
       next_.push_back(static_cast<int64_t>(param.bits));
     }
-    return owner == executable && arguments.dims == nullptr && next_ == key;
+    const bool same_dims = arguments.dims == nullptr ? dims.empty() : *arguments.dims == dims;
+    return owner == executable && same_dims && next_ == key;
   }
-  void Remember(const Executable* executable) {
+  // What the last SameCall was asked is prepared now.
+  void Remember(int64_t executable, const Arguments& arguments) {
     owner = executable;
-    key.swap(next_);
+    key = next_;  // next_ keeps its room for the next call
+    dims = arguments.dims == nullptr ? NamedDims() : *arguments.dims;
   }
 
  private:
@@ -175,80 +212,154 @@ Workspace::Workspace(Workspace&&) noexcept = default;
 Workspace& Workspace::operator=(Workspace&&) noexcept = default;
 Workspace::~Workspace() = default;
 
-Executable::Executable(Program program, const ExecutableOptions& options)
-    : program_(std::move(program)), options_(options) {
+struct Executable::Code {
+  Code(Program given, const ExecutableOptions& options);
+
+  const Program program;
+  const ExecutableOptions options;
+  std::vector<std::pair<int, int>> aliases;
+  const Kernel* compact = nullptr;
+  mutable absl::Mutex mutex;
+  mutable absl::flat_hash_map<std::string, std::unique_ptr<const Kernel>> variants ABSL_GUARDED_BY(mutex);
+};
+
+Executable::Code::Code(Program given, const ExecutableOptions& options) : program(std::move(given)), options(options) {
   const auto number = [](const std::vector<TensorId>& list, TensorId tensor) {
     return static_cast<int>(std::find(list.begin(), list.end(), tensor) - list.begin());
   };
-  for (const auto& [output, input] : fusion::PlanMemory(program_).aliases) {
-    aliases_.emplace_back(number(program_.outputs, output), number(program_.inputs, input));
+  for (const auto& [output, input] : fusion::PlanMemory(program).aliases) {
+    aliases.emplace_back(number(program.outputs, output), number(program.inputs, input));
   }
 }
+
+Executable::Executable(std::shared_ptr<const Code> code, std::vector<Input> inputs)
+    : id_(NextId()), code_(std::move(code)), inputs_(std::move(inputs)) {}
 
 Executable::~Executable() = default;
 
 absl::StatusOr<std::unique_ptr<const Executable>> Executable::Create(Program program,
                                                                      const ExecutableOptions& options) {
   NESTOR_RETURN_IF_ERROR(CheckIsa(options.isa));
-  std::unique_ptr<Executable> executable(new Executable(std::move(program), options));
+  auto code = std::make_shared<Code>(std::move(program), options);
   TranslateOptions compact;
   compact.isa = options.isa;
-  NESTOR_ASSIGN_OR_RETURN(std::unique_ptr<const Kernel> kernel, Kernel::Compile(executable->program_, compact));
-  executable->compact_ = kernel.get();
+  NESTOR_ASSIGN_OR_RETURN(std::unique_ptr<const Kernel> kernel, Kernel::Compile(code->program, compact));
+  code->compact = kernel.get();
   std::string key;
-  const auto add = [&](TensorId tensor) {
-    for (AxisLayout axis : CompactLayout(executable->program_[tensor].shape.size())) key += "u0a"[static_cast<int>(axis)];
-    key += ',';
-  };
-  for (TensorId tensor : executable->program_.inputs) add(tensor);
-  for (TensorId tensor : executable->program_.outputs) add(tensor);
-  absl::MutexLock lock(&executable->mutex_);
-  executable->variants_.emplace(std::move(key), std::move(kernel));
-  return executable;
+  const auto add = [&](TensorId tensor) { AddToKey(CompactLayout(code->program[tensor].shape.size()), &key); };
+  for (TensorId tensor : code->program.inputs) add(tensor);
+  for (TensorId tensor : code->program.outputs) add(tensor);
+  {
+    absl::MutexLock lock(&code->mutex);
+    code->variants.emplace(std::move(key), std::move(kernel));
+  }
+  std::vector<Input> inputs(code->program.inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) inputs[i].position = static_cast<int>(i);
+  return absl::WrapUnique(new Executable(std::move(code), std::move(inputs)));
+}
+
+absl::StatusOr<std::unique_ptr<const Executable>> Executable::Bind(absl::string_view name,
+                                                                   const TensorView& tensor) const {
+  std::vector<Input> inputs = inputs_;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const loop::TensorInfo& info = program()[TensorAt(i)];
+    if (info.name != name || inputs[i].position < 0) continue;
+    if (tensor.type != info.type || tensor.shape.size() != info.shape.size()) {
+      return ArgumentError(i, absl::StrCat(Name(tensor.type), ShapeText(tensor.shape), " given, ", Name(info.type),
+                                           " of ", info.shape.size(), " dimensions wanted"));
+    }
+    absl::StatusOr<Tensor> copy = Tensor::FromView(tensor);
+    if (!copy.ok()) return ArgumentError(i, copy.status().message());
+    for (Input& later : inputs) later.position -= later.position > inputs[i].position ? 1 : 0;
+    inputs[i].position = -1;
+    inputs[i].bound = std::make_shared<const Tensor>(*std::move(copy));
+    inputs[i].view = inputs[i].bound->view();
+    return absl::WrapUnique(new Executable(code_, std::move(inputs)));
+  }
+  return absl::InvalidArgumentError(absl::StrCat("program ", program().name, ": no input to bind is called ", name));
+}
+
+const Program& Executable::program() const { return code_->program; }
+const ExecutableOptions& Executable::options() const { return code_->options; }
+const Kernel& Executable::kernel() const { return *code_->compact; }
+absl::Span<const std::pair<int, int>> Executable::aliases() const { return code_->aliases; }
+
+std::vector<TensorId> Executable::inputs() const {
+  std::vector<TensorId> given;
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    if (inputs_[i].position >= 0) given.push_back(TensorAt(i));
+  }
+  return given;
+}
+
+int64_t Executable::code_bytes() const {
+  int64_t bytes = 0;
+  absl::MutexLock lock(&code_->mutex);
+  for (const auto& [key, kernel] : code_->variants) bytes += kernel->code_bytes();
+  return bytes;
+}
+
+size_t Executable::NumArguments() const { return inputs_.size() + program().outputs.size(); }
+
+TensorId Executable::TensorAt(size_t number) const {
+  const size_t inputs = inputs_.size();
+  return number < inputs ? program().inputs[number] : program().outputs[number - inputs];
+}
+
+absl::Status Executable::ArgumentError(size_t number, absl::string_view what) const {
+  return absl::InvalidArgumentError(absl::StrCat("program ", program().name, ": ",
+                                                 number < inputs_.size() ? "input " : "output ",
+                                                 program()[TensorAt(number)].name, ": ", what));
 }
 
 // ---- The call
 
 absl::Status Executable::Run(const Arguments& arguments, Workspace* workspace) const {
+  return RunWith(arguments, workspace, nullptr);
+}
+
+absl::Status Executable::RunForTesting(const Arguments& arguments, Workspace* workspace, Kernel::Caller caller) const {
+  return RunWith(arguments, workspace, &caller);
+}
+
+absl::Status Executable::RunWith(const Arguments& arguments, Workspace* workspace,
+                                 const Kernel::Caller* caller) const {
   Workspace::State& state = *workspace->state_;
-  bool may_stream = options_.streaming_bytes > 0;
-  for (const TensorView& view : arguments.outputs) may_stream = may_stream && RowsAreAligned(view, VectorBytes(options_.isa));
-  if (!state.SameCall(this, arguments, may_stream)) {
-    state.owner = nullptr;
+  bool may_stream = options().streaming_bytes > 0;
+  for (const TensorView& view : arguments.outputs) {
+    may_stream = may_stream && RowsAreAligned(view, VectorBytes(options().isa));
+  }
+  if (!state.SameCall(id_, arguments, may_stream)) {
+    state.owner = 0;
     NESTOR_RETURN_IF_ERROR(Prepare(arguments, may_stream, state));
-    state.Remember(this);
+    state.Remember(id_, arguments);
   }
   NESTOR_RETURN_IF_ERROR(CheckMemory(arguments, state));
-  const size_t inputs = arguments.inputs.size();
   for (const auto& [slot, argument] : state.addresses) {
-    const size_t i = static_cast<size_t>(argument);
-    const TensorView& view = i < inputs ? arguments.inputs[i] : arguments.outputs[i - inputs];
-    state.table[slot] = reinterpret_cast<int64_t>(view.data);
+    state.table[slot] = reinterpret_cast<int64_t>(ArgumentAt(arguments, static_cast<size_t>(argument)).data);
   }
   Kernel::RunOptions run;
-  if (state.bytes >= options_.least_parallel_bytes) run.executor = options_.executor;
+  run.caller = caller;
+  if (state.bytes >= options().least_parallel_bytes && caller == nullptr) run.executor = options().executor;
   const int64_t result = state.kernel->Run(state.table.data(), state.workers, run);
   if (result == 0) return absl::OkStatus();
-  return absl::OutOfRangeError(absl::StrCat("program ", program_.name, ": access out of range in `",
+  return absl::OutOfRangeError(absl::StrCat("program ", program().name, ": access out of range in `",
                                             state.kernel->StatementText(result - 1), "`"));
 }
 
-std::string Executable::NameOf(size_t argument) const {
-  const size_t inputs = program_.inputs.size();
-  return argument < inputs ? program_[program_.inputs[argument]].name
-                           : program_[program_.outputs[argument - inputs]].name;
-}
-
+// What addresses alone decide: they may be others at each call.
 absl::Status Executable::CheckMemory(const Arguments& arguments, const Workspace::State& state) const {
-  const size_t inputs = arguments.inputs.size(), count = inputs + arguments.outputs.size();
+  const size_t count = NumArguments();
   for (size_t i = 0; i < count; ++i) {
-    const TensorView& view = i < inputs ? arguments.inputs[i] : arguments.outputs[i - inputs];
-    if (reinterpret_cast<uintptr_t>(view.data) % static_cast<uintptr_t>(ByteSize(view.type)) == 0) continue;
-    return absl::InvalidArgumentError(absl::StrCat("program ", program_.name, ": argument ", NameOf(i),
-                                                   ": elements of ", Name(view.type),
-                                                   " do not lie at a multiple of ", ByteSize(view.type), " bytes"));
+    const TensorView& view = ArgumentAt(arguments, i);
+    const ByteRange& footprint = state.footprints[i];
+    if (view.data == nullptr && footprint.begin != footprint.end) return ArgumentError(i, "has no memory");
+    const int bytes = ByteSize(view.type);
+    if (reinterpret_cast<uintptr_t>(view.data) % static_cast<uintptr_t>(bytes) == 0) continue;
+    return ArgumentError(i, absl::StrCat("elements of ", Name(view.type), " do not lie at a multiple of ", bytes,
+                                         " bytes"));
   }
-  for (size_t output = inputs; output < count; ++output) {
+  for (size_t output = inputs_.size(); output < count; ++output) {
     for (size_t other = 0; other < output; ++other) {
       NESTOR_RETURN_IF_ERROR(CheckOverlap(arguments, state, output, other));
     }
@@ -258,48 +369,45 @@ absl::Status Executable::CheckMemory(const Arguments& arguments, const Workspace
 
 absl::Status Executable::CheckOverlap(const Arguments& arguments, const Workspace::State& state, size_t output,
                                       size_t other) const {
-  const size_t inputs = arguments.inputs.size();
-  const TensorView& a = arguments.outputs[output - inputs];
-  const TensorView& b = other < inputs ? arguments.inputs[other] : arguments.outputs[other - inputs];
+  const TensorView& a = ArgumentAt(arguments, output);
+  const TensorView& b = ArgumentAt(arguments, other);
   const char* const x = static_cast<const char*>(a.data);
   const char* const y = static_cast<const char*>(b.data);
   const ByteRange &p = state.footprints[output], &q = state.footprints[other];
   if (p.begin == p.end || q.begin == q.end || x + p.end <= y + q.begin || y + q.end <= x + p.begin) {
     return absl::OkStatus();
   }
-  const std::pair<int, int> pair(static_cast<int>(output - inputs), static_cast<int>(other));
-  const bool allowed = other < inputs && std::find(aliases_.begin(), aliases_.end(), pair) != aliases_.end() &&
-                       a.data == b.data && a.strides == b.strides && IsContiguous(a);
+  const std::pair<int, int> pair(static_cast<int>(output - inputs_.size()), static_cast<int>(other));
+  const std::vector<std::pair<int, int>>& aliases = code_->aliases;
+  const bool allowed = other < inputs_.size() && std::find(aliases.begin(), aliases.end(), pair) != aliases.end() &&
+                       a.data == b.data && IsContiguous(a) && IsContiguous(b);
   if (allowed) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("program ", program_.name, ": the memory of output ", NameOf(output),
-                                                 " overlaps that of ", NameOf(other)));
+  return ArgumentError(output, absl::StrCat("its memory overlaps that of ", program()[TensorAt(other)].name));
 }
 
 // ---- Preparation
 
 absl::StatusOr<Binding> Executable::BindArguments(absl::Span<const TensorView> inputs, absl::Span<const Scalar> params,
                                                   const absl::flat_hash_map<std::string, int64_t>* dims) const {
-  const auto error = [&](absl::string_view what, size_t given, size_t wanted) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("program ", program_.name, ": ", given, " ", what, " given, ", wanted, " wanted"));
-  };
-  if (inputs.size() != program_.inputs.size()) return error("inputs", inputs.size(), program_.inputs.size());
-  if (!params.empty() && params.size() != program_.params.size()) {
-    return error("$params", params.size(), program_.params.size());
+  const size_t wanted = static_cast<size_t>(
+      std::count_if(inputs_.begin(), inputs_.end(), [](const Input& input) { return input.position >= 0; }));
+  if (inputs.size() != wanted) return CountError(program(), "inputs", inputs.size(), wanted);
+  if (!params.empty() && params.size() != program().params.size()) {
+    return CountError(program(), "$params", params.size(), program().params.size());
   }
   RunInputs given;
-  for (size_t i = 0; i < inputs.size(); ++i) given.tensors[program_[program_.inputs[i]].name] = inputs[i];
-  for (size_t i = 0; i < params.size(); ++i) given.params[program_.params[i].name] = params[i];
+  for (size_t i = 0; i < inputs_.size(); ++i) given.tensors[program()[TensorAt(i)].name] = ArgumentAt({inputs, {}}, i);
+  for (size_t i = 0; i < params.size(); ++i) given.params[program().params[i].name] = params[i];
   if (dims != nullptr) given.dims = *dims;
-  Signature signature{program_.name, &program_.pool, {}, &program_.params, &program_.equalities,
-                      &program_.range_checks};
-  for (TensorId id : program_.inputs) {
-    const loop::TensorInfo& info = program_[id];
+  Signature signature{program().name, &program().pool, {}, &program().params, &program().equalities,
+                      &program().range_checks};
+  for (TensorId id : program().inputs) {
+    const loop::TensorInfo& info = program()[id];
     signature.args.push_back({info.name, info.type, &info.shape, info.shape_only});
   }
-  NESTOR_ASSIGN_OR_RETURN(Binding binding, Bind(signature, given));
+  NESTOR_ASSIGN_OR_RETURN(Binding binding, nestor::Bind(signature, given));
   const absl::Status proven =
-      loop::ProveNoOverflow(program_, [&](const std::string& name) -> absl::optional<int64_t> {
+      loop::ProveNoOverflow(program(), [&](const std::string& name) -> absl::optional<int64_t> {
         const auto it = binding.symbols.find(name);
         if (it == binding.symbols.end()) return absl::nullopt;
         return it->second;
@@ -313,34 +421,47 @@ absl::StatusOr<std::vector<Dims>> Executable::OutputShapes(
     const absl::flat_hash_map<std::string, int64_t>* dims) const {
   NESTOR_ASSIGN_OR_RETURN(const Binding binding, BindArguments(inputs, params, dims));
   std::vector<Dims> shapes;
-  for (TensorId id : program_.outputs) {
-    NESTOR_ASSIGN_OR_RETURN(Dims shape, EvaluateShape(program_.pool, program_[id].shape, binding,
-                                                      absl::StrCat("program ", program_.name, ": output ", program_[id].name)));
-    NESTOR_RETURN_IF_ERROR(NumBytes(program_[id].type, shape).status());
+  for (TensorId id : program().outputs) {
+    const std::string what = absl::StrCat("program ", program().name, ": output ", program()[id].name);
+    NESTOR_ASSIGN_OR_RETURN(Dims shape, EvaluateShape(program().pool, program()[id].shape, binding, what));
+    NESTOR_RETURN_IF_ERROR(NumBytes(program()[id].type, shape).status());
     shapes.push_back(std::move(shape));
   }
   return shapes;
 }
 
 absl::Status Executable::CheckOutputs(const Arguments& arguments, const Binding& binding) const {
-  if (arguments.outputs.size() != program_.outputs.size()) {
-    return absl::InvalidArgumentError(absl::StrCat("program ", program_.name, ": ", arguments.outputs.size(),
-                                                   " outputs given, ", program_.outputs.size(), " wanted"));
+  if (arguments.outputs.size() != program().outputs.size()) {
+    return CountError(program(), "outputs", arguments.outputs.size(), program().outputs.size());
   }
   for (size_t i = 0; i < arguments.outputs.size(); ++i) {
-    const loop::TensorInfo& info = program_[program_.outputs[i]];
+    const loop::TensorInfo& info = program()[program().outputs[i]];
     const TensorView& view = arguments.outputs[i];
-    const std::string what = absl::StrCat("program ", program_.name, ": output ", info.name);
-    NESTOR_ASSIGN_OR_RETURN(const Dims shape, EvaluateShape(program_.pool, info.shape, binding, what));
+    const std::string what = absl::StrCat("program ", program().name, ": output ", info.name);
+    NESTOR_ASSIGN_OR_RETURN(const Dims shape, EvaluateShape(program().pool, info.shape, binding, what));
+    const size_t number = inputs_.size() + i;
     if (view.type != info.type || view.shape != shape) {
-      return absl::InvalidArgumentError(absl::StrCat(what, ": ", Name(view.type), ShapeText(view.shape), " given, ",
-                                                     Name(info.type), ShapeText(shape), " wanted"));
+      return ArgumentError(number, absl::StrCat(Name(view.type), ShapeText(view.shape), " given, ", Name(info.type),
+                                                ShapeText(shape), " wanted"));
     }
     const absl::Status valid = CheckView(view);
-    if (!valid.ok()) return absl::InvalidArgumentError(absl::StrCat(what, ": ", valid.message()));
+    if (!valid.ok()) return ArgumentError(number, valid.message());
     if (!IsInjective(view)) {
-      return absl::InvalidArgumentError(absl::StrCat(what, ": elements may share memory: strides ", ShapeText(view.strides)));
+      return ArgumentError(number, absl::StrCat("elements may share memory: strides ", ShapeText(view.strides)));
     }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Executable::Measure(const Arguments& arguments, Workspace::State& state) const {
+  state.footprints.clear();
+  state.bytes = state.bytes_written = 0;
+  for (size_t i = 0; i < NumArguments(); ++i) {
+    NESTOR_ASSIGN_OR_RETURN(ByteRange range, Footprint(ArgumentAt(arguments, i)));
+    if (program()[TensorAt(i)].shape_only) range = {};  // nobody reads what lies there
+    state.footprints.push_back(range);
+    state.bytes += range.end - range.begin;
+    if (i >= inputs_.size()) state.bytes_written += range.end - range.begin;
   }
   return absl::OkStatus();
 }
@@ -348,65 +469,44 @@ absl::Status Executable::CheckOutputs(const Arguments& arguments, const Binding&
 absl::Status Executable::Prepare(const Arguments& arguments, bool may_stream, Workspace::State& state) const {
   NESTOR_ASSIGN_OR_RETURN(const Binding binding, BindArguments(arguments.inputs, arguments.params, arguments.dims));
   NESTOR_RETURN_IF_ERROR(CheckOutputs(arguments, binding));
-  state.footprints.clear();
-  int64_t written = 0;
-  state.bytes = 0;
-  for (const TensorView& view : arguments.inputs) {
-    NESTOR_ASSIGN_OR_RETURN(const ByteRange range, Footprint(view));
-    state.footprints.push_back(range);
-    state.bytes += range.end - range.begin;
-  }
-  for (const TensorView& view : arguments.outputs) {
-    NESTOR_ASSIGN_OR_RETURN(const ByteRange range, Footprint(view));
-    state.footprints.push_back(range);
-    written += range.end - range.begin;
-  }
-  state.bytes += written;
-  const bool streaming = may_stream && written > options_.streaming_bytes;
+  NESTOR_RETURN_IF_ERROR(Measure(arguments, state));
+  const bool streaming = may_stream && state.bytes_written > options().streaming_bytes;
   NESTOR_ASSIGN_OR_RETURN(state.kernel, KernelFor(arguments, streaming));
   NESTOR_RETURN_IF_ERROR(FillTable(*state.kernel, binding, arguments, state));
   return PlaceMemory(*state.kernel, binding, state);
 }
 
 absl::StatusOr<const Kernel*> Executable::KernelFor(const Arguments& arguments, bool streaming) const {
-  TranslateOptions options;
-  options.isa = options_.isa;
-  options.streaming = streaming;
+  TranslateOptions translate;
+  translate.isa = options().isa;
+  translate.streaming = streaming;
   std::string key = streaming ? "s" : "";
-  const auto add = [&](const TensorView& view) {
-    Layout layout;
-    for (size_t axis = 0; axis < view.shape.size(); ++axis) {
-      layout.push_back(LayoutOf(view, axis));
-      key += "u0a"[static_cast<int>(layout.back())];
-    }
-    key += ',';
-    options.layouts.push_back(std::move(layout));
-  };
-  for (const TensorView& view : arguments.inputs) add(view);
-  for (const TensorView& view : arguments.outputs) add(view);
+  for (size_t i = 0; i < NumArguments(); ++i) {
+    translate.layouts.push_back(LayoutOf(ArgumentAt(arguments, i)));
+    AddToKey(translate.layouts.back(), &key);
+  }
   {
-    absl::MutexLock lock(&mutex_);
-    const auto it = variants_.find(key);
-    if (it != variants_.end()) return it->second.get();
+    absl::MutexLock lock(&code_->mutex);
+    const auto it = code_->variants.find(key);
+    if (it != code_->variants.end()) return it->second.get();
   }
   // Compiled outside the lock; whoever comes first stays.
-  NESTOR_ASSIGN_OR_RETURN(std::unique_ptr<const Kernel> kernel, Kernel::Compile(program_, options));
-  absl::MutexLock lock(&mutex_);
-  return variants_.emplace(std::move(key), std::move(kernel)).first->second.get();
+  NESTOR_ASSIGN_OR_RETURN(std::unique_ptr<const Kernel> kernel, Kernel::Compile(program(), translate));
+  absl::MutexLock lock(&code_->mutex);
+  return code_->variants.emplace(std::move(key), std::move(kernel)).first->second.get();
 }
 
 absl::Status Executable::FillTable(const Kernel& kernel, const Binding& binding, const Arguments& arguments,
                                    Workspace::State& state) const {
-  std::vector<Dims> strides(program_.tensors.size());
+  std::vector<Dims> strides(program().tensors.size());
   const auto set_strides = [&](TensorId tensor, const Dims& elements) {
-    for (int64_t stride : elements) strides[tensor.value].push_back(stride * ByteSize(program_[tensor].type));
+    for (int64_t stride : elements) strides[tensor.value].push_back(stride * ByteSize(program()[tensor].type));
   };
-  for (size_t i = 0; i < arguments.inputs.size(); ++i) set_strides(program_.inputs[i], arguments.inputs[i].strides);
-  for (size_t i = 0; i < arguments.outputs.size(); ++i) set_strides(program_.outputs[i], arguments.outputs[i].strides);
+  for (size_t i = 0; i < NumArguments(); ++i) set_strides(TensorAt(i), ArgumentAt(arguments, i).strides);
   const auto place = [&](TensorId tensor) -> absl::Status {
-    NESTOR_ASSIGN_OR_RETURN(const Dims shape, EvaluateShape(program_.pool, program_[tensor].shape, binding,
-                                                            absl::StrCat("temp ", program_[tensor].name)));
-    NESTOR_RETURN_IF_ERROR(NumBytes(program_[tensor].type, shape).status());
+    NESTOR_ASSIGN_OR_RETURN(const Dims shape, EvaluateShape(program().pool, program()[tensor].shape, binding,
+                                                            absl::StrCat("temp ", program()[tensor].name)));
+    NESTOR_RETURN_IF_ERROR(NumBytes(program()[tensor].type, shape).status());
     set_strides(tensor, CompactStrides(shape));
     return absl::OkStatus();
   };
@@ -419,10 +519,8 @@ absl::Status Executable::FillTable(const Kernel& kernel, const Binding& binding,
   for (size_t i = 0; i < slots.size(); ++i) {
     state.table[i] = values.Of(slots[i]);
     if (slots[i].kind != TableSlot::kAddress) continue;
-    for (size_t a = 0; a < program_.inputs.size() + program_.outputs.size(); ++a) {
-      const TensorId tensor =
-          a < program_.inputs.size() ? program_.inputs[a] : program_.outputs[a - program_.inputs.size()];
-      if (tensor == slots[i].tensor) state.addresses.emplace_back(static_cast<int>(i), static_cast<int>(a));
+    for (size_t a = 0; a < NumArguments(); ++a) {
+      if (TensorAt(a) == slots[i].tensor) state.addresses.emplace_back(static_cast<int>(i), static_cast<int>(a));
     }
   }
   return absl::OkStatus();
@@ -432,10 +530,10 @@ absl::Status Executable::FillTable(const Kernel& kernel, const Binding& binding,
 // each worker.
 absl::Status Executable::PlaceMemory(const Kernel& kernel, const Binding& binding, Workspace::State& state) const {
   fusion::Sizes sizes(binding.symbols.begin(), binding.symbols.end());
-  std::vector<int64_t> offsets(program_.tensors.size(), -1), positions(program_.tensors.size(), 0);
+  std::vector<int64_t> offsets(program().tensors.size(), -1), positions(program().tensors.size(), 0);
   const auto measure = [&](TensorId tensor) -> absl::StatusOr<int64_t> {
-    const loop::TensorInfo& info = program_[tensor];
-    NESTOR_ASSIGN_OR_RETURN(const Dims shape, EvaluateShape(program_.pool, info.shape, binding, info.name));
+    const loop::TensorInfo& info = program()[tensor];
+    NESTOR_ASSIGN_OR_RETURN(const Dims shape, EvaluateShape(program().pool, info.shape, binding, info.name));
     NESTOR_ASSIGN_OR_RETURN(int64_t bytes, NumBytes(info.type, shape));
     if (info.storage != loop::Storage::kAccumulator || !IsArg(info.op)) return bytes;
     positions[tensor.value] = RoundUp(bytes);
@@ -448,7 +546,7 @@ absl::Status Executable::PlaceMemory(const Kernel& kernel, const Binding& bindin
       NESTOR_ASSIGN_OR_RETURN(const int64_t bytes, measure(tensor));
       offsets[tensor.value] = total;
       if (__builtin_add_overflow(total, RoundUp(bytes), &total)) {
-        return absl::ResourceExhaustedError(absl::StrCat("program ", program_.name, ": temporaries exceed memory"));
+        return absl::ResourceExhaustedError(absl::StrCat("program ", program().name, ": temporaries exceed memory"));
       }
     }
     return total;
@@ -456,7 +554,7 @@ absl::Status Executable::PlaceMemory(const Kernel& kernel, const Binding& bindin
   NESTOR_ASSIGN_OR_RETURN(const int64_t shared, lay_out(kernel.memory()));
   NESTOR_ASSIGN_OR_RETURN(const int64_t own, lay_out(kernel.private_memory()));
   NESTOR_ASSIGN_OR_RETURN(char* const memory, state.memory.Reserve(shared + kAlignment));
-  const int64_t workers = options_.executor == nullptr ? 1 : options_.executor->NumThreads();
+  const int64_t workers = options().executor == nullptr ? 1 : options().executor->NumThreads();
   const int64_t stride = RoundUp(own) + 2 * kAlignment;  // no two workers in one line
   NESTOR_ASSIGN_OR_RETURN(char* const private_memory, state.private_memory.Reserve(stride * workers));
   state.workers.clear();

@@ -10,13 +10,13 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "jit/kernel.h"
@@ -39,7 +39,7 @@ struct ExecutableOptions {
 
 // What one call is given, in the order of the program's signature.
 struct Arguments {
-  absl::Span<const TensorView> inputs;
+  absl::Span<const TensorView> inputs;   // those of Executable::inputs()
   absl::Span<const TensorView> outputs;  // memory to write
   // By Program::params; empty: their defaults.
   absl::Span<const Scalar> params = {};
@@ -48,7 +48,8 @@ struct Arguments {
 };
 
 // Memory of one thread's calls: sized at the first run of a shape, and then nothing is
-// allocated. May serve several executables in turn. Not thread-safe; movable.
+// allocated. May serve several executables in turn, and outlive them. Not thread-safe;
+// movable.
 class Workspace {
  public:
   Workspace();
@@ -62,7 +63,8 @@ class Workspace {
   std::unique_ptr<State> state_;
 };
 
-// Immutable and thread-safe, if each thread has a workspace of its own.
+// Immutable and thread-safe, if each thread has a workspace of its own. Whatever
+// floating-point settings the host has, results are those of the default ones.
 class Executable {
  public:
   // Compiles the variant for compact arguments. The Statuses of Kernel::Compile;
@@ -72,46 +74,77 @@ class Executable {
                                                                   const ExecutableOptions& options);
   ~Executable();
 
+  // This executable with the input `name` frozen to the values of `tensor`, which are
+  // copied: later calls leave that input out. Both share their code, and live as long as
+  // they like. InvalidArgument where no input that calls give has the name, or its type
+  // or rank is another; sizes are checked by the calls.
+  absl::StatusOr<std::unique_ptr<const Executable>> Bind(absl::string_view name, const TensorView& tensor) const;
+
   // Computes the outputs. An InvalidArgument Status, before anything is written, names
-  // the argument that does not fit: types, ranks, sizes (see Bind), an element at an
-  // odd address, an output with two elements in one place, or memory of an output that
-  // overlaps another argument's, unless `aliases` allows it. OutOfRange where an
-  // access that the program does not mask leaves its tensor: outputs are then
-  // unspecified. A layout that was not seen before is compiled first.
+  // the argument that does not fit: types, ranks, sizes (see tensor/binding.h), an
+  // element at an odd address, an output with two elements in one place, or memory of an
+  // output that overlaps that of another argument (whose elements are used), unless
+  // `aliases` allows it. OutOfRange where an access that the program does not mask leaves
+  // its tensor: outputs are then unspecified. A layout that was not seen before is
+  // compiled first.
   absl::Status Run(const Arguments& arguments, Workspace* workspace) const;
+  // The same on this thread, every function of the kernel called by `caller`.
+  absl::Status RunForTesting(const Arguments& arguments, Workspace* workspace, Kernel::Caller caller) const;
 
   // The shapes that outputs must have.
   absl::StatusOr<std::vector<Dims>> OutputShapes(absl::Span<const TensorView> inputs,
                                                  absl::Span<const Scalar> params = {},
                                                  const absl::flat_hash_map<std::string, int64_t>* dims = nullptr) const;
 
-  const loop::Program& program() const { return program_; }
-  const ExecutableOptions& options() const { return options_; }
+  const loop::Program& program() const;
+  const ExecutableOptions& options() const;
+  // The inputs that a call gives, in order: those of the program that are not bound.
+  std::vector<loop::TensorId> inputs() const;
   // The variant for compact arguments.
-  const Kernel& kernel() const { return *compact_; }
-  // (output, input), numbers in the signature, that may be one memory.
-  absl::Span<const std::pair<int, int>> aliases() const { return aliases_; }
+  const Kernel& kernel() const;
+  // (output, input), numbers in the program's signature, that may be one memory.
+  absl::Span<const std::pair<int, int>> aliases() const;
+  // Of machine code, in all variants so far.
+  int64_t code_bytes() const;
 
  private:
-  Executable(loop::Program program, const ExecutableOptions& options);
-  absl::Status Prepare(const Arguments& arguments, bool may_stream, Workspace::State& state) const;
-  absl::Status CheckOutputs(const Arguments& arguments, const Binding& binding) const;
-  absl::Status CheckMemory(const Arguments& arguments, const Workspace::State& state) const;
-  absl::Status CheckOverlap(const Arguments& arguments, const Workspace::State& state, size_t output, size_t other) const;
-  std::string NameOf(size_t argument) const;
+  // What all that are bound to different tensors share.
+  struct Code;
+  struct Input {
+    int position = -1;  // among those that a call gives; -1: bound
+    std::shared_ptr<const Tensor> bound;
+    TensorView view;  // of the bound one
+  };
+
+  Executable(std::shared_ptr<const Code> code, std::vector<Input> inputs);
+
+  absl::Status RunWith(const Arguments& arguments, Workspace* workspace, const Kernel::Caller* caller) const;
+  // Arguments are numbered: the program's inputs, then its outputs.
+  size_t NumArguments() const;
+  const TensorView& ArgumentAt(const Arguments& arguments, size_t number) const {
+    if (number >= inputs_.size()) return arguments.outputs[number - inputs_.size()];
+    const Input& input = inputs_[number];
+    return input.position < 0 ? input.view : arguments.inputs[static_cast<size_t>(input.position)];
+  }
+  loop::TensorId TensorAt(size_t number) const;
+  absl::Status ArgumentError(size_t number, absl::string_view what) const;
+
   absl::StatusOr<Binding> BindArguments(absl::Span<const TensorView> inputs, absl::Span<const Scalar> params,
                                         const absl::flat_hash_map<std::string, int64_t>* dims) const;
+  absl::Status CheckOutputs(const Arguments& arguments, const Binding& binding) const;
+  absl::Status CheckMemory(const Arguments& arguments, const Workspace::State& state) const;
+  absl::Status CheckOverlap(const Arguments& arguments, const Workspace::State& state, size_t output,
+                            size_t other) const;
+  absl::Status Prepare(const Arguments& arguments, bool may_stream, Workspace::State& state) const;
+  absl::Status Measure(const Arguments& arguments, Workspace::State& state) const;
   absl::StatusOr<const Kernel*> KernelFor(const Arguments& arguments, bool streaming) const;
   absl::Status FillTable(const Kernel& kernel, const Binding& binding, const Arguments& arguments,
                          Workspace::State& state) const;
   absl::Status PlaceMemory(const Kernel& kernel, const Binding& binding, Workspace::State& state) const;
 
-  const loop::Program program_;
-  const ExecutableOptions options_;
-  std::vector<std::pair<int, int>> aliases_;
-  const Kernel* compact_ = nullptr;
-  mutable absl::Mutex mutex_;
-  mutable absl::flat_hash_map<std::string, std::unique_ptr<const Kernel>> variants_ ABSL_GUARDED_BY(mutex_);
+  const int64_t id_;  // of no other, ever: a workspace knows it by that
+  const std::shared_ptr<const Code> code_;
+  const std::vector<Input> inputs_;  // of the program
 };
 
 }  // namespace nestor::jit

@@ -28,6 +28,24 @@ int64_t ValueOf(Operand operand, const int64_t* table) {
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
+// The processor's settings that results depend on (rounding, flushing of subnormals) and
+// traps are the default ones while this lives, and then the host's again.
+class DefaultFloatSettings {
+ public:
+  DefaultFloatSettings() : host_(_mm_getcsr()), differs_((host_ & kSettings) != kDefault) {
+    if (differs_) _mm_setcsr(kDefault);
+  }
+  ~DefaultFloatSettings() {
+    if (differs_) _mm_setcsr(host_);
+  }
+
+ private:
+  static constexpr unsigned kSettings = 0xffc0;  // of MXCSR; what is below are sticky flags
+  static constexpr unsigned kDefault = 0x1f80;   // to nearest, no flushing, no traps
+  const unsigned host_;
+  const bool differs_;
+};
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<const Kernel>> Kernel::Compile(loop::Program program, const TranslateOptions& options) {
@@ -59,17 +77,41 @@ absl::StatusOr<std::unique_ptr<const Kernel>> Kernel::Compile(loop::Program prog
   kernel->streaming_ = options.streaming;
   kernel->statements_ = std::move(translation.statements);
   kernel->program_ = std::move(program);
+  if (CrashReportIsOn()) kernel->RegisterForCrashReport();
   return kernel;
 }
 
+void Kernel::RegisterForCrashReport() {
+  std::vector<CodeRegistration::Part> parts;
+  for (const Step& step : steps_) {
+    const size_t begin = static_cast<size_t>(reinterpret_cast<const uint8_t*>(step.function) - code_.data());
+    const std::string function = absl::StrCat("kernel ", program_.name, ", function ", step.name);
+    parts.push_back({begin, absl::StrCat(function, ", entry")});
+    for (const auto& [offset, statement] : step.statements) {
+      std::string place = absl::StrCat(function, ", between statements");
+      if (statement >= 0) place = absl::StrCat(function, ", statement ", statement, ": ", StatementText(statement));
+      if (begin + static_cast<size_t>(offset) == parts.back().offset) parts.pop_back();
+      parts.push_back({begin + static_cast<size_t>(offset), std::move(place)});
+    }
+  }
+  if (!parts.empty()) registration_ = CodeRegistration(code_.data(), code_.size(), std::move(parts));
+}
+
 int64_t Kernel::Run(const int64_t* table, absl::Span<char* const> private_memory, const RunOptions& options) const {
+  const DefaultFloatSettings settings;
   for (const Step& step : steps_) {
     const int64_t result = step.parallel ? RunParallel(step, table, private_memory, options)
-                                         : step.function(table, 0, 0, private_memory[0]);
+                                         : Call(step, table, 0, 0, private_memory[0], options);
     if (result != 0) return result;
   }
   if (streaming_) _mm_sfence();
   return 0;
+}
+
+int64_t Kernel::Call(const Step& step, const int64_t* table, int64_t begin, int64_t end, char* private_memory,
+                     const RunOptions& options) const {
+  if (options.caller != nullptr) return (*options.caller)(step.function, table, begin, end, private_memory);
+  return step.function(table, begin, end, private_memory);
 }
 
 int64_t Kernel::RunParallel(const Step& step, const int64_t* table, absl::Span<char* const> private_memory,
@@ -81,12 +123,13 @@ int64_t Kernel::RunParallel(const Step& step, const int64_t* table, absl::Span<c
   const int64_t threads = options.executor == nullptr ? 1 : options.executor->NumThreads();
   const int64_t least = std::max<int64_t>(1, CeilDiv(options.least_iterations, step.granularity));
   const int64_t pieces = std::min(threads * kPiecesPerThread, grains / least);
-  if (threads == 1 || pieces <= 1) return step.function(table, begin, end, private_memory[0]);
+  if (threads == 1 || pieces <= 1) return Call(step, table, begin, end, private_memory[0], options);
   const int64_t size = CeilDiv(grains, pieces) * grain;
   std::atomic<int64_t> result{0};
   options.executor->Run(CeilDiv(end - begin, size), [&](int worker, int64_t i) {
+    const DefaultFloatSettings settings;  // a host's own pool need not pass them on
     const int64_t first = begin + i * size;
-    const int64_t code = step.function(table, first, std::min(end, first + size), private_memory[worker]);
+    const int64_t code = Call(step, table, first, std::min(end, first + size), private_memory[worker], options);
     if (streaming_) _mm_sfence();
     if (code != 0) result.store(code, std::memory_order_relaxed);
   });

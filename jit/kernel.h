@@ -8,11 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "jit/codegen/table.h"
 #include "jit/codegen/translate.h"
 #include "jit/runtime/code_memory.h"
+#include "jit/runtime/crash_report.h"
 #include "jit/runtime/executor.h"
 #include "loop_ir/program.h"
 
@@ -21,8 +23,9 @@ namespace nestor::jit {
 // Immutable and thread-safe.
 class Kernel {
  public:
-  // The Statuses of Translate, Emit and CodeMemory. REQUIRES: Verify accepts the
-  // program, which is scheduled.
+  // The Statuses of Translate, Emit and CodeMemory. A fault in the code is reported
+  // with its statement where CrashReportIsOn(). REQUIRES: Verify accepts the program,
+  // which is scheduled.
   static absl::StatusOr<std::unique_ptr<const Kernel>> Compile(loop::Program program, const TranslateOptions& options);
 
   // As given, with what the table's slots name added to its pool.
@@ -31,12 +34,19 @@ class Kernel {
   absl::Span<const loop::TensorId> memory() const { return memory_; }
   absl::Span<const loop::TensorId> private_memory() const { return private_memory_; }
 
+  using Function = int64_t (*)(const int64_t* table, int64_t begin, int64_t end, char* private_memory);
+  // Calls the function for a kernel, and gives what it gives: a way for tests to see
+  // how it behaves.
+  using Caller = absl::FunctionRef<int64_t(Function, const int64_t* table, int64_t begin, int64_t end,
+                                           char* private_memory)>;
   struct RunOptions {
     Executor* executor = nullptr;  // null: the caller's thread
     // A parallel loop with fewer iterations than this for each thread stays whole.
     int64_t least_iterations = 1;
+    const Caller* caller = nullptr;  // of each function; null: it is just called
   };
-  // Runs the code. 0, or 1 + the number of the statement that left its bounds.
+  // Runs the code, under the default floating-point settings whatever the caller's are.
+  // 0, or 1 + the number of the statement that left its bounds.
   // REQUIRES: `table` is filled; `private_memory` has one address for each worker.
   int64_t Run(const int64_t* table, absl::Span<char* const> private_memory, const RunOptions& options) const;
 
@@ -56,7 +66,6 @@ class Kernel {
   std::vector<FunctionView> Functions() const;
 
  private:
-  using Function = int64_t (*)(const int64_t* table, int64_t begin, int64_t end, char* private_memory);
   struct Step {
     std::string name;
     Function function;
@@ -67,6 +76,9 @@ class Kernel {
     std::vector<std::pair<int32_t, int32_t>> statements;
   };
   Kernel() = default;
+  void RegisterForCrashReport();
+  int64_t Call(const Step& step, const int64_t* table, int64_t begin, int64_t end, char* private_memory,
+               const RunOptions& options) const;
   int64_t RunParallel(const Step& step, const int64_t* table, absl::Span<char* const> private_memory,
                       const RunOptions& options) const;
 
@@ -75,6 +87,7 @@ class Kernel {
   std::vector<loop::TensorId> memory_, private_memory_;
   std::vector<Step> steps_;
   CodeMemory code_;
+  CodeRegistration registration_;  // ends before the code does
   std::vector<loop::Statement> statements_;
   int64_t code_bytes_ = 0, spilled_ = 0;
   bool streaming_ = false;

@@ -4,13 +4,27 @@
 #define NESTOR_TESTS_JIT_RUNS_H_
 
 #include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
+#include "check/program_generator.h"
+#include "jit/compile.h"
 #include "jit/executable.h"
+#include "jit/kernel.h"
+#include "jit/runtime/cpu_features.h"
+#include "loop_ir/program.h"
 #include "tensor/binding.h"
 #include "tensor/tensor.h"
 #include "tests/random_programs.h"
+#include "uops/dtype.h"
+#include "uops/op.h"
 
 namespace nestor {
 
@@ -30,9 +44,86 @@ class GuardedMemory {
   char* data_ = nullptr;
 };
 
-// The results on copies of the inputs in guarded memory.
-Results RunJit(const jit::Executable& executable, const RunInputs& inputs,
-               GuardedMemory::Side side = GuardedMemory::Side::kEnd);
+// How the elements of a tensor lie in memory.
+enum class Arrangement {
+  kCompact,
+  kTransposed,    // the first axis runs fastest
+  kEverySecond,   // of the last axis
+  kEveryThird,
+  kReversed,      // all axes run backwards
+  kRowsApart,     // two elements lie between rows
+  kBroadcastRow,  // the last axis has stride 0; its elements become those of index 0
+  kBroadcast,     // the first axis has
+};
+constexpr Arrangement kArrangements[] = {
+    Arrangement::kCompact,   Arrangement::kTransposed, Arrangement::kEverySecond,  Arrangement::kEveryThird,
+    Arrangement::kReversed,  Arrangement::kRowsApart,  Arrangement::kBroadcastRow, Arrangement::kBroadcast,
+};
+absl::string_view Name(Arrangement arrangement);
+
+struct JitRunOptions {
+  GuardedMemory::Side side = GuardedMemory::Side::kEnd;
+  // REQUIRES: no broadcast.
+  Arrangement outputs = Arrangement::kCompact;
+  // Each output takes the memory of an input wherever the executable allows it.
+  bool in_place = false;
+  jit::Workspace* workspace = nullptr;
+  // Not null: Executable::RunForTesting.
+  const jit::Kernel::Caller* caller = nullptr;
+};
+
+// The results on copies of the inputs, laid out as they are, in guarded memory. Internal
+// where memory beside an output's elements is written, or an input.
+Results RunJit(const jit::Executable& executable, const RunInputs& inputs, const JitRunOptions& options = {});
+
+// The same elements in another arrangement (but for a broadcast one). The view points
+// into what is added to `memory`.
+TensorView Arranged(const TensorView& view, Arrangement arrangement, std::vector<GuardedMemory>& memory);
+
+// ---- Checking
+
+// The instruction sets that run here; what is missing is said, once.
+absl::Span<const jit::Isa> TestedSets();
+
+// A program compiled for every instruction set, fast and strict.
+class CompiledVariants {
+ public:
+  struct Variant {
+    jit::CompileOptions options;
+    std::shared_ptr<const jit::Executable> executable;
+  };
+
+  // `options` but for set and mode. The Statuses of jit::Compile.
+  static absl::StatusOr<CompiledVariants> Compile(loop::Program unfused, const jit::CompileOptions& options);
+
+  const loop::Program& unfused() const { return unfused_; }
+  const std::vector<Variant>& variants() const { return variants_; }
+
+  // Holds each run of each variant against the interpreter's on its scheduled program,
+  // and that, of a strict variant, against the unfused program's: bit for bit. Of a fast
+  // one, where `bounded` (which takes long), also against the proven bounds. What the
+  // interpreter refuses need not be refused.
+  Finding Check(const RunInputs& inputs, absl::Span<const JitRunOptions> runs, bool bounded, Counts& counts) const;
+
+ private:
+  loop::Program unfused_;
+  std::vector<Variant> variants_;
+};
+Finding CheckCompiled(const loop::Program& unfused, const RunInputs& inputs, const jit::CompileOptions& options,
+                      absl::Span<const JitRunOptions> runs, bool bounded, Counts& counts);
+
+// "avx2 fast, outputs reversed, in place": which run of which variant.
+std::string Describe(const jit::CompileOptions& options, const JitRunOptions& run);
+
+// ---- Inputs
+
+// Elements of every kind: specials, any bits, moderate ones; a bool is any byte.
+Tensor DrawTensor(DType type, const Dims& shape, std::mt19937_64& random);
+
+// Inputs of extents up to `max_extent` (see RandomInputs for small ones): those on both
+// sides of a vector's and a tile's size, equal ones where the op asks for that. nullopt
+// where no draw fits the op.
+absl::optional<RandomInputsResult> DrawLargeInputs(const Op& op, uint64_t seed, int64_t max_extent);
 
 }  // namespace nestor
 

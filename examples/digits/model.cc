@@ -14,9 +14,6 @@
 #include "absl/strings/substitute.h"
 #include "autodiff/gradient.h"
 #include "examples/digits/random.h"
-#include "fusion/pipeline.h"
-#include "interp/interpreter.h"
-#include "loop_ir/lower.h"
 #include "macro_ops/library.h"
 #include "tensor/binding.h"
 #include "uops/call.h"
@@ -104,12 +101,6 @@ std::vector<std::string> StepResults(const std::vector<Parameter>& parameters) {
   return results;
 }
 
-absl::StatusOr<loop::Program> Compile(const Op& op, bool fuse) {
-  loop::Program program = Lower(op);
-  if (fuse) NESTOR_RETURN_IF_ERROR(fusion::Pipeline::Default().Run(program));
-  return program;
-}
-
 }  // namespace
 
 absl::StatusOr<Op> ForwardOp(absl::string_view model) {
@@ -147,13 +138,13 @@ absl::StatusOr<Op> PredictionOp(const Op& forward) {
   return Combine("predict", {forward, choice});
 }
 
-absl::StatusOr<Classifier> Classifier::Create(absl::string_view model, uint64_t seed, bool fuse) {
-  Classifier classifier;
+absl::StatusOr<Classifier> Classifier::Create(absl::string_view model, uint64_t seed, Engine engine) {
   NESTOR_ASSIGN_OR_RETURN(const Op forward, ForwardOp(model));
   NESTOR_ASSIGN_OR_RETURN(const Op step, TrainingStepOp(forward));
   NESTOR_ASSIGN_OR_RETURN(const Op prediction, PredictionOp(forward));
-  NESTOR_ASSIGN_OR_RETURN(classifier.step_, Compile(step, fuse));
-  NESTOR_ASSIGN_OR_RETURN(classifier.prediction_, Compile(prediction, fuse));
+  NESTOR_ASSIGN_OR_RETURN(Runner step_runner, Runner::Create(step, engine));
+  NESTOR_ASSIGN_OR_RETURN(Runner prediction_runner, Runner::Create(prediction, engine));
+  Classifier classifier(std::move(step_runner), std::move(prediction_runner));
   classifier.image_shape_ = Extents(forward, *forward.FindArgument("x"), 1);
   Random random(seed);
   for (const Parameter& p : ParametersOf(forward)) {
@@ -186,21 +177,21 @@ absl::StatusOr<float> Classifier::Step(absl::Span<const float> pixels, absl::Spa
   for (const auto& [name, tensor] : state_) inputs.tensors[name] = tensor;
   inputs.params["$lr"] = Scalar::Of(DType::kF32, size.learning_rate);
   inputs.params["$momentum"] = Scalar::Of(DType::kF32, size.momentum);
-  NESTOR_ASSIGN_OR_RETURN(std::vector<Tensor> results, Interpret(step_, inputs));
+  NESTOR_ASSIGN_OR_RETURN(std::vector<Tensor> results, step_.Run(inputs));
   for (size_t i = 1; i < results.size(); ++i) {
-    const std::string& name = step_[step_.outputs[i]].name;
+    const std::string& name = step_.results()[i];
     state_[name.substr(0, name.size() - 4)] = std::move(results[i]);  // without its "_new"
   }
   return results[0].values<float>()[0];
 }
 
-absl::StatusOr<std::vector<int64_t>> Classifier::Predict(absl::Span<const float> pixels) const {
+absl::StatusOr<std::vector<int64_t>> Classifier::Predict(absl::Span<const float> pixels) {
   RunInputs inputs;
   inputs.tensors["x"] = Images(pixels);
   for (const auto& [name, tensor] : state_) {
     if (name[0] != 'm') inputs.tensors[name] = tensor;
   }
-  NESTOR_ASSIGN_OR_RETURN(const std::vector<Tensor> results, Interpret(prediction_, inputs));
+  NESTOR_ASSIGN_OR_RETURN(const std::vector<Tensor> results, prediction_.Run(inputs));
   const absl::Span<const int64_t> digits = results[1].values<int64_t>();
   return std::vector<int64_t>(digits.begin(), digits.end());
 }

@@ -16,12 +16,13 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "loop_ir/program.h"
+#include "examples/digits/runner.h"
 #include "tensor/tensor.h"
 #include "uops/op.h"
 
@@ -54,14 +55,12 @@ struct StepSize {
   float momentum;
 };
 
-// A model with its parameters, run by the interpreter. Not for several threads at
-// once.
+// A model with its parameters. Not for several threads at once.
 class Classifier {
  public:
   // Weights uniform in +-sqrt(6 / fan-in), whose variance is 2 / fan-in (K. He et
-  // al., "Delving deep into rectifiers", 2015), drawn from `seed`; biases 0. `fuse`: runs the
-  // programs fused, not as they were lowered.
-  static absl::StatusOr<Classifier> Create(absl::string_view model, uint64_t seed, bool fuse = true);
+  // al., "Delving deep into rectifiers", 2015), drawn from `seed`; biases 0.
+  static absl::StatusOr<Classifier> Create(absl::string_view model, uint64_t seed, Engine engine = Engine::kJit);
 
   // One step of SGD on n = labels.size() images of 64 pixels each; n > 0. The
   // loss before it.
@@ -69,13 +68,13 @@ class Classifier {
                              const StepSize& size);
 
   // The digits that it reads in images of 64 pixels each.
-  absl::StatusOr<std::vector<int64_t>> Predict(absl::Span<const float> pixels) const;
+  absl::StatusOr<std::vector<int64_t>> Predict(absl::Span<const float> pixels);
 
  private:
-  Classifier() = default;
+  Classifier(Runner step, Runner prediction) : step_(std::move(step)), prediction_(std::move(prediction)) {}
   TensorView Images(absl::Span<const float> pixels) const;
 
-  loop::Program step_, prediction_;
+  Runner step_, prediction_;
   Dims image_shape_;                     // x's but for N
   std::map<std::string, Tensor> state_;  // parameters by name and, as m_NAME, their momenta
 };

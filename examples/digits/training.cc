@@ -29,6 +29,11 @@ Examples Gather(const Examples& examples, absl::Span<const int64_t> rows) {
 
 }  // namespace
 
+StepSize StepSizeOf(int epoch, int epochs) {
+  constexpr float kLearningRate = 0.1f, kMomentum = 0.9f;
+  return {kLearningRate * static_cast<float>(epochs - epoch + 1) / static_cast<float>(epochs), kMomentum};
+}
+
 absl::StatusOr<double> TrainEpoch(const Examples& examples, int64_t batch_size, const StepSize& step_size,
                                   Random& random, Classifier& classifier, Progress progress) {
   const std::vector<int64_t> order = ShuffledOrder(examples.size(), random);

@@ -1,4 +1,4 @@
-// One pass of stochastic gradient descent over shuffled examples.
+// Stochastic gradient descent over shuffled examples, epoch by epoch.
 #ifndef NESTOR_EXAMPLES_DIGITS_TRAINING_H_
 #define NESTOR_EXAMPLES_DIGITS_TRAINING_H_
 
@@ -9,6 +9,12 @@
 #include "examples/digits/random.h"
 
 namespace nestor::digits {
+
+constexpr int kEpochs = 12;  // enough for the convolutional network
+constexpr int64_t kBatchSize = 32;
+
+// Of epoch 1..epochs: the steps become shorter, so that the last epochs settle.
+StepSize StepSizeOf(int epoch, int epochs);
 
 // Called behind each batch: the share of the epoch done, in (0, 1], and the mean
 // loss so far.

@@ -133,6 +133,8 @@ void InstallHandlers() {
   }
 }
 
+std::atomic<bool> installed{false};
+
 bool WantedByEnvironment() {
   const char* value = std::getenv("NESTOR_CRASH_REPORT");
   return value != nullptr && absl::string_view(value) != "0";
@@ -151,12 +153,17 @@ void CheckParts(const Parts& parts, size_t size) {
 void InstallCrashReport() {
   static std::once_flag once;
   std::call_once(once, InstallHandlers);
+  installed = true;
+}
+
+bool CrashReportIsOn() {
+  static const bool wanted = WantedByEnvironment();
+  return wanted || installed;
 }
 
 CodeRegistration::CodeRegistration(const void* begin, size_t size, std::vector<Part> parts) {
   CheckParts(parts, size);
-  static const bool wanted = WantedByEnvironment();
-  if (wanted) InstallCrashReport();
+  if (CrashReportIsOn()) InstallCrashReport();
   for (Part& part : parts) part.place = absl::StrCat("nestor: fault in ", part.place, "\n");
   parts_ = std::make_unique<const Parts>(std::move(parts));
   const uintptr_t address = reinterpret_cast<uintptr_t>(begin);

@@ -19,6 +19,10 @@ namespace nestor::jit {
 // any. Never undone; a second call does nothing; thread-safe.
 void InstallCrashReport();
 
+// Whether it is installed, or NESTOR_CRASH_REPORT asks for it (see below): whether to
+// compose the messages of a registration. Thread-safe.
+bool CrashReportIsOn();
+
 // Machine code is known to the report for as long as its registration lives. The first
 // registration installs the report where the environment variable NESTOR_CRASH_REPORT
 // is set and not "0".

@@ -1,0 +1,176 @@
+// nestor bench: how fast an op's machine code runs, beside what this machine can do.
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "bench/measure.h"
+#include "bench/peaks.h"
+#include "bench/thread_team.h"
+#include "cli/arguments.h"
+#include "cli/command.h"
+#include "cli/dimensions.h"
+#include "cli/figures.h"
+#include "cli/given.h"
+#include "cli/inputs.h"
+#include "cli/jit_flags.h"
+#include "cli/memory.h"
+#include "cli/output.h"
+#include "cli/program.h"
+#include "fusion/pipeline.h"
+#include "fusion/statistics.h"
+#include "jit/executable.h"
+#include "nestor.h"
+#include "tensor/binding.h"
+#include "uops/invariant.h"
+
+namespace nestor::cli {
+namespace {
+
+constexpr absl::string_view kHelp = R"(nestor bench PROGRAM [N=64 ...] [flags]
+
+Measures how fast an op runs as machine code: a `key: value` a line.
+
+PROGRAM is a file in the notation, - for stdin, or a macro op's name. Sizes and
+inputs are given, or made up, as for `nestor run`.
+
+  time_ms           of a call, without making memory for its results: the median
+                    of some rounds, inputs being in the caches where they fit
+  gflops            10^9 floating-point operations a second, as `nestor stats`
+                    counts them; beside it peak_gflops, of f32 multiply-adds in
+                    registers
+  gbytes_per_s      10^9 bytes of inputs and outputs a second, each counted once;
+                    beside it peak_gbytes_per_s, of a copy in memory, which what
+                    fits in the caches may exceed
+  flops, bytes      of a call
+  threads, isa, mode
+
+  --compile         measures the time of compiling, too: compile_ms, code_bytes
+  --mode=fast       sums in lanes and fused multiply-adds (the default), or
+  --mode=strict     the bits that the interpreter gives
+  --threads=N       by default as many as there are
+  --isa=avx2        avx512, avx2: by default the best there is
+  --seed=S          of what is drawn; 0 by default
+  --json            prints one object
+  --op=NAME         which op of several; by default the last
+
+Examples:
+  $ nestor bench softmax N0=1024 C=512
+  $ nestor bench matmul 'a=[256,256]' N=256 --threads=1 --compile --json
+
+Exit codes: 0 done, 2 bad usage or input.
+)";
+
+constexpr Flag kFlags[] = {{"--op"},      {"--seed"},  {"--json", false}, {"--compile", false},
+                           {"--threads"}, {"--mode"}, {"--isa"}};
+
+// What calls take beside the executable, in the order of its signature.
+struct Call {
+  std::vector<TensorView> inputs, output_views;
+  std::vector<Tensor> outputs;
+  std::vector<Scalar> params;
+  // Those that no input's shape says.
+  const absl::flat_hash_map<std::string, int64_t>* dims = nullptr;
+
+  jit::Arguments arguments() const { return {inputs, output_views, params, dims}; }
+};
+
+absl::StatusOr<Call> MakeCall(const jit::Executable& executable, const RunInputs& inputs, const Binding& binding) {
+  const loop::Program& program = executable.program();
+  Call call;
+  for (loop::TensorId id : program.inputs) call.inputs.push_back(inputs.tensors.at(program[id].name));
+  for (const ParamInfo& param : program.params) call.params.push_back(binding.params.at(param.name));
+  if (!UnboundDimensions(SignatureOf(program), {inputs.tensors, {}, {}}).empty()) call.dims = &inputs.dims;
+  NESTOR_ASSIGN_OR_RETURN(const std::vector<Dims> shapes,
+                          executable.OutputShapes(call.inputs, call.params, call.dims));
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    NESTOR_ASSIGN_OR_RETURN(Tensor output, Tensor::Create(program[program.outputs[i]].type, shapes[i]));
+    call.output_views.push_back(output.view());
+    call.outputs.push_back(std::move(output));
+  }
+  return call;
+}
+
+double SecondsOf(std::function<void()> run) { return bench::MeasureAlternating({{"", std::move(run)}})[0].cost; }
+
+absl::StatusOr<double> SecondsOfCall(const jit::Executable& executable, const RunInputs& inputs,
+                                     const Binding& binding) {
+  NESTOR_ASSIGN_OR_RETURN(const Call call, MakeCall(executable, inputs, binding));
+  jit::Workspace workspace;
+  absl::Status status = executable.Run(call.arguments(), &workspace);
+  if (!status.ok()) return status;
+  const double seconds = SecondsOf([&] { status.Update(executable.Run(call.arguments(), &workspace)); });
+  if (!status.ok()) return status;
+  return seconds;
+}
+
+absl::StatusOr<fusion::Statistics> FusedStatistics(const Op& op, const SymbolValues& sizes) {
+  loop::Program program = Lower(op);
+  NESTOR_RETURN_IF_ERROR(fusion::Pipeline::Default().Run(program));
+  return fusion::StatisticsOf(program, sizes);
+}
+
+std::string Decimal(double value) { return absl::StrFormat("%.6g", value); }
+
+Figures SpeedFigures(double seconds, const fusion::Statistics& statistics, const bench::Peaks& peaks) {
+  const double bytes = static_cast<double>(statistics.input_bytes) + static_cast<double>(statistics.output_bytes);
+  return {{"time_ms", Decimal(seconds * 1e3)},
+          {"gflops", Decimal(statistics.flops / seconds * 1e-9)},
+          {"peak_gflops", Decimal(peaks.gigaflops)},
+          {"gbytes_per_s", Decimal(bytes / seconds * 1e-9)},
+          {"peak_gbytes_per_s", Decimal(peaks.copy_gigabytes)},
+          {"flops", CountText(statistics.flops)},
+          {"bytes", CountText(bytes)}};
+}
+
+void AddSetup(const JitSetup& setup, Figures& figures) {
+  figures.push_back({"threads", absl::StrCat(setup.threads())});
+  figures.push_back({"isa", std::string(jit::Name(*setup.options.isa)), /*is_text=*/true});
+  figures.push_back({"mode", setup.options.mode == jit::Mode::kStrict ? "strict" : "fast", /*is_text=*/true});
+}
+
+void AddCompilation(const Op& op, const JitSetup& setup, const jit::Executable& executable, Figures& figures) {
+  const double seconds = SecondsOf([&] { Compile(op, setup.options).status().IgnoreError(); });
+  figures.push_back({"compile_ms", Decimal(seconds * 1e3)});
+  figures.push_back({"code_bytes", absl::StrCat(executable.kernel().code_bytes())});
+}
+
+absl::StatusOr<Figures> Measure(const Op& op, const RunInputs& inputs, const JitSetup& setup, int64_t max_bytes,
+                                bool compiles) {
+  NESTOR_ASSIGN_OR_RETURN(const Binding binding, Bind(SignatureOf(op), inputs));
+  NESTOR_ASSIGN_OR_RETURN(const auto executable, Compile(op, setup.options));
+  NESTOR_RETURN_IF_ERROR(CheckMemory(*executable, binding.symbols, max_bytes));
+  NESTOR_ASSIGN_OR_RETURN(const fusion::Statistics statistics, FusedStatistics(op, binding.symbols));
+  NESTOR_ASSIGN_OR_RETURN(const double seconds, SecondsOfCall(*executable, inputs, binding));
+  bench::ThreadTeam team(setup.threads());
+  Figures figures = SpeedFigures(seconds, statistics, bench::MeasurePeaks(team));
+  AddSetup(setup, figures);
+  if (compiles) AddCompilation(op, setup, *executable, figures);
+  return figures;
+}
+
+absl::Status Run(const Arguments& arguments) {
+  NESTOR_ASSIGN_OR_RETURN(const uint64_t seed, arguments.Seed());
+  NESTOR_ASSIGN_OR_RETURN(const JitSetup setup, JitSetupFor(arguments));
+  NESTOR_ASSIGN_OR_RETURN(const Program program, LoadProgram(arguments));
+  NESTOR_ASSIGN_OR_RETURN(Given given, ReadWords(arguments, program));
+  std::vector<std::string> remarks;
+  if (program.macro != nullptr) FillFromSample(*program.macro, program, given, remarks);
+  NESTOR_ASSIGN_OR_RETURN(const Op op, InstantiateFor(program, given));
+  int64_t max_bytes = MaxBytes();
+  NESTOR_ASSIGN_OR_RETURN(const Inputs inputs, MakeInputs(op, given, program.macro, seed, &max_bytes));
+  for (const std::string& remark : remarks) Remark(remark);
+  for (const std::string& remark : inputs.remarks) Remark(remark);
+  NESTOR_ASSIGN_OR_RETURN(const Figures figures,
+                          Measure(op, inputs.run, setup, max_bytes, arguments.Has("--compile")));
+  return WriteStdout(FiguresText(figures, arguments.Has("--json")));
+}
+
+}  // namespace
+
+const Command kBenchCommand = {"bench", "measures how fast an op runs", kHelp, kFlags, true, false, Run};
+
+}  // namespace nestor::cli

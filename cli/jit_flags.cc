@@ -1,0 +1,67 @@
+#include "cli/jit_flags.h"
+
+#include <string>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "uops/invariant.h"
+#include "uops/module.h"
+
+namespace nestor::cli {
+namespace {
+
+// More than any machine has, and few enough to start.
+constexpr int kMaxThreads = 1024;
+
+absl::Status WithFlag(absl::string_view flag, absl::string_view value, const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat(flag, "=", value, ": ", status.message()));
+}
+
+absl::Status ReadMode(const Arguments& arguments, jit::CompileOptions& options) {
+  const std::string mode = arguments.Find("--mode").value_or("fast");
+  if (mode != "fast" && mode != "strict") {
+    return absl::InvalidArgumentError(absl::StrCat("--mode=", mode, ": unknown mode",
+                                                   DidYouMean(mode, {"fast", "strict"}), " (there are fast, strict)"));
+  }
+  options.mode = mode == "strict" ? jit::Mode::kStrict : jit::Mode::kFast;
+  return absl::OkStatus();
+}
+
+absl::Status ReadThreads(const Arguments& arguments, JitSetup& setup) {
+  const auto text = arguments.Find("--threads");
+  if (!text) return absl::OkStatus();
+  int threads;
+  if (!absl::SimpleAtoi(*text, &threads) || threads < 1 || threads > kMaxThreads) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--threads=", *text, ": a number from 1 to ", kMaxThreads, " is expected"));
+  }
+  setup.pool = threads == 1 ? nullptr : jit::NewThreadPool(threads);
+  setup.options.executor = threads == 1 ? &jit::InlineExecutor() : setup.pool.get();
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+int JitSetup::threads() const {
+  return (options.executor != nullptr ? *options.executor : jit::DefaultExecutor()).NumThreads();
+}
+
+absl::StatusOr<jit::Isa> IsaFor(const Arguments& arguments) {
+  const auto name = arguments.Find("--isa");
+  if (!name) return jit::BestIsa();
+  const absl::StatusOr<jit::Isa> isa = jit::IsaByName(*name);
+  if (!isa.ok()) return WithFlag("--isa", *name, isa.status());
+  return *isa;
+}
+
+absl::StatusOr<JitSetup> JitSetupFor(const Arguments& arguments) {
+  JitSetup setup;
+  NESTOR_RETURN_IF_ERROR(ReadMode(arguments, setup.options));
+  NESTOR_ASSIGN_OR_RETURN(setup.options.isa, IsaFor(arguments));
+  const absl::Status runs = jit::CheckIsa(*setup.options.isa);
+  if (!runs.ok()) return WithFlag("--isa", jit::Name(*setup.options.isa), runs);
+  NESTOR_RETURN_IF_ERROR(ReadThreads(arguments, setup));
+  return setup;
+}
+
+}  // namespace nestor::cli

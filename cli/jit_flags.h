@@ -1,0 +1,31 @@
+// The JIT as the flags --mode, --threads and --isa want it.
+#ifndef NESTOR_CLI_JIT_FLAGS_H_
+#define NESTOR_CLI_JIT_FLAGS_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "cli/arguments.h"
+#include "jit/compile.h"
+#include "jit/runtime/cpu_features.h"
+#include "jit/runtime/executor.h"
+
+namespace nestor::cli {
+
+struct JitSetup {
+  std::unique_ptr<jit::Executor> pool;  // of --threads; what `options` may point to
+  jit::CompileOptions options;
+
+  int threads() const;
+};
+
+// An error names the flag, or what the CPU lacks.
+absl::StatusOr<JitSetup> JitSetupFor(const Arguments& arguments);
+
+// --isa, or the best that the CPU has. What is only printed need not run: --isa may be
+// one that the CPU lacks.
+absl::StatusOr<jit::Isa> IsaFor(const Arguments& arguments);
+
+}  // namespace nestor::cli
+
+#endif  // NESTOR_CLI_JIT_FLAGS_H_

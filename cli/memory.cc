@@ -1,0 +1,47 @@
+// Memory is taken as it is written, so that what is too large would not fail where it
+// is asked for, but end the process amid the run: it is added up before.
+#include "cli/memory.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "fusion/memory_plan.h"
+#include "fusion/statistics_sizes.h"
+#include "uops/invariant.h"
+
+namespace nestor::cli {
+
+int64_t MaxBytes() {
+  int64_t bytes = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE);
+  std::ifstream group("/sys/fs/cgroup/memory.max");
+  int64_t limit;
+  if (group >> limit) bytes = std::min(bytes, limit);
+  return bytes / 2;
+}
+
+absl::Status CheckMemory(const jit::Executable& executable, const SymbolValues& sizes, int64_t max_bytes) {
+  const loop::Program& program = executable.program();
+  NESTOR_ASSIGN_OR_RETURN(const fusion::SizedProgram sized, fusion::SizedProgram::Create(program, sizes));
+  int64_t left = max_bytes;
+  const auto take = [&](loop::TensorId id, int64_t copies) -> absl::Status {
+    NESTOR_ASSIGN_OR_RETURN(const int64_t bytes, sized.Bytes(id));
+    if (bytes > left / copies) {
+      return absl::ResourceExhaustedError(absl::StrCat("program ", program.name, ": tensor ", program[id].name, " of ",
+                                                       bytes, " bytes exceeds the limit of ", max_bytes, " bytes"));
+    }
+    left -= bytes * copies;
+    return absl::OkStatus();
+  };
+  for (loop::TensorId id : program.outputs) NESTOR_RETURN_IF_ERROR(take(id, 1));
+  const jit::Executor* executor = executable.options().executor;
+  const int64_t workers = executor == nullptr ? 1 : executor->NumThreads();
+  for (const fusion::PlannedBuffer& buffer : fusion::PlanMemory(program).buffers) {
+    for (loop::TensorId id : buffer.tensors) NESTOR_RETURN_IF_ERROR(take(id, buffer.in_loop ? workers : 1));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace nestor::cli

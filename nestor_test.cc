@@ -1,0 +1,110 @@
+// That compiled code is run from inputs by name as the interpreter is: the same
+// results, the same refusals.
+#include "nestor.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "gtest/gtest.h"
+
+namespace nestor {
+namespace {
+
+constexpr char kOp[] = R"(op f(x: f32[N, 2*M], w: f32[N]; $k: i64 = 1 in [1, 9], $s: f32 = 0.5) -> (y, z) {
+  y[i, j] = x[i, j + $k] * w[i] + $s where j < M
+  z[i] = sum[j](exp(x[i, j]))
+})";
+
+const Tensor& X() {
+  static const Tensor x = Tensor::Of<float>({2, 6}, {1, 2, 3, 4, 5, 6, -1, -2, -3, -4, -5, -6});
+  return x;
+}
+const Tensor& W() {
+  static const Tensor w = Tensor::Of<float>({2}, {0.25f, 3});
+  return w;
+}
+
+Op TestOp() {
+  const absl::StatusOr<Op> op = Parse(kOp);
+  EXPECT_TRUE(op.ok()) << op.status();
+  return *op;
+}
+
+std::unique_ptr<const jit::Executable> Strict(const Op& op) {
+  jit::CompileOptions options;
+  options.mode = jit::Mode::kStrict;
+  auto executable = Compile(op, options);
+  EXPECT_TRUE(executable.ok()) << executable.status();
+  return *std::move(executable);
+}
+
+class CompiledOp : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!jit::BestIsa().ok()) GTEST_SKIP() << jit::BestIsa().status();
+  }
+};
+
+TEST_F(CompiledOp, GivesTheBitsOfTheReference) {
+  const Op op = TestOp();
+  const auto executable = Strict(op);
+  TensorView row = X().view(), weight = W().view();
+  row.shape[0] = weight.shape[0] = 1;
+  const RunInputs cases[] = {
+      {{{"x", X()}, {"w", W()}}, {}, {{"M", 3}}},
+      {{{"x", row}, {"w", weight}}, {}, {{"M", 3}}},
+      {{{"x", X()}, {"w", W()}},
+       {{"$k", Scalar::Integer(DType::kI32, 3)}, {"$s", Scalar::Integer(DType::kI64, 2)}},
+       {{"N", 2}, {"M", 3}}},
+  };
+  for (const RunInputs& inputs : cases) {
+    const auto expected = nestor::Run(op, inputs);
+    ASSERT_TRUE(expected.ok()) << expected.status();
+    const auto actual = nestor::Run(*executable, inputs);
+    ASSERT_TRUE(actual.ok()) << actual.status();
+    ASSERT_EQ(actual->size(), expected->size());
+    for (size_t i = 0; i < actual->size(); ++i) EXPECT_EQ(FirstDifference((*expected)[i], (*actual)[i]), absl::nullopt);
+  }
+}
+
+// A workspace serves calls that it knows, and others in between.
+TEST_F(CompiledOp, WorkspaceServesAllSizes) {
+  const auto op = LibraryOp("softmax");
+  ASSERT_TRUE(op.ok()) << op.status();
+  const auto executable = Strict(*op);
+  jit::Workspace workspace;
+  TensorView row = X().view();
+  row.shape[0] = 1;
+  for (const TensorView& x : {X().view(), X().view(), row, X().view()}) {
+    const RunInputs inputs = {{{"x", x}}, {}, {}};
+    const auto expected = nestor::Run(*op, inputs), actual = nestor::Run(*executable, inputs, &workspace);
+    ASSERT_TRUE(expected.ok() && actual.ok()) << actual.status();
+    EXPECT_EQ(FirstDifference((*expected)[0], (*actual)[0]), absl::nullopt);
+  }
+}
+
+TEST_F(CompiledOp, RefusesWhatTheReferenceRefuses) {
+  const Op op = TestOp();
+  const auto executable = Strict(op);
+  const Tensor i32 = Tensor::Of<int32_t>({2}, {1, 2}), three = Tensor::Of<float>({3}, {1, 2, 3});
+  const absl::flat_hash_map<std::string, int64_t> m3 = {{"M", 3}};
+  const RunInputs cases[] = {
+      {{{"x", X()}, {"w", W()}}, {}, {}},
+      {{{"x", X()}}, {}, m3},
+      {{{"x", X()}, {"w", W()}, {"v", W()}}, {}, m3},
+      {{{"x", X()}, {"w", i32}}, {}, m3},
+      {{{"x", X()}, {"w", three}}, {}, m3},
+      {{{"x", X()}, {"w", W()}}, {{"$k", Scalar::Integer(DType::kI64, 10)}}, m3},
+      {{{"x", X()}, {"w", W()}}, {}, {{"M", 4}}},
+      {{{"x", X()}, {"w", W()}}, {}, {{"M", 3}, {"Q", 4}}},
+  };
+  for (const RunInputs& inputs : cases) {
+    const auto expected = nestor::Run(op, inputs), actual = nestor::Run(*executable, inputs);
+    ASSERT_FALSE(expected.ok());
+    EXPECT_EQ(actual.status(), expected.status());
+  }
+}
+
+}  // namespace
+}  // namespace nestor

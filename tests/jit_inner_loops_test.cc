@@ -1,0 +1,179 @@
+// No integer multiplies or divides in innermost loops: addresses run, and what divides
+// is computed outside. Looked up in the machine code itself, for every instruction set
+// and for arguments at any strides: an innermost loop is what lies between a jump
+// backwards and its target, without another such jump inside.
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <Zydis/Zydis.h>
+
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "fusion/pipeline.h"
+#include "gtest/gtest.h"
+#include "jit/codegen/table.h"
+#include "jit/codegen/translate.h"
+#include "jit/compile.h"
+#include "jit/disassemble.h"
+#include "jit/kernel.h"
+#include "jit/runtime/cpu_features.h"
+#include "loop_ir/lower.h"
+#include "loop_ir/program.h"
+#include "loop_ir/text.h"
+#include "nestor.h"
+#include "uops/invariant.h"
+#include "uops/op.h"
+
+namespace nestor {
+namespace {
+
+using jit::Isa;
+
+struct Instruction {
+  int64_t offset, target = -1;  // of a jump
+  std::string name;
+};
+
+bool Multiplies(const Instruction& instruction) {
+  static const auto* const names = new std::set<std::string>{"imul", "mul", "mulx", "idiv", "div"};
+  return names->count(instruction.name) > 0;
+}
+
+std::vector<Instruction> Decode(absl::Span<const uint8_t> code) {
+  std::vector<Instruction> instructions;
+  for (size_t offset = 0; offset < code.size();) {
+    ZydisDisassembledInstruction decoded;
+    const bool good = ZYAN_SUCCESS(ZydisDisassembleIntel(ZYDIS_MACHINE_MODE_LONG_64, offset, code.data() + offset,
+                                                         code.size() - offset, &decoded));
+    NESTOR_CHECK(good, absl::StrCat("no instruction at ", offset));
+    Instruction instruction{static_cast<int64_t>(offset), -1, ZydisMnemonicGetString(decoded.info.mnemonic)};
+    const bool jumps = decoded.operands[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE && decoded.operands[0].imm.is_relative;
+    if (jumps) instruction.target = instruction.offset + decoded.info.length + decoded.operands[0].imm.value.s;
+    instructions.push_back(std::move(instruction));
+    offset += decoded.info.length;
+  }
+  return instructions;
+}
+
+struct LoopCounts {
+  int innermost = 0;  // loops
+  int multiplying = 0;
+};
+
+void CountLoops(absl::Span<const uint8_t> code, LoopCounts& counts) {
+  const std::vector<Instruction> instructions = Decode(code);
+  for (size_t i = 0; i < instructions.size(); ++i) {
+    const Instruction& end = instructions[i];
+    if (end.target < 0 || end.target > end.offset) continue;
+    bool innermost = true, multiplies = false;
+    for (size_t k = i; k-- > 0 && instructions[k].offset >= end.target;) {
+      innermost = innermost && !(instructions[k].target >= 0 && instructions[k].target <= instructions[k].offset);
+      multiplies = multiplies || Multiplies(instructions[k]);
+    }
+    counts.innermost += innermost;
+    counts.multiplying += innermost && multiplies;
+  }
+}
+
+loop::Program Scheduled(const Op& op, Isa isa) {
+  loop::Program program = Lower(op);
+  NESTOR_CHECK(fusion::Pipeline::Default().Run(program).ok(), "fusion");
+  NESTOR_CHECK(jit::SchedulePipeline({}, isa).Run(program).ok(), "schedule");
+  return program;
+}
+
+std::unique_ptr<const jit::Kernel> KernelOf(const Op& op, Isa isa, bool strided) {
+  loop::Program program = Scheduled(op, isa);
+  jit::TranslateOptions options;
+  options.isa = isa;
+  for (const std::vector<loop::TensorId>& arguments : {program.inputs, program.outputs}) {
+    for (const loop::TensorId id : arguments) {
+      const size_t rank = program[id].shape.size();
+      options.layouts.push_back(strided ? jit::Layout(rank, jit::AxisLayout::kAny) : jit::CompactLayout(rank));
+    }
+  }
+  auto kernel = jit::Kernel::Compile(std::move(program), options);
+  NESTOR_CHECK(kernel.ok(), kernel.status().ToString());
+  return std::move(*kernel);
+}
+
+struct Case {
+  const char* name;
+  std::string op;         // of the library, or in the notation
+  const char* reason = "";  // what an innermost loop multiplies or divides for; "": none does
+};
+
+std::vector<Case> Cases() {
+  return {
+      {"chain", "op f(x: f32[N], z: f32[N]) -> (y) { a[i] = sigmoid(x[i] * z[i] + x[i]); y[i] = a[i] * z[i] }"},
+      {"chain of halves", "op f(x: f16[N], z: f16[N]) -> (y) { y[i] = x[i] * z[i] + x[i] }"},
+      {"softmax", "softmax"},
+      {"log_softmax", "log_softmax"},
+      {"layer_norm", "layer_norm"},
+      {"broadcast of rows", "op f(x: f32[A, B, C], s: f32[C]) -> (y) { y[i, j, k] = x[i, j, k] * s[k] }"},
+      {"broadcast of columns", "op f(x: f32[A, B, C], s: f32[B]) -> (y) { y[i, j, k] = x[i, j, k] * s[j] }"},
+      {"broadcast of planes", "op f(x: f32[A, B, C], s: f32[A]) -> (y) { y[i, j, k] = x[i, j, k] * s[i] }"},
+      {"sum of first", "op f(x: f32[A, B, C]) -> (y) { y[j, k] = sum[i](x[i, j, k]) }"},
+      {"sum of middle", "op f(x: f32[A, B, C]) -> (y) { y[i, k] = sum[j](x[i, j, k]) }"},
+      {"sum of last", "op f(x: f32[A, B, C]) -> (y) { y[i, j] = sum[k](x[i, j, k]) }"},
+      {"sum of all", "op f(x: f32[A, B, C]) -> (y) { y = sum[i, j, k](x[i, j, k]) }"},
+      {"sum of integers", "op f(x: i64[A, B]) -> (y) { y[i] = sum[j](x[i, j]) }"},
+      {"argmax", "op f(x: f32[N, C]) -> (y) { y[n] = argmax[k](x[n, k]) }"},
+      {"matmul", "matmul"},
+      {"matmul of columns", "op f(a: f32[K, M], b: f32[N, K]) -> (c) { c[i, j] = sum[k](a[k, i] * b[j, k]) }"},
+      {"linear", "linear"},
+      {"conv2d", "op f(x: f32[N, C, H, W], w: f32[O, C, R, S]) -> (y) "
+                 "{ y = conv2d(x, w; stride=2, pad=1, dilation=1, groups=1) }"},
+      {"conv2d of any stride", "conv2d", "the mask's place p * $dilation, which is no address"},
+      {"max_pool2d", "max_pool2d"},
+      {"avg_pool2d", "avg_pool2d"},
+      {"every third", "op f(x: f32[N]) -> (y) { y[i] = x[3 * i + 1] where i < N / 3 }"},
+      {"every $k-th", "op f(x: f32[N]; $k in [1, inf]) -> (y) { y[i] = x[$k * i] * 2 where i < N / $k }"},
+      {"reversed", "op f(x: f32[N]) -> (y) { y[i] = x[N - 1 - i] * 2 }"},
+      {"transpose", "op f(x: f32[N, M]) -> (y) { y[j, i] = x[i, j] }"},
+      {"transpose of bytes", "op f(x: u8[N, M]) -> (y) { y[j, i] = x[i, j] }"},
+      {"transpose of planes", "op f(x: f64[A, B, C]) -> (y) { y[k, j, i] = x[i, j, k] }"},
+      {"embedding", "embedding"},
+      {"cross_entropy", "cross_entropy"},
+      {"attention", "attention"},
+      {"causal_attention", "causal_attention"},
+      {"sgd", "sgd"},
+      {"adam", "adam"},
+      {"reshape", "op f(x: f32[N, M]) -> (y) { y[i] = x[i / M, i % M] where i < N * M }",
+       "the row and the column of a flat index"},
+      {"upsample", "op f(x: f32[N]; $k in [1, inf]) -> (y) { y[i] = x[i / $k] where i < N * $k }",
+       "an element is repeated $k times"},
+  };
+}
+
+Op OpOf(const std::string& text) {
+  absl::StatusOr<Op> op = text.find(' ') == std::string::npos ? LibraryOp(text) : Parse(text);
+  NESTOR_CHECK(op.ok(), absl::StrCat(text, ": ", op.status().ToString()));
+  return std::move(*op);
+}
+
+void ExpectLoops(const Case& c, Isa isa, bool strided) {
+  const testing::ScopedTrace trace(
+      __FILE__, __LINE__, absl::StrCat(c.name, isa == Isa::kAvx2 ? ", avx2" : ", avx512", strided ? ", strided" : ""));
+  const auto kernel = KernelOf(OpOf(c.op), isa, strided);
+  LoopCounts counts;
+  for (const jit::Kernel::FunctionView& function : kernel->Functions()) CountLoops(function.code, counts);
+  EXPECT_GT(counts.innermost, 0);
+  EXPECT_EQ(counts.multiplying > 0, *c.reason != '\0')
+      << counts.multiplying << " of " << counts.innermost << " innermost loops\n"
+      << loop::ToText(kernel->program()) << jit::Disassemble(*kernel);
+}
+
+TEST(JitInnerLoops, NeitherMultiplyNorDivide) {
+  for (const Case& c : Cases()) {
+    for (const Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
+      for (const bool strided : {false, true}) ExpectLoops(c, isa, strided);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace nestor

@@ -1,0 +1,132 @@
+// Several threads change no bit: parallel loops on a pool, with the threshold so low
+// that all of them are cut, and many callers of one executable at once.
+#include <iterator>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "jit/compile.h"
+#include "jit/runtime/executor.h"
+#include "nestor.h"
+#include "tests/jit_runs.h"
+#include "tests/random_programs.h"
+
+namespace nestor {
+namespace {
+
+jit::Executor& Pool() {
+  static jit::Executor* const pool = jit::NewThreadPool(2).release();
+  return *pool;
+}
+
+jit::CompileOptions OptionsOf(uint64_t seed) {
+  jit::CompileOptions options;
+  options.executor = &Pool();
+  options.least_parallel_bytes = 0;
+  if (seed % 2 == 0) options.streaming_bytes = 1;
+  return options;
+}
+
+// Several runs: a race shows in some of them.
+const JitRunOptions kRuns[] = {{}, {}, {GuardedMemory::Side::kBegin, Arrangement::kCompact, /*in_place=*/true}, {}};
+
+Finding CheckSmall(const Op& op, uint64_t seed, Counts& counts) {
+  const RandomInputsResult made = RandomInputs(op, seed);
+  return CheckCompiled(Lower(op), made.inputs, OptionsOf(seed), kRuns, /*bounded=*/false, counts);
+}
+
+Finding CheckLarge(const Op& op, uint64_t seed, Counts& counts) {
+  const auto made = DrawLargeInputs(op, seed, 129);
+  if (!made) return absl::nullopt;
+  return CheckCompiled(Lower(op), made->inputs, OptionsOf(seed), kRuns, /*bounded=*/false, counts);
+}
+
+TEST(JitThreads, RandomPrograms) {
+  GeneratorOptions options;
+  options.nodes = 14;
+  TestPrograms("programs on threads", 400, options, CheckSmall);
+}
+
+TEST(JitThreads, MacroOps) {
+  Counts counts;
+  for (const std::string& name : MacroLibrary().OpNames()) {
+    SetCurrentCase(name, 1);
+    const Op op = LibraryOp(name).value();
+    Finding finding = CheckLarge(op, 1, counts);
+    EXPECT_FALSE(finding.has_value()) << name << ": " << *finding;
+    const auto gradient = Gradient(op);
+    if (!gradient.ok()) continue;
+    finding = CheckLarge(gradient->op, 1, counts);
+    EXPECT_FALSE(finding.has_value()) << name << ", gradient: " << *finding;
+  }
+  EXPECT_GT(counts.programs, 20);
+}
+
+// A pool of each size gives the same bits, in fast mode, too.
+TEST(JitThreads, TheNumberOfThreadsChangesNothing) {
+  for (const char* const text : {
+           "op f(x: f32[M, N]) -> (y) { y[i] = sum[k](x[i, k] * x[i, k]) }",
+           "op f(x: f32[M, N]) -> (y) { y[k] = sum[i](x[i, k]) }",
+           "op f(x: f32[M, N]) -> (y) { y = sum[i, k](x[i, k]) }",
+           "op f(x: f32[M, N]) -> (y) { m[i] = max[k](x[i, k])\n y[i, k] = exp(x[i, k] - m[i]) }",
+       }) {
+    const Op op = Parse(text).value();
+    std::mt19937_64 random(1);
+    for (const Dims& shape : {Dims{1, 1000}, Dims{33, 65}, Dims{1000, 3}}) {
+      const Tensor x = DrawTensor(DType::kF32, shape, random);
+      RunInputs inputs;
+      inputs.tensors["x"] = x;
+      absl::optional<std::vector<Tensor>> first;
+      for (const int threads : {1, 2, 3, 7}) {
+        const std::unique_ptr<jit::Executor> pool = jit::NewThreadPool(threads);
+        jit::CompileOptions options = OptionsOf(1);
+        options.executor = pool.get();
+        const auto executable = jit::Compile(Lower(op), options).value();
+        for (int run = 0; run < 3; ++run) {
+          const Results got = RunJit(*executable, inputs);
+          ASSERT_TRUE(got.ok()) << got.status();
+          if (!first) first = *got;
+          EXPECT_EQ(FirstDifference((*got)[0], (*first)[0]).value_or(""), "") << text << ", " << threads << " threads";
+        }
+      }
+    }
+  }
+}
+
+// Each caller has its own workspace, shapes and layouts, some of them new to all.
+TEST(JitThreads, ManyCallersOfOneExecutable) {
+  const Op op = Parse("op f(x: f32[M, N], w: f32[N]) -> (y) { y[i, k] = x[i, k] * w[k] + w[0] }").value();
+  const auto executable = std::shared_ptr<const jit::Executable>(jit::Compile(Lower(op), OptionsOf(0)).value());
+  const auto call = [&](int caller) -> Finding {
+    std::mt19937_64 random(static_cast<uint64_t>(caller));
+    jit::Workspace workspace;
+    for (int i = 0; i < 40; ++i) {
+      const Dims shape = {static_cast<int64_t>(1 + random() % 9), static_cast<int64_t>(1 + random() % 40)};
+      const Tensor x = DrawTensor(DType::kF32, shape, random), w = DrawTensor(DType::kF32, {shape[1]}, random);
+      std::vector<GuardedMemory> memory;
+      const Arrangement arrangement = kArrangements[random() % std::size(kArrangements)];
+      RunInputs inputs;
+      inputs.tensors["x"] = Arranged(x, arrangement, memory);
+      inputs.tensors["w"] = w;
+      JitRunOptions run;
+      run.workspace = &workspace;
+      Counts counts;
+      const Results want = nestor::Run(executable->program(), inputs), got = RunJit(*executable, inputs, run);
+      const Finding finding = Compare(want, got, Name(arrangement), counts);
+      if (finding) return absl::StrCat("caller ", caller, ", call ", i, ": ", *finding);
+    }
+    return absl::nullopt;
+  };
+  std::vector<Finding> findings(4);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) threads.emplace_back([&, t] { findings[t] = call(t); });
+  for (std::thread& thread : threads) thread.join();
+  for (const Finding& finding : findings) EXPECT_FALSE(finding.has_value()) << *finding;
+}
+
+}  // namespace
+}  // namespace nestor
