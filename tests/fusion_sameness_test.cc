@@ -1,96 +1,27 @@
-// Fusion changes no bit. Behind every pass of the pipeline (so, for every prefix of
-// it) a program that the pass changed verifies, gives the results of the unfused
-// program in `native` mode, prints to text that parses back, and is left untouched by
-// the same pass run again. Checked on random programs, their gradients and second
-// gradients, and on every macro op with its gradient at its sampled shapes.
+// Fusion changes no bit, and keeps whatever else pass_sameness.h asks of passes. Checked
+// on random programs, their gradients and second gradients, and on every macro op with
+// its gradient at its sampled shapes.
 #include <set>
 
-#include "absl/strings/str_cat.h"
 #include "fusion/collapse.h"
 #include "fusion/pipeline.h"
 #include "gtest/gtest.h"
-#include "interp/reference.h"
 #include "loop_ir/text.h"
-#include "loop_ir/verify.h"
 #include "nestor.h"
+#include "tests/pass_sameness.h"
 #include "tests/random_programs.h"
 #include "uops/invariant.h"
 
 namespace nestor {
 namespace {
 
-using fusion::Pass;
 using fusion::Pipeline;
 using loop::Program;
 
-Finding CheckAgain(const Pass& pass, const Program& program, const std::string& text) {
-  Program again = program;
-  const auto changed = pass.run(again);
-  if (!changed.ok()) return absl::StrCat("again: ", changed.status().ToString());
-  const std::string second = loop::ToText(again);
-  if (*changed || second != text) return absl::StrCat("is not idempotent:\n", text, "again:\n", second);
-  return absl::nullopt;
-}
-
-// A program before fusion, and what it gives; `want` moves on to what a pass that
-// reorders rounding made of it.
-struct Subject {
-  Program unfused;
-  const RunInputs& inputs;
-  Results want;
-  int bounded = 0;  // checks against proven bounds
-};
-
-Finding CheckBounds(const Program& program, Subject& subject, Counts& counts) {
-  const Results got = Run(program, subject.inputs);
-  if (!got.ok()) return Compare(subject.want, got, "fused", counts);
-  const auto bounds = InterpretReference(subject.unfused, subject.inputs);
-  subject.want = got;
-  // A place or a condition that the bounds do not decide has no reference.
-  if (!bounds.ok()) return absl::nullopt;
-  ++subject.bounded;
-  for (size_t i = 0; i < got->size(); ++i) {
-    const absl::Status status = CheckEnclosed((*bounds)[i], (*got)[i].view());
-    if (!status.ok()) return absl::StrCat("result ", i, ": ", status.message());
-  }
-  return absl::nullopt;
-}
-
-Finding CheckPass(const Pass& pass, Program& program, Subject& subject, Counts& counts) {
-  const std::string before = loop::ToText(program);
-  const auto changed = pass.run(program);
-  if (!changed.ok()) return changed.status().ToString();
-  const std::string after = loop::ToText(program);
-  if (!*changed) {
-    if (after == before) return absl::nullopt;
-    return absl::StrCat("says unchanged:\n", before, "became:\n", after);
-  }
-  const std::string both = absl::StrCat("\nbefore:\n", before, "after:\n", after);
-  const absl::Status verified = Verify(program);
-  if (!verified.ok()) return absl::StrCat(verified.message(), both);
-  if (Finding finding = CheckAgain(pass, program, after)) return finding;
-  const auto parsed = loop::ParseProgram(after);
-  if (!parsed.ok()) return absl::StrCat(parsed.status().message(), both);
-  if (loop::ToText(*parsed) != after) return absl::StrCat("prints as\n", loop::ToText(*parsed), both);
-  // What cannot run need not fail in the same way: a pass may remove the reason.
-  if (!subject.want.ok()) return absl::nullopt;
-  Finding finding = pass.reorders_rounding ? CheckBounds(program, subject, counts)
-                                           : Compare(subject.want, Run(program, subject.inputs), "fused", counts);
-  if (finding) return absl::StrCat(*finding, both);
-  return absl::nullopt;
-}
-
 int bounded_checks = 0;
 
-Finding CheckProgram(const Pipeline& pipeline, Program program, const RunInputs& inputs, Counts& counts) {
-  Subject subject{program, inputs, Run(program, inputs)};
-  ++counts.programs;
-  if (!subject.want.ok()) ++counts.refused;
-  for (const Pass& pass : pipeline.passes()) {
-    if (Finding finding = CheckPass(pass, program, subject, counts)) return absl::StrCat("pass ", pass.name, ": ", *finding);
-  }
-  bounded_checks += subject.bounded;
-  return absl::nullopt;
+Finding CheckProgram(const Pipeline& pipeline, const Program& program, const RunInputs& inputs, Counts& counts) {
+  return CheckPasses(pipeline, program, program, inputs, counts, bounded_checks);
 }
 
 Finding CheckOp(const Op& op, uint64_t seed, Counts& counts) {

@@ -161,6 +161,54 @@ bool IsBitOperation(Opcode opcode) {
   return opcode == Opcode::kMove || (opcode >= Opcode::kAnd && opcode <= Opcode::kShiftRightSignedBy);
 }
 
+bool MovesLanes(Opcode opcode) {
+  return opcode == Opcode::kUnpackLow || opcode == Opcode::kUnpackHigh || opcode == Opcode::kPermute128 ||
+         opcode == Opcode::kShuffle128;
+}
+
+// Lanes of both operands in turn, of each 128 bits from lane `first` on.
+Bytes Unpacked(const Operation& op, int first, const Bytes& a, const Bytes& b) {
+  const int bytes = LaneBytes(op.lane), in_block = 16 / bytes;
+  Bytes result = Junk();
+  for (int k = 0; k < op.lanes; ++k) {
+    const int from = k / in_block * in_block + first + k % in_block / 2;
+    std::memcpy(result.data() + bytes * k, (k % 2 == 0 ? a : b).data() + bytes * from, bytes);
+  }
+  return result;
+}
+
+// 128 bits of the result for each 4 bits of the immediate, of which the highest asks for
+// zeros.
+Bytes PermutedHalves(int64_t immediate, const Bytes& a, const Bytes& b) {
+  Bytes result = Junk();
+  for (int half = 0; half < 2; ++half) {
+    const int64_t selector = immediate >> (4 * half);
+    const Bytes zeros{};
+    const Bytes& from = (selector & 8) != 0 ? zeros : (selector & 2) != 0 ? b : a;
+    std::memcpy(result.data() + 16 * half, from.data() + 16 * (selector & 1), 16);
+  }
+  return result;
+}
+
+// 128 bits of the result for each 2 bits of the immediate.
+Bytes ShuffledQuarters(int64_t immediate, const Bytes& a, const Bytes& b) {
+  Bytes result;
+  for (int quarter = 0; quarter < 4; ++quarter) {
+    const int64_t from = immediate >> (2 * quarter) & 3;
+    std::memcpy(result.data() + 16 * quarter, (quarter < 2 ? a : b).data() + 16 * from, 16);
+  }
+  return result;
+}
+
+Bytes Moved(const Operation& op, const Bytes& a, const Bytes& b) {
+  switch (op.opcode) {
+    case Opcode::kUnpackLow: return Unpacked(op, 0, a, b);
+    case Opcode::kUnpackHigh: return Unpacked(op, 8 / LaneBytes(op.lane), a, b);
+    case Opcode::kPermute128: return PermutedHalves(op.immediate, a, b);
+    default: return ShuffledQuarters(op.immediate, a, b);
+  }
+}
+
 // Whether AVX2 has no instruction for it.
 bool NeedsAvx512(const Operation& op) {
   const auto from = static_cast<Lane>(op.immediate);
@@ -190,6 +238,8 @@ class Model {
       RunMask(op);
     } else if (op.opcode == Opcode::kStore) {
       RunStore(op);
+    } else if (MovesLanes(op.opcode)) {
+      registers_[op.result.value].vector = Moved(op, VectorOperand(op.operands[0]), VectorOperand(op.operands[1]));
     } else if (info.result == RegisterClass::kVector) {
       registers_[op.result.value].vector = VisitLane(op.lane, [&](auto zero) { return VectorOf<decltype(zero)>(op); });
     }

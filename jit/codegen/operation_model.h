@@ -12,7 +12,7 @@ namespace nestor::jit {
 // Runs the list as a function that is given `table`. Lanes that an operation leaves
 // undefined hold junk. Checks that constants stand where they may, and that AVX2 is not
 // asked for what it lacks. REQUIRES: a straight line on virtual registers, which accesses
-// memory by plain loads and stores only, and does not pack or permute.
+// memory by plain loads and stores only.
 void RunModel(const OperationList& list, const int64_t* table);
 
 }  // namespace nestor::jit

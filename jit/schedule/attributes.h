@@ -13,7 +13,7 @@ absl::StatusOr<bool> MarkParallel(loop::Program& program);
 
 // In each nest, the loop along which most accesses step from one element to the next
 // becomes `vector`, if it can run in lanes (codegen/lanes.h) and carries no dependence;
-// of equals the innermost. A nest whose loops all jump stays scalar.
+// of equals the outermost. A nest whose loops all jump stays scalar.
 absl::StatusOr<bool> MarkVector(loop::Program& program);
 
 // Both return whether they changed anything; a second run changes nothing.

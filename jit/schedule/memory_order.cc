@@ -57,7 +57,7 @@ class MemoryOrder {
 
   bool Visit(Loop& loop) {
     const Loop* only = loop.body.size() == 1 ? loop.body[0].As<Loop>() : nullptr;
-    if (only != nullptr && Moves(loop)) {
+    if (only != nullptr && Moves(loop) && !BoundsHold(*only, loop.var)) {
       ranges_.Enter(loop);
       const bool both = Qualifies(*only) && JumpsOver(*only, loop.var);
       ranges_.Leave();
@@ -72,6 +72,21 @@ class MemoryOrder {
 
   bool Moves(const Loop& loop) const {
     return loop.step == 1 && !loop.attributes.vector && !CarriedTensor(program_, loop).has_value();
+  }
+
+  // Whether the loop, or one inside, begins or ends where the index says: then it cannot
+  // be left by the loop over that index.
+  bool BoundsHold(const Loop& loop, int32_t var) const {
+    std::vector<int64_t> vars;
+    CollectVars(pool_, loop.begin, vars);
+    CollectVars(pool_, loop.end, vars);
+    VisitItems(loop.body, [&](const Item& item) {
+      const auto* inner = item.As<Loop>();
+      if (inner == nullptr) return;
+      CollectVars(pool_, inner->begin, vars);
+      CollectVars(pool_, inner->end, vars);
+    });
+    return std::find(vars.begin(), vars.end(), int64_t{var}) != vars.end();
   }
 
   // Scalars, loops that reduce across rows, and statements.

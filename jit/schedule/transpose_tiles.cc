@@ -81,13 +81,23 @@ class TransposeTiles {
     if (!in_lanes || !RunsInLanes(program_, ranges_, outer)) return absl::nullopt;
     for (const Nest& nest : {Nest{inner, &outer, {}}, Nest{&outer, inner, {}}}) {
       const auto found = WithLoads(nest);
-      if (found) return Cut(outer, *inner, *found);
+      if (found && IsLong(outer, Width(*inner)) && IsLong(*inner, Width(*inner))) return Cut(outer, *inner, *found);
     }
     return absl::nullopt;
   }
 
   bool IsFree(const Loop& loop) const {
     return loop.step == 1 && !loop.attributes.vector && !CarriedTensor(program_, loop).has_value();
+  }
+
+  // Whole cache lines of both: a square of as many tiles as vectors fill one.
+  int64_t TilesInSquare() const { return kLineBytes / VectorBytes(isa_); }
+  int64_t Width(const Loop& inner) const { return TilesInSquare() * LanesOf(program_, inner, isa_); }
+
+  // Whether squares may fit: not in what is left over beside squares.
+  bool IsLong(const Loop& loop, int64_t width) {
+    const IndexId length = pool_.Sub(loop.end, loop.begin);
+    return ranges_.Defined(length) && !ranges_.Less(length, pool_.Const(width));
   }
 
   bool DependsOn(IndexId e, int32_t var) const {
@@ -137,10 +147,8 @@ class TransposeTiles {
   // ---- The three parts
 
   Scope Cut(const Loop& outer, const Loop& inner, const Nest& nest) {
-    const int64_t lanes = LanesOf(program_, inner, isa_);
-    // Whole cache lines of both: a square of as many tiles as vectors fill one.
-    const int64_t tiles = kLineBytes / VectorBytes(isa_);
-    const IndexId width = pool_.Const(lanes * tiles);
+    const int64_t lanes = LanesOf(program_, inner, isa_), tiles = TilesInSquare();
+    const IndexId width = pool_.Const(Width(inner));
     const IndexId across = TilesOf(*nest.across, width), along = TilesOf(*nest.along, width);
     Scope parts;
     parts.push_back({Tiles(inner.body, nest, across, along, lanes, tiles)});

@@ -1,0 +1,167 @@
+// Tiny programs and all of their operations: what is computed where, what is masked,
+// and how addresses run.
+#include "jit/codegen/translate.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "fusion/pass_testing.h"
+#include "gtest/gtest.h"
+#include "jit/codegen/operations.h"
+#include "loop_ir/program.h"
+
+namespace nestor::jit {
+namespace {
+
+std::string TranslationOf(const char* text) {
+  loop::Program program = fusion::ParseVerified(text);
+  const auto translation = Translate(program, {});
+  if (!translation.ok()) return translation.status().ToString();
+  std::string operations;
+  for (const Step& step : translation->steps) {
+    absl::StrAppend(&operations, step.name, step.parallel ? " parallel" : "", "\n", ToString(step.operations));
+  }
+  return operations;
+}
+
+TEST(Translate, TinyPrograms) {
+  const struct {
+    const char* program;
+    const char* operations;
+  } kCases[] = {
+      // A loop of scalars. Table: the extent, then the addresses of results and arguments.
+      {"program scale(x: f32[N]) -> (y: f32[N])"
+       " { for i in [0, N) { y[i] = x[i] * 2.0 } }",
+       R"(
+scale.0
+c0 = f32 0x40000000
+g1 = move_g table[1]
+g2 = move_g table[2]
+g0 = move_g 0
+branch greater_equal g0, table[0], L0
+loop_begin L1
+  v3 = load.f32x1 f32 [g2 + g0 * 4]
+  v4 = mul.f32x1 v3, c0
+  store.f32x1 f32 [g1 + g0 * 4], v4
+  g0 = add_g g0, 1
+loop_end less g0, table[0], L1
+label L0
+return 0)"},
+      // The iterations that it is given.
+      {"program scale(x: f32[N]) -> (y: f32[N])"
+       " { for i in [0, N) parallel { y[i] = x[i] * 2.0 } }",
+       R"(
+scale.0 parallel
+c0 = f32 0x40000000
+g3 = move_g table[1]
+g4 = move_g table[2]
+g0 = parameter_g 0
+g1 = parameter_g 1
+g2 = move_g g0
+branch greater_equal g2, g1, L0
+loop_begin L1
+  v5 = load.f32x1 f32 [g4 + g2 * 4]
+  v6 = mul.f32x1 v5, c0
+  store.f32x1 f32 [g3 + g2 * 4], v6
+  g2 = add_g g2, 1
+loop_end less g2, g1, L1
+label L0
+return 0)"},
+      // Two vectors at a time, one, and what is left over.
+      {"program scale(x: f32[N]) -> (y: f32[N])"
+       " { for i in [0, N) vector { y[i] = x[i] * 2.0 } }",
+       R"(
+scale.0
+c0 = f32 0x40000000
+g2 = move_g table[1]
+g3 = move_g table[2]
+g0 = move_g 0
+g1 = sub_g table[0], 15
+branch greater_equal g0, g1, L0
+loop_begin L1
+  v4 = load.f32x8 f32 [g3 + g0 * 4]
+  v6 = load.f32x8 f32 [g3 + g0 * 4 + 32]
+  v5 = mul.f32x8 v4, c0
+  v7 = mul.f32x8 v6, c0
+  store.f32x8 f32 [g2 + g0 * 4], v5
+  store.f32x8 f32 [g2 + g0 * 4 + 32], v7
+  g0 = add_g g0, 16
+loop_end less g0, g1, L1
+label L0
+g8 = sub_g table[0], 7
+branch greater_equal g0, g8, L2
+loop_begin L3
+  v9 = load.f32x8 f32 [g3 + g0 * 4]
+  v10 = mul.f32x8 v9, c0
+  store.f32x8 f32 [g2 + g0 * 4], v10
+  g0 = add_g g0, 8
+loop_end less g0, g8, L3
+label L2
+branch greater_equal g0, table[0], L4
+g11 = sub_g table[0], g0
+v12 = mask_of_count.i32x8 g11
+v13 = load_partial.f32x8 f32 [g3 + g0 * 4], v12, g11
+v14 = mul.f32x8 v13, c0
+store_partial.f32x8 f32 [g2 + g0 * 4], v14, v12, g11
+label L4
+return 0)"},
+      // A row's address runs with its loop; the accumulator is a register.
+      {"program rows(x: f32[N, M]) -> (y: f32[N])"
+       " { for i in [0, N) { acc a: f32 = sum for j in [0, M) { a += x[i, j] } y[i] = a } }",
+       R"(
+rows.0
+c0 = f32 0x0
+g3 = move_g table[2]
+g7 = move_g table[4]
+g4 = move_g g3
+g0 = move_g 0
+branch greater_equal g0, table[0], L0
+loop_begin L3
+  v1 = move.f32x1 c0
+  g2 = move_g 0
+  branch greater_equal g2, table[1], L1
+  loop_begin L2
+    v5 = load.f32x1 f32 [g4 + g2 * 4]
+    v1 = add.f32x1 v1, v5
+    g2 = add_g g2, 1
+  loop_end less g2, table[1], L2
+  label L1
+  store.f32x1 f32 [g7 + g0 * 4], v1
+  g4 = add_g g4, table[3]
+  g0 = add_g g0, 1
+loop_end less g0, table[0], L3
+label L0
+return 0)"},
+      // A mask that is a branch; the offset is added to the address once.
+      {"program shift(x: f32[N]; $k: i64) -> (y: f32[N])"
+       " { for i in [0, N) { y[i] = x[i - $k | 0.0] } }",
+       R"(
+shift.0
+c0 = f32 0x0
+g1 = move_g table[1]
+g6 = move_g table[3]
+g7 = add_g g6, table[4]
+g0 = move_g 0
+branch greater_equal g0, table[0], L0
+loop_begin L2
+  g2 = add_g g0, table[2]
+  g3 = compare_g greater_equal g2, 0
+  g4 = compare_g less g2, table[0]
+  g5 = and_g g3, g4
+  v8 = move.f32x1 c0
+  branch equal g5, 0, L1
+  v8 = load.f32x1 f32 [g7 + g0 * 4]
+  label L1
+  store.f32x1 f32 [g1 + g0 * 4], v8
+  g0 = add_g g0, 1
+loop_end less g0, table[0], L2
+label L0
+return 0)"},
+  };
+  for (const auto& c : kCases) {
+    EXPECT_EQ(absl::StrCat("\n", TranslationOf(c.program)), absl::StrCat(c.operations, "\n")) << c.program;
+  }
+}
+
+}  // namespace
+}  // namespace nestor::jit

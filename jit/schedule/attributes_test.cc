@@ -1,0 +1,101 @@
+#include "jit/schedule/attributes.h"
+
+#include "fusion/pass_testing.h"
+#include "gtest/gtest.h"
+
+namespace nestor::jit {
+namespace {
+
+using fusion::ExpectPass;
+
+constexpr fusion::Frame kFrame = {
+    "program p(x: f32[N, M], z: f32[M, N], v: f32[N], t: f32[A], ids: i64[N]) -> "
+    "(y: f32[N, M], o: f32[N, M, A], r: f32[N], q: i64[N, M]) {\n",
+    "\n  block { drop y[0, 0] = 0.0  drop o[0, 0, 0] = 0.0  drop r[0] = 0.0  drop q[0, 0] = 0 }\n}\n"};
+
+TEST(MarkParallel, TextInTextOut) {
+  ExpectPass(MarkParallel, kFrame, {
+      // The outermost loop of a block.
+      {"for i in [0, N) { for j in [0, M) { y[i, j] = x[i, j] } }",
+       "for i in [0, N) parallel { for j in [0, M) { y[i, j] = x[i, j] } }"},
+      {"for i in [0, N) { acc a: f32 = sum  for j in [0, M) { a += x[i, j] }  r[i] = a }",
+       "for i in [0, N) parallel { acc a: f32 = sum  for j in [0, M) { a += x[i, j] }  r[i] = a }"},
+      {"for i in [0, N) step 4 { r[i] = v[i] }",
+       "for i in [0, N) step 4 parallel { r[i] = v[i] }"},
+      {"block { for i in [0, N) { r[i] = v[i] } }",
+       "for i in [0, N) parallel { r[i] = v[i] }"},
+      {"for i in [0, N) { r[i] += v[i] }",
+       "for i in [0, N) parallel { r[i] += v[i] }"},
+      {"for i in [0, N) { drop y[i, ids[i]] = v[i] }",
+       "for i in [0, N) parallel { drop y[i, ids[i]] = v[i] }"},
+      // Not what carries a dependence.
+      {"for i in [0, N) { r[0] += v[i] }", ""},
+      {"for i in [0, N) { r[i] = r[i - 1 | 0.0] + v[i] }", ""},
+      {"for j in [0, M) { for i in [0, N) { r[i] += x[i, j] } }", ""},
+      {"for i in [0, N) { drop r[ids[i]] = v[i] }", ""},
+      {"for i in [0, N) { r[i] = v[i]  drop y[0, 0] = v[i] }", ""},
+      // Not further in, nor beside something else.
+      {"for j in [0, M) { r[0] = 1.0  for i in [0, N) { y[i, j] = x[i, j] } }", ""},
+      {"block { r[0] = 1.0  for i in [0, N) { r[i] = v[i] } }", ""},
+      {"block { for i in [0, N) { r[i] = v[i] }  for i in [0, N) { r[i] = v[i] } }", ""},
+      {"block { r[0] = 1.0 }", ""},
+  });
+}
+
+TEST(MarkVector, TextInTextOut) {
+  ExpectPass(MarkVector, kFrame, {
+      // The loop along memory, wherever it stands.
+      {"for i in [0, N) { r[i] = v[i] }",
+       "for i in [0, N) vector { r[i] = v[i] }"},
+      {"for i in [0, N) { for j in [0, M) { y[i, j] = x[i, j] } }",
+       "for i in [0, N) { for j in [0, M) vector { y[i, j] = x[i, j] } }"},
+      {"for j in [0, M) { for i in [0, N) { y[i, j] = x[i, j] } }",
+       "for j in [0, M) vector { for i in [0, N) { y[i, j] = x[i, j] } }"},
+      {"for l in [0, A) { for i in [0, N) { drop o[i, 0, l] = 0.0 } }",
+       "for l in [0, A) vector { for i in [0, N) { drop o[i, 0, l] = 0.0 } }"},
+      {"for i in [0, N) parallel { for j in [0, M) { y[i, j] = x[i, j] * v[i] } }",
+       "for i in [0, N) parallel { for j in [0, M) vector { y[i, j] = x[i, j] * v[i] } }"},
+      // Of equals the outermost.
+      {"for i in [0, N) { for j in [0, M) { y[i, j] = v[i] * v[i] + v[i] * v[i] } }",
+       "for i in [0, N) vector { for j in [0, M) { y[i, j] = v[i] * v[i] + v[i] * v[i] } }"},
+      // Each of several nests by itself.
+      {"for i in [0, N) { acc a: f32 = sum  for j in [0, M) { a += x[i, j] }  "
+       "for j in [0, M) { y[i, j] = x[i, j] / a } }",
+       R"(
+         for i in [0, N) {
+           acc a: f32 = sum
+           for j in [0, M) { a += x[i, j] }
+           for j_2 in [0, M) vector { y[i, j_2] = x[i, j_2] / a }
+         })"},
+      // A loop around a reduction that goes across rows.
+      {"for j in [0, N) { acc a: f32 = sum  for i in [0, M) { a += z[i, j] }  r[j] = a }",
+       "for j in [0, N) vector { acc a: f32 = sum  for i in [0, M) { a += z[i, j] }  r[j] = a }"},
+      // Scalars of the body have lanes; masks and gathers that all lanes share do no harm.
+      {"for i in [0, N) { for j in [0, M) { temp e: f32  e = x[i, j]  y[i, j] = e * e } }",
+       "for i in [0, N) { for j in [0, M) vector { temp e: f32  e = x[i, j]  y[i, j] = e * e } }"},
+      {"for i in [0, N) { for j in [0, M) { y[i, j] = x[i - 1, j | 0.0 if i < 5] } }",
+       "for i in [0, N) { for j in [0, M) vector { y[i, j] = x[i - 1, j | 0.0 if i < 5] } }"},
+      {"for i in [0, N) { for j in [0, M) { y[i, j] = x[ids[i], j | 0.0] } }",
+       "for i in [0, N) { for j in [0, M) vector { y[i, j] = x[ids[i], j | 0.0] } }"},
+      {"for i in [0, N) { for j in [0, M) { q[i, j] = index(3*j + i) } }",
+       "for i in [0, N) { for j in [0, M) vector { q[i, j] = index(i + 3*j) } }"},
+      // Not where all loops jump.
+      {"for i in [0, N) { drop o[i, 0, 0] = 0.0 }", ""},
+      {"for i in [0, N) { r[i] = v[N - 1 - i] }", ""},
+      {"for i in [0, N) { for j in [0, M) { y[i, j] = z[j, i] } }", ""},
+      // Not with dependences or larger steps.
+      {"block { acc a: f32 = sum  for i in [0, N) { a += v[i] }  r[0] = a }", ""},
+      {"for i in [0, N) { r[i] = r[i - 1 | 0.0] + v[i] }", ""},
+      {"for i in [0, N) step 2 { r[i] = v[i] }", ""},
+      // Not where lanes have masks, gathers, bounds or memory of their own.
+      {"for i in [0, N) { r[i] = v[i - 1 | 0.0] }", ""},
+      {"for i in [0, N) { r[i] = v[i | 0.0 if i < 5] }", ""},
+      {"for i in [0, N) { r[i] = v[ids[i] | 0.0] }", ""},
+      {"for i in [0, N) { acc a: f32 = sum  for j in [0, i) { a += z[j, i | 0.0] }  r[i] = a }", ""},
+      {"for i in [0, N) { r[i] = v[i] + f32(index(i * i)) }", ""},
+      {"for i in [0, N) { temp e: f32[3]  e[1] = v[i]  r[i] = e[1] }", ""},
+  });
+}
+
+}  // namespace
+}  // namespace nestor::jit

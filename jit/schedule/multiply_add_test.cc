@@ -1,0 +1,51 @@
+#include "jit/schedule/multiply_add.h"
+
+#include "fusion/pass_testing.h"
+#include "gtest/gtest.h"
+
+namespace nestor::jit {
+namespace {
+
+constexpr fusion::Frame kFrame = {
+    "program p(x: f32[N], z: f32[N], d: f64[N], h: f16[N], c: i64[N]; $a: f32) -> "
+    "(y: f32[N], e: f64[N], q: f16[N], k: i64[N]) {\n",
+    "\n  block { drop y[0] = 0.0  drop e[0] = f64(0.0)  drop q[0] = f16(0.0)  drop k[0] = 0 }\n}\n"};
+
+TEST(MultiplyAdd, TextInTextOut) {
+  fusion::ExpectPass(FuseMultiplyAdd, kFrame, {
+      {"for i in [0, N) { y[i] = x[i] * z[i] + 1.0 }",
+       "for i in [0, N) { y[i] = fma(x[i], z[i], 1.0) }"},
+      {"for i in [0, N) { y[i] = 1.0 + x[i] * $a }",
+       "for i in [0, N) { y[i] = fma(x[i], $a, 1.0) }"},
+      {"for i in [0, N) { e[i] = d[i] * d[i] + d[i] }",
+       "for i in [0, N) { e[i] = fma(d[i], d[i], d[i]) }"},
+      // Of two products the second; the first is still rounded.
+      {"for i in [0, N) { y[i] = x[i] * 2.0 + z[i] * 3.0 }",
+       "for i in [0, N) { y[i] = fma(z[i], 3.0, x[i] * 2.0) }"},
+      // Bottom-up, in sums of sums, below other functions and for masked places, too.
+      {"for i in [0, N) { y[i] = x[i] * 2.0 + (z[i] * 3.0 + (x[i] * 5.0 + 1.0)) }",
+       "for i in [0, N) { y[i] = fma(x[i], 2.0, fma(z[i], 3.0, fma(x[i], 5.0, 1.0))) }"},
+      {"for i in [0, N) { y[i] = exp(max(x[i] * 2.0 + 1.0, 0.0)) }",
+       "for i in [0, N) { y[i] = exp(max(fma(x[i], 2.0, 1.0), 0.0)) }"},
+      {"for i in [0, N) { y[i] = (x[i] * 2.0 + 1.0) * (z[i] * 3.0 + 1.0) + 1.0 }",
+       "for i in [0, N) { y[i] = fma(fma(x[i], 2.0, 1.0), fma(z[i], 3.0, 1.0), 1.0) }"},
+      {"for i in [0, N) { drop y[i + 1] = x[i - 1 | 0.0] * 2.0 + z[i] }",
+       "for i in [0, N) { drop y[i + 1] = fma(x[i - 1 | 0.0], 2.0, z[i]) }"},
+      {"block { acc s: f32 = sum  for i in [0, N) { s += x[i] * z[i] + 1.0 }  y[0] = s }",
+       "block { acc s: f32 = sum  for i in [0, N) { s += fma(x[i], z[i], 1.0) }  y[0] = s }"},
+      // The product of an accumulation is not a sum's.
+      {"block { acc s: f32 = sum  for i in [0, N) { s += x[i] * z[i] }  y[0] = s }", ""},
+      // Not for what is narrower, or whole.
+      {"for i in [0, N) { q[i] = h[i] * h[i] + h[i] }", ""},
+      {"for i in [0, N) { k[i] = c[i] * c[i] + c[i] }", ""},
+      // Not for differences, squares, or what is another operation's product.
+      {"for i in [0, N) { y[i] = x[i] * z[i] - 1.0 }", ""},
+      {"for i in [0, N) { y[i] = square(x[i]) + 1.0 }", ""},
+      {"for i in [0, N) { y[i] = f32(d[i] * d[i]) + 1.0 }", ""},
+      {"for i in [0, N) { temp t: f32  t = x[i] * z[i]  y[i] = t + 1.0 }", ""},
+      {"for i in [0, N) { y[i] = fma(x[i], z[i], 1.0) }", ""},
+  });
+}
+
+}  // namespace
+}  // namespace nestor::jit

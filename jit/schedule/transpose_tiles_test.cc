@@ -1,0 +1,270 @@
+// What each instruction set makes of a nest, and of what none is made.
+#include "jit/schedule/transpose_tiles.h"
+
+#include "fusion/pass_testing.h"
+#include "gtest/gtest.h"
+
+namespace nestor::jit {
+namespace {
+
+using fusion::ExpectPass;
+using fusion::Frame;
+using loop::Program;
+
+constexpr Frame kFrame = {
+    "program p(x: f32[M, N], x2: f32[M, N], x3: f32[M, N], o: f32[N, M], b: f32[N], h: f16[M, N], c: i64[M, N], "
+    "f: bool[M, N], s: f32[40, 15], z: f32[A, M, N], ids: i64[N]) -> (y: f32[N, M], y2: f32[N, M], v: f32[A, N, M], "
+    "e: f64[N, M], q: i64[N, M], g: bool[N, M], w: f32[M, N], u: f32[15, 40], n: f32[N]) {\n",
+    "\n  block { drop y[0, 0] = 0.0  drop y2[0, 0] = 0.0  drop v[0, 0, 0] = 0.0  drop e[0, 0] = f64(0.0)  "
+    "drop q[0, 0] = 0  drop g[0, 0] = false  drop w[0, 0] = 0.0  drop u[0, 0] = 0.0  drop n[0] = 0.0 }\n}\n"};
+
+TEST(TransposeTiles, Avx512) {
+  const auto pass = [](Program& program) { return TransposeInTiles(program, Isa::kAvx512); };
+  ExpectPass(pass, kFrame, {
+      // What is read walks along its own rows into a tile, which is read by columns.
+      {"for i in [0, N) { for j in [0, M) { y[i, j] = x[j, i] } }",
+       R"(
+         block {
+           for i_2 in [0, N/16) {
+             for j_2 in [0, M/16) {
+               temp tile: f32[16, 16] register
+               for r in [0, 16) unroll { for l in [0, 16) vector { tile[r, l] = x[16*j_2 + r, 16*i_2 + l] } }
+               for r_2 in [0, 16) unroll {
+                 for l_2 in [0, 16) vector { y[16*i_2 + r_2, 16*j_2 + l_2] = tile[l_2, r_2] }
+               }
+             }
+           }
+           for i_3 in [0, 16*(N/16)) { for j_4 in [16*(M/16), M) { y[i_3, j_4] = x[j_4, i_3] } }
+           for i_4 in [16*(N/16), N) { for j_6 in [0, M) { y[i_4, j_6] = x[j_6, i_4] } }
+         })"},
+      // In the other order of the loops, too.
+      {"for j in [0, M) { for i in [0, N) { y[i, j] = x[j, i] } }",
+       R"(
+         block {
+           for i_2 in [0, N/16) {
+             for j_2 in [0, M/16) {
+               temp tile: f32[16, 16] register
+               for r in [0, 16) unroll { for l in [0, 16) vector { tile[r, l] = x[16*j_2 + r, 16*i_2 + l] } }
+               for r_2 in [0, 16) unroll {
+                 for l_2 in [0, 16) vector { y[16*i_2 + r_2, 16*j_2 + l_2] = tile[l_2, r_2] }
+               }
+             }
+           }
+           for j_3 in [16*(M/16), M) { for i_4 in [0, 16*(N/16)) { y[i_4, j_3] = x[j_3, i_4] } }
+           for j_4 in [0, M) { for i_6 in [16*(N/16), N) { y[i_6, j_4] = x[j_4, i_6] } }
+         })"},
+      // Of any length; a negative one is none.
+      {"for i in [2, N) { for j in [3, M - 1) { y[i, j] = x[j, i] } }",
+       R"(
+         block {
+           for i_2 in [0, max(N - 2, 0)/16) {
+             for j_2 in [0, max(M - 4, 0)/16) {
+               temp tile: f32[16, 16] register
+               for r in [0, 16) unroll {
+                 for l in [0, 16) vector { tile[r, l] = x[16*j_2 + r + 3, 16*i_2 + l + 2] }
+               }
+               for r_2 in [0, 16) unroll {
+                 for l_2 in [0, 16) vector { y[16*i_2 + r_2 + 2, 16*j_2 + l_2 + 3] = tile[l_2, r_2] }
+               }
+             }
+           }
+           for i_3 in [2, 16*(max(N - 2, 0)/16) + 2) {
+             for j_4 in [16*(max(M - 4, 0)/16) + 3, M - 1) { y[i_3, j_4] = x[j_4, i_3] }
+           }
+           for i_4 in [16*(max(N - 2, 0)/16) + 2, N) { for j_6 in [3, M - 1) { y[i_4, j_6] = x[j_6, i_4] } }
+         })"},
+      {"for i in [0, N) { for j in [0, M) { y[i, j] = x[M - 1 - j, i] } }",
+       R"(
+         block {
+           for i_2 in [0, N/16) {
+             for j_2 in [0, M/16) {
+               temp tile: f32[16, 16] register
+               for r in [0, 16) unroll {
+                 for l in [0, 16) vector { tile[r, l] = x[-16*j_2 - r + M - 1, 16*i_2 + l] }
+               }
+               for r_2 in [0, 16) unroll {
+                 for l_2 in [0, 16) vector { y[16*i_2 + r_2, 16*j_2 + l_2] = tile[l_2, r_2] }
+               }
+             }
+           }
+           for i_3 in [0, 16*(N/16)) { for j_4 in [16*(M/16), M) { y[i_3, j_4] = x[-j_4 + M - 1, i_3] } }
+           for i_4 in [16*(N/16), N) { for j_6 in [0, M) { y[i_4, j_6] = x[-j_6 + M - 1, i_4] } }
+         })"},
+      // Other loads stay as they are; two may go through tiles.
+      {"for i in [0, N) { for j in [0, M) { y[i, j] = x[j, i] * b[i] + o[i, j] } }",
+       R"(
+         block {
+           for i_2 in [0, N/16) {
+             for j_2 in [0, M/16) {
+               temp tile: f32[16, 16] register
+               for r in [0, 16) unroll { for l in [0, 16) vector { tile[r, l] = x[16*j_2 + r, 16*i_2 + l] } }
+               for r_2 in [0, 16) unroll {
+                 for l_2 in [0, 16) vector {
+                   y[16*i_2 + r_2, 16*j_2 + l_2] = tile[l_2, r_2] * b[16*i_2 + r_2] + o[16*i_2 + r_2, 16*j_2
+                       + l_2]
+                 }
+               }
+             }
+           }
+           for i_3 in [0, 16*(N/16)) {
+             for j_4 in [16*(M/16), M) { y[i_3, j_4] = x[j_4, i_3] * b[i_3] + o[i_3, j_4] }
+           }
+           for i_4 in [16*(N/16), N) { for j_6 in [0, M) { y[i_4, j_6] = x[j_6, i_4] * b[i_4] + o[i_4, j_6] } }
+         })"},
+      {"for i in [0, N) { for j in [0, M) { y[i, j] = x[j, i] + f32(h[j, i]) } }",
+       R"(
+         block {
+           for i_2 in [0, N/16) {
+             for j_2 in [0, M/16) {
+               temp tile: f32[16, 16] register
+               temp tile_2: f16[16, 16] register
+               for r in [0, 16) unroll { for l in [0, 16) vector { tile[r, l] = x[16*j_2 + r, 16*i_2 + l] } }
+               for r_2 in [0, 16) unroll {
+                 for l_2 in [0, 16) vector { tile_2[r_2, l_2] = h[16*j_2 + r_2, 16*i_2 + l_2] }
+               }
+               for r_3 in [0, 16) unroll {
+                 for l_3 in [0, 16) vector {
+                   y[16*i_2 + r_3, 16*j_2 + l_3] = tile[l_3, r_3] + f32(tile_2[l_3, r_3])
+                 }
+               }
+             }
+           }
+           for i_3 in [0, 16*(N/16)) {
+             for j_4 in [16*(M/16), M) { y[i_3, j_4] = x[j_4, i_3] + f32(h[j_4, i_3]) }
+           }
+           for i_4 in [16*(N/16), N) { for j_6 in [0, M) { y[i_4, j_6] = x[j_6, i_4] + f32(h[j_6, i_4]) } }
+         })"},
+      // Further in, and with several results.
+      {"for l in [0, A) { for i in [0, N) { for j in [0, M) { v[l, i, j] = z[l, j, i] } } }",
+       R"(
+         for l in [0, A) {
+           for i_2 in [0, N/16) {
+             for j_2 in [0, M/16) {
+               temp tile: f32[16, 16] register
+               for r in [0, 16) unroll {
+                 for l_2 in [0, 16) vector { tile[r, l_2] = z[l, 16*j_2 + r, 16*i_2 + l_2] }
+               }
+               for r_2 in [0, 16) unroll {
+                 for l_3 in [0, 16) vector { v[l, 16*i_2 + r_2, 16*j_2 + l_3] = tile[l_3, r_2] }
+               }
+             }
+           }
+           for i_3 in [0, 16*(N/16)) { for j_4 in [16*(M/16), M) { v[l, i_3, j_4] = z[l, j_4, i_3] } }
+           for i_4 in [16*(N/16), N) { for j_6 in [0, M) { v[l, i_4, j_6] = z[l, j_6, i_4] } }
+         })"},
+      {"for i in [0, N) { for j in [0, M) { y[i, j] = x[j, i]  y2[i, j] = o[i, j] } }",
+       R"(
+         block {
+           for i_2 in [0, N/16) {
+             for j_2 in [0, M/16) {
+               temp tile: f32[16, 16] register
+               for r in [0, 16) unroll { for l in [0, 16) vector { tile[r, l] = x[16*j_2 + r, 16*i_2 + l] } }
+               for r_2 in [0, 16) unroll {
+                 for l_2 in [0, 16) vector {
+                   y[16*i_2 + r_2, 16*j_2 + l_2] = tile[l_2, r_2]
+                   y2[16*i_2 + r_2, 16*j_2 + l_2] = o[16*i_2 + r_2, 16*j_2 + l_2]
+                 }
+               }
+             }
+           }
+           for i_3 in [0, 16*(N/16)) {
+             for j_4 in [16*(M/16), M) { y[i_3, j_4] = x[j_4, i_3]  y2[i_3, j_4] = o[i_3, j_4] }
+           }
+           for i_4 in [16*(N/16), N) {
+             for j_6 in [0, M) { y[i_4, j_6] = x[j_6, i_4]  y2[i_4, j_6] = o[i_4, j_6] }
+           }
+         })"},
+      // 64-bit lanes: tiles of eight rows.
+      {"for i in [0, N) { for j in [0, M) { q[i, j] = c[j, i] } }",
+       R"(
+         block {
+           for i_2 in [0, N/8) {
+             for j_2 in [0, M/8) {
+               temp tile: i64[8, 8] register
+               for r in [0, 8) unroll { for l in [0, 8) vector { tile[r, l] = c[8*j_2 + r, 8*i_2 + l] } }
+               for r_2 in [0, 8) unroll {
+                 for l_2 in [0, 8) vector { q[8*i_2 + r_2, 8*j_2 + l_2] = tile[l_2, r_2] }
+               }
+             }
+           }
+           for i_3 in [0, 8*(N/8)) { for j_4 in [8*(M/8), M) { q[i_3, j_4] = c[j_4, i_3] } }
+           for i_4 in [8*(N/8), N) { for j_6 in [0, M) { q[i_4, j_6] = c[j_6, i_4] } }
+         })"},
+      // Not where no square fits.
+      {"for i in [0, 15) { for j in [0, 40) { u[i, j] = s[j, i] } }", ""},
+      {"for i in [0, N%16) { for j in [0, M) { y[i, j] = x[j, i] } }", ""},
+      // Not where lanes of several widths meet, nor for bools.
+      {"for i in [0, N) { for j in [0, M) { e[i, j] = f64(x[j, i]) } }", ""},
+      {"for i in [0, N) { for j in [0, M) { g[i, j] = f[j, i] } }", ""},
+      // Nor where the body keeps scalars.
+      {"for i in [0, N) { for j in [0, M) { temp t: f32  t = x[j, i]  y[i, j] = t  y2[i, j] = 2.0 * t } }", ""},
+      // Not for more tiles than there are registers for.
+      {"for i in [0, N) { for j in [0, M) { y[i, j] = x[j, i] + x2[j, i] + x3[j, i] } }", ""},
+      // Not where what is written, or read, walks as well or not at all.
+      {"for i in [0, M) { for j in [0, N) { w[i, j] = x[i, j] } }", ""},
+      {"for i in [0, N) { for j in [0, M) { y[i, j] = b[i] } }", ""},
+      {"for i in [0, N) { for j in [0, M) { y[i, j] = x[j, i]  w[j, i] = 0.0 } }", ""},
+      // Not with masks, unproven bounds, gathers or strides.
+      {"for i in [0, N) { for j in [0, M) { y[i, j] = x[j, i + 1 | 0.0] } }", ""},
+      {"for i in [0, N) { for j in [0, M) { y[i, j] = x[j, i | 0.0 if j < 5] } }", ""},
+      {"for i in [0, N) { for j in [0, M) { drop y[i, j] if i < 5 = x[j, i] } }", ""},
+      {"for i in [0, N) { for j in [0, M) { y[i, j] = x[j, ids[i] | 0.0] } }", ""},
+      {"for i in [0, N) { for j in [0, M) { y[i, j] = x[j, 2*i | 0.0] } }", ""},
+      {"for j in [0, N) { for i in [0, M/N) { drop y[j, i] = x[i, j | 0.0] } }", ""},
+      // Not with dependences, reductions, or bounds that depend on the other loop.
+      {"for i in [0, N) { for j in [0, M) { y[i, 0] = x[j, i] } }", ""},
+      {"for i in [0, N) { for j in [0, M) { y[i, j] += x[j, i] } }", ""},
+      {"for i in [0, N) { for j in [0, i) { drop y[i, j] = x[j, i | 0.0] } }", ""},
+      {"for i in [0, N) { n[i] = 0.0  for j in [0, M) { y[i, j] = x[j, i] } }", ""},
+      // Nor loops that are scheduled already, or make larger steps.
+      {"for i in [0, N) { for j in [0, M) vector { y[i, j] = x[j, i] } }", ""},
+      {"for i in [0, N) { for j in [0, M) step 2 { y[i, j] = x[j, i] } }", ""},
+  });
+}
+
+TEST(TransposeTiles, Avx2) {
+  const auto pass = [](Program& program) { return TransposeInTiles(program, Isa::kAvx2); };
+  ExpectPass(pass, kFrame, {
+      // Two 256-bit vectors fill a cache line, so four tiles make a square.
+      {"for i in [0, N) { for j in [0, M) { q[i, j] = c[j, i] } }",
+       R"(
+         block {
+           for i_2 in [0, N/8) {
+             for j_2 in [0, M/8) {
+               temp tile: i64[4, 4] register
+               for r in [0, 4) unroll { for l in [0, 4) vector { tile[r, l] = c[8*j_2 + r, 8*i_2 + l] } }
+               for r_2 in [0, 4) unroll {
+                 for l_2 in [0, 4) vector { q[8*i_2 + r_2, 8*j_2 + l_2] = tile[l_2, r_2] }
+               }
+               temp tile_2: i64[4, 4] register
+               for r_3 in [0, 4) unroll {
+                 for l_3 in [0, 4) vector { tile_2[r_3, l_3] = c[8*j_2 + r_3 + 4, 8*i_2 + l_3] }
+               }
+               for r_4 in [0, 4) unroll {
+                 for l_4 in [0, 4) vector { q[8*i_2 + r_4, 8*j_2 + l_4 + 4] = tile_2[l_4, r_4] }
+               }
+               temp tile_3: i64[4, 4] register
+               for r_5 in [0, 4) unroll {
+                 for l_5 in [0, 4) vector { tile_3[r_5, l_5] = c[8*j_2 + r_5, 8*i_2 + l_5 + 4] }
+               }
+               for r_6 in [0, 4) unroll {
+                 for l_6 in [0, 4) vector { q[8*i_2 + r_6 + 4, 8*j_2 + l_6] = tile_3[l_6, r_6] }
+               }
+               temp tile_4: i64[4, 4] register
+               for r_7 in [0, 4) unroll {
+                 for l_7 in [0, 4) vector { tile_4[r_7, l_7] = c[8*j_2 + r_7 + 4, 8*i_2 + l_7 + 4] }
+               }
+               for r_8 in [0, 4) unroll {
+                 for l_8 in [0, 4) vector { q[8*i_2 + r_8 + 4, 8*j_2 + l_8 + 4] = tile_4[l_8, r_8] }
+               }
+             }
+           }
+           for i_3 in [0, 8*(N/8)) { for j_4 in [8*(M/8), M) { q[i_3, j_4] = c[j_4, i_3] } }
+           for i_4 in [8*(N/8), N) { for j_6 in [0, M) { q[i_4, j_6] = c[j_6, i_4] } }
+         })"},
+      {"for i in [0, 15) { for j in [0, 40) { u[i, j] = s[j, i] } }", ""},
+  });
+}
+
+}  // namespace
+}  // namespace nestor::jit
