@@ -132,7 +132,7 @@ std::vector<Case> Cases() {
       {"avg_pool2d", "avg_pool2d"},
       {"every third", "op f(x: f32[N]) -> (y) { y[i] = x[3 * i + 1] where i < N / 3 }"},
       {"every $k-th", "op f(x: f32[N]; $k in [1, inf]) -> (y) { y[i] = x[$k * i] * 2 where i < N / $k }"},
-      {"reversed", "op f(x: f32[N]) -> (y) { y[i] = x[N - 1 - i] * 2 }"},
+      {"reversed", "op f(x: f32[N]) -> (y) { y[i] = x[N - 1 - i] * 2 where i < N }"},
       {"transpose", "op f(x: f32[N, M]) -> (y) { y[j, i] = x[i, j] }"},
       {"transpose of bytes", "op f(x: u8[N, M]) -> (y) { y[j, i] = x[i, j] }"},
       {"transpose of planes", "op f(x: f64[A, B, C]) -> (y) { y[k, j, i] = x[i, j, k] }"},

@@ -62,7 +62,7 @@ TEST(Transpose, EveryTile) {
   for (const Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
     for (const DType type : kTypes) {
       for (int vector = 16; vector <= VectorBytes(isa); vector *= 2) {
-        const testing::ScopedTrace trace(__FILE__, __LINE__, absl::StrCat(Name(type), ", vectors of ", vector, " bytes"));
+        const testing::ScopedTrace trace(__FILE__, __LINE__, absl::StrCat(Name(type), " in ", vector, " bytes"));
         ExpectTransposed(isa, type, vector / ByteSize(type));
       }
     }
