@@ -80,6 +80,7 @@ absl::Status Translator::CheckMemory() {
   for (size_t i = 0; i < program_.tensors.size(); ++i) {
     const TensorInfo& info = program_.tensors[i];
     const TensorId tensor{static_cast<int32_t>(i)};
+    if (homes_[i].step < 0) continue;  // used nowhere: passes leave such tensors behind
     if (KindOf(tensor) == HomeKind::kMemory) out_.memory.push_back(tensor);
     if (KindOf(tensor) != HomeKind::kPrivate) continue;
     out_.private_memory.push_back(tensor);
