@@ -526,10 +526,10 @@ absl::Status Executable::FillTable(const Kernel& kernel, const Binding& binding,
   return absl::OkStatus();
 }
 
-// Program temps lie in one arena, as planned; private ones one behind another, once for
-// each worker.
+// Temps lie one behind another: those of the program in one piece of memory, private ones
+// in one for each worker. (Not as fusion's plan would share bytes: the program's
+// accumulators are filled before its first step.)
 absl::Status Executable::PlaceMemory(const Kernel& kernel, const Binding& binding, Workspace::State& state) const {
-  fusion::Sizes sizes(binding.symbols.begin(), binding.symbols.end());
   std::vector<int64_t> offsets(program().tensors.size(), -1), positions(program().tensors.size(), 0);
   const auto measure = [&](TensorId tensor) -> absl::StatusOr<int64_t> {
     const loop::TensorInfo& info = program()[tensor];
