@@ -85,11 +85,8 @@ class BandCollapser {
   }
 
   bool Holds(size_t first, IndexId e) const {
-    std::vector<int64_t> vars;
-    CollectVars(program_.pool, e, vars);
-    return std::any_of(band_.begin() + static_cast<int64_t>(first), band_.end(), [&](const LoopHead& head) {
-      return std::find(vars.begin(), vars.end(), head.var) != vars.end();
-    });
+    return std::any_of(band_.begin() + static_cast<int64_t>(first), band_.end(),
+                       [&](const LoopHead& head) { return HoldsVar(program_.pool, e, head.var); });
   }
 
   // ---- The rewrite

@@ -199,12 +199,6 @@ bool RemoveDeclaration(Scope& scope, TensorId tensor) {
   return false;
 }
 
-bool UsesVar(const IndexPool& pool, IndexId e, int64_t var) {
-  std::vector<int64_t> vars;
-  CollectVars(pool, e, vars);
-  return std::find(vars.begin(), vars.end(), var) != vars.end();
-}
-
 absl::Status NotExpanded(const Program& program, TensorId tensor, int32_t var, absl::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat("program ", program.name, ": ", program[tensor].name,
                                                  " cannot be expanded over the loop ", program.vars[var], ": ", why));
@@ -224,7 +218,7 @@ absl::Status ExpandTemporary(Program& program, TensorId tensor, int32_t var) {
   if (!program.pool.IsConst(loop.begin, 0)) return NotExpanded(program, tensor, var, "it does not begin at 0");
   if (program[tensor].is_register) return NotExpanded(program, tensor, var, "it is a register tensor");
   for (IndexId extent : program[tensor].shape) {
-    if (UsesVar(program.pool, extent, var)) return NotExpanded(program, tensor, var, "its extents depend on it");
+    if (HoldsVar(program.pool, extent, var)) return NotExpanded(program, tensor, var, "its extents depend on it");
   }
   if (!RemoveDeclaration(loop.body, tensor)) return NotExpanded(program, tensor, var, "it does not declare it");
   const IndexId index = program.pool.Var(var);

@@ -109,10 +109,7 @@ class Band {
   bool IsRectangular() const {
     for (const LoopHead& head : nest_.band) {
       for (const LoopHead& outer : nest_.band) {
-        std::vector<int64_t> vars;
-        CollectVars(program_.pool, head.begin, vars);
-        CollectVars(program_.pool, head.end, vars);
-        if (std::find(vars.begin(), vars.end(), outer.var) != vars.end()) return false;
+        if (HoldsVar(program_.pool, head.begin, outer.var) || HoldsVar(program_.pool, head.end, outer.var)) return false;
       }
     }
     return true;

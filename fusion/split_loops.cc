@@ -232,7 +232,7 @@ class Splitter {
     for (const Polynomial::Term& term : polynomial->terms()) {
       IndexId factor = pool_.Const(term.coefficient), moving;
       for (IndexId a : term.atoms) {
-        if (Mentions(a, loop.var)) moving = a;
+        if (HoldsVar(pool_, a, loop.var)) moving = a;
         else factor = pool_.Mul(factor, a);
       }
       if (moving.value < 0) continue;
@@ -244,12 +244,6 @@ class Splitter {
     const IndexId rest = pool_.Sub(e, pool_.Mul(coefficient, atom));
     if (pool_.VarValue(atom) == loop.var) return LinearTurn(comparison, coefficient, rest);
     return depth > 0 ? absl::nullopt : TurnOf(loop, comparison, Unfolded(atom, coefficient, rest), 1);
-  }
-
-  bool Mentions(IndexId e, int64_t var) const {
-    std::vector<int64_t> vars;
-    CollectVars(pool_, e, vars);
-    return std::find(vars.begin(), vars.end(), var) != vars.end();
   }
 
   absl::optional<Turn> LinearTurn(const Comparison& comparison, IndexId coefficient, IndexId rest) {

@@ -72,13 +72,6 @@ class FootprintCollector {
 
 // ---- Independence
 
-bool Mentions(const IndexPool& pool, IndexId e, int64_t var) {
-  if (!pool.HasVar(e)) return false;
-  std::vector<int64_t> vars;
-  CollectVars(pool, e, vars);
-  return std::binary_search(vars.begin(), vars.end(), var);
-}
-
 using Candidates = std::vector<IndexId>;
 constexpr size_t kMaxCandidates = 16;
 
@@ -191,7 +184,7 @@ class Windows {
     if (!polynomial) return absl::nullopt;
     Slope slope;
     for (const Polynomial::Term& term : polynomial->terms()) {
-      if (!Mentions(term, var)) continue;
+      if (!Holds(term, var)) continue;
       const auto magnitude = Magnitude(term, var);
       if (slope.sign != 0 || !magnitude) return absl::nullopt;
       slope = {term.coefficient > 0 ? 1 : -1, *magnitude};
@@ -199,10 +192,9 @@ class Windows {
     return slope;
   }
 
-  bool Mentions(const Polynomial::Term& term, int64_t var) const {
-    std::vector<int64_t> vars;
-    for (IndexId atom : term.atoms) CollectVars(pool_, atom, vars);
-    return std::find(vars.begin(), vars.end(), var) != vars.end();
+  bool Holds(const Polynomial::Term& term, int64_t var) const {
+    return std::any_of(term.atoms.begin(), term.atoms.end(),
+                       [&](IndexId atom) { return HoldsVar(pool_, atom, var); });
   }
 
   // |coefficient| * the other atoms, which must be dimensions: those are never
@@ -250,7 +242,7 @@ absl::optional<bool> IsApartAtOnce(const Program& program, const Loop& loop, Ten
       any = true;
       for (size_t axis = 0; axis < place.size(); ++axis) {
         walked[axis] = walked[axis] && program.pool.VarValue(place[axis]) == loop.var;
-        mentioned = mentioned || Mentions(program.pool, place[axis], loop.var);
+        mentioned = mentioned || HoldsVar(program.pool, place[axis], loop.var);
       }
     });
     const Loop* inner = item.As<Loop>();

@@ -396,6 +396,13 @@ void CollectVars(const IndexPool& pool, IndexId id, std::vector<int64_t>& vars) 
   vars.erase(std::unique(vars.begin(), vars.end()), vars.end());
 }
 
+bool HoldsVar(const IndexPool& pool, IndexId id, int64_t var) {
+  if (!pool.HasVar(id)) return false;
+  std::vector<int64_t> vars;
+  CollectVars(pool, id, vars);
+  return std::binary_search(vars.begin(), vars.end(), var);
+}
+
 IndexId SubstituteVars(IndexPool& pool, IndexId id, absl::Span<const IndexId> replacement) {
   if (!pool.HasVar(id)) return id;
   return CopyIndex(pool, id, pool,

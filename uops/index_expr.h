@@ -190,6 +190,9 @@ void VisitIndex(const IndexPool& pool, IndexId id,
 // The loop indices in `id`, ascending, appended to `vars` without repetition.
 void CollectVars(const IndexPool& pool, IndexId id, std::vector<int64_t>& vars);
 
+// Whether the loop index `var` is in `id`.
+bool HoldsVar(const IndexPool& pool, IndexId id, int64_t var);
+
 // `id` with each loop index v replaced by replacement[v].
 IndexId SubstituteVars(IndexPool& pool, IndexId id, absl::Span<const IndexId> replacement);
 

@@ -19,13 +19,6 @@ using loop::Statement;
 using loop::Value;
 using loop::ValueId;
 
-bool DependsOn(const Program& program, IndexId e, int32_t var) {
-  if (!program.pool.HasVar(e)) return false;
-  std::vector<int64_t> vars;
-  CollectVars(program.pool, e, vars);
-  return std::binary_search(vars.begin(), vars.end(), int64_t{var});
-}
-
 bool ProveInRange(Program& program, loop::Ranges& ranges, const Access& access, Proofs& proofs) {
   if (access.place.empty()) return true;
   const auto key = Proofs::KeyOf(access);
@@ -81,7 +74,7 @@ class LaneCheck {
   // Whether e may differ from lane to lane: it holds the loop's index, or loads what
   // each lane has of its own.
   bool Differs(IndexId e) const {
-    if (DependsOn(program_, e, var_)) return true;
+    if (HoldsVar(program_.pool, e, var_)) return true;
     if (!program_.pool.HasLoad(e)) return false;
     bool differs = false;
     VisitIndex(program_.pool, e, [&](IndexId, const IndexNode& node) {
@@ -146,7 +139,7 @@ int WidestLane(const Program& program, ValueId root) {
 
 absl::optional<IndexId> CoefficientOf(Program& program, IndexId e, int32_t var) {
   IndexPool& pool = program.pool;
-  if (!DependsOn(program, e, var)) return pool.Const(0);
+  if (!HoldsVar(program.pool, e, var)) return pool.Const(0);
   if (!pool.IsAffine(e) || pool.HasLoad(e) || IsCondition(pool[e].kind)) return absl::nullopt;
   const auto polynomial = Polynomial::Of(pool, e);
   if (!polynomial) return absl::nullopt;
@@ -156,7 +149,7 @@ absl::optional<IndexId> CoefficientOf(Program& program, IndexId e, int32_t var) 
     bool moves = false;
     for (IndexId atom : term.atoms) {
       if (pool.VarValue(atom) == var) moves = true;
-      else if (DependsOn(program, atom, var)) return absl::nullopt;
+      else if (HoldsVar(program.pool, atom, var)) return absl::nullopt;
       else factor = pool.Mul(factor, atom);
     }
     if (moves) sum = pool.Add(sum, factor);

@@ -408,9 +408,7 @@ absl::optional<int64_t> Translator::TileExtent(const loop::Loop& loop) const {
   const auto look = [&](TensorId tensor, absl::Span<const IndexId> place, loop::AccessKind) {
     if (KindOf(tensor) != HomeKind::kTile) return;
     for (size_t axis = 0; axis < place.size(); ++axis) {
-      std::vector<int64_t> vars;
-      CollectVars(program_.pool, place[axis], vars);
-      if (!std::binary_search(vars.begin(), vars.end(), int64_t{loop.var})) continue;
+      if (!HoldsVar(program_.pool, place[axis], loop.var)) continue;
       extent = std::max(extent.value_or(0), ConstantOf(program_[tensor].shape[axis]));
     }
   };

@@ -77,16 +77,13 @@ class MemoryOrder {
   // Whether the loop, or one inside, begins or ends where the index says: then it cannot
   // be left by the loop over that index.
   bool BoundsHold(const Loop& loop, int32_t var) const {
-    std::vector<int64_t> vars;
-    CollectVars(pool_, loop.begin, vars);
-    CollectVars(pool_, loop.end, vars);
+    const auto holds = [&](const Loop& l) { return HoldsVar(pool_, l.begin, var) || HoldsVar(pool_, l.end, var); };
+    bool found = holds(loop);
     VisitItems(loop.body, [&](const Item& item) {
       const auto* inner = item.As<Loop>();
-      if (inner == nullptr) return;
-      CollectVars(pool_, inner->begin, vars);
-      CollectVars(pool_, inner->end, vars);
+      found |= inner != nullptr && holds(*inner);
     });
-    return std::find(vars.begin(), vars.end(), int64_t{var}) != vars.end();
+    return found;
   }
 
   // Scalars, loops that reduce across rows, and statements.

@@ -75,7 +75,7 @@ class TransposeTiles {
     const Loop* inner = outer.body.size() == 1 ? outer.body[0].As<Loop>() : nullptr;
     if (inner == nullptr || !IsFree(outer) || !IsFree(*inner)) return absl::nullopt;
     ranges_.Enter(outer);
-    const bool fixed = !DependsOn(inner->begin, outer.var) && !DependsOn(inner->end, outer.var);
+    const bool fixed = !HoldsVar(pool_, inner->begin, outer.var) && !HoldsVar(pool_, inner->end, outer.var);
     const bool in_lanes = fixed && RunsInLanes(program_, ranges_, *inner);
     ranges_.Leave();
     if (!in_lanes || !RunsInLanes(program_, ranges_, outer)) return absl::nullopt;
@@ -98,12 +98,6 @@ class TransposeTiles {
   bool IsLong(const Loop& loop, int64_t width) {
     const IndexId length = pool_.Sub(loop.end, loop.begin);
     return ranges_.Defined(length) && !ranges_.Less(length, pool_.Const(width));
-  }
-
-  bool DependsOn(IndexId e, int32_t var) const {
-    std::vector<int64_t> vars;
-    CollectVars(program_.pool, e, vars);
-    return std::binary_search(vars.begin(), vars.end(), int64_t{var});
   }
 
   // The loads that walk across, if all that is written walks along.
