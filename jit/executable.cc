@@ -67,17 +67,6 @@ void AddToKey(const Layout& layout, std::string* key) {
   *key += ',';
 }
 
-// Whether every whole vector that a loop stores from an axis' beginning lies at a
-// multiple of a vector.
-bool RowsAreAligned(const TensorView& view, int64_t alignment) {
-  if (view.strides.size() != view.shape.size()) return false;  // no view at all: see CheckOutputs
-  if (reinterpret_cast<uintptr_t>(view.data) % static_cast<uintptr_t>(alignment) != 0) return false;
-  for (size_t axis = 0; axis + 1 < view.shape.size(); ++axis) {
-    if (view.shape[axis] > 1 && view.strides[axis] * ByteSize(view.type) % alignment != 0) return false;
-  }
-  return true;
-}
-
 // Whether no two elements share a place: sorted by stride, each axis steps over the
 // whole of those below it.
 bool IsInjective(const TensorView& view) {
@@ -168,15 +157,14 @@ struct Workspace::State {
   std::vector<int64_t> table;
   std::vector<std::pair<int, int>> addresses;  // (slot, argument)
   std::vector<ByteRange> footprints;           // by argument
-  int64_t bytes = 0, bytes_written = 0;        // of all arguments, of outputs
+  int64_t bytes = 0;                           // of all arguments
   Buffer memory, private_memory;
   std::vector<char*> workers;
 
   // Whether the call has the types, shapes, strides, $params and dimensions that were
   // prepared.
-  bool SameCall(int64_t executable, const Arguments& arguments, bool may_stream) {
+  bool SameCall(int64_t executable, const Arguments& arguments) {
     next_.clear();
-    next_.push_back(may_stream);
     for (size_t count : {arguments.inputs.size(), arguments.outputs.size(), arguments.params.size()}) {
       next_.push_back(static_cast<int64_t>(count));
     }
@@ -325,13 +313,9 @@ absl::Status Executable::RunForTesting(const Arguments& arguments, Workspace* wo
 absl::Status Executable::RunWith(const Arguments& arguments, Workspace* workspace,
                                  const Kernel::Caller* caller) const {
   Workspace::State& state = *workspace->state_;
-  bool may_stream = options().streaming_bytes > 0;
-  for (const TensorView& view : arguments.outputs) {
-    may_stream = may_stream && RowsAreAligned(view, VectorBytes(options().isa));
-  }
-  if (!state.SameCall(id_, arguments, may_stream)) {
+  if (!state.SameCall(id_, arguments)) {
     state.owner = 0;
-    NESTOR_RETURN_IF_ERROR(Prepare(arguments, may_stream, state));
+    NESTOR_RETURN_IF_ERROR(Prepare(arguments, state));
     state.Remember(id_, arguments);
   }
   NESTOR_RETURN_IF_ERROR(CheckMemory(arguments, state));
@@ -455,22 +439,21 @@ absl::Status Executable::CheckOutputs(const Arguments& arguments, const Binding&
 
 absl::Status Executable::Measure(const Arguments& arguments, Workspace::State& state) const {
   state.footprints.clear();
-  state.bytes = state.bytes_written = 0;
+  state.bytes = 0;
   for (size_t i = 0; i < NumArguments(); ++i) {
     NESTOR_ASSIGN_OR_RETURN(ByteRange range, Footprint(ArgumentAt(arguments, i)));
     if (program()[TensorAt(i)].shape_only) range = {};  // nobody reads what lies there
     state.footprints.push_back(range);
     state.bytes += range.end - range.begin;
-    if (i >= inputs_.size()) state.bytes_written += range.end - range.begin;
   }
   return absl::OkStatus();
 }
 
-absl::Status Executable::Prepare(const Arguments& arguments, bool may_stream, Workspace::State& state) const {
+absl::Status Executable::Prepare(const Arguments& arguments, Workspace::State& state) const {
   NESTOR_ASSIGN_OR_RETURN(const Binding binding, BindArguments(arguments.inputs, arguments.params, arguments.dims));
   NESTOR_RETURN_IF_ERROR(CheckOutputs(arguments, binding));
   NESTOR_RETURN_IF_ERROR(Measure(arguments, state));
-  const bool streaming = may_stream && state.bytes_written > options().streaming_bytes;
+  const bool streaming = options().streaming_bytes > 0 && state.bytes > options().streaming_bytes;
   NESTOR_ASSIGN_OR_RETURN(state.kernel, KernelFor(arguments, streaming));
   NESTOR_RETURN_IF_ERROR(FillTable(*state.kernel, binding, arguments, state));
   return PlaceMemory(*state.kernel, binding, state);

@@ -33,7 +33,8 @@ struct ExecutableOptions {
   // A parallel loop runs on one thread where the program's arguments have fewer bytes
   // than this.
   int64_t least_parallel_bytes = int64_t{256} << 10;
-  // Outputs of more bytes than this are written past the caches; 0: never.
+  // Where the arguments have more bytes than this, outputs are written past the caches;
+  // 0: never.
   int64_t streaming_bytes = 0;
 };
 
@@ -135,7 +136,7 @@ class Executable {
   absl::Status CheckMemory(const Arguments& arguments, const Workspace::State& state) const;
   absl::Status CheckOverlap(const Arguments& arguments, const Workspace::State& state, size_t output,
                             size_t other) const;
-  absl::Status Prepare(const Arguments& arguments, bool may_stream, Workspace::State& state) const;
+  absl::Status Prepare(const Arguments& arguments, Workspace::State& state) const;
   absl::Status Measure(const Arguments& arguments, Workspace::State& state) const;
   absl::StatusOr<const Kernel*> KernelFor(const Arguments& arguments, bool streaming) const;
   absl::Status FillTable(const Kernel& kernel, const Binding& binding, const Arguments& arguments,

@@ -73,6 +73,13 @@ MachineCode Assemble(Generator& g, const Allocated& allocated, const Operation*&
   current = nullptr;
   enter(-1);
   g.Epilogue();
+  for (const auto& [op, emit] : g.out_of_line()) {
+    current = op;
+    enter(op->statement);
+    emit();
+  }
+  current = nullptr;
+  enter(-1);
   code.code_bytes = static_cast<int64_t>(g.getSize());
   g.Pool();
   code.bytes.assign(g.getCode(), g.getCode() + g.getSize());

@@ -290,12 +290,22 @@ void EmitStorePartial(Generator& g, const Operation& op) {
   StorePackedByCount(g, op, g.Scratch(16));
 }
 
-// Below 128 bits there is nothing to gain.
+// Below 128 bits there is nothing to gain. Where rows lie is known only now.
 void EmitStoreStream(Generator& g, const Operation& op) {
   const int bytes = PackedBytes(op);
   if (bytes < 16) return EmitStore(g, op);
-  const VectorRegister from = Packed(g, op, op.operands[0]);
-  g.vmovntps(g.ptr[g.AddressOf(op.memory)], g.Vector(from.getIdx(), bytes));
+  const VectorRegister from = g.Vector(Packed(g, op, op.operands[0]).getIdx(), bytes);
+  Xbyak::Label through_cache, done;
+  g.lea(g.rax, g.ptr[g.AddressOf(op.memory)]);
+  g.test(g.al, static_cast<uint32_t>(bytes - 1));
+  g.jnz(through_cache, g.T_NEAR);
+  g.vmovntps(g.ptr[g.rax], from);
+  g.L(done);
+  g.OutOfLine(op, [&g, from, through_cache, done]() mutable {
+    g.L(through_cache);
+    g.vmovups(g.ptr[g.rax], from);
+    g.jmp(done);
+  });
 }
 
 void EmitStoreStrided(Generator& g, const Operation& op) { ScatterPacked(g, op, Operand()); }

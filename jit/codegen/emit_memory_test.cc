@@ -297,7 +297,6 @@ void ForEachCase(Isa isa, Do doit) {
           for (int variant = 0; variant < 24; ++variant) {
             Case c{opcode, type, lanes, count, ByteSize(type), variant % 2 == 0};
             PlaceInTurn(c, variant / 2);
-            if (opcode == Opcode::kStoreStream && lanes * ByteSize(type) >= 16 && c.at_end) c.at_end = false;
             ForEachStride(c, [&](Case with) {
               if (IsStrided(opcode)) PlaceInTurn(with, turn++);
               doit(with);

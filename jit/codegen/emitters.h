@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -97,6 +98,10 @@ class Generator : public Xbyak::CodeGenerator {
   Xbyak::Address ParameterSlot(int64_t number) const { return StackSlot(parameters_ + 8 * number); }
   bool IsLast(const Operation& op) const { return &op == &allocated_.operations.back(); }
 
+  // What `op` rarely does: `emit` writes it behind the function.
+  void OutOfLine(const Operation& op, std::function<void()> emit) { out_of_line_.emplace_back(&op, std::move(emit)); }
+  const auto& out_of_line() const { return out_of_line_; }
+
   // ---- The function around the operations.
   void Prologue();
   void Epilogue();
@@ -125,6 +130,7 @@ class Generator : public Xbyak::CodeGenerator {
   std::deque<PoolEntry> pool_;
   const size_t own_constants_;  // of the pool, from there on
   std::vector<Xbyak::Label> labels_;
+  std::vector<std::pair<const Operation*, std::function<void()>>> out_of_line_;
   Xbyak::Label epilogue_;
   // The frame, from its lowest address: spill slots, arguments, the caller's rsp if
   // the frame is aligned.

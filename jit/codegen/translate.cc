@@ -265,7 +265,7 @@ void Translator::Fill(TensorId tensor) {
 void Translator::FillMemory(Memory memory, DType type, uint64_t bits, Operand count) {
   const int lanes = VectorBytes(options_.isa) / LaneBytes(LaneOf(type));
   const Lanes around = lanes_;
-  lanes_ = {lanes, -1, f_->Depth(), f_->Depth(), {}, false};
+  lanes_ = {lanes, -1, f_->Depth(), f_->Depth(), {}, -1};
   ValueBuilder builder = Builder();
   const Operand value = ToStored(builder, builder.Constant(Scalar{type, bits}));
   f_->OpenRegion();
@@ -346,8 +346,7 @@ void Translator::UnrolledLoop(const loop::Loop& loop) {
 void Translator::VectorLoop(const loop::Loop& loop, Operand begin, Operand end) {
   const Lanes around = lanes_;
   f_->OpenRegion();
-  lanes_ = {proofs_.lane_loops.at(loop.var), loop.var, f_->Depth(), f_->Depth(), {}, false};
-  lanes_.begins_at_zero = program_.pool.IsConst(loop.begin, 0);
+  lanes_ = {proofs_.lane_loops.at(loop.var), loop.var, f_->Depth(), f_->Depth(), {}, -1};
   if (const auto extent = TileExtent(loop)) {
     TileLoop(loop, begin, end, *extent);
   } else {
@@ -419,6 +418,7 @@ absl::optional<int64_t> Translator::TileExtent(const loop::Loop& loop) const {
 void Translator::TileLoop(const loop::Loop& loop, Operand begin, Operand end, int64_t extent) {
   const bool fixed = begin.kind == Operand::kImmediate && end.kind == Operand::kImmediate;
   if (fixed) extent = end.value - begin.value;
+  if (fixed) lanes_.end = end.value;
   const Lanes around = lanes_;
   const Operand index = begin.kind == Operand::kImmediate ? begin : InRegister(begin);
   const int done = f_->list().NewLabel();

@@ -42,8 +42,7 @@ struct TranslateOptions {
   Isa isa = Isa::kAvx2;
   // By argument: inputs, then outputs. Empty: all compact.
   std::vector<Layout> layouts;
-  // Stores of whole vectors to outputs go past the caches. REQUIRES of whoever runs
-  // the kernel: each row of every output begins at a multiple of a vector.
+  // Stores of whole vectors to outputs go past the caches.
   bool streaming = false;
 };
 

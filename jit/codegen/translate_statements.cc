@@ -156,12 +156,18 @@ void Translator::WriteTile(const loop::Statement& statement) {
   registers_[statement.target.tensor.value].columns.clear();
   TypedValue value = statement.op ? Result(statement, target) : Value(statement.value);
   memo_.clear();
-  if (IsPartial()) {
+  if (IsPartial() && !CoversTile(statement.target)) {
     ValueBuilder builder = Builder();
     const Operand mask = ActiveMask(LaneBytes(LaneOf(target.type)));
     value.operand = builder.Vector(Opcode::kBlend, LaneOf(target.type), {mask, value.operand, target.operand});
   }
   Assign(target, value);
+}
+
+// Whether the loop walks the tile's axis to its end: lanes beyond hold anything.
+bool Translator::CoversTile(const Access& target) const {
+  return program_.pool.VarValue(target.place.back()) == lanes_.var &&
+         program_.pool.ConstValue(program_[target.tensor].shape.back()) == lanes_.end;
 }
 
 void Translator::WriteMemory(const loop::Statement& statement, const Location& location) {
@@ -172,21 +178,9 @@ void Translator::WriteMemory(const loop::Statement& statement, const Location& l
   StoreElements(type, location, value, Streams(statement));
 }
 
-// Whole vectors of an output, each at a multiple of a vector from the row's beginning.
+// What is written once, in whole vectors.
 bool Translator::Streams(const loop::Statement& statement) const {
-  const Access& target = statement.target;
-  if (!options_.streaming || statement.op || KindOf(target.tensor) != HomeKind::kArgument || lanes_.var < 0 ||
-      !lanes_.begins_at_zero || target.place.empty()) {
-    return false;
-  }
-  const IndexId e = target.place.back();
-  const auto polynomial = program_.pool.IsAffine(e) ? Polynomial::Of(program_.pool, e) : absl::nullopt;
-  if (!polynomial) return false;
-  for (const Polynomial::Term& term : polynomial->terms()) {
-    const bool is_lane = term.atoms.size() == 1 && program_.pool.VarValue(term.atoms[0]) == lanes_.var;
-    if (!is_lane && term.coefficient % lanes_.count != 0) return false;
-  }
-  return true;
+  return options_.streaming && !statement.op && KindOf(statement.target.tensor) == HomeKind::kArgument;
 }
 
 // The first of equals, the first NaN if any.
@@ -428,7 +422,6 @@ void Translator::StoreElements(DType type, const Location& location, const Typed
   ValueBuilder builder = Builder();
   Operation store = MakeMemory(Opcode::kStore, type, lanes_.count, location.memory);
   store.operands[0] = ToStored(builder, value);
-  const bool is_vector = lanes_.count * ByteSize(type) == VectorBytes(options_.isa);
   if (lanes_.count > 1 && !(location.stride == Immediate(ByteSize(type)))) {
     store.opcode = IsPartial() ? Opcode::kStoreStridedPartial : Opcode::kStoreStrided;
     store.operands[1] = InRegister(location.stride);
@@ -437,7 +430,7 @@ void Translator::StoreElements(DType type, const Location& location, const Typed
     store.opcode = Opcode::kStorePartial;
     store.operands[1] = ActiveMask(LaneBytes(LaneOf(type)));
     store.operands[2] = lanes_.active;
-  } else if (streams && is_vector) {
+  } else if (streams && lanes_.count > 1) {
     store.opcode = Opcode::kStoreStream;
   }
   Emit(store);

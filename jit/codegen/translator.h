@@ -38,7 +38,7 @@ class Translator {
     int region = 0;                 // the frame around the loop: what all lanes share is computed there
     int group = 0;                  // ... and the frame of this group of lanes
     Operand active;                 // of a tail: how many lanes take part; kNone: all
-    bool begins_at_zero = false;
+    int64_t end = -1;               // of a loop over a register tile: where it ends, if that is a number
   };
   struct Location {
     Memory memory;
@@ -76,6 +76,7 @@ class Translator {
   void Write(const loop::Statement& statement, const Location& location);
   void WriteScalar(const loop::Statement& statement);
   void WriteTile(const loop::Statement& statement);
+  bool CoversTile(const loop::Access& target) const;
   void WriteMemory(const loop::Statement& statement, const Location& location);
   void WriteArg(const loop::Statement& statement, const Location& location);
   std::pair<TypedValue, TypedValue> Better(ReduceOp op, const TypedValue& best, const TypedValue& place,
