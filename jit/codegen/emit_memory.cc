@@ -290,6 +290,8 @@ void EmitStorePartial(Generator& g, const Operation& op) {
   StorePackedByCount(g, op, g.Scratch(16));
 }
 
+void EmitPrefetch(Generator& g, const Operation& op) { g.prefetcht0(g.ptr[g.AddressOf(op.memory)]); }
+
 // Below 128 bits there is nothing to gain. Where rows lie is known only now.
 void EmitStoreStream(Generator& g, const Operation& op) {
   const int bytes = PackedBytes(op);

@@ -112,6 +112,7 @@ std::vector<TensorPlace> Translator::Places() const {
 absl::StatusOr<Translation> Translator::Run() {
   const std::vector<int> steps = StepsOfBlocks();
   proofs_ = ProofsOf(program_, options_.isa);
+  if (options_.streaming) prefetches_ = PrefetchesOf(program_, proofs_);
   homes_ = FindHomes(program_, steps, proofs_.lane_loops, options_.isa);
   NESTOR_RETURN_IF_ERROR(CheckMemory());
   places_ = Places();

@@ -42,7 +42,8 @@ struct TranslateOptions {
   Isa isa = Isa::kAvx2;
   // By argument: inputs, then outputs. Empty: all compact.
   std::vector<Layout> layouts;
-  // Stores of whole vectors to outputs go past the caches.
+  // For arguments larger than the caches: stores of whole vectors to outputs go past
+  // them, and rows are fetched before their turn.
   bool streaming = false;
 };
 

@@ -30,6 +30,8 @@ bool SameLoad(const Operation& x, const Operation& y) {
          x.memory.displacement == y.memory.displacement;
 }
 
+constexpr int64_t kCacheLine = 64;
+
 bool IsZero(Operand operand) { return operand == Immediate(0); }
 
 }  // namespace
@@ -311,8 +313,26 @@ TypedValue Translator::Load(const Access& access) {
     if (kind != HomeKind::kScalar && kind != HomeKind::kTile) return LoadMemory(access.tensor, location);
   }
   if (kind == HomeKind::kScalar) return LoadScalar(access.tensor);
-  if (kind != HomeKind::kTile) return LoadMemory(access.tensor, Locate(access));
-  return LoadTile(access);
+  if (kind == HomeKind::kTile) return LoadTile(access);
+  const size_t loads = loaded_.size();
+  const TypedValue value = LoadMemory(access.tensor, Locate(access));
+  if (loaded_.size() > loads) PrefetchNextRow(access);
+  return value;
+}
+
+// Of vectors that share a cache line, for the first.
+void Translator::PrefetchNextRow(const Access& access) {
+  const auto prefetch = prefetches_.find({lanes_.var, access.tensor});
+  if (prefetch == prefetches_.end()) return;
+  const DType type = program_[access.tensor].type;
+  if (f_->Var(lanes_.var).second * ByteSize(type) % kCacheLine != 0) return;
+  const RowLoop around = prefetch->second;
+  std::vector<IndexId> next;
+  for (size_t v = 0; v < program_.vars.size(); ++v) next.push_back(program_.pool.Var(static_cast<int64_t>(v)));
+  next[around.var] = program_.pool.Add(next[around.var], program_.pool.Const(around.step));
+  IndexList place;
+  for (IndexId e : access.place) place.push_back(SubstituteVars(program_.pool, e, next));
+  Emit(MakeMemory(Opcode::kPrefetch, type, lanes_.count, f_->Address(access.tensor, place)));
 }
 
 TypedValue Translator::LoadTile(const Access& access) {

@@ -12,6 +12,7 @@
 #include "jit/codegen/function_builder.h"
 #include "jit/codegen/homes.h"
 #include "jit/codegen/lanes.h"
+#include "jit/codegen/prefetch.h"
 #include "jit/codegen/scalar_rows.h"
 #include "jit/codegen/translate.h"
 
@@ -95,6 +96,7 @@ class Translator {
   TypedValue LoadMasked(const loop::Access& access, const Location& location);
   TypedValue LoadElements(DType type, const Location& location);
   void StoreElements(DType type, const Location& location, const TypedValue& value, bool streams);
+  void PrefetchNextRow(const loop::Access& access);
   TypedValue LoadTile(const loop::Access& access);
   Operand& TileRegister(const loop::Access& access, int64_t& lane);
   Location Locate(const loop::Access& access);
@@ -116,6 +118,7 @@ class Translator {
   const TranslateOptions& options_;
   Translation out_;
   Proofs proofs_;
+  Prefetches prefetches_;
   std::vector<Home> homes_;
   std::vector<TensorPlace> places_;
   std::unique_ptr<FunctionBuilder> f_;

@@ -1,0 +1,71 @@
+// Scheduled programs, and which loops fetch which rows ahead.
+#include "jit/codegen/prefetch.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "fusion/pass_testing.h"
+#include "gtest/gtest.h"
+#include "jit/codegen/lanes.h"
+#include "loop_ir/program.h"
+
+namespace nestor::jit {
+namespace {
+
+// "j: x by i": the vector loop j reads x, of which loop i reads the next row.
+std::string PrefetchesIn(const char* text) {
+  loop::Program program = fusion::ParseVerified(text);
+  std::vector<std::string> lines;
+  for (const auto& [walk, around] : PrefetchesOf(program, ProofsOf(program, Isa::kAvx2))) {
+    lines.push_back(absl::StrCat(program.vars[walk.first], ": ", program[walk.second].name, " by ",
+                                 program.vars[around.var], around.step == 1 ? "" : absl::StrCat(" + ", around.step)));
+  }
+  absl::c_sort(lines);
+  return absl::StrJoin(lines, ", ");
+}
+
+TEST(PrefetchTest, RowsThatAreWalkedMoreThanOnce) {
+  const struct {
+    const char* program;
+    const char* prefetches;
+  } kCases[] = {
+      // The last of three walks, also from a loop around that takes two rows at a time.
+      {"program f(x: f32[N, C]) -> (y: f32[N, C], z: f32[N, C], w: f32[N, C]) { for i in [0, N) {"
+       " for j in [0, C) vector { y[i, j] = x[i, j] } for k in [0, C) vector { z[i, k] = x[i, k] }"
+       " for l in [0, C) vector { w[i, l] = x[i, l] * x[i, l] } } }",
+       "l: x by i"},
+      {"program f(x: f32[64, C]) -> (y: f32[64, C], z: f32[64, C]) { for i in [0, 64) step 2 {"
+       " for j in [0, C) vector { y[i, j] = x[i, j] } for k in [0, C) vector { z[i, k] = x[i, k] } } }",
+       "k: x by i + 2"},
+      // Two inputs; the tails of the second walks do not begin with the row.
+      {"program f(x: f32[N, C], u: f32[N, C]) -> (y: f32[N]) { for i in [0, N) { acc a: f32 = sum"
+       " acc p: f32[8] = sum register acc q: f32[8] = sum register"
+       " for j in [0, C/8) { for l in [0, 8) vector { p[l] += x[i, 8*j + l] * u[i, 8*j + l] } }"
+       " for k in [0, C/8) { for m in [0, 8) vector { q[m] += x[i, 8*k + m] - u[i, 8*k + m] } }"
+       " for t in [0, C%8) vector { q[t] += x[i, 8*(C/8) + t] - u[i, 8*(C/8) + t] }"
+       " for s in [0, 8) { a += p[s] + q[s] } y[i] = a } }",
+       "m: u by i, m: x by i"},
+      // One walk follows the other through memory: hardware sees that.
+      {"program f(x: f32[N, C]) -> (y: f32[N, C]) { for i in [0, N) {"
+       " for j in [0, C) vector { y[i, j] = x[i, j] } } }",
+       ""},
+      // A row that stays; a column; a row of what is no input.
+      {"program f(x: f32[C], n: f32[N]) -> (y: f32[N, C], z: f32[N, C]) { for i in [0, N) {"
+       " for j in [0, C) vector { y[i, j] = x[j] } for k in [0, C) vector { z[i, k] = x[k] } } }",
+       ""},
+      {"program f(x: f32[C, N]) -> (y: f32[N, C], z: f32[N, C]) { for i in [0, N) {"
+       " for j in [0, C) vector { y[i, j] = x[j, i] } for k in [0, C) vector { z[i, k] = x[k, i] } } }",
+       ""},
+      // Which row is next must be looked up first.
+      {"program f(x: f32[V, C], ids: i64[N]) -> (y: f32[N, C], z: f32[N, C]) { for i in [0, N) {"
+       " for j in [0, C) vector { y[i, j] = x[ids[i], j] } for k in [0, C) vector { z[i, k] = x[ids[i], k] } } }",
+       ""},
+  };
+  for (const auto& [program, prefetches] : kCases) EXPECT_EQ(PrefetchesIn(program), prefetches) << program;
+}
+
+}  // namespace
+}  // namespace nestor::jit
