@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "jit/codegen/allocate_registers.h"
 #include "jit/codegen/emit.h"
+#include "jit/codegen/operation_passes.h"
 #include "jit/codegen/registers.h"
 #include "loop_ir/text.h"
 #include "uops/invariant.h"
@@ -55,6 +56,8 @@ absl::StatusOr<std::unique_ptr<const Kernel>> Kernel::Compile(loop::Program prog
   std::vector<uint8_t> code;
   std::vector<int64_t> offsets;
   for (jit::Step& step : translation.steps) {
+    RemoveDeadWrites(step.operations);
+    HoistInvariants(step.operations, file);
     const Allocated allocated = AllocateRegisters(step.operations, file);
     NESTOR_ASSIGN_OR_RETURN(MachineCode machine, Emit(step.operations, allocated));
     code.resize(CeilDiv(static_cast<int64_t>(code.size()), kFunctionAlignment) * kFunctionAlignment, 0xcc);

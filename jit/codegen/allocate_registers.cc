@@ -1,9 +1,10 @@
 // Linear scan: ranges come by begin; those that have ended give their registers back;
 // the next takes a free one, or the cheapest of it and those that hold one goes to
-// memory for all its length. A class that spills is scanned once more with a few
-// registers set aside, through which spilled values pass on their way to and from the
-// operations that take no memory. So a second round of ranges for these ways, as graph
-// colouring has it, is not needed, and time is linear in the list.
+// memory for all its length. A class that spills is scanned once more with a register set
+// aside, through which spilled values pass on their way to and from the operations that
+// take no memory, and with another one as long as some operation wants more of them. So a
+// second round of ranges for these ways, as graph colouring has it, is not needed, and
+// time is linear in the list.
 //
 // An operation reads before it writes: its result may take the register of an operand
 // that ends there, and does where it can, which spares two-address code a move.
@@ -31,8 +32,8 @@ constexpr int64_t kFrameAlignment = 64;
 // In the order of their spill slots: vectors first, so that they are aligned to their size.
 constexpr RegisterClass kClasses[] = {RegisterClass::kVector, RegisterClass::kMask, RegisterClass::kGeneral};
 
-// Registers that spilled values pass through: as many as the operands of one operation
-// that are not taken from memory, with a result that must not share one of theirs.
+// The most registers that spilled values pass through: as many as the operands of one
+// operation that are not taken from memory, with a result that must not share one of theirs.
 int ScratchRegisters(RegisterClass register_class) { return register_class == RegisterClass::kMask ? 2 : 3; }
 
 // The list and what its scans share.
@@ -154,15 +155,42 @@ class Scan {
   int spilled_ = 0;
 };
 
+// How many scratch registers of a class the operations want at most, where `assigned` is
+// what it is. The agreement with Rewriter::LoadAndStoreAround.
+int ScratchWanted(const Problem& problem, RegisterClass c, const std::vector<int32_t>& assigned) {
+  const auto is_spilled = [&](const Operand& operand) {
+    return operand.is_register() && problem.list.classes[operand.value] == c &&
+           assigned[problem.range_of[operand.value]] == kSpilled;
+  };
+  int most = 0;
+  for (const Operation& op : problem.list.operations) {
+    Operation with_slots = op;
+    int loads = 0;
+    for (Operand* operand : {&with_slots.operands[0], &with_slots.operands[1], &with_slots.operands[2],
+                             &with_slots.memory.base, &with_slots.memory.index}) {
+      if (!is_spilled(*operand)) continue;
+      operand->kind = Operand::kStack;
+      ++loads;
+    }
+    const bool result = is_spilled(op.result);
+    if (loads == 0 && !result) continue;
+    if (StackOperandOf(with_slots) >= 0) --loads;
+    most = std::max({most, loads, result ? 1 + (WritesResultEarly(op.opcode) ? loads : 0) : 0});
+  }
+  return std::min(most, ScratchRegisters(c));
+}
+
 // Registers of every class. kSpilled where there was none.
 std::vector<int32_t> AssignRegisters(const Problem& problem, const RegisterFile& file) {
   std::vector<int32_t> assigned(problem.ranges.size(), kSpilled);
   for (const RegisterClass c : kClasses) {
-    const size_t all = file.Of(c).size();
+    const int all = static_cast<int>(file.Of(c).size());
     if (Scan(problem, c, all, assigned).Run() == 0) continue;
-    const size_t scratch = ScratchRegisters(c);
-    NESTOR_CHECK(all >= scratch, "a register file too small to spill through");
-    Scan(problem, c, all - scratch, assigned).Run();
+    NESTOR_CHECK(all >= ScratchRegisters(c), "a register file too small to spill through");
+    for (int scratch = 1; scratch <= ScratchRegisters(c); ++scratch) {
+      Scan(problem, c, all - scratch, assigned).Run();
+      if (ScratchWanted(problem, c, assigned) <= scratch) break;
+    }
   }
   return assigned;
 }

@@ -1,6 +1,4 @@
-// Lists are run before and after allocation, with operations that mix their operands
-// into a number where what they compute does not matter: what is stored, and where,
-// must be the same.
+// Lists are run before and after allocation: what is stored, and where, must be the same.
 #include "jit/codegen/allocate_registers.h"
 
 #include <algorithm>
@@ -36,148 +34,6 @@ RegisterFile SmallFile(Isa isa) {
   return file;
 }
 
-// ---- A machine.
-
-using Value = absl::optional<uint64_t>;  // nullopt: was never written
-
-class Machine {
- public:
-  // `virtual_registers`: operands are numbered through all classes.
-  Machine(Isa isa, bool virtual_registers, int64_t frame_bytes)
-      : isa_(isa), virtual_(virtual_registers), stack_(frame_bytes / 8) {}
-
-  // What is stored and returned, hashed one by one. Stops at the first error.
-  std::vector<uint64_t> Run(const std::vector<Operation>& operations) {
-    std::vector<int> labels;
-    for (size_t i = 0; i < operations.size(); ++i) {
-      if (operations[i].opcode != Opcode::kLabel && operations[i].opcode != Opcode::kLoopBegin) continue;
-      labels.resize(std::max<size_t>(labels.size(), operations[i].immediate + 1));
-      labels[operations[i].immediate] = static_cast<int>(i);
-    }
-    int at = 0;
-    while (error_.empty() && at < static_cast<int>(operations.size())) {
-      const Operation& op = operations[at];
-      if (++steps_ > 10'000'000) error_ = "does not end";
-      at = Step(op) ? labels[op.immediate] : at + 1;
-      if (!error_.empty()) error_ += absl::StrCat(" at operation ", &op - operations.data());
-      if (op.opcode == Opcode::kReturn) break;
-    }
-    return trace_;
-  }
-  const std::string& error() const { return error_; }
-
- private:
-  static uint64_t Mix(uint64_t h, uint64_t v) {
-    h = (h ^ v) * 0x9e3779b97f4a7c15;
-    return h ^ (h >> 29);
-  }
-
-  Value& Register(RegisterClass place, int64_t number) {
-    const size_t key = virtual_ ? number : 64 * static_cast<int>(OnMachine(place, isa_)) + number;
-    if (key >= registers_.size()) registers_.resize(key + 1);
-    return registers_[key];
-  }
-
-  int64_t Words(RegisterClass place) const {
-    return OnMachine(place, isa_) == RegisterClass::kVector ? VectorBytes(isa_) / 8 : 1;
-  }
-
-  bool InFrame(RegisterClass place, int64_t offset) {
-    const int64_t words = Words(place);
-    const bool is = offset >= 0 && offset % (8 * words) == 0 && offset / 8 + words <= std::ssize(stack_);
-    if (!is) error_ = "outside of the frame, or not aligned";
-    return is;
-  }
-
-  uint64_t Read(const Operand& operand, RegisterClass place) {
-    switch (operand.kind) {
-      case Operand::kNone: return 0;
-      case Operand::kConstant:
-      case Operand::kTable: return Mix(operand.kind, operand.value);
-      case Operand::kImmediate: return operand.value;
-      case Operand::kRegister: return Known(Register(place, operand.value));
-      case Operand::kStack: break;
-    }
-    if (!InFrame(place, operand.value)) return 0;
-    const auto first = stack_.begin() + operand.value / 8;
-    if (std::any_of(first, first + Words(place), [&](const Value& word) { return word != *first; })) {
-      error_ = "slots overlap";
-    }
-    return Known(*first);
-  }
-
-  uint64_t Known(const Value& value) {
-    if (!value.has_value()) error_ = "reads what was not written";
-    return value.value_or(0);
-  }
-
-  void Write(const Operand& result, RegisterClass place, Value value) {
-    if (result.kind != Operand::kStack) {
-      Register(place, result.value) = value;
-    } else if (InFrame(place, result.value)) {
-      std::fill_n(stack_.begin() + result.value / 8, Words(place), value);
-    }
-  }
-
-  // Whether it jumps.
-  bool Step(const Operation& op) {
-    const OpcodeInfo& info = Info(op.opcode);
-    if (op.result.kind != Operand::kNone && WritesResultEarly(op.opcode)) Write(op.result, info.result, absl::nullopt);
-    uint64_t in[3];
-    for (int i = 0; i < 3; ++i) in[i] = Read(op.operands[i], info.operands[i]);
-    uint64_t address = 0;
-    if (op.memory.base.kind != Operand::kNone) {
-      address = Read(op.memory.base, RegisterClass::kGeneral) + op.memory.displacement +
-                Read(op.memory.index, RegisterClass::kGeneral) * op.memory.scale;
-    }
-    if (op.opcode == Opcode::kJump) return true;
-    if (op.opcode == Opcode::kBranch || op.opcode == Opcode::kLoopEnd) return Holds(op.condition, in[0], in[1]);
-    const uint64_t out = Result(op, in, address);
-    if (op.result.kind != Operand::kNone) {
-      Write(op.result, info.result, out);
-    } else if (op.opcode != Opcode::kLabel && op.opcode != Opcode::kLoopBegin) {
-      trace_.push_back(out);
-    }
-    return false;
-  }
-
-  static bool Holds(Condition condition, int64_t a, int64_t b) {
-    switch (condition) {
-      case Condition::kEqual: return a == b;
-      case Condition::kNotEqual: return a != b;
-      case Condition::kLess: return a < b;
-      case Condition::kLessEqual: return a <= b;
-      case Condition::kGreater: return a > b;
-      case Condition::kGreaterEqual: return a >= b;
-    }
-    __builtin_unreachable();
-  }
-
-  // Exact where the allocator or a counter needs it.
-  static uint64_t Result(const Operation& op, const uint64_t (&in)[3], uint64_t address) {
-    switch (op.opcode) {
-      case Opcode::kMove:
-      case Opcode::kMaskMove:
-      case Opcode::kMoveG: return in[0];
-      case Opcode::kAddG: return in[0] + in[1];
-      case Opcode::kSubG: return in[0] - in[1];
-      case Opcode::kMulG: return in[0] * in[1];
-      case Opcode::kAddressG: return address;
-      default: break;
-    }
-    uint64_t h = Mix(static_cast<uint64_t>(op.opcode) << 16 | static_cast<uint64_t>(op.lane) << 8 | op.lanes, address);
-    for (const uint64_t v : in) h = Mix(h, v);
-    return Mix(h, op.immediate);
-  }
-
-  const Isa isa_;
-  const bool virtual_;
-  std::vector<Value> registers_, stack_;
-  std::vector<uint64_t> trace_;
-  std::string error_;
-  int64_t steps_ = 0;
-};
-
 // ---- What is wrong with an allocation; empty where nothing is.
 
 std::string ShapeError(const Operation& op, const RegisterFile& file, Isa isa) {
@@ -207,12 +63,10 @@ std::string ErrorOf(const OperationList& list, const RegisterFile& file, const A
     if (!error.empty()) return absl::StrCat(error, ": ", ToString(list, op));
   }
   if (allocated.frame_bytes % 64 != 0) return "a frame that is not aligned";
-  Machine before(list.isa, true, 0), after(list.isa, false, allocated.frame_bytes);
-  const std::vector<uint64_t> wanted = before.Run(list.operations);
-  if (!before.error().empty()) return "the list itself " + before.error();
-  const std::vector<uint64_t> got = after.Run(allocated.operations);
-  if (!after.error().empty()) return after.error();
-  return wanted == got ? "" : "stores something else";
+  const MixedRun before = RunMixing(list), after = RunMixing(list.isa, allocated.operations, allocated.frame_bytes);
+  if (!before.error.empty()) return "the list itself " + before.error;
+  if (!after.error.empty()) return after.error;
+  return before.trace == after.trace ? "" : "stores something else";
 }
 
 std::string TextOf(const OperationList& list, const Allocated& allocated) {
@@ -506,7 +360,8 @@ TEST(AllocateRegisters, WhatIsUsedInnermostStaysInRegisters) {
   const RegisterFile file = SmallFile(Isa::kAvx2);
   const Allocated allocated = AllocateRegisters(list, file);
   ExpectRight(list, file, allocated);
-  EXPECT_EQ(allocated.spilled, 20);
+  // One of the eight registers is what spilled values pass through.
+  EXPECT_EQ(allocated.spilled, 25 - 7);
   const std::string after = TextOf(list, allocated);
   const size_t inner = after.find("loop_begin L1");
   EXPECT_EQ(after.substr(inner, after.find("loop_end less", inner) - inner).find("stack"), std::string::npos) << after;
@@ -522,8 +377,8 @@ TEST(AllocateRegisters, SlotsAreShared) {
   const OperationList list = ParseOperations(text, Isa::kAvx2);
   const Allocated allocated = AllocateRegisters(list, RegistersOf(Isa::kAvx2));
   ExpectRight(list, RegistersOf(Isa::kAvx2), allocated);
-  EXPECT_EQ(allocated.spilled, 5 * (40 - 12));
-  EXPECT_LE(allocated.frame_bytes, (40 - 12 + 1) * 32);
+  EXPECT_EQ(allocated.spilled, 5 * (40 - 14));
+  EXPECT_LE(allocated.frame_bytes, (40 - 14 + 1) * 32);
 }
 
 TEST(AllocateRegisters, EmptyList) {

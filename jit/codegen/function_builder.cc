@@ -455,13 +455,20 @@ Operand FunctionBuilder::PointerAt(Operand pointer, const Summand& summand, Memo
     if (bytes == Immediate(0)) return pointer;
     return OnEntry(depth, Make(Opcode::kAddG, pointer, bytes, 0));
   };
-  const auto displace = [&](int depth, Operand bytes) {
-    if (bytes.kind == Operand::kImmediate && FitsDisplacement(memory.displacement + bytes.value)) {
+  const auto displace = [&](int depth, int64_t times) {
+    const Operand bytes = Coefficient(summand.parts, times);
+    if (bytes.kind != Operand::kImmediate && depth > 0 && memory.index.kind == Operand::kNone) {
+      // Few registers serve many multiples: of rows side by side, say.
+      const int64_t scale = std::min<int64_t>(times & -times, 8);
+      memory.index = OnEntry(0, Make(Opcode::kMoveG, Coefficient(summand.parts, times / scale), {}, 0));
+      memory.scale = static_cast<int8_t>(scale);
+    } else if (bytes.kind != Operand::kImmediate) {
+      pointer = add(depth, bytes);
+    } else if (FitsDisplacement(memory.displacement + bytes.value)) {
       memory.displacement += static_cast<int32_t>(bytes.value);
-      return;
+    } else {
+      pointer = add(depth, OnEntry(0, Make(Opcode::kMoveG, bytes, {}, 0)));
     }
-    if (bytes.kind == Operand::kImmediate) bytes = OnEntry(0, Make(Opcode::kMoveG, bytes, {}, 0));
-    pointer = add(depth, bytes);
   };
   const Operand coefficient = Coefficient(summand.parts);
   if (summand.computed.value.kind != Operand::kNone) {
@@ -470,7 +477,7 @@ Operand FunctionBuilder::PointerAt(Operand pointer, const Summand& summand, Memo
     return General(Opcode::kAddG, pointer, General(Opcode::kMulG, number, coefficient));
   }
   if (summand.atom.value < 0) {
-    displace(0, coefficient);
+    displace(0, 1);
     return pointer;
   }
   const int depth = FrameOf(summand.atom);
@@ -480,16 +487,17 @@ Operand FunctionBuilder::PointerAt(Operand pointer, const Summand& summand, Memo
   }
   const auto [value, offset] = Var(var);
   if (value.kind == Operand::kImmediate) {
-    displace(depth, Coefficient(summand.parts, value.value + offset));
+    displace(depth, value.value + offset);
     return pointer;
   }
-  if (last && coefficient.kind == Operand::kImmediate && IsScale(coefficient.value)) {
+  if (last && memory.index.kind == Operand::kNone && coefficient.kind == Operand::kImmediate &&
+      IsScale(coefficient.value)) {
     memory.index = value;
     memory.scale = static_cast<int8_t>(coefficient.value);
   } else {
     pointer = RunningPointer(depth, pointer, summand.parts);
   }
-  displace(depth, Coefficient(summand.parts, offset));
+  displace(depth, offset);
   return pointer;
 }
 

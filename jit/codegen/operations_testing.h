@@ -3,6 +3,8 @@
 #define NESTOR_JIT_CODEGEN_OPERATIONS_TESTING_H_
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "jit/codegen/operations.h"
@@ -25,6 +27,17 @@ struct RandomListOptions {
 // operation of every kind may occur. No operation that may write early redefines an
 // operand of its own. At the end all values that live are stored.
 OperationList RandomOperations(const RandomListOptions& options);
+
+// What a list stores and returns, where operations mix their operands into a number
+// unless what they compute matters. `error`: what went wrong, and at which operation.
+struct MixedRun {
+  std::vector<uint64_t> trace;
+  std::string error;
+};
+// On virtual registers.
+MixedRun RunMixing(const OperationList& list);
+// On physical ones, with a frame.
+MixedRun RunMixing(Isa isa, const std::vector<Operation>& allocated, int64_t frame_bytes);
 
 }  // namespace nestor::jit
 

@@ -442,7 +442,7 @@ void Translator::TileLoop(const loop::Loop& loop, Operand begin, Operand end, in
     lanes_ = around;
   }
   if (!starts.empty()) Interleave(f_->list().operations, starts);
-  f_->Label(done);
+  if (!fixed) f_->Label(done);
 }
 
 int64_t Translator::ConstantOf(IndexId e) const {

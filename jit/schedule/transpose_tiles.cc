@@ -30,6 +30,9 @@ using loop::ValueId;
 
 constexpr size_t kMostTiles = 2;
 constexpr int64_t kLineBytes = 64;
+// Squares along each side of a block: enough for whole stretches of memory, few enough for
+// the pages that they lie in to stay known to the processor.
+constexpr int64_t kBlock = 16;
 
 // `along` walks the rows of what is written, `across` those of `loads`.
 struct Nest {
@@ -145,7 +148,7 @@ class TransposeTiles {
     const IndexId width = pool_.Const(Width(inner));
     const IndexId across = TilesOf(*nest.across, width), along = TilesOf(*nest.along, width);
     Scope parts;
-    parts.push_back({Tiles(inner.body, nest, across, along, lanes, tiles)});
+    parts.push_back({Squares(inner.body, nest, across, along, lanes, tiles)});
     const auto first = [&](const Loop& loop, IndexId tiles) { return pool_.Add(loop.begin, pool_.Mul(tiles, width)); };
     // Columns beside the tiles, then rows below all.
     parts.push_back({Rest(outer, inner, nest, {nest.across->begin, first(*nest.across, across)},
@@ -192,71 +195,119 @@ class TransposeTiles {
     return result;
   }
 
-  Loop Tiles(const Scope& body, const Nest& nest, IndexId across, IndexId along, int64_t lanes, int64_t tiles) {
+  Loop Squares(const Scope& body, const Nest& nest, IndexId across, IndexId along, int64_t lanes, int64_t tiles) {
     const int32_t p = program_.AddVar(program_.vars[nest.across->var]);
     const int32_t q = program_.AddVar(program_.vars[nest.along->var]);
+    const auto at = [&](const Loop& loop, int32_t square, int64_t tile) {
+      const IndexId first = pool_.Mul(pool_.Var(square), pool_.Const(lanes * tiles));
+      return pool_.Add(loop.begin, pool_.Add(first, pool_.Const(tile * lanes)));
+    };
     Scope square;
     for (int64_t row = 0; row < tiles; ++row) {
-      for (int64_t column = 0; column < tiles; ++column) {
-        const auto at = [&](const Loop& loop, int32_t block, int64_t tile) {
-          const IndexId first = pool_.Mul(pool_.Var(block), pool_.Const(lanes * tiles));
-          return pool_.Add(loop.begin, pool_.Add(first, pool_.Const(tile * lanes)));
-        };
-        Tile(body, nest, at(*nest.across, p, row), at(*nest.along, q, column), lanes, square);
-      }
+      std::vector<IndexId> columns;
+      for (int64_t column = 0; column < tiles; ++column) columns.push_back(at(*nest.along, q, column));
+      Tiles(body, nest, at(*nest.across, p, row), columns, lanes, square);
     }
-    Loop over_along{q, pool_.Const(0), along, 1, {}, std::move(square)};
-    Loop over_across{p, pool_.Const(0), across, 1, {}, {}};
-    over_across.body.push_back({std::move(over_along)});
-    return over_across;
+    const int32_t blocks_across = program_.AddVar("p"), blocks_along = program_.AddVar("q");
+    Scope scope = OneLoop(InBlock(q, blocks_along, along), std::move(square));
+    scope = OneLoop(InBlock(p, blocks_across, across), std::move(scope));
+    scope = OneLoop(Blocks(blocks_along, along), std::move(scope));
+    Loop loop = Blocks(blocks_across, across);
+    loop.body = std::move(scope);
+    return loop;
   }
 
-  // The tile whose first element both indices reach at `across` and `along`.
-  void Tile(const Scope& body, const Nest& nest, IndexId across, IndexId along, int64_t lanes, Scope& scope) {
-    std::vector<TensorId> tiles;
-    for (ValueId id : nest.loads) {
-      const DType type = program_[id].type;
-      tiles.push_back(program_.AddTensor({"tile", type, {pool_.Const(lanes), pool_.Const(lanes)},
-                                          loop::Storage::kTemp, ReduceOp::kSum, true}));
-      scope.push_back(fusion::DeclarationOf(tiles.back()));
-    }
-    for (size_t i = 0; i < tiles.size(); ++i) {
-      scope.push_back({Rows(lanes, [&](IndexId row, IndexId lane, Scope& inside) {
-        Statement fill;
-        fill.target = {tiles[i], {row, lane}};
-        loop::VarReplacement replace(program_);
-        replace.Set(nest.along->var, pool_.Add(along, row));
-        replace.Set(nest.across->var, pool_.Add(across, lane));
-        fill.value = RewriteIndices(program_, nest.loads[i], [&](IndexId e) { return replace(e); });
-        inside.push_back({std::move(fill)});
-      })});
-    }
-    scope.push_back({Rows(lanes, [&](IndexId row, IndexId lane, Scope& inside) {
-      inside = body;
-      // The tiles first, while values have their old numbers.
-      VisitStatements(inside, [&](Statement& statement) {
-        statement.value = RewriteValues(program_, statement.value, [&](ValueId id) -> absl::optional<ValueId> {
-          const auto it = std::find(nest.loads.begin(), nest.loads.end(), id);
-          if (it == nest.loads.end()) return absl::nullopt;
-          return program_.AddLoad({tiles[it - nest.loads.begin()], {lane, row}});
-        });
-      });
-      loop::VarReplacement replace(program_);
-      replace.Set(nest.along->var, pool_.Add(along, lane));
-      replace.Set(nest.across->var, pool_.Add(across, row));
-      RewriteIndices(program_, inside, [&](IndexId e) { return replace(e); });
+  Loop Blocks(int32_t var, IndexId squares) {
+    return {var, pool_.Const(0), pool_.Div(pool_.Add(squares, pool_.Const(kBlock - 1)), pool_.Const(kBlock)), 1, {}, {}};
+  }
+  Loop InBlock(int32_t var, int32_t block, IndexId squares) {
+    const IndexId first = pool_.Mul(pool_.Var(block), pool_.Const(kBlock));
+    return {var, first, pool_.Min(pool_.Add(first, pool_.Const(kBlock)), squares), 1, {}, {}};
+  }
+  static Scope OneLoop(Loop loop, Scope body) {
+    loop.body = std::move(body);
+    Scope scope;
+    scope.push_back({std::move(loop)});
+    return scope;
+  }
+
+  // Tiles beside each other, whose first elements the indices reach at `across` and
+  // `along`. Their rows are written together: a cache line at a time.
+  void Tiles(const Scope& body, const Nest& nest, IndexId across, absl::Span<const IndexId> along, int64_t lanes,
+             Scope& scope) {
+    const bool several = along.size() > 1;
+    std::vector<std::vector<TensorId>> tiles;
+    for (IndexId first : along) tiles.push_back(FilledTiles(nest, across, first, lanes, several, scope));
+    scope.push_back({Rows(lanes, [&](IndexId row, Scope& rows) {
+      for (size_t i = 0; i < along.size(); ++i) {
+        rows.push_back({Lanes(lanes, [&](IndexId lane, Scope& inside) {
+          inside = body;
+          // The tiles first, while values have their old numbers.
+          VisitStatements(inside, [&](Statement& statement) {
+            statement.value = RewriteValues(program_, statement.value, [&](ValueId id) -> absl::optional<ValueId> {
+              const auto it = std::find(nest.loads.begin(), nest.loads.end(), id);
+              if (it == nest.loads.end()) return absl::nullopt;
+              const TensorId tile = tiles[i][it - nest.loads.begin()];
+              return program_.AddLoad({tile, several ? IndexList{row, lane} : IndexList{lane, row}});
+            });
+          });
+          loop::VarReplacement replace = Replacement(nest, pool_.Add(across, row), pool_.Add(along[i], lane));
+          RewriteIndices(program_, inside, [&](IndexId e) { return replace(e); });
+        })});
+      }
     })});
   }
 
-  // for r in [0, lanes) unroll { for l in [0, lanes) vector { .. } }
-  Loop Rows(int64_t lanes, absl::FunctionRef<void(IndexId row, IndexId lane, Scope& inside)> fill) {
-    Loop rows{program_.AddVar("r"), pool_.Const(0), pool_.Const(lanes), 1, {}, {}};
-    rows.attributes.unroll = true;
-    Loop columns{program_.AddVar("l"), pool_.Const(0), pool_.Const(lanes), 1, {}, {}};
-    columns.attributes.vector = true;
-    fill(pool_.Var(rows.var), pool_.Var(columns.var), columns.body);
-    rows.body.push_back({std::move(columns)});
-    return rows;
+  // By load: a tile with what it reads. `transposed`: its columns as rows, for a next tile
+  // to be filled while these are all that is still needed.
+  std::vector<TensorId> FilledTiles(const Nest& nest, IndexId across, IndexId along, int64_t lanes, bool transposed,
+                                    Scope& scope) {
+    std::vector<TensorId> tiles;
+    for (ValueId load : nest.loads) {
+      const DType type = program_[load].type;
+      const TensorId tile = Declared("tile", type, lanes, scope);
+      FillTile(tile, lanes, scope, [&](IndexId row, IndexId lane) {
+        loop::VarReplacement replace = Replacement(nest, pool_.Add(across, lane), pool_.Add(along, row));
+        return RewriteIndices(program_, load, [&](IndexId e) { return replace(e); });
+      });
+      tiles.push_back(transposed ? Declared("columns", type, lanes, scope) : tile);
+      if (!transposed) continue;
+      FillTile(tiles.back(), lanes, scope,
+               [&](IndexId row, IndexId lane) { return program_.AddLoad({tile, {lane, row}}); });
+    }
+    return tiles;
+  }
+
+  TensorId Declared(absl::string_view name, DType type, int64_t lanes, Scope& scope) {
+    const TensorId tile = program_.AddTensor({std::string(name), type, {pool_.Const(lanes), pool_.Const(lanes)},
+                                              loop::Storage::kTemp, ReduceOp::kSum, true});
+    scope.push_back(fusion::DeclarationOf(tile));
+    return tile;
+  }
+
+  void FillTile(TensorId tile, int64_t lanes, Scope& scope, absl::FunctionRef<ValueId(IndexId row, IndexId lane)> value) {
+    scope.push_back({Rows(lanes, [&](IndexId row, Scope& rows) {
+      rows.push_back({Lanes(lanes, [&](IndexId lane, Scope& inside) {
+        inside.push_back({Statement{{tile, {row, lane}}, absl::nullopt, value(row, lane), {}}});
+      })});
+    })});
+  }
+
+  loop::VarReplacement Replacement(const Nest& nest, IndexId across, IndexId along) {
+    loop::VarReplacement replace(program_);
+    replace.Set(nest.across->var, across);
+    replace.Set(nest.along->var, along);
+    return replace;
+  }
+
+  using Fill = absl::FunctionRef<void(IndexId index, Scope& inside)>;
+  Loop Rows(int64_t lanes, Fill fill) { return Counted("r", lanes, {false, false, /*unroll=*/true}, fill); }
+  Loop Lanes(int64_t lanes, Fill fill) { return Counted("l", lanes, {false, /*vector=*/true, false}, fill); }
+
+  Loop Counted(absl::string_view name, int64_t count, loop::LoopAttributes attributes, Fill fill) {
+    Loop loop{program_.AddVar(name), pool_.Const(0), pool_.Const(count), 1, attributes, {}};
+    fill(pool_.Var(loop.var), loop.body);
+    return loop;
   }
 
   Program& program_;

@@ -20,6 +20,10 @@ namespace nestor::jit {
 //   } }
 //   ... and what is left over, as it was.
 //
+// Where a vector is less than a cache line, tiles beside each other are written together,
+// a line at a time, and as many make a square that reads whole lines, too. Squares are
+// walked in blocks, so that what is read and written lies on few pages.
+//
 // Returns whether it changed anything; if not, the program is untouched. A second run
 // changes nothing. REQUIRES: Verify accepts the program; and so it does afterwards.
 absl::StatusOr<bool> TransposeInTiles(loop::Program& program, Isa isa);

@@ -25,12 +25,16 @@ TEST(TransposeTiles, Avx512) {
       {"for i in [0, N) { for j in [0, M) { y[i, j] = x[j, i] } }",
        R"(
          block {
-           for i_2 in [0, N/16) {
-             for j_2 in [0, M/16) {
-               temp tile: f32[16, 16] register
-               for r in [0, 16) unroll { for l in [0, 16) vector { tile[r, l] = x[16*j_2 + r, 16*i_2 + l] } }
-               for r_2 in [0, 16) unroll {
-                 for l_2 in [0, 16) vector { y[16*i_2 + r_2, 16*j_2 + l_2] = tile[l_2, r_2] }
+           for p in [0, (N/16 + 15)/16) {
+             for q_2 in [0, (M/16 + 15)/16) {
+               for i_2 in [16*p, min(16*p + 16, N/16)) {
+                 for j_2 in [16*q_2, min(16*q_2 + 16, M/16)) {
+                   temp tile: f32[16, 16] register
+                   for r in [0, 16) unroll { for l in [0, 16) vector { tile[r, l] = x[16*j_2 + r, 16*i_2 + l] } }
+                   for r_2 in [0, 16) unroll {
+                     for l_2 in [0, 16) vector { y[16*i_2 + r_2, 16*j_2 + l_2] = tile[l_2, r_2] }
+                   }
+                 }
                }
              }
            }
@@ -41,12 +45,16 @@ TEST(TransposeTiles, Avx512) {
       {"for j in [0, M) { for i in [0, N) { y[i, j] = x[j, i] } }",
        R"(
          block {
-           for i_2 in [0, N/16) {
-             for j_2 in [0, M/16) {
-               temp tile: f32[16, 16] register
-               for r in [0, 16) unroll { for l in [0, 16) vector { tile[r, l] = x[16*j_2 + r, 16*i_2 + l] } }
-               for r_2 in [0, 16) unroll {
-                 for l_2 in [0, 16) vector { y[16*i_2 + r_2, 16*j_2 + l_2] = tile[l_2, r_2] }
+           for p in [0, (N/16 + 15)/16) {
+             for q_2 in [0, (M/16 + 15)/16) {
+               for i_2 in [16*p, min(16*p + 16, N/16)) {
+                 for j_2 in [16*q_2, min(16*q_2 + 16, M/16)) {
+                   temp tile: f32[16, 16] register
+                   for r in [0, 16) unroll { for l in [0, 16) vector { tile[r, l] = x[16*j_2 + r, 16*i_2 + l] } }
+                   for r_2 in [0, 16) unroll {
+                     for l_2 in [0, 16) vector { y[16*i_2 + r_2, 16*j_2 + l_2] = tile[l_2, r_2] }
+                   }
+                 }
                }
              }
            }
@@ -57,14 +65,18 @@ TEST(TransposeTiles, Avx512) {
       {"for i in [2, N) { for j in [3, M - 1) { y[i, j] = x[j, i] } }",
        R"(
          block {
-           for i_2 in [0, max(N - 2, 0)/16) {
-             for j_2 in [0, max(M - 4, 0)/16) {
-               temp tile: f32[16, 16] register
-               for r in [0, 16) unroll {
-                 for l in [0, 16) vector { tile[r, l] = x[16*j_2 + r + 3, 16*i_2 + l + 2] }
-               }
-               for r_2 in [0, 16) unroll {
-                 for l_2 in [0, 16) vector { y[16*i_2 + r_2 + 2, 16*j_2 + l_2 + 3] = tile[l_2, r_2] }
+           for p in [0, (max(N - 2, 0)/16 + 15)/16) {
+             for q_2 in [0, (max(M - 4, 0)/16 + 15)/16) {
+               for i_2 in [16*p, min(16*p + 16, max(N - 2, 0)/16)) {
+                 for j_2 in [16*q_2, min(16*q_2 + 16, max(M - 4, 0)/16)) {
+                   temp tile: f32[16, 16] register
+                   for r in [0, 16) unroll {
+                     for l in [0, 16) vector { tile[r, l] = x[16*j_2 + r + 3, 16*i_2 + l + 2] }
+                   }
+                   for r_2 in [0, 16) unroll {
+                     for l_2 in [0, 16) vector { y[16*i_2 + r_2 + 2, 16*j_2 + l_2 + 3] = tile[l_2, r_2] }
+                   }
+                 }
                }
              }
            }
@@ -76,14 +88,18 @@ TEST(TransposeTiles, Avx512) {
       {"for i in [0, N) { for j in [0, M) { y[i, j] = x[M - 1 - j, i] } }",
        R"(
          block {
-           for i_2 in [0, N/16) {
-             for j_2 in [0, M/16) {
-               temp tile: f32[16, 16] register
-               for r in [0, 16) unroll {
-                 for l in [0, 16) vector { tile[r, l] = x[-16*j_2 - r + M - 1, 16*i_2 + l] }
-               }
-               for r_2 in [0, 16) unroll {
-                 for l_2 in [0, 16) vector { y[16*i_2 + r_2, 16*j_2 + l_2] = tile[l_2, r_2] }
+           for p in [0, (N/16 + 15)/16) {
+             for q_2 in [0, (M/16 + 15)/16) {
+               for i_2 in [16*p, min(16*p + 16, N/16)) {
+                 for j_2 in [16*q_2, min(16*q_2 + 16, M/16)) {
+                   temp tile: f32[16, 16] register
+                   for r in [0, 16) unroll {
+                     for l in [0, 16) vector { tile[r, l] = x[-16*j_2 - r + M - 1, 16*i_2 + l] }
+                   }
+                   for r_2 in [0, 16) unroll {
+                     for l_2 in [0, 16) vector { y[16*i_2 + r_2, 16*j_2 + l_2] = tile[l_2, r_2] }
+                   }
+                 }
                }
              }
            }
@@ -94,14 +110,17 @@ TEST(TransposeTiles, Avx512) {
       {"for i in [0, N) { for j in [0, M) { y[i, j] = x[j, i] * b[i] + o[i, j] } }",
        R"(
          block {
-           for i_2 in [0, N/16) {
-             for j_2 in [0, M/16) {
-               temp tile: f32[16, 16] register
-               for r in [0, 16) unroll { for l in [0, 16) vector { tile[r, l] = x[16*j_2 + r, 16*i_2 + l] } }
-               for r_2 in [0, 16) unroll {
-                 for l_2 in [0, 16) vector {
-                   y[16*i_2 + r_2, 16*j_2 + l_2] = tile[l_2, r_2] * b[16*i_2 + r_2] + o[16*i_2 + r_2, 16*j_2
-                       + l_2]
+           for p in [0, (N/16 + 15)/16) {
+             for q_2 in [0, (M/16 + 15)/16) {
+               for i_2 in [16*p, min(16*p + 16, N/16)) {
+                 for j_2 in [16*q_2, min(16*q_2 + 16, M/16)) {
+                   temp tile: f32[16, 16] register
+                   for r in [0, 16) unroll { for l in [0, 16) vector { tile[r, l] = x[16*j_2 + r, 16*i_2 + l] } }
+                   for r_2 in [0, 16) unroll {
+                     for l_2 in [0, 16) vector {
+                       y[16*i_2 + r_2, 16*j_2 + l_2] = tile[l_2, r_2] * b[16*i_2 + r_2] + o[16*i_2 + r_2, 16*j_2 + l_2]
+                     }
+                   }
                  }
                }
              }
@@ -114,38 +133,44 @@ TEST(TransposeTiles, Avx512) {
       {"for i in [0, N) { for j in [0, M) { y[i, j] = x[j, i] + f32(h[j, i]) } }",
        R"(
          block {
-           for i_2 in [0, N/16) {
-             for j_2 in [0, M/16) {
-               temp tile: f32[16, 16] register
-               temp tile_2: f16[16, 16] register
-               for r in [0, 16) unroll { for l in [0, 16) vector { tile[r, l] = x[16*j_2 + r, 16*i_2 + l] } }
-               for r_2 in [0, 16) unroll {
-                 for l_2 in [0, 16) vector { tile_2[r_2, l_2] = h[16*j_2 + r_2, 16*i_2 + l_2] }
-               }
-               for r_3 in [0, 16) unroll {
-                 for l_3 in [0, 16) vector {
-                   y[16*i_2 + r_3, 16*j_2 + l_3] = tile[l_3, r_3] + f32(tile_2[l_3, r_3])
+           for p in [0, (N/16 + 15)/16) {
+             for q_2 in [0, (M/16 + 15)/16) {
+               for i_2 in [16*p, min(16*p + 16, N/16)) {
+                 for j_2 in [16*q_2, min(16*q_2 + 16, M/16)) {
+                   temp tile: f32[16, 16] register
+                   for r in [0, 16) unroll { for l in [0, 16) vector { tile[r, l] = x[16*j_2 + r, 16*i_2 + l] } }
+                   temp tile_2: f16[16, 16] register
+                   for r_2 in [0, 16) unroll {
+                     for l_2 in [0, 16) vector { tile_2[r_2, l_2] = h[16*j_2 + r_2, 16*i_2 + l_2] }
+                   }
+                   for r_3 in [0, 16) unroll {
+                     for l_3 in [0, 16) vector {
+                       y[16*i_2 + r_3, 16*j_2 + l_3] = tile[l_3, r_3] + f32(tile_2[l_3, r_3])
+                     }
+                   }
                  }
                }
              }
            }
-           for i_3 in [0, 16*(N/16)) {
-             for j_4 in [16*(M/16), M) { y[i_3, j_4] = x[j_4, i_3] + f32(h[j_4, i_3]) }
-           }
+           for i_3 in [0, 16*(N/16)) { for j_4 in [16*(M/16), M) { y[i_3, j_4] = x[j_4, i_3] + f32(h[j_4, i_3]) } }
            for i_4 in [16*(N/16), N) { for j_6 in [0, M) { y[i_4, j_6] = x[j_6, i_4] + f32(h[j_6, i_4]) } }
          })"},
       // Further in, and with several results.
       {"for l in [0, A) { for i in [0, N) { for j in [0, M) { v[l, i, j] = z[l, j, i] } } }",
        R"(
          for l in [0, A) {
-           for i_2 in [0, N/16) {
-             for j_2 in [0, M/16) {
-               temp tile: f32[16, 16] register
-               for r in [0, 16) unroll {
-                 for l_2 in [0, 16) vector { tile[r, l_2] = z[l, 16*j_2 + r, 16*i_2 + l_2] }
-               }
-               for r_2 in [0, 16) unroll {
-                 for l_3 in [0, 16) vector { v[l, 16*i_2 + r_2, 16*j_2 + l_3] = tile[l_3, r_2] }
+           for p in [0, (N/16 + 15)/16) {
+             for q_2 in [0, (M/16 + 15)/16) {
+               for i_2 in [16*p, min(16*p + 16, N/16)) {
+                 for j_2 in [16*q_2, min(16*q_2 + 16, M/16)) {
+                   temp tile: f32[16, 16] register
+                   for r in [0, 16) unroll {
+                     for l_2 in [0, 16) vector { tile[r, l_2] = z[l, 16*j_2 + r, 16*i_2 + l_2] }
+                   }
+                   for r_2 in [0, 16) unroll {
+                     for l_3 in [0, 16) vector { v[l, 16*i_2 + r_2, 16*j_2 + l_3] = tile[l_3, r_2] }
+                   }
+                 }
                }
              }
            }
@@ -155,14 +180,18 @@ TEST(TransposeTiles, Avx512) {
       {"for i in [0, N) { for j in [0, M) { y[i, j] = x[j, i]  y2[i, j] = o[i, j] } }",
        R"(
          block {
-           for i_2 in [0, N/16) {
-             for j_2 in [0, M/16) {
-               temp tile: f32[16, 16] register
-               for r in [0, 16) unroll { for l in [0, 16) vector { tile[r, l] = x[16*j_2 + r, 16*i_2 + l] } }
-               for r_2 in [0, 16) unroll {
-                 for l_2 in [0, 16) vector {
-                   y[16*i_2 + r_2, 16*j_2 + l_2] = tile[l_2, r_2]
-                   y2[16*i_2 + r_2, 16*j_2 + l_2] = o[16*i_2 + r_2, 16*j_2 + l_2]
+           for p in [0, (N/16 + 15)/16) {
+             for q_2 in [0, (M/16 + 15)/16) {
+               for i_2 in [16*p, min(16*p + 16, N/16)) {
+                 for j_2 in [16*q_2, min(16*q_2 + 16, M/16)) {
+                   temp tile: f32[16, 16] register
+                   for r in [0, 16) unroll { for l in [0, 16) vector { tile[r, l] = x[16*j_2 + r, 16*i_2 + l] } }
+                   for r_2 in [0, 16) unroll {
+                     for l_2 in [0, 16) vector {
+                       y[16*i_2 + r_2, 16*j_2 + l_2] = tile[l_2, r_2]
+                       y2[16*i_2 + r_2, 16*j_2 + l_2] = o[16*i_2 + r_2, 16*j_2 + l_2]
+                     }
+                   }
                  }
                }
              }
@@ -170,20 +199,22 @@ TEST(TransposeTiles, Avx512) {
            for i_3 in [0, 16*(N/16)) {
              for j_4 in [16*(M/16), M) { y[i_3, j_4] = x[j_4, i_3]  y2[i_3, j_4] = o[i_3, j_4] }
            }
-           for i_4 in [16*(N/16), N) {
-             for j_6 in [0, M) { y[i_4, j_6] = x[j_6, i_4]  y2[i_4, j_6] = o[i_4, j_6] }
-           }
+           for i_4 in [16*(N/16), N) { for j_6 in [0, M) { y[i_4, j_6] = x[j_6, i_4]  y2[i_4, j_6] = o[i_4, j_6] } }
          })"},
       // 64-bit lanes: tiles of eight rows.
       {"for i in [0, N) { for j in [0, M) { q[i, j] = c[j, i] } }",
        R"(
          block {
-           for i_2 in [0, N/8) {
-             for j_2 in [0, M/8) {
-               temp tile: i64[8, 8] register
-               for r in [0, 8) unroll { for l in [0, 8) vector { tile[r, l] = c[8*j_2 + r, 8*i_2 + l] } }
-               for r_2 in [0, 8) unroll {
-                 for l_2 in [0, 8) vector { q[8*i_2 + r_2, 8*j_2 + l_2] = tile[l_2, r_2] }
+           for p in [0, (N/8 + 15)/16) {
+             for q_2 in [0, (M/8 + 15)/16) {
+               for i_2 in [16*p, min(16*p + 16, N/8)) {
+                 for j_2 in [16*q_2, min(16*q_2 + 16, M/8)) {
+                   temp tile: i64[8, 8] register
+                   for r in [0, 8) unroll { for l in [0, 8) vector { tile[r, l] = c[8*j_2 + r, 8*i_2 + l] } }
+                   for r_2 in [0, 8) unroll {
+                     for l_2 in [0, 8) vector { q[8*i_2 + r_2, 8*j_2 + l_2] = tile[l_2, r_2] }
+                   }
+                 }
                }
              }
            }
@@ -229,33 +260,43 @@ TEST(TransposeTiles, Avx2) {
       {"for i in [0, N) { for j in [0, M) { q[i, j] = c[j, i] } }",
        R"(
          block {
-           for i_2 in [0, N/8) {
-             for j_2 in [0, M/8) {
-               temp tile: i64[4, 4] register
-               for r in [0, 4) unroll { for l in [0, 4) vector { tile[r, l] = c[8*j_2 + r, 8*i_2 + l] } }
-               for r_2 in [0, 4) unroll {
-                 for l_2 in [0, 4) vector { q[8*i_2 + r_2, 8*j_2 + l_2] = tile[l_2, r_2] }
-               }
-               temp tile_2: i64[4, 4] register
-               for r_3 in [0, 4) unroll {
-                 for l_3 in [0, 4) vector { tile_2[r_3, l_3] = c[8*j_2 + r_3 + 4, 8*i_2 + l_3] }
-               }
-               for r_4 in [0, 4) unroll {
-                 for l_4 in [0, 4) vector { q[8*i_2 + r_4, 8*j_2 + l_4 + 4] = tile_2[l_4, r_4] }
-               }
-               temp tile_3: i64[4, 4] register
-               for r_5 in [0, 4) unroll {
-                 for l_5 in [0, 4) vector { tile_3[r_5, l_5] = c[8*j_2 + r_5, 8*i_2 + l_5 + 4] }
-               }
-               for r_6 in [0, 4) unroll {
-                 for l_6 in [0, 4) vector { q[8*i_2 + r_6 + 4, 8*j_2 + l_6] = tile_3[l_6, r_6] }
-               }
-               temp tile_4: i64[4, 4] register
-               for r_7 in [0, 4) unroll {
-                 for l_7 in [0, 4) vector { tile_4[r_7, l_7] = c[8*j_2 + r_7 + 4, 8*i_2 + l_7 + 4] }
-               }
-               for r_8 in [0, 4) unroll {
-                 for l_8 in [0, 4) vector { q[8*i_2 + r_8 + 4, 8*j_2 + l_8 + 4] = tile_4[l_8, r_8] }
+           for p in [0, (N/8 + 15)/16) {
+             for q_2 in [0, (M/8 + 15)/16) {
+               for i_2 in [16*p, min(16*p + 16, N/8)) {
+                 for j_2 in [16*q_2, min(16*q_2 + 16, M/8)) {
+                   temp tile: i64[4, 4] register
+                   for r in [0, 4) unroll { for l in [0, 4) vector { tile[r, l] = c[8*j_2 + r, 8*i_2 + l] } }
+                   temp columns: i64[4, 4] register
+                   for r_2 in [0, 4) unroll { for l_2 in [0, 4) vector { columns[r_2, l_2] = tile[l_2, r_2] } }
+                   temp tile_2: i64[4, 4] register
+                   for r_3 in [0, 4) unroll {
+                     for l_3 in [0, 4) vector { tile_2[r_3, l_3] = c[8*j_2 + r_3 + 4, 8*i_2 + l_3] }
+                   }
+                   temp columns_2: i64[4, 4] register
+                   for r_4 in [0, 4) unroll { for l_4 in [0, 4) vector { columns_2[r_4, l_4] = tile_2[l_4, r_4] } }
+                   for r_5 in [0, 4) unroll {
+                     for l_5 in [0, 4) vector { q[8*i_2 + r_5, 8*j_2 + l_5] = columns[r_5, l_5] }
+                     for l_6 in [0, 4) vector { q[8*i_2 + r_5, 8*j_2 + l_6 + 4] = columns_2[r_5, l_6] }
+                   }
+                   temp tile_3: i64[4, 4] register
+                   for r_6 in [0, 4) unroll {
+                     for l_7 in [0, 4) vector { tile_3[r_6, l_7] = c[8*j_2 + r_6, 8*i_2 + l_7 + 4] }
+                   }
+                   temp columns_3: i64[4, 4] register
+                   for r_7 in [0, 4) unroll { for l_8 in [0, 4) vector { columns_3[r_7, l_8] = tile_3[l_8, r_7] } }
+                   temp tile_4: i64[4, 4] register
+                   for r_8 in [0, 4) unroll {
+                     for l_9 in [0, 4) vector { tile_4[r_8, l_9] = c[8*j_2 + r_8 + 4, 8*i_2 + l_9 + 4] }
+                   }
+                   temp columns_4: i64[4, 4] register
+                   for r_9 in [0, 4) unroll {
+                     for l_10 in [0, 4) vector { columns_4[r_9, l_10] = tile_4[l_10, r_9] }
+                   }
+                   for r_10 in [0, 4) unroll {
+                     for l_11 in [0, 4) vector { q[8*i_2 + r_10 + 4, 8*j_2 + l_11] = columns_3[r_10, l_11] }
+                     for l_12 in [0, 4) vector { q[8*i_2 + r_10 + 4, 8*j_2 + l_12 + 4] = columns_4[r_10, l_12] }
+                   }
+                 }
                }
              }
            }

@@ -1,0 +1,248 @@
+#include "jit/codegen/operation_passes.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "jit/codegen/allocate_registers.h"
+#include "jit/codegen/operand_constraints.h"
+
+namespace nestor::jit {
+namespace {
+
+bool IsControl(const Operation& op) { return op.opcode >= Opcode::kLabel; }
+
+template <class Visit>
+void VisitReads(const Operation& op, Visit visit) {
+  for (const Operand& operand : op.operands) {
+    if (operand.is_register()) visit(operand);
+  }
+  if (op.memory.base.is_register()) visit(op.memory.base);
+  if (op.memory.index.is_register()) visit(op.memory.index);
+}
+
+// How many registers of each class are needed at once, at most, at [first, last].
+class Pressure {
+ public:
+  explicit Pressure(const OperationList& list) {
+    for (std::vector<int>& live : live_) live.resize(list.operations.size() + 2);
+    for (const LiveRange& range : LiveRangesOf(list)) {
+      std::vector<int>& live = live_[static_cast<int>(list.classes[range.reg])];
+      // What is written early overlaps with what ends there.
+      const bool early = range.begin > 0 && WritesResultEarly(list.operations[range.begin].opcode);
+      ++live[range.begin - (early ? 1 : 0)];
+      --live[std::max(range.end, range.begin + 1)];
+    }
+    for (std::vector<int>& live : live_) {
+      for (size_t i = 1; i < live.size(); ++i) live[i] += live[i - 1];
+    }
+  }
+
+  int Most(RegisterClass c, size_t first, size_t last) const {
+    const std::vector<int>& live = live_[static_cast<int>(c)];
+    return *std::max_element(live.begin() + static_cast<int64_t>(first), live.begin() + static_cast<int64_t>(last) + 1);
+  }
+
+ private:
+  std::vector<int> live_[4];  // by class, by operation
+};
+
+class Hoister {
+ public:
+  Hoister(OperationList& list, const RegisterFile& file)
+      : list_(list), file_(file), pressure_(list), writes_(list.classes.size()), writes_inside_(list.classes.size()) {}
+
+  void Run() {
+    for (const Operation& op : list_.operations) {
+      if (op.result.is_register()) ++writes_[op.result.value];
+    }
+    size_t begin = 0;
+    for (size_t i = 0; i < list_.operations.size(); ++i) {
+      if (list_.operations[i].opcode == Opcode::kLoopBegin) begin = i;
+      if (list_.operations[i].opcode != Opcode::kLoopEnd) continue;
+      if (begin != kOutside) Enter(begin, i);
+      begin = kOutside;  // what is around is no innermost loop
+    }
+    if (!hoisted_.empty()) Rewrite();
+  }
+
+ private:
+  static constexpr size_t kOutside = static_cast<size_t>(-1);
+  // What spilled values pass through, where there are any: see allocate_registers.cc.
+  static constexpr int kMostScratch = 3;
+
+  void Enter(size_t begin, size_t end) {
+    for (const RegisterClass c : {RegisterClass::kVector, RegisterClass::kMask}) {
+      const int all = static_cast<int>(file_.Of(c).size());
+      const bool spills = pressure_.Most(c, 0, list_.operations.size() - 1) > all;
+      free_[static_cast<int>(c)] = all - (spills ? kMostScratch : 0) - pressure_.Most(c, begin, end);
+    }
+    for (size_t i = begin; i < end; ++i) {
+      if (list_.operations[i].result.is_register()) ++writes_inside_[list_.operations[i].result.value];
+    }
+    HoistOperations(begin, end);
+    HoistConstants(begin, end);
+    for (size_t i = begin; i < end; ++i) {
+      if (list_.operations[i].result.is_register()) writes_inside_[list_.operations[i].result.value] = 0;
+    }
+  }
+
+  int& FreeOf(const Operand& reg) { return free_[static_cast<int>(list_.classes[reg.value])]; }
+
+  // ---- Operations
+
+  static bool MayHoist(Opcode opcode) {
+    switch (opcode) {
+      case Opcode::kBroadcast:
+      case Opcode::kBroadcastGeneral:
+      case Opcode::kMaskOfCount:
+      case Opcode::kMaskOfLanes:
+      case Opcode::kLanesOfMask:
+      case Opcode::kMaskWiden:
+      case Opcode::kMaskNarrow: return true;
+      default: return false;
+    }
+  }
+
+  void HoistOperations(size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) {
+      const Operation op = list_.operations[i];
+      if (!MayHoist(op.opcode) || writes_[op.result.value] != 1) continue;
+      bool moves = false;
+      VisitReads(op, [&](const Operand& read) { moves |= writes_inside_[read.value] > 0; });
+      if (moves || FreeOf(op.result) <= 0) continue;
+      const Operand known = SameBefore(begin, op);
+      if (known.is_register()) {
+        Replace(op.result, known, i, list_.operations.size());
+      } else {
+        --FreeOf(op.result);
+        hoisted_.push_back({begin, op});
+      }
+      writes_inside_[op.result.value] = 0;
+      removed_.push_back(i);
+    }
+  }
+
+  // The result of an equal operation that was hoisted out of the same loop.
+  Operand SameBefore(size_t loop, const Operation& op) const {
+    for (const auto& [before, other] : hoisted_) {
+      if (before == loop && other.opcode == op.opcode && other.lane == op.lane && other.lanes == op.lanes &&
+          other.immediate == op.immediate && std::equal(op.operands, op.operands + 3, other.operands)) {
+        return other.result;
+      }
+    }
+    return {};
+  }
+
+  void Replace(const Operand& from, const Operand& to, size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) {
+      Operation& op = list_.operations[i];
+      for (Operand* operand : {&op.operands[0], &op.operands[1], &op.operands[2]}) {
+        if (*operand == from) *operand = to;
+      }
+    }
+  }
+
+  // ---- Constants
+
+  struct Use {
+    int64_t constant;
+    int gain = 0;  // 1 for a memory operand, 2 for an instruction
+    int bytes = 0;
+  };
+
+  void HoistConstants(size_t begin, size_t end) {
+    std::vector<Use> uses = UsesIn(begin, end);
+    std::stable_sort(uses.begin(), uses.end(), [](const Use& a, const Use& b) { return a.gain > b.gain; });
+    int& free = free_[static_cast<int>(RegisterClass::kVector)];
+    for (const Use& use : uses) {
+      if (free <= 0) return;
+      --free;
+      Operation load{Opcode::kMove, Lane::kI32, static_cast<uint8_t>(std::max(use.bytes / 4, 1))};
+      load.operands[0] = Operand::Constant(use.constant);
+      load.result = list_.NewVector();
+      Replace(Operand::Constant(use.constant), load.result, begin, end);
+      hoisted_.push_back({begin, load});
+    }
+  }
+
+  std::vector<Use> UsesIn(size_t begin, size_t end) const {
+    std::vector<Use> uses;
+    for (size_t i = begin; i < end; ++i) {
+      const Operation& op = list_.operations[i];
+      for (int k = 0; k < 3; ++k) {
+        if (op.operands[k].kind != Operand::kConstant) continue;
+        const int64_t number = op.operands[k].value;
+        auto use = std::find_if(uses.begin(), uses.end(), [&](const Use& u) { return u.constant == number; });
+        if (use == uses.end()) use = uses.insert(uses.end(), {number});
+        use->gain += InMemory(op, k) ? 1 : 2;
+        use->bytes = std::max(use->bytes, BytesRead(op));
+      }
+    }
+    return uses;
+  }
+
+  // Whether the constant is the operation's memory operand, and no instruction of its own.
+  static bool InMemory(Operation op, int number) {
+    for (Operand& operand : op.operands) {
+      if (operand.kind == Operand::kConstant) operand.kind = Operand::kRegister;
+    }
+    op.operands[number].kind = Operand::kStack;
+    return StackOperandOf(op) == number;
+  }
+
+  // At most that much of the constant is read.
+  static int BytesRead(const Operation& op) {
+    return op.lanes * (op.opcode == Opcode::kConvert ? 8 : LaneBytes(op.lane));
+  }
+
+  void Rewrite() {
+    std::sort(removed_.begin(), removed_.end());
+    std::stable_sort(hoisted_.begin(), hoisted_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::vector<Operation> out;
+    out.reserve(list_.operations.size() + hoisted_.size());
+    auto hoisted = hoisted_.begin();
+    auto removed = removed_.begin();
+    for (size_t i = 0; i < list_.operations.size(); ++i) {
+      for (; hoisted != hoisted_.end() && hoisted->first == i; ++hoisted) out.push_back(hoisted->second);
+      if (removed != removed_.end() && *removed == i) ++removed;
+      else out.push_back(list_.operations[i]);
+    }
+    list_.operations = std::move(out);
+  }
+
+  OperationList& list_;
+  const RegisterFile& file_;
+  const Pressure pressure_;
+  std::vector<int> writes_, writes_inside_;            // by register: in the list, in the loop
+  int free_[4] = {};                                   // registers by class, in the loop
+  std::vector<std::pair<size_t, Operation>> hoisted_;  // before the loop that begins there
+  std::vector<size_t> removed_;
+};
+
+}  // namespace
+
+void RemoveDeadWrites(OperationList& list) {
+  std::vector<int> dead(list.classes.size(), 0);  // by register: the stretch behind which it is written, not read
+  std::vector<Operation> kept;
+  kept.reserve(list.operations.size());
+  int stretch = 1;
+  for (size_t i = list.operations.size(); i-- > 0;) {
+    const Operation& op = list.operations[i];
+    if (IsControl(op)) ++stretch;
+    if (op.result.is_register()) {
+      int& state = dead[op.result.value];
+      if (state == stretch) continue;
+      state = stretch;
+    }
+    VisitReads(op, [&](const Operand& read) { dead[read.value] = 0; });
+    kept.push_back(op);
+  }
+  std::reverse(kept.begin(), kept.end());
+  list.operations = std::move(kept);
+}
+
+void HoistInvariants(OperationList& list, const RegisterFile& file) { Hoister(list, file).Run(); }
+
+}  // namespace nestor::jit

@@ -1,0 +1,21 @@
+// List -> list, between translation and register allocation.
+#ifndef NESTOR_JIT_CODEGEN_OPERATION_PASSES_H_
+#define NESTOR_JIT_CODEGEN_OPERATION_PASSES_H_
+
+#include "jit/codegen/operations.h"
+#include "jit/codegen/registers.h"
+
+namespace nestor::jit {
+
+// Takes out what is computed for a register that is written again before anything reads
+// it, as far as this shows between labels and jumps.
+void RemoveDeadWrites(OperationList& list);
+
+// Before each innermost loop, computes what does not change in it: constants of the pool,
+// which then need not come from memory each time, masks, and scalars in all lanes. Only
+// while registers are free: where nothing had to be spilled, nothing has to be then.
+void HoistInvariants(OperationList& list, const RegisterFile& file);
+
+}  // namespace nestor::jit
+
+#endif  // NESTOR_JIT_CODEGEN_OPERATION_PASSES_H_

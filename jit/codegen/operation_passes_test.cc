@@ -1,0 +1,162 @@
+// Lists before and after; and random lists, which must store what they stored.
+#include "jit/codegen/operation_passes.h"
+
+#include <string>
+
+#include "gtest/gtest.h"
+#include "jit/codegen/allocate_registers.h"
+#include "jit/codegen/operations.h"
+#include "jit/codegen/operations_testing.h"
+#include "jit/codegen/registers.h"
+#include "jit/runtime/cpu_features.h"
+
+namespace nestor::jit {
+namespace {
+
+struct Case {
+  const char* what;
+  const char* before;
+  const char* after;
+};
+
+std::string Normal(const char* text) { return ToString(ParseOperations(text, Isa::kAvx2)); }
+
+TEST(OperationPasses, RemovesDeadWrites) {
+  const Case kCases[] = {
+      {"a start value that is not used",
+       "c0 = f32 0x0\nv0 = move.f32x8 c0\nv0 = load.f32x8 f32 [g1]\nstore.f32x8 f32 [g1], v0",
+       "c0 = f32 0x0\nv0 = load.f32x8 f32 [g1]\nstore.f32x8 f32 [g1], v0"},
+      {"with what only that needs",
+       "v0 = add.f32x8 v2, v2\nv1 = mul.f32x8 v0, v0\nv0 = move.f32x8 v3\nv1 = move.f32x8 v3\nreturn 0",
+       "v0 = move.f32x8 v3\nv1 = move.f32x8 v3\nreturn 0"},
+      {"not what the next write reads",
+       "v0 = add.f32x8 v2, v2\nv0 = add.f32x8 v0, v2\nreturn 0",
+       "v0 = add.f32x8 v2, v2\nv0 = add.f32x8 v0, v2\nreturn 0"},
+      {"not what an address is",
+       "g0 = move_g 1\nv1 = load.f32x8 f32 [g0]\ng0 = move_g 2\nreturn g0",
+       "g0 = move_g 1\nv1 = load.f32x8 f32 [g0]\ng0 = move_g 2\nreturn g0"},
+      {"not across a branch",
+       "g0 = move_g 1\nbranch less g1, 0, L0\ng0 = move_g 2\nlabel L0\nreturn g0",
+       "g0 = move_g 1\nbranch less g1, 0, L0\ng0 = move_g 2\nlabel L0\nreturn g0"},
+      {"not around a loop",
+       "g0 = move_g 0\nloop_begin L0\ng1 = add_g g0, 1\ng0 = move_g 9\nloop_end less g1, 5, L0\nreturn 0",
+       "g0 = move_g 0\nloop_begin L0\ng1 = add_g g0, 1\ng0 = move_g 9\nloop_end less g1, 5, L0\nreturn 0"},
+  };
+  for (const Case& c : kCases) {
+    OperationList list = ParseOperations(c.before, Isa::kAvx2);
+    RemoveDeadWrites(list);
+    EXPECT_EQ(ToString(list), Normal(c.after)) << c.what;
+  }
+}
+
+TEST(OperationPasses, HoistsInvariants) {
+  const Case kCases[] = {
+      {"constants: those first that take an instruction",
+       R"(c0 = f32 0x3f800000
+c1 = f32 0x40000000
+g0 = parameter_g 0
+loop_begin L0
+  v1 = load.f32x8 f32 [g0]
+  v2 = fma.f32x8 c0, v1, c1
+  v3 = add.f32x8 v2, c1
+  store.f32x8 f32 [g0], v3
+  g0 = add_g g0, 32
+loop_end less g0, 99, L0)",
+       R"(c0 = f32 0x3f800000
+c1 = f32 0x40000000
+g0 = parameter_g 0
+v4 = move.i32x8 c0
+v5 = move.i32x8 c1
+loop_begin L0
+  v1 = load.f32x8 f32 [g0]
+  v2 = fma.f32x8 v4, v1, v5
+  v3 = add.f32x8 v2, v5
+  store.f32x8 f32 [g0], v3
+  g0 = add_g g0, 32
+loop_end less g0, 99, L0)"},
+      {"a scalar in all lanes, once for all that want it; not one that the loop writes",
+       R"(g0 = parameter_g 0
+v1 = load.f32x1 f32 [g0]
+v2 = load.f32x1 f32 [g0]
+loop_begin L0
+  v3 = broadcast.f32x8 v1
+  v4 = broadcast.f32x8 v1
+  v5 = broadcast.f32x8 v2
+  v2 = add.f32x1 v2, v2
+  v6 = fma.f32x8 v3, v4, v5
+  store.f32x8 f32 [g0], v6
+  g0 = add_g g0, 32
+loop_end less g0, 99, L0)",
+       R"(g0 = parameter_g 0
+v1 = load.f32x1 f32 [g0]
+v2 = load.f32x1 f32 [g0]
+v3 = broadcast.f32x8 v1
+loop_begin L0
+  v5 = broadcast.f32x8 v2
+  v2 = add.f32x1 v2, v2
+  v6 = fma.f32x8 v3, v3, v5
+  store.f32x8 f32 [g0], v6
+  g0 = add_g g0, 32
+loop_end less g0, 99, L0)"},
+      {"only from the innermost loop, and no value that it carries",
+       R"(c0 = f32 0x3f800000
+g0 = parameter_g 0
+v1 = load.f32x8 f32 [g0]
+loop_begin L0
+  loop_begin L1
+    v1 = add.f32x8 v1, c0
+    g0 = add_g g0, 32
+  loop_end less g0, 99, L1
+  v1 = mul.f32x8 v1, c0
+loop_end less g0, 99, L0
+store.f32x8 f32 [g0], v1)",
+       R"(c0 = f32 0x3f800000
+g0 = parameter_g 0
+v1 = load.f32x8 f32 [g0]
+loop_begin L0
+  v2 = move.i32x8 c0
+  loop_begin L1
+    v1 = add.f32x8 v1, v2
+    g0 = add_g g0, 32
+  loop_end less g0, 99, L1
+  v1 = mul.f32x8 v1, c0
+loop_end less g0, 99, L0
+store.f32x8 f32 [g0], v1)"},
+  };
+  for (const Case& c : kCases) {
+    OperationList list = ParseOperations(c.before, Isa::kAvx2);
+    HoistInvariants(list, RegistersOf(Isa::kAvx2));
+    EXPECT_EQ(ToString(list), Normal(c.after)) << c.what;
+  }
+}
+
+TEST(OperationPasses, RandomListsStoreTheSame) {
+  int hoisted = 0, removed = 0, roomy = 0;
+  for (const Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
+    for (uint64_t seed = 0; seed < 300; ++seed) {
+      RandomListOptions options{isa, seed, 1, 1, 1, 120};
+      if (seed % 3 == 0) options.live_vectors = 9;
+      const OperationList before = RandomOperations(options);
+      OperationList list = before;
+      RemoveDeadWrites(list);
+      removed += static_cast<int>(before.operations.size() - list.operations.size());
+      const int spilled = AllocateRegisters(list, RegistersOf(isa)).spilled;
+      const std::string text = ToString(list);
+      HoistInvariants(list, RegistersOf(isa));
+      hoisted += ToString(list) != text;
+      const MixedRun wanted = RunMixing(before), got = RunMixing(list);
+      ASSERT_EQ(got.error, "") << ToString(before) << "became\n" << ToString(list);
+      ASSERT_EQ(got.trace, wanted.trace) << ToString(before) << "became\n" << ToString(list);
+if (spilled == 0) {
+        ++roomy;
+        EXPECT_EQ(AllocateRegisters(list, RegistersOf(isa)).spilled, 0) << text << "became\n" << ToString(list);
+      }
+    }
+  }
+  EXPECT_GT(hoisted, 50);
+  EXPECT_GT(removed, 50);
+  EXPECT_GT(roomy, 50);
+}
+
+}  // namespace
+}  // namespace nestor::jit
