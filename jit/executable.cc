@@ -453,7 +453,7 @@ absl::Status Executable::Prepare(const Arguments& arguments, Workspace::State& s
   NESTOR_ASSIGN_OR_RETURN(const Binding binding, BindArguments(arguments.inputs, arguments.params, arguments.dims));
   NESTOR_RETURN_IF_ERROR(CheckOutputs(arguments, binding));
   NESTOR_RETURN_IF_ERROR(Measure(arguments, state));
-  const bool streaming = options().streaming_bytes > 0 && state.bytes > options().streaming_bytes;
+  const bool streaming = options().streaming_bytes > 0 && state.bytes >= options().streaming_bytes;
   NESTOR_ASSIGN_OR_RETURN(state.kernel, KernelFor(arguments, streaming));
   NESTOR_RETURN_IF_ERROR(FillTable(*state.kernel, binding, arguments, state));
   return PlaceMemory(*state.kernel, binding, state);

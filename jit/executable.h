@@ -33,7 +33,7 @@ struct ExecutableOptions {
   // A parallel loop runs on one thread where the program's arguments have fewer bytes
   // than this.
   int64_t least_parallel_bytes = int64_t{256} << 10;
-  // Where the arguments have more bytes than this, outputs are written past the caches;
+  // Where the arguments have at least so many bytes, outputs are written past the caches;
   // 0: never.
   int64_t streaming_bytes = 0;
 };

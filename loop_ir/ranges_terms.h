@@ -30,6 +30,8 @@ class AtomSum {
     }
   };
 
+  using Terms = absl::InlinedVector<Term, 3>;
+
   AtomSum() = default;
   AtomSum(int64_t constant);  // NOLINT: numbers are sums
   static AtomSum OfAtom(IndexId atom);
@@ -41,7 +43,7 @@ class AtomSum {
   bool exact() const { return exact_; }
   // Greatest products first (by number of atoms, then by their ids), so the
   // constant is last; no zero coefficient.
-  const std::vector<Term>& terms() const { return terms_; }
+  const Terms& terms() const { return terms_; }
   bool IsZero() const { return exact_ && terms_.empty(); }
   // The value, where it holds no atom.
   absl::optional<int64_t> Constant() const;
@@ -79,7 +81,7 @@ class AtomSum {
   }
 
  private:
-  std::vector<Term> terms_;
+  Terms terms_;
   bool exact_ = true;
 };
 

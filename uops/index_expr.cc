@@ -361,10 +361,27 @@ IndexId CopyMemo(const IndexPool& from, IndexId id, IndexPool& to, IndexLeaf lea
   return result;
 }
 
+// Nodes seen, of which there mostly are few.
+class SeenNodes {
+ public:
+  // Whether it was not seen before.
+  bool Insert(IndexId id) {
+    if (!many_.empty()) return many_.insert(id).second;
+    if (std::find(few_.begin(), few_.end(), id) != few_.end()) return false;
+    few_.push_back(id);
+    if (few_.size() > kFew) many_.insert(few_.begin(), few_.end());
+    return true;
+  }
+
+ private:
+  static constexpr size_t kFew = 16;
+  absl::InlinedVector<IndexId, kFew + 1> few_;
+  absl::flat_hash_set<IndexId> many_;
+};
+
 void VisitMemo(const IndexPool& pool, IndexId id,
-               absl::FunctionRef<void(IndexId, const IndexNode&)> visit,
-               absl::flat_hash_set<IndexId>& seen) {
-  if (!seen.insert(id).second) return;
+               absl::FunctionRef<void(IndexId, const IndexNode&)> visit, SeenNodes& seen) {
+  if (!seen.Insert(id)) return;
   for (IndexId arg : pool[id].args) VisitMemo(pool, arg, visit, seen);
   visit(id, pool[id]);
 }
@@ -383,7 +400,7 @@ IndexId CopyIndex(const IndexPool& from, IndexId id, IndexPool& to) {
 
 void VisitIndex(const IndexPool& pool, IndexId id,
                 absl::FunctionRef<void(IndexId, const IndexNode&)> visit) {
-  absl::flat_hash_set<IndexId> seen;
+  SeenNodes seen;
   VisitMemo(pool, id, visit, seen);
 }
 
@@ -398,9 +415,11 @@ void CollectVars(const IndexPool& pool, IndexId id, std::vector<int64_t>& vars) 
 
 bool HoldsVar(const IndexPool& pool, IndexId id, int64_t var) {
   if (!pool.HasVar(id)) return false;
-  std::vector<int64_t> vars;
-  CollectVars(pool, id, vars);
-  return std::binary_search(vars.begin(), vars.end(), var);
+  bool found = false;
+  VisitIndex(pool, id, [&](IndexId, const IndexNode& node) {
+    found |= node.kind == IndexKind::kVar && node.value == var;
+  });
+  return found;
 }
 
 IndexId SubstituteVars(IndexPool& pool, IndexId id, absl::Span<const IndexId> replacement) {
