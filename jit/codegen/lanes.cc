@@ -20,14 +20,15 @@ using loop::Value;
 using loop::ValueId;
 
 bool ProveInRange(Program& program, loop::Ranges& ranges, const Access& access, Proofs& proofs) {
-  if (access.place.empty()) return true;
-  const auto key = Proofs::KeyOf(access);
-  if (proofs.in_range.contains(key)) return true;
-  for (IndexId condition : access.conditions) ranges.Assume(condition);
-  const bool inside = ranges.InRange(access.place, program[access.tensor].shape);
-  for (size_t i = 0; i < access.conditions.size(); ++i) ranges.Forget();
-  if (inside) proofs.in_range.insert(key);
-  return inside;
+  const auto [known, is_new] = proofs.axes_in_range.try_emplace(Proofs::KeyOf(access));
+  if (is_new) {
+    for (IndexId condition : access.conditions) ranges.Assume(condition);
+    for (size_t axis = 0; axis < access.place.size(); ++axis) {
+      known->second.push_back(ranges.InRange({access.place[axis]}, {program[access.tensor].shape[axis]}));
+    }
+    for (size_t i = 0; i < access.conditions.size(); ++i) ranges.Forget();
+  }
+  return Proofs::All(known->second);
 }
 
 class LaneCheck {
@@ -231,6 +232,11 @@ std::pair<loop::TensorId, IndexList> Proofs::KeyOf(const Access& access) {
   IndexList key = access.place;
   key.insert(key.end(), access.conditions.begin(), access.conditions.end());
   return {access.tensor, std::move(key)};
+}
+
+Proofs::Axes Proofs::AxesInRange(const Access& access) const {
+  const auto known = axes_in_range.find(KeyOf(access));
+  return known == axes_in_range.end() ? Axes(access.place.size(), false) : known->second;
 }
 
 Proofs ProofsOf(Program& program, Isa isa) { return ProofWalk(program, isa).Run(); }

@@ -5,8 +5,9 @@
 #include <cstdint>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
+#include "absl/container/inlined_vector.h"
 #include "absl/types/optional.h"
 #include "jit/runtime/cpu_features.h"
 #include "loop_ir/program.h"
@@ -35,9 +36,12 @@ struct Proofs {
   // By loop index: the lanes of the loops marked `vector` that run in them. Of nested
   // ones that is the outer.
   absl::flat_hash_map<int32_t, int> lane_loops;
-  // The accesses that are in range wherever they are made.
-  absl::flat_hash_set<std::pair<loop::TensorId, IndexList>> in_range;
-  bool InRange(const loop::Access& access) const { return access.place.empty() || in_range.contains(KeyOf(access)); }
+  // Of accesses: the axes along which each is in range wherever it is made.
+  using Axes = absl::InlinedVector<bool, 4>;
+  absl::flat_hash_map<std::pair<loop::TensorId, IndexList>, Axes> axes_in_range;
+  // Those of this access; none where it was not looked at.
+  Axes AxesInRange(const loop::Access& access) const;
+  static bool All(const Axes& axes) { return absl::c_all_of(axes, [](bool proven) { return proven; }); }
   // The place, and behind it the conditions.
   static std::pair<loop::TensorId, IndexList> KeyOf(const loop::Access& access);
 };

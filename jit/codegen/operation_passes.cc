@@ -111,10 +111,12 @@ class Hoister {
       if (!MayHoist(op.opcode) || writes_[op.result.value] != 1) continue;
       bool moves = false;
       VisitReads(op, [&](const Operand& read) { moves |= writes_inside_[read.value] > 0; });
-      if (moves || FreeOf(op.result) <= 0) continue;
+      if (moves) continue;
       const Operand known = SameBefore(begin, op);
       if (known.is_register()) {
         Replace(op.result, known, i, list_.operations.size());
+      } else if (FreeOf(op.result) <= 0) {
+        continue;
       } else {
         --FreeOf(op.result);
         hoisted_.push_back({begin, op});

@@ -35,17 +35,22 @@ class Collector {
     struct Walks {
       int count = 0;
       int32_t last = -1;
+      bool gathered = false;
     };
     absl::flat_hash_map<TensorId, Walks> walks;
     for (const Item& item : around.body) {
-      absl::flat_hash_map<TensorId, int32_t> here;  // by input: the vector loop that walks it
+      absl::flat_hash_map<TensorId, Walks> here;
       VisitVectorLoops(item, [&](const Loop& loop, TensorId tensor, absl::Span<const IndexId> place) {
-        if (WalksRow(loop, tensor, place, around.var)) here[tensor] = loop.var;
+        if (WalksRow(loop, tensor, place, around.var)) here[tensor] = {1, loop.var, IsGathered(place, around.var)};
       });
-      for (const auto& [tensor, var] : here) walks[tensor] = {walks[tensor].count + 1, var};
+      for (const auto& [tensor, walk] : here) {
+        Walks& all = walks[tensor];
+        all = {all.count + 1, walk.last, all.gathered || walk.gathered};
+      }
     }
     for (const auto& [tensor, walk] : walks) {
-      if (walk.count > 1) prefetches_.emplace(std::make_pair(walk.last, tensor), RowLoop{around.var, around.step});
+      if (walk.count == 1 && !walk.gathered) continue;
+      prefetches_.emplace(std::make_pair(walk.last, tensor), RowLoop{around.var, around.step, around.end});
     }
   }
 
@@ -66,8 +71,8 @@ class Collector {
   // moves from row to row.
   bool WalksRow(const Loop& loop, TensorId tensor, absl::Span<const IndexId> place, int32_t around) const {
     if (program_[tensor].storage != loop::Storage::kInput || place.empty()) return false;
-    if (!std::all_of(place.begin(), place.end(), [&](IndexId e) { return IsPlain(e); })) return false;
-    const auto polynomial = Polynomial::Of(program_.pool, place.back());
+    if (!std::all_of(place.begin(), place.end(), [&](IndexId e) { return IsPlain(e) || IsGather(e); })) return false;
+    const auto polynomial = IsPlain(place.back()) ? Polynomial::Of(program_.pool, place.back()) : absl::nullopt;
     if (!polynomial) return false;
     bool along = false;
     for (const Polynomial::Term& term : polynomial->terms()) {
@@ -75,6 +80,21 @@ class Collector {
       along |= term.coefficient == 1 && term.atoms.size() == 1 && program_.pool.VarValue(term.atoms[0]) == loop.var;
     }
     return along && std::any_of(place.begin(), place.end(), [&](IndexId e) { return HoldsVar(program_.pool, e, around); });
+  }
+
+  bool IsGathered(absl::Span<const IndexId> place, int32_t around) const {
+    return std::any_of(place.begin(), place.end(),
+                       [&](IndexId e) { return program_.pool.HasLoad(e) && HoldsVar(program_.pool, e, around); });
+  }
+
+  // Whether all that it loads are inputs.
+  bool IsGather(IndexId e) const {
+    bool inputs = program_.pool.HasLoad(e);
+    VisitIndex(program_.pool, e, [&](IndexId, const IndexNode& node) {
+      if (node.kind != IndexKind::kLoad) return;
+      inputs = inputs && program_[TensorId{static_cast<int32_t>(node.value)}].storage == loop::Storage::kInput;
+    });
+    return inputs;
   }
 
   bool IsPlain(IndexId e) const { return program_.pool.IsAffine(e) && !program_.pool.HasLoad(e); }

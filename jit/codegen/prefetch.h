@@ -15,12 +15,14 @@ namespace nestor::jit {
 struct RowLoop {
   int32_t var;
   int64_t step;
+  IndexId end;
 };
 
-// (index of a vector loop, input that it reads) -> the loop around. It is so where the body of the loop around walks the
-// row more than once: memory is idle from the second time on, and hardware looks ahead
-// along a row, but not to the next. The vector loop is the last that walks the row from
-// its beginning.
+// (index of a vector loop, input that it reads) -> the loop around. It is so
+// - where rows are gathered by indices that lie in inputs: hardware cannot guess them;
+// - where the body of the loop around walks the row more than once: memory is idle from
+//   the second time on, and hardware looks ahead along a row, but not to the next. The
+//   vector loop is the last that walks the row from its beginning.
 using Prefetches = absl::flat_hash_map<std::pair<int32_t, loop::TensorId>, RowLoop>;
 Prefetches PrefetchesOf(const loop::Program& program, const Proofs& proofs);
 

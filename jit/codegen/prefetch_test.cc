@@ -59,9 +59,18 @@ TEST(PrefetchTest, RowsThatAreWalkedMoreThanOnce) {
       {"program f(x: f32[C, N]) -> (y: f32[N, C], z: f32[N, C]) { for i in [0, N) {"
        " for j in [0, C) vector { y[i, j] = x[j, i] } for k in [0, C) vector { z[i, k] = x[k, i] } } }",
        ""},
-      // Which row is next must be looked up first.
+      // Which row is next must be looked up; not where a walk before it says.
       {"program f(x: f32[V, C], ids: i64[N]) -> (y: f32[N, C], z: f32[N, C]) { for i in [0, N) {"
        " for j in [0, C) vector { y[i, j] = x[ids[i], j] } for k in [0, C) vector { z[i, k] = x[ids[i], k] } } }",
+       "k: x by i"},
+      {"program f(x: f32[V, C], ids: i64[N]) -> (y: f32[N, C]) { for i in [0, N) {"
+       " for j in [0, C) vector { y[i, j] = x[ids[i] + 1, j | 0.0] } } }",
+       "j: x by i"},
+      {"program f(x: f32[V, C], ids: i64[N]) -> (y: f32[N, C]) { temp t: i64[N] for n in [0, N) { t[n] = ids[n] }"
+       " for i in [0, N) { for j in [0, C) vector { y[i, j] = x[t[i], j | 0.0] } } }",
+       ""},
+      {"program f(x: f32[V, N], ids: i64[C], n: f32[N]) -> (y: f32[N, C]) { for i in [0, N) {"
+       " for j in [0, C) vector { y[i, j] = x[ids[j], i | 0.0] } } }",
        ""},
   };
   for (const auto& [program, prefetches] : kCases) EXPECT_EQ(PrefetchesIn(program), prefetches) << program;

@@ -309,7 +309,10 @@ TypedValue Translator::Load(const Access& access) {
   const HomeKind kind = KindOf(access.tensor);
   if (access.masked) {
     const Location location = Locate(access);
-    if (location.valid.kind != Operand::kNone) return LoadMasked(access, location);
+    if (location.valid.kind != Operand::kNone) {
+      PrefetchNextRow(access);
+      return LoadMasked(access, location);
+    }
     if (kind != HomeKind::kScalar && kind != HomeKind::kTile) return LoadMemory(access.tensor, location);
   }
   if (kind == HomeKind::kScalar) return LoadScalar(access.tensor);
@@ -320,19 +323,30 @@ TypedValue Translator::Load(const Access& access) {
   return value;
 }
 
-// Of vectors that share a cache line, for the first.
+// Of vectors that share a cache line, for the first. What lies there need not exist, but
+// indices that are looked up must.
 void Translator::PrefetchNextRow(const Access& access) {
   const auto prefetch = prefetches_.find({lanes_.var, access.tensor});
   if (prefetch == prefetches_.end()) return;
   const DType type = program_[access.tensor].type;
   if (f_->Var(lanes_.var).second * ByteSize(type) % kCacheLine != 0) return;
-  const RowLoop around = prefetch->second;
+  const RowLoop& around = prefetch->second;
+  IndexPool& pool = program_.pool;
   std::vector<IndexId> next;
-  for (size_t v = 0; v < program_.vars.size(); ++v) next.push_back(program_.pool.Var(static_cast<int64_t>(v)));
-  next[around.var] = program_.pool.Add(next[around.var], program_.pool.Const(around.step));
+  for (size_t v = 0; v < program_.vars.size(); ++v) next.push_back(pool.Var(static_cast<int64_t>(v)));
+  const IndexId row = pool.Add(next[around.var], pool.Const(around.step));
+  const IndexId row_that_is = pool.Min(row, pool.Sub(around.end, pool.Const(1)));
   IndexList place;
-  for (IndexId e : access.place) place.push_back(SubstituteVars(program_.pool, e, next));
-  Emit(MakeMemory(Opcode::kPrefetch, type, lanes_.count, f_->Address(access.tensor, place)));
+  std::vector<ComputedPlace> computed(access.place.size());
+  for (size_t axis = 0; axis < access.place.size(); ++axis) {
+    const bool gathers = pool.HasLoad(access.place[axis]);
+    next[around.var] = gathers ? row_that_is : row;
+    place.push_back(SubstituteVars(pool, access.place[axis], next));
+    if (!gathers) continue;
+    if (!IsSharedGather(place[axis])) return;
+    f_->EmitOnEntry(lanes_.region, [&] { computed[axis] = {f_->Checked(place[axis]).value, lanes_.region}; });
+  }
+  Emit(MakeMemory(Opcode::kPrefetch, type, lanes_.count, f_->Address(access.tensor, place, computed)));
 }
 
 TypedValue Translator::LoadTile(const Access& access) {
@@ -480,19 +494,19 @@ Translator::Location Translator::Locate(const Access& access) {
     location.valid = f_->Both(location.valid, f_->ConditionValue(condition));
   }
   const Shape& shape = program_[access.tensor].shape;
-  const bool proven = proofs_.InRange(access);
+  const Proofs::Axes proven = proofs_.AxesInRange(access);
   std::vector<ComputedPlace> computed(access.place.size());
   Operand inside;
   for (size_t axis = 0; axis < access.place.size(); ++axis) {
     const IndexId e = access.place[axis];
     const bool plain = program_.pool.IsAffine(e) && !program_.pool.HasLoad(e);
-    if (plain && proven) continue;
+    if (plain && proven[axis]) continue;
     const bool early = !plain && IsSharedGather(e);
     Operand axis_inside;
     const auto compute = [&] {
       const CheckedIndex checked = f_->Checked(e);
       if (!plain) computed[axis] = {checked.value, early ? lanes_.region : -1};
-      if (!proven) axis_inside = f_->InRange(checked, shape[axis]);
+      if (!proven[axis]) axis_inside = f_->InRange(checked, shape[axis]);
     };
     if (early) f_->EmitOnEntry(lanes_.region, compute);
     else compute();
