@@ -10,6 +10,7 @@
 #include "jit/schedule/memory_order.h"
 #include "jit/schedule/multiply_add.h"
 #include "jit/schedule/transpose_tiles.h"
+#include "jit/schedule/unroll_and_jam.h"
 #include "uops/invariant.h"
 
 namespace nestor::jit {
@@ -33,6 +34,7 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
       {"flatten", fusion::FlattenBlocks},
       {"multiply_add", FuseMultiplyAdd, /*reorders_rounding=*/true},
       {"memory_order", [=](loop::Program& program) { return WalkInMemoryOrder(program, options.memory_order); }},
+      {"unroll_and_jam", UnrollAndJam},
       {"transpose", [=](loop::Program& program) { return TransposeInTiles(program, isa); }},
       {"flatten_2", fusion::FlattenBlocks},
       {"parallel", MarkParallel},
