@@ -165,7 +165,18 @@ class Hoister {
       load.operands[0] = Operand::Constant(use.constant);
       load.result = list_.NewVector();
       Replace(Operand::Constant(use.constant), load.result, begin, end);
+      RemoveCopies(load.result, begin, end);
       hoisted_.push_back({begin, load});
+    }
+  }
+
+  // A register that only ever is a copy of the constant is the constant.
+  void RemoveCopies(const Operand& constant, size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) {
+      const Operation& op = list_.operations[i];
+      if (op.opcode != Opcode::kMove || !(op.operands[0] == constant) || writes_[op.result.value] != 1) continue;
+      Replace(op.result, constant, i + 1, list_.operations.size());
+      removed_.push_back(i);
     }
   }
 
@@ -187,6 +198,7 @@ class Hoister {
 
   // Whether the constant is the operation's memory operand, and no instruction of its own.
   static bool InMemory(Operation op, int number) {
+    if (op.opcode == Opcode::kMove) return false;
     for (Operand& operand : op.operands) {
       if (operand.kind == Operand::kConstant) operand.kind = Operand::kRegister;
     }

@@ -98,6 +98,29 @@ loop_begin L0
   store.f32x8 f32 [g0], v6
   g0 = add_g g0, 32
 loop_end less g0, 99, L0)"},
+      {"copies of constants are the constants, unless they change",
+       R"(c0 = f32 0x3f800000
+g0 = parameter_g 0
+loop_begin L0
+  v1 = load.f32x8 f32 [g0]
+  v2 = move.f32x8 c0
+  v3 = max_x86.f32x8 v2, v1
+  v4 = move.f32x8 c0
+  v4 = add.f32x8 v4, v3
+  store.f32x8 f32 [g0], v4
+  g0 = add_g g0, 32
+loop_end less g0, 99, L0)",
+       R"(c0 = f32 0x3f800000
+g0 = parameter_g 0
+v5 = move.i32x8 c0
+loop_begin L0
+  v1 = load.f32x8 f32 [g0]
+  v3 = max_x86.f32x8 v5, v1
+  v4 = move.f32x8 v5
+  v4 = add.f32x8 v4, v3
+  store.f32x8 f32 [g0], v4
+  g0 = add_g g0, 32
+loop_end less g0, 99, L0)"},
       {"only from the innermost loop, and no value that it carries",
        R"(c0 = f32 0x3f800000
 g0 = parameter_g 0
