@@ -1,6 +1,7 @@
 // The list of schedule passes, and the way from a program to code.
 #include "jit/compile.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "fusion/flatten.h"
@@ -11,6 +12,7 @@
 #include "jit/schedule/multiply_add.h"
 #include "jit/schedule/transpose_tiles.h"
 #include "jit/schedule/unroll_and_jam.h"
+#include "jit/work.h"
 #include "uops/invariant.h"
 
 namespace nestor::jit {
@@ -19,6 +21,14 @@ namespace {
 absl::StatusOr<Isa> IsaOf(const CompileOptions& options) {
   if (options.isa) return *options.isa;
   return BestIsa();
+}
+
+// Below it, waking a thread takes longer than what it would do: fewer bytes where more is
+// computed with each.
+int64_t LeastParallelBytes(const loop::Program& program) {
+  constexpr int kOperationsPerElement = 4;  // that memory hides
+  return ExecutableOptions().least_parallel_bytes * kOperationsPerElement /
+         std::max(kOperationsPerElement, MostOperations(program));
 }
 
 }  // namespace
@@ -59,7 +69,7 @@ absl::StatusOr<std::unique_ptr<const Executable>> CompileScheduled(loop::Program
   ExecutableOptions executable;
   NESTOR_ASSIGN_OR_RETURN(executable.isa, IsaOf(options));
   executable.executor = options.executor != nullptr ? options.executor : &DefaultExecutor();
-  if (options.least_parallel_bytes) executable.least_parallel_bytes = *options.least_parallel_bytes;
+  executable.least_parallel_bytes = options.least_parallel_bytes.value_or(LeastParallelBytes(program));
   // What is larger than the last cache is not found there again.
   executable.streaming_bytes = options.streaming_bytes.value_or(Caches().last);
   return Executable::Create(std::move(program), executable);

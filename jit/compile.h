@@ -30,7 +30,8 @@ struct CompileOptions {
   // Vectors that a sum has partial results for.
   int accumulators = 4;
   MemoryOrderOptions memory_order;
-  // See ExecutableOptions; nullopt: from the sizes of the machine's caches.
+  // See ExecutableOptions; nullopt: from what the program computes, and the sizes of the
+  // machine's caches.
   absl::optional<int64_t> least_parallel_bytes, streaming_bytes;
 };
 
