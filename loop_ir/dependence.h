@@ -13,7 +13,8 @@ namespace nestor::loop {
 enum class AccessKind : uint8_t { kRead, kWrite, kAccumulate };
 
 // Calls `visit` on every access that the item itself makes, a loop's body left
-// out: the loads of its values and index expressions, then the target.
+// out: the loads of its values and index expressions, then the target. It may add to the
+// program's pool.
 using AccessVisitor = absl::FunctionRef<void(TensorId, absl::Span<const IndexId> place, AccessKind)>;
 void VisitAccesses(const Program& program, const Item& item, AccessVisitor visit);
 

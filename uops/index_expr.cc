@@ -382,8 +382,9 @@ class SeenNodes {
 void VisitMemo(const IndexPool& pool, IndexId id,
                absl::FunctionRef<void(IndexId, const IndexNode&)> visit, SeenNodes& seen) {
   if (!seen.Insert(id)) return;
-  for (IndexId arg : pool[id].args) VisitMemo(pool, arg, visit, seen);
-  visit(id, pool[id]);
+  const IndexNode node = pool[id];  // a copy: `visit` may add to the pool
+  for (IndexId arg : node.args) VisitMemo(pool, arg, visit, seen);
+  visit(id, node);
 }
 
 }  // namespace

@@ -183,7 +183,8 @@ IndexId CopyIndex(const IndexPool& from, IndexId id, IndexPool& to, IndexLeaf le
 // The same, every leaf kept as it is.
 IndexId CopyIndex(const IndexPool& from, IndexId id, IndexPool& to);
 
-// Calls `visit` on every node of `id`, arguments first, shared ones once.
+// Calls `visit` on every node of `id`, arguments first, shared ones once. It may add to
+// the pool.
 void VisitIndex(const IndexPool& pool, IndexId id,
                 absl::FunctionRef<void(IndexId, const IndexNode&)> visit);
 

@@ -4,6 +4,7 @@
 #include "uops/index_expr.h"
 
 #include <limits>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
@@ -123,6 +124,23 @@ TEST(IndexExpr, LongSumsTakeLinearTime) {
   IndexId sum = pool.Const(0);
   for (int64_t d = 2; d < 3000; ++d) sum = pool.Add(sum, pool.Mod(pool.Var(0), pool.Const(d)));
   EXPECT_LT(pool.size(), 50000u);
+}
+
+// What is visited stays as it is while the pool grows.
+TEST(IndexExpr, VisitorsMayAddToThePool) {
+  IndexPool pool;
+  const IndexId e = pool.Load(7, {pool.Var(1), pool.Mod(pool.Var(2), pool.Const(5))});
+  std::vector<IndexKind> kinds;
+  VisitIndex(pool, e, [&](IndexId id, const IndexNode& node) {
+    const IndexKind kind = node.kind;
+    const size_t args = node.args.size();
+    for (int64_t i = 0; i < 1000; ++i) pool.Add(pool.Var(i), pool.Const(1000 * static_cast<int64_t>(id.value) + i));
+    EXPECT_EQ(node.kind, kind);
+    EXPECT_EQ(node.args.size(), args);
+    kinds.push_back(node.kind);
+  });
+  EXPECT_EQ(kinds, (std::vector<IndexKind>{IndexKind::kVar, IndexKind::kVar, IndexKind::kConst, IndexKind::kMod,
+                                           IndexKind::kLoad}));
 }
 
 }  // namespace
