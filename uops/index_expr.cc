@@ -53,7 +53,9 @@ absl::optional<int64_t> CheckedApply(IndexKind kind, int64_t a, int64_t b) {
     case IndexKind::kMod:
       if (b == 0) return absl::nullopt;
       if (b == -1) return 0;
-      return a - b * FloorDiv(a, b);
+      // Of b's sign; b * FloorDiv(a, b) might overflow.
+      result = a % b;
+      return result != 0 && (result < 0) != (b < 0) ? result + b : result;
     case IndexKind::kMin: return std::min(a, b);
     case IndexKind::kMax: return std::max(a, b);
     case IndexKind::kLt: return a < b;
