@@ -117,6 +117,24 @@ TEST(JitLayouts, InPlace) {
   EXPECT_GT(aliases, 4);
 }
 
+// That an element is there is known in a loop over the same tensor, not beside it.
+TEST(JitLayouts, EmptyInputsAreNotRead) {
+  for (const char* text : {"op f(x: f32[M, N]) -> (y, z) { y[i, j] = x[0, 0] + x[i, j]\n z[k] = x[0, 0] + 1.0 where k < 3 }",
+                           "op g(x: f32[M, N]) -> (y, z) { z[k] = x[0, 0] + 1.0 where k < 3\n y[i, j] = x[0, 0] + x[i, j] }"}) {
+    const Op op = Parse(text).value();
+    const auto compiled = CompiledVariants::Compile(Lower(op), Inline());
+    ASSERT_TRUE(compiled.ok()) << compiled.status();
+    for (const Dims& shape : {Dims{0, 4}, Dims{4, 0}, Dims{0, 0}, Dims{2, 3}}) {
+      std::vector<GuardedMemory> memory;
+      Counts counts;
+      const RunInputs inputs = LaidOut(op, shape, 0, 0, 1, memory);
+      const JitRunOptions run = {Side::kEnd, Arrangement::kCompact};
+      const Finding finding = compiled->Check(inputs, {&run, 1}, /*bounded=*/false, counts);
+      EXPECT_FALSE(finding.has_value()) << text << ShapeText(shape) << ": " << *finding;
+    }
+  }
+}
+
 // Outputs of any size are written past the caches, if their rows are aligned.
 TEST(JitLayouts, StreamingStores) {
   jit::CompileOptions options = Inline();

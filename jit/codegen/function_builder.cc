@@ -178,6 +178,13 @@ std::pair<Operand, int64_t> FunctionBuilder::Var(int64_t var) const {
   return {};
 }
 
+int32_t FunctionBuilder::InnermostLoop() const {
+  for (size_t depth = frames_.size(); depth-- > 0;) {
+    if (frames_[depth].var >= 0) return frames_[depth].var;
+  }
+  return -1;
+}
+
 int FunctionBuilder::FrameOf(IndexId e) const {
   if (!program_.pool.HasVar(e)) return 0;
   std::vector<int64_t> vars;

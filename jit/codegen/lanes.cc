@@ -3,6 +3,7 @@
 #include "jit/codegen/lanes.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/container/flat_hash_set.h"
 #include "jit/codegen/operations.h"
@@ -19,8 +20,8 @@ using loop::Statement;
 using loop::Value;
 using loop::ValueId;
 
-bool ProveInRange(Program& program, loop::Ranges& ranges, const Access& access, Proofs& proofs) {
-  const auto [known, is_new] = proofs.axes_in_range.try_emplace(Proofs::KeyOf(access));
+bool ProveInRange(Program& program, loop::Ranges& ranges, int32_t loop, const Access& access, Proofs& proofs) {
+  const auto [known, is_new] = proofs.axes_in_range.try_emplace(Proofs::KeyOf(loop, access));
   if (is_new) {
     for (IndexId condition : access.conditions) ranges.Assume(condition);
     for (size_t axis = 0; axis < access.place.size(); ++axis) {
@@ -43,9 +44,11 @@ class LaneCheck {
   }
 
   bool Body(const loop::Loop& loop) {
+    const int32_t around = std::exchange(innermost_, loop.var);
     ranges_.Enter(loop);
     const bool good = std::all_of(loop.body.begin(), loop.body.end(), [&](const Item& item) { return One(item); });
     ranges_.Leave();
+    innermost_ = around;
     return good;
   }
 
@@ -94,7 +97,7 @@ class LaneCheck {
     for (IndexId condition : access.conditions) {
       if (Differs(condition)) return false;
     }
-    if (proofs_ != nullptr && ProveInRange(program_, ranges_, access, *proofs_) && IsLinear(access)) return true;
+    if (proofs_ != nullptr && ProveInRange(program_, ranges_, innermost_, access, *proofs_) && IsLinear(access)) return true;
     const Shape& shape = program_[access.tensor].shape;
     for (size_t axis = 0; axis < access.place.size(); ++axis) {
       const IndexId e = access.place[axis];
@@ -120,6 +123,7 @@ class LaneCheck {
   Program& program_;
   loop::Ranges& ranges_;
   const int32_t var_;
+  int32_t innermost_ = -1;
   Proofs* const proofs_;
   absl::flat_hash_set<loop::TensorId> own_;  // declared in the loop
 };
@@ -204,18 +208,20 @@ class ProofWalk {
       proofs_.lane_loops.emplace(loop.var, LanesOf(program_, loop, isa_));
       return;
     }
+    const int32_t around = std::exchange(innermost_, loop.var);
     ranges_.Enter(loop);
     Walk(loop.body);
     ranges_.Leave();
+    innermost_ = around;
   }
 
   void Prove(const Statement& statement) {
-    ProveInRange(program_, ranges_, statement.target, proofs_);
+    ProveInRange(program_, ranges_, innermost_, statement.target, proofs_);
     for (ValueId root : {statement.value, statement.position}) {
       if (!root.valid()) continue;
       VisitValues(program_, root, [&](ValueId, const Value& value) {
         const auto* load = absl::get_if<loop::LoadValue>(&value.node);
-        if (load != nullptr) ProveInRange(program_, ranges_, load->access, proofs_);
+        if (load != nullptr) ProveInRange(program_, ranges_, innermost_, load->access, proofs_);
       });
     }
   }
@@ -223,19 +229,20 @@ class ProofWalk {
   Program& program_;
   const Isa isa_;
   loop::Ranges ranges_;
+  int32_t innermost_ = -1;
   Proofs proofs_;
 };
 
 }  // namespace
 
-std::pair<loop::TensorId, IndexList> Proofs::KeyOf(const Access& access) {
+Proofs::Key Proofs::KeyOf(int32_t loop, const Access& access) {
   IndexList key = access.place;
   key.insert(key.end(), access.conditions.begin(), access.conditions.end());
-  return {access.tensor, std::move(key)};
+  return {loop, access.tensor, std::move(key)};
 }
 
-Proofs::Axes Proofs::AxesInRange(const Access& access) const {
-  const auto known = axes_in_range.find(KeyOf(access));
+Proofs::Axes Proofs::AxesInRange(int32_t loop, const Access& access) const {
+  const auto known = axes_in_range.find(KeyOf(loop, access));
   return known == axes_in_range.end() ? Axes(access.place.size(), false) : known->second;
 }
 

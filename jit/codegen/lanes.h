@@ -3,7 +3,7 @@
 #define NESTOR_JIT_CODEGEN_LANES_H_
 
 #include <cstdint>
-#include <utility>
+#include <tuple>
 
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
@@ -36,14 +36,17 @@ struct Proofs {
   // By loop index: the lanes of the loops marked `vector` that run in them. Of nested
   // ones that is the outer.
   absl::flat_hash_map<int32_t, int> lane_loops;
-  // Of accesses: the axes along which each is in range wherever it is made.
+  // Of accesses: the axes along which each is in range. What is proven of one in a loop,
+  // which may not run at all, need not hold for the same one elsewhere: the innermost loop
+  // around it belongs to the key, by its index (-1: none), and behind the place the
+  // conditions.
   using Axes = absl::InlinedVector<bool, 4>;
-  absl::flat_hash_map<std::pair<loop::TensorId, IndexList>, Axes> axes_in_range;
-  // Those of this access; none where it was not looked at.
-  Axes AxesInRange(const loop::Access& access) const;
+  using Key = std::tuple<int32_t, loop::TensorId, IndexList>;
+  absl::flat_hash_map<Key, Axes> axes_in_range;
+  // Those of an access that `loop` is around; none where it was not looked at.
+  Axes AxesInRange(int32_t loop, const loop::Access& access) const;
   static bool All(const Axes& axes) { return absl::c_all_of(axes, [](bool proven) { return proven; }); }
-  // The place, and behind it the conditions.
-  static std::pair<loop::TensorId, IndexList> KeyOf(const loop::Access& access);
+  static Key KeyOf(int32_t loop, const loop::Access& access);
 };
 Proofs ProofsOf(loop::Program& program, Isa isa);
 

@@ -494,7 +494,7 @@ Translator::Location Translator::Locate(const Access& access) {
     location.valid = f_->Both(location.valid, f_->ConditionValue(condition));
   }
   const Shape& shape = program_[access.tensor].shape;
-  const Proofs::Axes proven = proofs_.AxesInRange(access);
+  const Proofs::Axes proven = proofs_.AxesInRange(f_->InnermostLoop(), access);
   std::vector<ComputedPlace> computed(access.place.size());
   Operand inside;
   for (size_t axis = 0; axis < access.place.size(); ++axis) {
