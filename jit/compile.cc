@@ -12,7 +12,7 @@
 #include "jit/schedule/multiply_add.h"
 #include "jit/schedule/transpose_tiles.h"
 #include "jit/schedule/unroll_and_jam.h"
-#include "jit/work.h"
+#include "jit/schedule/work.h"
 #include "uops/invariant.h"
 
 namespace nestor::jit {

@@ -311,6 +311,12 @@ bool Ranges::InRange(absl::Span<const IndexId> place, const Shape& shape) {
   return true;
 }
 
+IndexId Ranges::LengthOf(const Loop& loop) {
+  IndexPool& pool = program_.pool;
+  const IndexId length = pool.Sub(loop.end, loop.begin);
+  return NonNegative(length) ? length : pool.Max(length, pool.Const(0));
+}
+
 bool Ranges::IsEmpty(const Loop& loop) {
   return Defined(loop.begin) && Defined(loop.end) &&
          facts_.Proves(facts_.SumOf(loop.begin) - facts_.SumOf(loop.end), Facts::kFewSteps);

@@ -67,6 +67,8 @@ class Ranges {
   // not, so the search is short.
   bool IsEmpty(const Loop& loop);
   bool RunsOnce(const Loop& loop);
+  // end - begin, or 0 where that may be negative and is.
+  IndexId LengthOf(const Loop& loop);
 
   // `e` with symbols that equalities bind written in terms of one representative
   // each: equal results mean equal values.

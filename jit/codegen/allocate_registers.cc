@@ -32,10 +32,6 @@ constexpr int64_t kFrameAlignment = 64;
 // In the order of their spill slots: vectors first, so that they are aligned to their size.
 constexpr RegisterClass kClasses[] = {RegisterClass::kVector, RegisterClass::kMask, RegisterClass::kGeneral};
 
-// The most registers that spilled values pass through: as many as the operands of one
-// operation that are not taken from memory, with a result that must not share one of theirs.
-int ScratchRegisters(RegisterClass register_class) { return register_class == RegisterClass::kMask ? 2 : 3; }
-
 // The list and what its scans share.
 struct Problem {
   explicit Problem(const OperationList& list_)
@@ -177,7 +173,7 @@ int ScratchWanted(const Problem& problem, RegisterClass c, const std::vector<int
     if (StackOperandOf(with_slots) >= 0) --loads;
     most = std::max({most, loads, result ? 1 + (WritesResultEarly(op.opcode) ? loads : 0) : 0});
   }
-  return std::min(most, ScratchRegisters(c));
+  return std::min(most, MostScratchRegisters(c));
 }
 
 // Registers of every class. kSpilled where there was none.
@@ -186,8 +182,8 @@ std::vector<int32_t> AssignRegisters(const Problem& problem, const RegisterFile&
   for (const RegisterClass c : kClasses) {
     const int all = static_cast<int>(file.Of(c).size());
     if (Scan(problem, c, all, assigned).Run() == 0) continue;
-    NESTOR_CHECK(all >= ScratchRegisters(c), "a register file too small to spill through");
-    for (int scratch = 1; scratch <= ScratchRegisters(c); ++scratch) {
+    NESTOR_CHECK(all >= MostScratchRegisters(c), "a register file too small to spill through");
+    for (int scratch = 1; scratch <= MostScratchRegisters(c); ++scratch) {
       Scan(problem, c, all - scratch, assigned).Run();
       if (ScratchWanted(problem, c, assigned) <= scratch) break;
     }
@@ -358,7 +354,7 @@ class Rewriter {
   // The last of the file.
   Operand Scratch(RegisterClass place, int number) const {
     const RegisterClass c = OnMachine(place);
-    NESTOR_CHECK(number < ScratchRegisters(c), "an operation with more spilled operands than scratch registers");
+    NESTOR_CHECK(number < MostScratchRegisters(c), "an operation with more spilled operands than scratch registers");
     return Operand::Register(file_.Of(c).rbegin()[number]);
   }
 

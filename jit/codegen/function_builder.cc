@@ -51,11 +51,6 @@ Condition ConditionOf(IndexKind kind) {
   }
 }
 
-bool SameOperation(const Operation& x, const Operation& y) {
-  return x.opcode == y.opcode && x.lane == y.lane && x.lanes == y.lanes && x.immediate == y.immediate &&
-         x.condition == y.condition && std::equal(x.operands, x.operands + 3, y.operands);
-}
-
 }  // namespace
 
 FunctionBuilder::FunctionBuilder(loop::Program& program, Table& table, const std::vector<TensorPlace>& places,
@@ -149,7 +144,7 @@ Operand FunctionBuilder::OnEntry(int depth, Operation operation) {
   Frame& frame = frames_[depth];
   operation.result = {};
   for (const auto& [known, result] : frame.computed) {
-    if (SameOperation(known, operation)) return result;
+    if (SameComputation(known, operation)) return result;
   }
   const Operation key = operation;
   const RegisterClass result_class = Info(operation.opcode).result;

@@ -97,7 +97,8 @@ class LaneCheck {
     for (IndexId condition : access.conditions) {
       if (Differs(condition)) return false;
     }
-    if (proofs_ != nullptr && ProveInRange(program_, ranges_, innermost_, access, *proofs_) && IsLinear(access)) return true;
+    const bool proven = proofs_ != nullptr && ProveInRange(program_, ranges_, innermost_, access, *proofs_);
+    if (proven && IsLinear(access)) return true;
     const Shape& shape = program_[access.tensor].shape;
     for (size_t axis = 0; axis < access.place.size(); ++axis) {
       const IndexId e = access.place[axis];
@@ -160,6 +161,15 @@ absl::optional<IndexId> CoefficientOf(Program& program, IndexId e, int32_t var) 
     if (moves) sum = pool.Add(sum, factor);
   }
   return sum;
+}
+
+bool LoadsOnlyInputs(const Program& program, IndexId e) {
+  bool inputs = true;
+  VisitIndex(program.pool, e, [&](IndexId, const IndexNode& node) {
+    if (node.kind != IndexKind::kLoad) return;
+    inputs = inputs && program[loop::TensorId{static_cast<int32_t>(node.value)}].storage == loop::Storage::kInput;
+  });
+  return inputs;
 }
 
 bool RunsInLanes(Program& program, loop::Ranges& ranges, const loop::Loop& loop) {

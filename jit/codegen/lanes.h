@@ -31,6 +31,9 @@ bool RunsInLanes(loop::Program& program, loop::Ranges& ranges, const loop::Loop&
 // How many lanes fit where the widest value of the loop's body fills a vector.
 int LanesOf(const loop::Program& program, const loop::Loop& loop, Isa isa);
 
+// Whether all that e loads, if anything, are inputs, which no code changes.
+bool LoadsOnlyInputs(const loop::Program& program, IndexId e);
+
 // What is proven about a program before it is translated, in one walk.
 struct Proofs {
   // By loop index: the lanes of the loops marked `vector` that run in them. Of nested

@@ -17,6 +17,10 @@ int StackOperandOf(const Operation& op);
 // operands has the same register for both all the same.)
 bool WritesResultEarly(Opcode opcode);
 
+// The most registers that spilled values pass through: as many as the operands of one
+// operation that are not taken from memory, with a result that must not share one of theirs.
+inline int MostScratchRegisters(RegisterClass c) { return c == RegisterClass::kMask ? 2 : 3; }
+
 // Whether it is a mere copy, whose result may be kStack where its operand is a register.
 bool IsMove(Opcode opcode);
 

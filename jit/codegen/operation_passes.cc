@@ -11,8 +11,6 @@
 namespace nestor::jit {
 namespace {
 
-bool IsControl(const Operation& op) { return op.opcode >= Opcode::kLabel; }
-
 template <class Visit>
 void VisitReads(const Operation& op, Visit visit) {
   for (const Operand& operand : op.operands) {
@@ -69,14 +67,12 @@ class Hoister {
 
  private:
   static constexpr size_t kOutside = static_cast<size_t>(-1);
-  // What spilled values pass through, where there are any: see allocate_registers.cc.
-  static constexpr int kMostScratch = 3;
 
   void Enter(size_t begin, size_t end) {
     for (const RegisterClass c : {RegisterClass::kVector, RegisterClass::kMask}) {
       const int all = static_cast<int>(file_.Of(c).size());
       const bool spills = pressure_.Most(c, 0, list_.operations.size() - 1) > all;
-      free_[static_cast<int>(c)] = all - (spills ? kMostScratch : 0) - pressure_.Most(c, begin, end);
+      free_[static_cast<int>(c)] = all - (spills ? MostScratchRegisters(c) : 0) - pressure_.Most(c, begin, end);
     }
     for (size_t i = begin; i < end; ++i) {
       if (list_.operations[i].result.is_register()) ++writes_inside_[list_.operations[i].result.value];
@@ -129,10 +125,7 @@ class Hoister {
   // The result of an equal operation that was hoisted out of the same loop.
   Operand SameBefore(size_t loop, const Operation& op) const {
     for (const auto& [before, other] : hoisted_) {
-      if (before == loop && other.opcode == op.opcode && other.lane == op.lane && other.lanes == op.lanes &&
-          other.immediate == op.immediate && std::equal(op.operands, op.operands + 3, other.operands)) {
-        return other.result;
-      }
+      if (before == loop && SameComputation(other, op)) return other.result;
     }
     return {};
   }

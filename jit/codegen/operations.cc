@@ -131,6 +131,11 @@ Lane LaneOf(DType type) {
   __builtin_unreachable();
 }
 
+bool SameComputation(const Operation& x, const Operation& y) {
+  return x.opcode == y.opcode && x.lane == y.lane && x.lanes == y.lanes && x.immediate == y.immediate &&
+         x.condition == y.condition && std::equal(x.operands, x.operands + 3, y.operands);
+}
+
 Operand OperationList::AddConstant(const PoolConstant& constant) {
   PoolConstant wanted = constant;
   if (LaneBytes(wanted.lane) == 4) {

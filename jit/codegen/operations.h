@@ -110,6 +110,11 @@ struct Operation {
   int32_t statement = -1;
 };
 
+// Labels, jumps and loops: all that is no straight line.
+inline bool IsControl(const Operation& operation) { return operation.opcode >= Opcode::kLabel; }
+// Whether both compute the same, wherever they put it. Not of memory.
+bool SameComputation(const Operation& x, const Operation& y);
+
 // The bits of a vector constant: `bits` in every lane, or lane i holds
 // bits + i * step (integer lanes).
 struct PoolConstant {

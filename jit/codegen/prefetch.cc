@@ -79,7 +79,8 @@ class Collector {
       if (!HoldsAnyVar(term)) return false;
       along |= term.coefficient == 1 && term.atoms.size() == 1 && program_.pool.VarValue(term.atoms[0]) == loop.var;
     }
-    return along && std::any_of(place.begin(), place.end(), [&](IndexId e) { return HoldsVar(program_.pool, e, around); });
+    return along &&
+           std::any_of(place.begin(), place.end(), [&](IndexId e) { return HoldsVar(program_.pool, e, around); });
   }
 
   bool IsGathered(absl::Span<const IndexId> place, int32_t around) const {
@@ -87,16 +88,7 @@ class Collector {
                        [&](IndexId e) { return program_.pool.HasLoad(e) && HoldsVar(program_.pool, e, around); });
   }
 
-  // Whether all that it loads are inputs.
-  bool IsGather(IndexId e) const {
-    bool inputs = program_.pool.HasLoad(e);
-    VisitIndex(program_.pool, e, [&](IndexId, const IndexNode& node) {
-      if (node.kind != IndexKind::kLoad) return;
-      inputs = inputs && program_[TensorId{static_cast<int32_t>(node.value)}].storage == loop::Storage::kInput;
-    });
-    return inputs;
-  }
-
+  bool IsGather(IndexId e) const { return program_.pool.HasLoad(e) && LoadsOnlyInputs(program_, e); }
   bool IsPlain(IndexId e) const { return program_.pool.IsAffine(e) && !program_.pool.HasLoad(e); }
 
   bool HoldsAnyVar(const Polynomial::Term& term) const {

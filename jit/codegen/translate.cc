@@ -37,8 +37,6 @@ const loop::Loop* ParallelLoop(const loop::Block& block) {
 
 Operand Immediate(int64_t v) { return Operand::Immediate(v); }
 
-bool IsControl(const Operation& operation) { return operation.opcode >= Opcode::kLabel; }
-
 // Makes groups of independent operations, each straight on from its start to the next
 // one's, take turns: a processor looks only so far ahead, and within one group each
 // operation mostly waits for the one before.
@@ -418,8 +416,10 @@ absl::optional<int64_t> Translator::TileExtent(const loop::Loop& loop) const {
 
 void Translator::TileLoop(const loop::Loop& loop, Operand begin, Operand end, int64_t extent) {
   const bool fixed = begin.kind == Operand::kImmediate && end.kind == Operand::kImmediate;
-  if (fixed) extent = end.value - begin.value;
-  if (fixed) lanes_.end = end.value;
+  if (fixed) {
+    extent = end.value - begin.value;
+    lanes_.end = end.value;
+  }
   const Lanes around = lanes_;
   const Operand index = begin.kind == Operand::kImmediate ? begin : InRegister(begin);
   const int done = f_->list().NewLabel();

@@ -30,8 +30,6 @@ bool SameLoad(const Operation& x, const Operation& y) {
          x.memory.displacement == y.memory.displacement;
 }
 
-constexpr int64_t kCacheLine = 64;
-
 bool IsZero(Operand operand) { return operand == Immediate(0); }
 
 }  // namespace
@@ -329,7 +327,7 @@ void Translator::PrefetchNextRow(const Access& access) {
   const auto prefetch = prefetches_.find({lanes_.var, access.tensor});
   if (prefetch == prefetches_.end()) return;
   const DType type = program_[access.tensor].type;
-  if (f_->Var(lanes_.var).second * ByteSize(type) % kCacheLine != 0) return;
+  if (f_->Var(lanes_.var).second * ByteSize(type) % kCacheLineBytes != 0) return;
   const RowLoop& around = prefetch->second;
   IndexPool& pool = program_.pool;
   std::vector<IndexId> next;
@@ -527,13 +525,7 @@ Translator::Location Translator::Locate(const Access& access) {
 // Whether a gathered index is the same for all of a vector loop and gathers from inputs,
 // so that it can be looked up once before the loop.
 bool Translator::IsSharedGather(IndexId e) const {
-  if (lanes_.var < 0 || f_->FrameOf(e) > lanes_.region) return false;
-  bool inputs = true;
-  VisitIndex(program_.pool, e, [&](IndexId, const IndexNode& node) {
-    if (node.kind != IndexKind::kLoad) return;
-    inputs = inputs && program_[TensorId{static_cast<int32_t>(node.value)}].storage == Storage::kInput;
-  });
-  return inputs;
+  return lanes_.var >= 0 && f_->FrameOf(e) <= lanes_.region && LoadsOnlyInputs(program_, e);
 }
 
 // Leaves the function unless `valid`.

@@ -28,6 +28,8 @@ absl::StatusOr<Isa> BestIsa();
 // FailedPrecondition, naming what the CPU lacks, where it cannot run `isa`.
 absl::Status CheckIsa(Isa isa);
 
+constexpr int64_t kCacheLineBytes = 64;
+
 // Bytes of the caches of one core as the CPU reports them (0: unknown), the last
 // level whole.
 struct CacheSizes {

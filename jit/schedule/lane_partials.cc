@@ -14,10 +14,10 @@
 #include "jit/codegen/lanes.h"
 #include "jit/codegen/operations.h"
 #include "jit/schedule/lane_gain.h"
+#include "jit/schedule/work.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
-#include "uops/scalar_body.h"
 
 namespace nestor::jit {
 namespace {
@@ -36,13 +36,6 @@ using loop::ValueId;
 
 constexpr int kLongVectors = 2;
 constexpr int kLongSteps = 15;
-
-int StepsOf(const ScalarFunction& function) {
-  if (function.body == nullptr) return 1;
-  int steps = 0;
-  for (const ScalarBody::Step& step : function.body->steps) steps += StepsOf(step.function);
-  return steps;
-}
 
 struct Partial {
   TensorId accumulator, lanes;
@@ -164,10 +157,7 @@ class LaneSums {
       // Maximum and minimum of floats take several, too.
       const bool is_extreme = statement->op && (*statement->op == ReduceOp::kMax || *statement->op == ReduceOp::kMin);
       if (is_extreme && IsFloat(program_[statement->value].type)) steps += kLongSteps;
-      VisitValues(program_, statement->value, [&](ValueId, const loop::Value& value) {
-        const auto* apply = absl::get_if<loop::ApplyValue>(&value.node);
-        if (apply != nullptr) steps += StepsOf(FunctionOf(apply->op, program_[apply->args.back()].type, value.type));
-      });
+      steps += OperationsOf(program_, statement->value);
     }
     return steps >= kLongSteps;
   }
@@ -184,8 +174,7 @@ class LaneSums {
       info.is_register = true;
       wanted.push_back({tensor, program_.AddTensor(std::move(info))});
     }
-    IndexId length = pool.Sub(loop.end, loop.begin);
-    if (!ranges_.NonNegative(length)) length = pool.Max(length, pool.Const(0));
+    const IndexId length = ranges_.LengthOf(loop);
     const IndexId groups = pool.Div(length, pool.Const(width)), rest = pool.Mod(length, pool.Const(width));
     Scope split;
     const int32_t group = program_.AddVar(program_.vars[loop.var]);

@@ -162,7 +162,7 @@ class MemoryOrder {
     Distribute(std::move(body), strips, changed);
     for (size_t i = strips.size(); i-- > 0;) {
       const Strips& s = strips[i];
-      const IndexId length = LengthOf(*s.loop);
+      const IndexId length = ranges_.LengthOf(*s.loop);
       const IndexId count = pool_.Div(pool_.Add(length, pool_.Const(s.width - 1)), pool_.Const(s.width));
       Loop over{s.strip, pool_.Const(0), count, 1, s.loop->attributes, std::move(changed)};
       changed.clear();
@@ -173,15 +173,10 @@ class MemoryOrder {
     return true;
   }
 
-  IndexId LengthOf(const Loop& loop) {
-    const IndexId length = pool_.Sub(loop.end, loop.begin);
-    return ranges_.NonNegative(length) ? length : pool_.Max(length, pool_.Const(0));
-  }
-
   Strips StripsOf(const Loop& loop, int64_t width) {
     Strips strips{&loop, width, program_.AddVar(program_.vars[loop.var]), program_.AddVar("c"), {}};
     const IndexId done = pool_.Mul(pool_.Var(strips.strip), pool_.Const(width));
-    strips.count = pool_.Min(pool_.Const(width), pool_.Sub(LengthOf(loop), done));
+    strips.count = pool_.Min(pool_.Const(width), pool_.Sub(ranges_.LengthOf(loop), done));
     return strips;
   }
 

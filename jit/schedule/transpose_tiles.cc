@@ -29,7 +29,6 @@ using loop::TensorInfo;
 using loop::ValueId;
 
 constexpr size_t kMostTiles = 2;
-constexpr int64_t kLineBytes = 64;
 // Squares along each side of a block: enough for whole stretches of memory, few enough for
 // the pages that they lie in to stay known to the processor.
 constexpr int64_t kBlock = 16;
@@ -94,7 +93,7 @@ class TransposeTiles {
   }
 
   // Whole cache lines of both: a square of as many tiles as vectors fill one.
-  int64_t TilesInSquare() const { return kLineBytes / VectorBytes(isa_); }
+  int64_t TilesInSquare() const { return kCacheLineBytes / VectorBytes(isa_); }
   int64_t Width(const Loop& inner) const { return TilesInSquare() * LanesOf(program_, inner, isa_); }
 
   // Whether squares may fit: not in what is left over beside squares.
@@ -158,10 +157,7 @@ class TransposeTiles {
     return parts;
   }
 
-  IndexId TilesOf(const Loop& loop, IndexId width) {
-    const IndexId length = pool_.Sub(loop.end, loop.begin);
-    return pool_.Div(ranges_.NonNegative(length) ? length : pool_.Max(length, pool_.Const(0)), width);
-  }
+  IndexId TilesOf(const Loop& loop, IndexId width) { return pool_.Div(ranges_.LengthOf(loop), width); }
 
   using Bounds = std::pair<IndexId, IndexId>;
   Loop Rest(const Loop& outer, const Loop& inner, const Nest& nest, Bounds across, Bounds along) {

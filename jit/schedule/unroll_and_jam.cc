@@ -118,9 +118,7 @@ class Jammer {
   // How often four rows are taken: never where they lie on one page, which is read faster
   // from end to end.
   IndexId Count(const Loop& loop) {
-    const IndexId length = pool_.Sub(loop.end, loop.begin);
-    IndexId count = pool_.Div(ranges_.NonNegative(length) ? length : pool_.Max(length, pool_.Const(0)),
-                              pool_.Const(kRows));
+    IndexId count = pool_.Div(ranges_.LengthOf(loop), pool_.Const(kRows));
     for (IndexId pages : PagesBetweenRows(loop)) {
       if (!pool_.ConstValue(pages)) count = pool_.Min(count, pool_.Mul(pages, pool_.Const(kManyRows)));
     }

@@ -1,4 +1,4 @@
-#include "jit/work.h"
+#include "jit/schedule/work.h"
 
 #include "fusion/pass_testing.h"
 #include "gtest/gtest.h"

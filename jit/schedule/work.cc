@@ -1,4 +1,4 @@
-#include "jit/work.h"
+#include "jit/schedule/work.h"
 
 #include <algorithm>
 
@@ -14,7 +14,9 @@ int Primitives(const ScalarFunction& function) {
   return sum;
 }
 
-int Operations(const loop::Program& program, loop::ValueId root) {
+}  // namespace
+
+int OperationsOf(const loop::Program& program, loop::ValueId root) {
   int sum = 0;
   VisitValues(program, root, [&](loop::ValueId, const loop::Value& value) {
     const auto* apply = absl::get_if<loop::ApplyValue>(&value.node);
@@ -23,15 +25,13 @@ int Operations(const loop::Program& program, loop::ValueId root) {
   return sum;
 }
 
-}  // namespace
-
 int MostOperations(const loop::Program& program) {
   int most = 0;
   for (const loop::Block& block : program.blocks) {
     VisitItems(block.body, [&](const loop::Item& item) {
       const auto* statement = item.As<loop::Statement>();
       if (statement == nullptr) return;
-      most = std::max(most, Operations(program, statement->value) + (statement->op ? 1 : 0));
+      most = std::max(most, OperationsOf(program, statement->value) + (statement->op ? 1 : 0));
     });
   }
   return most;
