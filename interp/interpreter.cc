@@ -53,15 +53,14 @@ class Interpreter {
 
   absl::StatusOr<std::vector<Tensor>> Run(const RunInputs& inputs) {
     NESTOR_ASSIGN_OR_RETURN(binding_, Bind(SignatureOf(program_), inputs));
-    NESTOR_RETURN_IF_ERROR(loop::ProveNoOverflow(program_, [&](const std::string& name) -> absl::optional<int64_t> {
-      const auto it = binding_.symbols.find(name);
-      if (it == binding_.symbols.end()) return absl::nullopt;
-      return it->second;
-    }));
+    const auto symbol = [&](const std::string& name) { return binding_.Find(name); };
+    NESTOR_RETURN_IF_ERROR(loop::CheckDomains(program_, symbol));
     BindSymbols();
     BindFunctions();
     for (TensorId id : program_.inputs) Cell(id).view = inputs.tensors.at(program_[id].name);
     for (TensorId id : program_.outputs) NESTOR_RETURN_IF_ERROR(Allocate(id));
+    if (AllOutputsAreEmpty()) return TakeOutputs();
+    NESTOR_RETURN_IF_ERROR(loop::ProveNoOverflow(program_, symbol));
     for (TensorId id : program_.temps) NESTOR_RETURN_IF_ERROR(Declare(id));
     for (const loop::Block& block : program_.blocks) NESTOR_RETURN_IF_ERROR(RunScope(block.body));
     return TakeOutputs();
@@ -121,6 +120,11 @@ class Interpreter {
     return absl::InvalidArgumentError(absl::StrCat(
         "program ", program_.name, ": tensor ", info.name, ": an extent ",
         value ? absl::StrCat("is negative: ", *value) : std::string("divides by zero or overflows")));
+  }
+
+  bool AllOutputsAreEmpty() {
+    return std::all_of(program_.outputs.begin(), program_.outputs.end(),
+                       [&](TensorId id) { return Cell(id).written.empty(); });
   }
 
   absl::StatusOr<std::vector<Tensor>> TakeOutputs() {

@@ -56,23 +56,25 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
 }
 
 absl::StatusOr<std::unique_ptr<const Executable>> Compile(loop::Program program, const CompileOptions& options) {
+  auto unfused = std::make_shared<const loop::Program>(program);
   fusion::RunOptions run;
   run.strict = options.mode == Mode::kStrict;
   NESTOR_RETURN_IF_ERROR(fusion::Pipeline::Default().Run(program, run));
   NESTOR_ASSIGN_OR_RETURN(const Isa isa, IsaOf(options));
   NESTOR_RETURN_IF_ERROR(SchedulePipeline(options, isa).Run(program, run));
-  return CompileScheduled(std::move(program), options);
+  return CompileScheduled(std::move(program), options, std::move(unfused));
 }
 
 absl::StatusOr<std::unique_ptr<const Executable>> CompileScheduled(loop::Program program,
-                                                                   const CompileOptions& options) {
+                                                                   const CompileOptions& options,
+                                                                   std::shared_ptr<const loop::Program> unfused) {
   ExecutableOptions executable;
   NESTOR_ASSIGN_OR_RETURN(executable.isa, IsaOf(options));
   executable.executor = options.executor != nullptr ? options.executor : &DefaultExecutor();
   executable.least_parallel_bytes = options.least_parallel_bytes.value_or(LeastParallelBytes(program));
   // What is larger than the last cache is not found there again.
   executable.streaming_bytes = options.streaming_bytes.value_or(Caches().last);
-  return Executable::Create(std::move(program), executable);
+  return Executable::Create(std::move(program), executable, std::move(unfused));
 }
 
 }  // namespace nestor::jit

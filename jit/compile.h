@@ -41,9 +41,9 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa);
 
 // `program` is lowered. The Statuses of Executable::Create and BestIsa.
 absl::StatusOr<std::unique_ptr<const Executable>> Compile(loop::Program program, const CompileOptions& options = {});
-// `program` is fused and scheduled already.
-absl::StatusOr<std::unique_ptr<const Executable>> CompileScheduled(loop::Program program,
-                                                                   const CompileOptions& options = {});
+// `program` is fused and scheduled already. `unfused`: see Executable::Create.
+absl::StatusOr<std::unique_ptr<const Executable>> CompileScheduled(
+    loop::Program program, const CompileOptions& options = {}, std::shared_ptr<const loop::Program> unfused = nullptr);
 
 }  // namespace nestor::jit
 

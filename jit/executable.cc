@@ -158,8 +158,12 @@ struct Workspace::State {
   std::vector<std::pair<int, int>> addresses;  // (slot, argument)
   std::vector<ByteRange> footprints;           // by argument
   int64_t bytes = 0;                           // of all arguments
+  bool has_results = false;                    // some output has elements
   Buffer memory, private_memory;
   std::vector<char*> workers;
+  // Not null: calls of these sizes go to it.
+  std::unique_ptr<const Executable> plain;
+  std::unique_ptr<Workspace> plain_workspace;
 
   // Whether the call has the types, shapes, strides, $params and dimensions that were
   // prepared.
@@ -201,17 +205,24 @@ Workspace& Workspace::operator=(Workspace&&) noexcept = default;
 Workspace::~Workspace() = default;
 
 struct Executable::Code {
-  Code(Program given, const ExecutableOptions& options);
+  Code(Program given, const ExecutableOptions& options, std::shared_ptr<const Program> unfused);
+  static absl::StatusOr<std::shared_ptr<const Code>> Make(Program program, const ExecutableOptions& options,
+                                                          std::shared_ptr<const Program> unfused);
+  // That of the unfused program, compiled when it is asked for first; null: there is none.
+  absl::StatusOr<std::shared_ptr<const Code>> Plain() const;
 
   const Program program;
   const ExecutableOptions options;
+  const std::shared_ptr<const Program> unfused;
   std::vector<std::pair<int, int>> aliases;
   const Kernel* compact = nullptr;
   mutable absl::Mutex mutex;
   mutable absl::flat_hash_map<std::string, std::unique_ptr<const Kernel>> variants ABSL_GUARDED_BY(mutex);
+  mutable std::shared_ptr<const Code> plain ABSL_GUARDED_BY(mutex);
 };
 
-Executable::Code::Code(Program given, const ExecutableOptions& options) : program(std::move(given)), options(options) {
+Executable::Code::Code(Program given, const ExecutableOptions& options, std::shared_ptr<const Program> unfused)
+    : program(std::move(given)), options(options), unfused(std::move(unfused)) {
   const auto number = [](const std::vector<TensorId>& list, TensorId tensor) {
     return static_cast<int>(std::find(list.begin(), list.end(), tensor) - list.begin());
   };
@@ -225,10 +236,9 @@ Executable::Executable(std::shared_ptr<const Code> code, std::vector<Input> inpu
 
 Executable::~Executable() = default;
 
-absl::StatusOr<std::unique_ptr<const Executable>> Executable::Create(Program program,
-                                                                     const ExecutableOptions& options) {
-  NESTOR_RETURN_IF_ERROR(CheckIsa(options.isa));
-  auto code = std::make_shared<Code>(std::move(program), options);
+absl::StatusOr<std::shared_ptr<const Executable::Code>> Executable::Code::Make(
+    Program program, const ExecutableOptions& options, std::shared_ptr<const Program> unfused) {
+  auto code = std::make_shared<Code>(std::move(program), options, std::move(unfused));
   TranslateOptions compact;
   compact.isa = options.isa;
   NESTOR_ASSIGN_OR_RETURN(std::unique_ptr<const Kernel> kernel, Kernel::Compile(code->program, compact));
@@ -237,12 +247,25 @@ absl::StatusOr<std::unique_ptr<const Executable>> Executable::Create(Program pro
   const auto add = [&](TensorId tensor) { AddToKey(CompactLayout(code->program[tensor].shape.size()), &key); };
   for (TensorId tensor : code->program.inputs) add(tensor);
   for (TensorId tensor : code->program.outputs) add(tensor);
-  {
-    absl::MutexLock lock(&code->mutex);
-    code->variants.emplace(std::move(key), std::move(kernel));
+  absl::MutexLock lock(&code->mutex);
+  code->variants.emplace(std::move(key), std::move(kernel));
+  return code;
+}
+
+absl::StatusOr<std::shared_ptr<const Executable::Code>> Executable::Code::Plain() const {
+  absl::MutexLock lock(&mutex);
+  if (plain == nullptr && unfused != nullptr) {
+    NESTOR_ASSIGN_OR_RETURN(plain, Make(*unfused, options, nullptr));
   }
-  std::vector<Input> inputs(code->program.inputs.size());
+  return plain;
+}
+
+absl::StatusOr<std::unique_ptr<const Executable>> Executable::Create(Program program, const ExecutableOptions& options,
+                                                                     std::shared_ptr<const Program> unfused) {
+  NESTOR_RETURN_IF_ERROR(CheckIsa(options.isa));
+  std::vector<Input> inputs(program.inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) inputs[i].position = static_cast<int>(i);
+  NESTOR_ASSIGN_OR_RETURN(auto code, Code::Make(std::move(program), options, std::move(unfused)));
   return absl::WrapUnique(new Executable(std::move(code), std::move(inputs)));
 }
 
@@ -319,6 +342,8 @@ absl::Status Executable::RunWith(const Arguments& arguments, Workspace* workspac
     state.Remember(id_, arguments);
   }
   NESTOR_RETURN_IF_ERROR(CheckMemory(arguments, state));
+  if (!state.has_results) return absl::OkStatus();
+  if (state.plain != nullptr) return RunPlain(arguments, state, caller);
   for (const auto& [slot, argument] : state.addresses) {
     state.table[slot] = reinterpret_cast<int64_t>(ArgumentAt(arguments, static_cast<size_t>(argument)).data);
   }
@@ -329,6 +354,25 @@ absl::Status Executable::RunWith(const Arguments& arguments, Workspace* workspac
   if (result == 0) return absl::OkStatus();
   return absl::OutOfRangeError(absl::StrCat("program ", program().name, ": access out of range in `",
                                             state.kernel->StatementText(result - 1), "`"));
+}
+
+// The unfused program may read an input after it wrote the output that may take the
+// input's memory here: such an input is copied.
+absl::Status Executable::RunPlain(const Arguments& arguments, Workspace::State& state,
+                                  const Kernel::Caller* caller) const {
+  std::vector<TensorView> inputs(arguments.inputs.begin(), arguments.inputs.end());
+  std::vector<Tensor> copies;
+  for (const auto& [output, input] : aliases()) {
+    const int position = inputs_[static_cast<size_t>(input)].position;
+    if (position < 0) continue;
+    TensorView& view = inputs[static_cast<size_t>(position)];
+    if (view.data != arguments.outputs[static_cast<size_t>(output)].data) continue;
+    NESTOR_ASSIGN_OR_RETURN(Tensor copy, Tensor::FromView(view));
+    view = copy.view();
+    copies.push_back(std::move(copy));
+  }
+  return state.plain->RunWith({inputs, arguments.outputs, arguments.params, arguments.dims}, state.plain_workspace.get(),
+                              caller);
 }
 
 // What addresses alone decide: they may be others at each call.
@@ -390,13 +434,7 @@ absl::StatusOr<Binding> Executable::BindArguments(absl::Span<const TensorView> i
     signature.args.push_back({info.name, info.type, &info.shape, info.shape_only});
   }
   NESTOR_ASSIGN_OR_RETURN(Binding binding, nestor::Bind(signature, given));
-  const absl::Status proven =
-      loop::ProveNoOverflow(program(), [&](const std::string& name) -> absl::optional<int64_t> {
-        const auto it = binding.symbols.find(name);
-        if (it == binding.symbols.end()) return absl::nullopt;
-        return it->second;
-      });
-  NESTOR_RETURN_IF_ERROR(proven);
+  NESTOR_RETURN_IF_ERROR(loop::CheckDomains(program(), [&](const std::string& name) { return binding.Find(name); }));
   return binding;
 }
 
@@ -440,11 +478,13 @@ absl::Status Executable::CheckOutputs(const Arguments& arguments, const Binding&
 absl::Status Executable::Measure(const Arguments& arguments, Workspace::State& state) const {
   state.footprints.clear();
   state.bytes = 0;
+  state.has_results = false;
   for (size_t i = 0; i < NumArguments(); ++i) {
     NESTOR_ASSIGN_OR_RETURN(ByteRange range, Footprint(ArgumentAt(arguments, i)));
     if (program()[TensorAt(i)].shape_only) range = {};  // nobody reads what lies there
     state.footprints.push_back(range);
     state.bytes += range.end - range.begin;
+    state.has_results |= i >= inputs_.size() && range.end != range.begin;
   }
   return absl::OkStatus();
 }
@@ -453,6 +493,18 @@ absl::Status Executable::Prepare(const Arguments& arguments, Workspace::State& s
   NESTOR_ASSIGN_OR_RETURN(const Binding binding, BindArguments(arguments.inputs, arguments.params, arguments.dims));
   NESTOR_RETURN_IF_ERROR(CheckOutputs(arguments, binding));
   NESTOR_RETURN_IF_ERROR(Measure(arguments, state));
+  if (!state.has_results) return absl::OkStatus();
+  state.plain = nullptr;
+  const absl::Status proven =
+      loop::ProveNoOverflow(program(), [&](const std::string& name) { return binding.Find(name); });
+  if (!proven.ok()) {
+    // The sizes are legal, but what passes made of the program's indices may overflow.
+    NESTOR_ASSIGN_OR_RETURN(auto plain, code_->Plain());
+    if (plain == nullptr) return proven;
+    state.plain = absl::WrapUnique(new Executable(std::move(plain), inputs_));
+    state.plain_workspace = std::make_unique<Workspace>();
+    return absl::OkStatus();
+  }
   const bool streaming = options().streaming_bytes > 0 && state.bytes >= options().streaming_bytes;
   NESTOR_ASSIGN_OR_RETURN(state.kernel, KernelFor(arguments, streaming));
   NESTOR_RETURN_IF_ERROR(FillTable(*state.kernel, binding, arguments, state));

@@ -71,8 +71,12 @@ class Executable {
   // Compiles the variant for compact arguments. The Statuses of Kernel::Compile;
   // FailedPrecondition where the CPU lacks options.isa. REQUIRES: Verify accepts the
   // scheduled program.
-  static absl::StatusOr<std::unique_ptr<const Executable>> Create(loop::Program program,
-                                                                  const ExecutableOptions& options);
+  // `unfused`: the program that passes began with. Calls with legal sizes at which index
+  // arithmetic of the scheduled program may overflow run its code, which is compiled then;
+  // null: they are an InvalidArgument.
+  static absl::StatusOr<std::unique_ptr<const Executable>> Create(
+      loop::Program program, const ExecutableOptions& options,
+      std::shared_ptr<const loop::Program> unfused = nullptr);
   ~Executable();
 
   // This executable with the input `name` frozen to the values of `tensor`, which are
@@ -81,7 +85,7 @@ class Executable {
   // or rank is another; sizes are checked by the calls.
   absl::StatusOr<std::unique_ptr<const Executable>> Bind(absl::string_view name, const TensorView& tensor) const;
 
-  // Computes the outputs. An InvalidArgument Status, before anything is written, names
+  // Computes the outputs; where none has an element, checks the call alone. An InvalidArgument Status, before anything is written, names
   // the argument that does not fit: types, ranks, sizes (see tensor/binding.h), an
   // element at an odd address, an output with two elements in one place, or memory of an
   // output that overlaps that of another argument (whose elements are used), unless
@@ -120,6 +124,7 @@ class Executable {
   Executable(std::shared_ptr<const Code> code, std::vector<Input> inputs);
 
   absl::Status RunWith(const Arguments& arguments, Workspace* workspace, const Kernel::Caller* caller) const;
+  absl::Status RunPlain(const Arguments& arguments, Workspace::State& state, const Kernel::Caller* caller) const;
   // Arguments are numbered: the program's inputs, then its outputs.
   size_t NumArguments() const;
   const TensorView& ArgumentAt(const Arguments& arguments, size_t number) const {

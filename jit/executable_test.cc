@@ -92,7 +92,7 @@ const BadCall kBadCalls[] = {
     {"a negative dimension", [](Call& c) { c.dims["D"] = -5; }, {"D", "-5"}},
     {"a dimension that contradicts", [](Call& c) { c.dims["C"] = 4; }, {"C", "3", "4"}},
     {"an output beyond memory",
-     [](Call& c) { c.dims["D"] = int64_t{1} << 62; c.outputs[1].shape = {int64_t{1} << 62}; }, {"s", "overflow"}},
+     [](Call& c) { c.dims["D"] = int64_t{1} << 62; c.outputs[1].shape = {int64_t{1} << 62}; }, {"D", "exceeds"}},
     {"an input's type", [](Call& c) { c.inputs[1].type = DType::kF32; }, {"b", "f32", "f64"}},
     {"an input's rank", [](Call& c) { c.inputs[1] = c.View(DType::kF64, 16, {1, 3}); }, {"b"}},
     {"an input's size", [](Call& c) { c.inputs[1].shape = {4}; }, {"b", "C", "3", "4"}},

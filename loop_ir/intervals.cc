@@ -1,4 +1,4 @@
-// Interval arithmetic over a program's scopes: a loop index runs over the hull of
+// Interval arithmetic over a program's domains and scopes: a loop index runs over the hull of
 // its bounds; every operation on intervals is checked at the ends that reach its
 // extremes. An expression that holds something not affine has no interval, but
 // its affine parts are checked.
@@ -9,6 +9,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "uops/invariant.h"
 
 namespace nestor::loop {
@@ -18,22 +19,52 @@ struct Interval {
   int64_t low, high;
 };
 
+// What loop bounds may be, so that the distance of two, and a step beyond one, fit.
+constexpr int64_t kMaxBound = int64_t{1} << 62;
+// What would run for hours, if only its loops' counters, is refused.
+constexpr double kMaxIterations = 0x1p45;
+bool IsBound(const absl::optional<Interval>& e) { return e && e->low >= -kMaxBound && e->high <= kMaxBound; }
+
 class Prover {
  public:
-  Prover(const Program& program, absl::FunctionRef<absl::optional<int64_t>(const std::string&)> symbol)
+  Prover(const Program& program, SymbolValue symbol)
       : program_(program), symbol_(symbol), vars_(program.vars.size()) {}
 
-  absl::Status Run() {
-    for (const TensorInfo& tensor : program_.tensors) {
-      if (tensor.storage == Storage::kInput || tensor.storage == Storage::kOutput) {
-        for (IndexId extent : tensor.shape) NESTOR_RETURN_IF_ERROR(Check(extent));
+  absl::Status CheckLoops() {
+    for (const auto* list : {&program_.inputs, &program_.outputs, &program_.temps}) {
+      for (TensorId tensor : *list) {
+        for (IndexId extent : program_[tensor].shape) NESTOR_RETURN_IF_ERROR(Check(extent));
       }
     }
     for (const Block& block : program_.blocks) NESTOR_RETURN_IF_ERROR(CheckScope(block.body));
     return absl::OkStatus();
   }
 
+  absl::Status CheckDomain(const Domain& domain) {
+    memo_.clear();
+    bool runs = true;
+    for (size_t k = 0; k < domain.extents.size(); ++k) {
+      const auto extent = Of(domain.extents[k]);
+      if (!extent) return Failure(domain.extents[k]);
+      if (extent->low < 0) return ExtentError(domain.extents[k], extent->low, "is negative");
+      if (extent->low > kMaxExtent) return ExtentError(domain.extents[k], extent->low, "exceeds 2^48");
+      runs = runs && extent->low > 0;
+      vars_[program_.domain_vars[k]] = Interval{0, extent->low - 1};
+    }
+    if (!runs) return absl::OkStatus();
+    for (IndexId place : domain.places) NESTOR_RETURN_IF_ERROR(Check(place));
+    for (IndexId value : domain.values) {
+      if (!Of(value)) return Failure(value);
+    }
+    return absl::OkStatus();
+  }
+
  private:
+  absl::Status ExtentError(IndexId e, int64_t value, absl::string_view what) const {
+    return absl::InvalidArgumentError(absl::StrCat("program ", program_.name, ": the extent ",
+                                                   SymbolicText(program_.pool, e), " = ", value, " ", what));
+  }
+
   absl::Status CheckScope(const Scope& scope) {
     for (const Item& item : scope) {
       absl::Status status;
@@ -44,13 +75,26 @@ class Prover {
       const Loop* loop = item.As<Loop>();
       if (loop == nullptr) continue;
       const auto begin = Of(loop->begin), end = Of(loop->end);
-      if (!begin || !end) return Failure(loop->end);
+      if (!IsBound(begin)) return Failure(loop->begin);
+      if (!IsBound(end)) return Failure(loop->end);
       if (end->high <= begin->low) continue;  // never runs
-      vars_[loop->var] = Interval{begin->low, end->high - 1};
-      NESTOR_RETURN_IF_ERROR(CheckScope(loop->body));
-      vars_[loop->var].reset();
+      NESTOR_RETURN_IF_ERROR(CheckBody(*loop, {begin->low, end->high - 1}));
       memo_.clear();
     }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckBody(const Loop& loop, Interval var) {
+    const double around = iterations_;
+    iterations_ *= static_cast<double>(var.high - var.low) / static_cast<double>(loop.step) + 1;
+    if (iterations_ > kMaxIterations) {
+      return absl::ResourceExhaustedError(absl::StrCat("program ", program_.name, ": loop ", program_.vars[loop.var],
+                                                       " would have more than 2^45 iterations in all"));
+    }
+    vars_[loop.var] = var;
+    NESTOR_RETURN_IF_ERROR(CheckScope(loop.body));
+    vars_[loop.var].reset();
+    iterations_ = around;
     return absl::OkStatus();
   }
 
@@ -62,7 +106,7 @@ class Prover {
                                                    " overflows or divides by zero for these sizes"));
   }
 
-  // Every maximal affine part of `e` has an interval.
+  // Each maximal affine part of `e` has an interval.
   absl::Status Check(IndexId e) {
     const IndexNode& node = program_.pool[e];
     if (program_.pool.IsAffine(e) && !IsCondition(node.kind)) {
@@ -99,14 +143,12 @@ class Prover {
   }
 
   absl::optional<Interval> Apply(IndexKind kind, Interval a, Interval b) {
-    if (kind == IndexKind::kDiv || kind == IndexKind::kMod) {
-      // The divisor of an affine expression is a single value.
-      zero_divisor_ |= b.low == 0;
+    const bool divides = kind == IndexKind::kDiv || kind == IndexKind::kMod;
+    if (divides && b.low <= 0 && b.high >= 0) {
+      zero_divisor_ = true;
+      return absl::nullopt;
     }
-    if (kind == IndexKind::kMod) {
-      if (b.low == 0) return absl::nullopt;
-      return b.low > 0 ? Interval{0, b.low - 1} : Interval{b.low + 1, 0};
-    }
+    if (kind == IndexKind::kMod) return b.low > 0 ? Interval{0, b.high - 1} : Interval{b.low + 1, 0};
     absl::optional<Interval> hull;
     for (int64_t x : {a.low, a.high}) {
       for (int64_t y : {b.low, b.high}) {
@@ -122,15 +164,54 @@ class Prover {
   const Program& program_;
   absl::FunctionRef<absl::optional<int64_t>(const std::string&)> symbol_;
   std::vector<absl::optional<Interval>> vars_;
+  double iterations_ = 1;  // of the loops around, at most
   absl::flat_hash_map<IndexId, Interval> memo_;
   bool zero_divisor_ = false;
 };
 
 }  // namespace
 
-absl::Status ProveNoOverflow(const Program& program,
-                             absl::FunctionRef<absl::optional<int64_t>(const std::string&)> symbol) {
-  return Prover(program, symbol).Run();
+absl::Status CheckDomains(const Program& program, SymbolValue symbol) {
+  Prover prover(program, symbol);
+  for (const Domain& domain : program.domains) NESTOR_RETURN_IF_ERROR(prover.CheckDomain(domain));
+  return absl::OkStatus();
+}
+
+absl::Status ProveNoOverflow(const Program& program, SymbolValue symbol) {
+  return Prover(program, symbol).CheckLoops();
+}
+
+namespace {
+
+// Sums of so many terms with such factors stay below 2^60.
+constexpr size_t kMostSmallTerms = 16;
+constexpr int64_t kSmallFactor = 256;
+
+// A loop index or a dimension, alone.
+bool IsExtentLike(const IndexPool& pool, IndexId atom) {
+  const IndexKind kind = pool[atom].kind;
+  return kind == IndexKind::kVar || (kind == IndexKind::kSymbol && pool.SymbolName(atom)[0] != '$');
+}
+
+bool IsSmallTerm(const IndexPool& pool, const Polynomial::Term& term) {
+  const bool small = term.coefficient <= kSmallFactor && term.coefficient >= -kSmallFactor;
+  if (term.atoms.empty()) return term.coefficient <= kMaxExtent && term.coefficient >= -kMaxExtent;
+  return small && term.atoms.size() == 1 && IsExtentLike(pool, term.atoms[0]);
+}
+
+}  // namespace
+
+bool IsAlwaysSmall(const IndexPool& pool, IndexId e) {
+  if (!pool.IsAffine(e) || pool.HasLoad(e) || IsCondition(pool[e].kind)) return false;
+  const auto polynomial = Polynomial::Of(pool, e);
+  if (!polynomial || polynomial->terms().size() > kMostSmallTerms) return false;
+  return std::all_of(polynomial->terms().begin(), polynomial->terms().end(),
+                     [&](const Polynomial::Term& term) { return IsSmallTerm(pool, term); });
+}
+
+bool IsPlainExtent(const IndexPool& pool, IndexId e) {
+  if (const auto value = pool.ConstValue(e)) return *value >= 0 && *value <= kMaxExtent;
+  return pool[e].kind == IndexKind::kSymbol && IsExtentLike(pool, e);
 }
 
 }  // namespace nestor::loop

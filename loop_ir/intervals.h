@@ -1,7 +1,10 @@
-// The proof that affine index arithmetic does not overflow, for known sizes:
-// intervals of every affine expression of a program, from the loops around it.
+// The proof that index arithmetic does not overflow, for known sizes: intervals of every
+// expression, from the indices around it.
 #ifndef NESTOR_LOOP_IR_INTERVALS_H_
 #define NESTOR_LOOP_IR_INTERVALS_H_
+
+#include <cstdint>
+#include <string>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -10,13 +13,30 @@
 
 namespace nestor::loop {
 
-// InvalidArgument, naming the expression, where some affine expression of
-// `program` might leave int64 in a loop that runs at least once, or where a bound
-// or extent has no value. `symbol` gives the value of a dimension or integer
-// $param by name. Gathered values, products of indices and divisions by indices
-// are not affine: they may overflow, and put an access out of bounds.
-absl::Status ProveNoOverflow(const Program& program,
-                             absl::FunctionRef<absl::optional<int64_t>(const std::string&)> symbol);
+// The value of a dimension or integer $param, by name.
+using SymbolValue = absl::FunctionRef<absl::optional<int64_t>(const std::string&)>;
+
+// The law for sizes and $params (SEMANTICS 1), which every engine asks before it runs any
+// stage of a program. InvalidArgument, naming the expression, where an extent of a domain
+// has no value, is negative or exceeds kMaxExtent; or where no extent is 0 and an
+// expression of the domain might leave int64, or a value divides by zero.
+absl::Status CheckDomains(const Program& program, SymbolValue symbol);
+
+// Whether the loops of `program`, as they are now, can be run in int64. InvalidArgument,
+// naming the expression, where a bound or extent has no value or exceeds what loop
+// counters hold (2^62), or some affine expression in a loop that runs at least once might
+// leave int64; ResourceExhausted where a nest would have more than 2^45 iterations.
+// Gathered values, products of indices and divisions by indices are not
+// affine: they may overflow, and put an access out of bounds. A program that passes
+// CheckDomains can fail here only if passes rewrote it.
+absl::Status ProveNoOverflow(const Program& program, SymbolValue symbol);
+
+// Whether `e`, over domain indices and symbols, is known to lie far inside of int64 for
+// all extents up to kMaxExtent: a short sum of indices and dimensions with small factors.
+bool IsAlwaysSmall(const IndexPool& pool, IndexId e);
+// Whether `e` is an extent that CheckDomains cannot refuse: a dimension, which binding
+// bounds, or a number in [0, kMaxExtent].
+bool IsPlainExtent(const IndexPool& pool, IndexId e);
 
 }  // namespace nestor::loop
 

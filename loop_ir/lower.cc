@@ -8,8 +8,13 @@
 // (each index the whole range of its axis); proving more is a pass's business.
 #include "loop_ir/lower.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "loop_ir/intervals.h"
 #include "uops/invariant.h"
 
 namespace nestor {
@@ -45,7 +50,9 @@ class Lowering {
     }
     const std::vector<bool> live = Reachable(graph_, op_.ResultNodes());
     for (int i = 0; i < graph_.size(); ++i) {
-      if (live[i]) LowerNode(NodeId{i});
+      if (!live[i]) continue;
+      LowerNode(NodeId{i});
+      AddDomains(NodeId{i});
     }
     CopyRemainingOutputs();
     return std::move(program_);
@@ -177,6 +184,84 @@ class Lowering {
     Fill(target, [&](absl::Span<const int32_t> vars) { return ValueAt(node, Vars(vars)); });
   }
 
+  // ---- Domains: what the node asks of sizes and $params
+
+  void AddDomains(NodeId id) {
+    struct Visitor {
+      Lowering& self;
+      NodeId id;
+      void operator()(const Input&) const {}
+      void operator()(const Param&) const {}
+      void operator()(const Constant&) const {}
+      void operator()(const Map&) const {}
+      void operator()(const Index& n) const { self.AddDomain(self.graph_.shape(id), {}, {n.expr}); }
+      void operator()(const Reindex& n) const {
+        IndexList places = n.place;
+        places.insert(places.end(), n.conditions.begin(), n.conditions.end());
+        self.AddDomain(self.graph_.shape(id), places, {});
+      }
+      void operator()(const Reduce& n) const {
+        if (IsArg(n.op)) self.AddPositionDomain(self.graph_.shape(n.x), n.count);
+      }
+      void operator()(const Scatter& n) const {
+        self.AddDomain(self.graph_.shape(id), {}, {});
+        self.AddDomain(self.graph_.shape(n.x), n.place, {});
+      }
+    };
+    absl::visit(Visitor{*this, id}, graph_[id].op);
+  }
+
+  void AddDomain(const Shape& extents, const IndexList& places, const IndexList& values) {
+    loop::Domain domain{ImportList(extents), {}, {}};
+    ReserveDomainVars(extents.size());
+    const absl::Span<const int32_t> vars(program_.domain_vars);
+    for (IndexId place : places) AddAffineParts(ImportOver(place, vars), domain.places);
+    for (IndexId value : values) AddValue(ImportOver(value, vars), domain.values);
+    Keep(std::move(domain));
+  }
+
+  // The row-major position among the last `count` axes is a value, too.
+  void AddPositionDomain(const Shape& extents, int count) {
+    ReserveDomainVars(extents.size());
+    const Shape all = ImportList(extents);
+    const absl::Span<const int32_t> vars(program_.domain_vars.data(), all.size());
+    const Shape inner(all.end() - count, all.end());
+    loop::Domain domain{all, {}, {}};
+    AddUnlessSmall(RowMajor(vars.last(count), inner), domain.values);
+    Keep(std::move(domain));
+  }
+
+  void ReserveDomainVars(size_t rank) {
+    while (program_.domain_vars.size() < rank) program_.domain_vars.push_back(program_.AddVar("d"));
+  }
+
+  // Equal ones once, and none that hold for every size.
+  void Keep(loop::Domain domain) {
+    const bool holds = domain.places.empty() && domain.values.empty() &&
+                       std::all_of(domain.extents.begin(), domain.extents.end(),
+                                   [&](IndexId e) { return loop::IsPlainExtent(program_.pool, e); });
+    if (!holds && domains_.insert(domain).second) program_.domains.push_back(std::move(domain));
+  }
+
+  // What is not affine may overflow at an access, but its affine parts may not.
+  void AddAffineParts(IndexId e, IndexList& parts) {
+    const IndexNode node = program_.pool[e];
+    if (program_.pool.IsAffine(e) && !program_.pool.HasLoad(e) && !IsCondition(node.kind)) {
+      return AddUnlessSmall(e, parts);
+    }
+    for (IndexId arg : node.args) AddAffineParts(arg, parts);
+  }
+
+  void AddValue(IndexId e, IndexList& values) {
+    if (program_.pool.HasLoad(e)) return AddAffineParts(e, values);
+    AddUnlessSmall(e, values);
+  }
+
+  void AddUnlessSmall(IndexId e, IndexList& list) {
+    if (loop::IsAlwaysSmall(program_.pool, e)) return;
+    if (std::find(list.begin(), list.end(), e) == list.end()) list.push_back(e);
+  }
+
   // ---- One case per micro-op
 
   void LowerNode(NodeId id) {
@@ -301,6 +386,7 @@ class Lowering {
   const Graph& graph_;
   Program program_;
   absl::flat_hash_map<NodeId, TensorId> tensors_;
+  absl::flat_hash_set<loop::Domain> domains_;
 };
 
 }  // namespace

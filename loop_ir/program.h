@@ -145,6 +145,25 @@ struct Block {
   Scope body;
 };
 
+// The indices that one part of an op runs over, and what it computes from them. The op
+// asks for it as it was written, so a program keeps it whatever passes make of the loops:
+// CheckDomains (intervals.h) decides before a run whether sizes and $params are legal, and
+// so every engine and every stage of a program answers alike.
+struct Domain {
+  IndexList extents;  // the index Program::domain_vars[k] runs over [0, extents[k])
+  // The affine parts of places and conditions. A division by zero is out of bounds there.
+  IndexList places;
+  IndexList values;   // numbers that the op computes with
+
+  friend bool operator==(const Domain& a, const Domain& b) {
+    return a.extents == b.extents && a.places == b.places && a.values == b.values;
+  }
+  template <class H>
+  friend H AbslHashValue(H h, const Domain& d) {
+    return H::combine(std::move(h), d.extents, d.places, d.values);
+  }
+};
+
 // Names in use, and what to call the next tensor or loop index of a name.
 class UniqueNames {
  public:
@@ -167,6 +186,8 @@ struct Program {
   std::vector<ParamInfo> params;
   std::vector<Equality> equalities;
   std::vector<RangeCheck> range_checks;
+  std::vector<Domain> domains;
+  std::vector<int32_t> domain_vars;  // loop indices of no loop, shared by all domains
   std::vector<TensorId> temps;    // declared for the whole program
   std::vector<Block> blocks;
   UniqueNames tensor_names, var_names;

@@ -58,6 +58,7 @@ class Writer {
     for (TensorId t : program.inputs) tensors_.NewNumber(t.value);
     for (TensorId t : program.outputs) tensors_.NewNumber(t.value);
     for (TensorId t : program.temps) tensors_.NewNumber(t.value);
+    for (int32_t var : program.domain_vars) vars_.NewNumber(var);
     for (const Block& block : program.blocks) {
       VisitItems(block.body, [&](const Item& item) { Number(item); });
     }
@@ -74,6 +75,7 @@ class Writer {
       Line(1, absl::StrCat("require ", c.low ? absl::StrCat(*c.low) : "-inf", " <= ", Index(c.value), " <= ",
                            c.high ? absl::StrCat(*c.high) : "inf", Message(c.message)));
     }
+    for (const Domain& domain : program_.domains) Line(1, DomainText(domain));
     for (TensorId t : program_.temps) Line(1, Declared(t));
     for (const Block& block : program_.blocks) WriteBlock(block);
     absl::StrAppend(&text_, "}\n");
@@ -187,6 +189,16 @@ class Writer {
 
   static std::string Message(const std::string& message) {
     return absl::StrCat(" \"", absl::Utf8SafeCEscape(message), "\"");
+  }
+
+  // domain d < E, d_2 < F: places; values
+  std::string DomainText(const Domain& domain) {
+    std::vector<std::string> indices;
+    for (size_t k = 0; k < domain.extents.size(); ++k) {
+      indices.push_back(absl::StrCat(var_names_[program_.domain_vars[k]], " < ", Index(domain.extents[k], kSumTightness)));
+    }
+    return absl::StrCat("domain ", absl::StrJoin(indices, ", "), domain.places.empty() ? "" : ": ",
+                        Indices(domain.places), domain.values.empty() ? "" : "; ", Indices(domain.values));
   }
 
   std::string Declared(TensorId id) {

@@ -3,6 +3,7 @@
 //   program softmax(x: f32[N, C], s: shape f32[A]; $k: i64 = 1 in [1, inf]) -> (y: f32[N, C]) {
 //     require K == P "both are index k"           # Program::equalities
 //     require 1 <= $k <= inf "op conv: $k"        # Program::range_checks
+//     domain d < H - $k, d_2 < C: d*$s; d*C + d_2 # Program::domains: places; values
 //     temp t: f32[N, C]                           # Program::temps
 //     for n in [0, N) step 4 parallel {           # a block of one loop
 //       acc m: f32 = max

@@ -1,6 +1,6 @@
 // Recursive descent over the signature, scopes and statements.
 //
-// The words that begin an item (for, temp, acc, drop, block, require) are not
+// The words that begin an item (for, temp, acc, drop, block, require, domain) are not
 // reserved: they are keywords where no statement could stand, that is, where an
 // access and an assignment do not follow.
 #include "absl/strings/escaping.h"
@@ -150,13 +150,14 @@ class ProgramParser : private ExpressionParser {
       return absl::OkStatus();
     }
     if (Take("require")) return Require();
+    if (Take("domain")) return ReadDomain();
     Block block;
     if (At("for")) {
       NESTOR_RETURN_IF_ERROR(AppendItem(block.body));
     } else if (Take("block")) {
       NESTOR_RETURN_IF_ERROR(ReadScope(block.body));
     } else {
-      return Expected("'temp', 'acc', 'require', 'for', 'block' or '}'");
+      return Expected("'temp', 'acc', 'require', 'domain', 'for', 'block' or '}'");
     }
     program_.blocks.push_back(std::move(block));
     return absl::OkStatus();
@@ -196,6 +197,40 @@ class ProgramParser : private ExpressionParser {
     if (low) check.low = low->ToInt();
     if (high) check.high = high->ToInt();
     program_.range_checks.push_back(std::move(check));
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadDomain() {
+    Domain domain;
+    const size_t outside = defined_.size();
+    while (Peek().kind == TokenKind::kName && At("<", 1)) {
+      NESTOR_RETURN_IF_ERROR(DomainIndex(domain));
+      if (!Take(",")) break;
+    }
+    if (Take(":")) NESTOR_RETURN_IF_ERROR(Numbers(domain.places));
+    if (Take(";")) NESTOR_RETURN_IF_ERROR(Numbers(domain.values));
+    ForgetDownTo(outside);
+    program_.domains.push_back(std::move(domain));
+    return absl::OkStatus();
+  }
+
+  // Domains share their indices, by position.
+  absl::Status DomainIndex(Domain& domain) {
+    NESTOR_ASSIGN_OR_RETURN(const Token name, NewName("the index of a domain"));
+    ++next_;  // <
+    NESTOR_ASSIGN_OR_RETURN(const IndexId extent, Index(kSumTightness));
+    if (domain.extents.size() == program_.domain_vars.size()) {
+      program_.domain_vars.push_back(program_.AddVar(name.text));
+    }
+    Define(name.text, {false, program_.domain_vars[domain.extents.size()]});
+    domain.extents.push_back(extent);
+    return absl::OkStatus();
+  }
+
+  absl::Status Numbers(IndexList& list) {
+    do {
+      NESTOR_RETURN_IF_ERROR(AppendIndex(list));
+    } while (Take(","));
     return absl::OkStatus();
   }
 

@@ -123,12 +123,26 @@ class Verifier {
 
   // ---- 8: checks
 
-  absl::Status Checks() const {
+  absl::Status Checks() {
     for (const Equality& e : program_.equalities) {
       NESTOR_RETURN_IF_ERROR(OverSymbols(e.left, "an equality"));
       NESTOR_RETURN_IF_ERROR(OverSymbols(e.right, "an equality"));
     }
     for (const RangeCheck& c : program_.range_checks) NESTOR_RETURN_IF_ERROR(OverSymbols(c.value, "a range check"));
+    for (const Domain& domain : program_.domains) NESTOR_RETURN_IF_ERROR(CheckDomain(domain));
+    looped_.insert(program_.domain_vars.begin(), program_.domain_vars.end());
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckDomain(const Domain& domain) {
+    if (domain.extents.size() > program_.domain_vars.size()) return Error("a domain has more extents than indices");
+    const auto vars = program_.domain_vars.begin();
+    for (IndexId extent : domain.extents) NESTOR_RETURN_IF_ERROR(OverSymbols(extent, "an extent of a domain"));
+    vars_.insert(vars, vars + static_cast<int64_t>(domain.extents.size()));
+    for (const IndexList* list : {&domain.places, &domain.values}) {
+      for (IndexId e : *list) NESTOR_RETURN_IF_ERROR(Number(e, "a domain"));
+    }
+    vars_.clear();
     return absl::OkStatus();
   }
 

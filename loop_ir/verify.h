@@ -11,14 +11,15 @@
 //     outputs have their storage, the others are temps or accumulators.
 //  4. Scopes. A tensor is used only behind its declaration, in the scope that
 //     holds it and below.
-//  5. Loop indices. Each is that of one loop, and used only in that loop's body.
+//  5. Loop indices. Each is that of one loop, and used only in that loop's body; or it
+//     is one of Program::domain_vars, and used only in domains with so many extents.
 //  6. Symbols. An index expression names dimensions, which are the symbols in the
 //     inputs' shapes, and integer $params of the program.
 //  7. Shapes. Extents are numbers without loads; those of tensors that the
 //     program declares hold no loop index. A register tensor is declared in a
 //     scope and has constant, positive extents.
-//  8. Checks. Equalities and range checks hold numbers without loads or loop
-//     indices.
+//  8. Checks. Equalities, range checks and the extents of domains hold numbers without
+//     loads or loop indices; places and values of domains are numbers without loads.
 //  9. Loops. Bounds are numbers without loads; the step is positive.
 // 10. Index expressions. Operands of && || ! are conditions (or 0, 1), all other
 //     operands are numbers. A load is from a tensor that reads as an integer.

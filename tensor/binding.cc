@@ -39,6 +39,7 @@ class Binder {
     NESTOR_RETURN_IF_ERROR(BindParams());
     for (const auto& [name, value] : inputs_.dims) {
       if (value < 0) return Error(absl::StrCat("dimension ", name, " = ", value, " is negative"));
+      if (value > kMaxExtent) return Error(absl::StrCat("dimension ", name, " = ", value, " exceeds 2^48"));
       binding_.symbols[name] = value;
       places_[name] = absl::StrCat(name, "=", value, " as given");
     }
@@ -142,6 +143,7 @@ class Binder {
       if (pool_[extent].kind != IndexKind::kSymbol || pool_.SymbolName(extent)[0] == '$') continue;
       const std::string& name = pool_.SymbolName(extent);
       const std::string place = absl::StrCat("axis ", axis, " of ", arg.name, " (", name, ") is ", view.shape[axis]);
+      if (view.shape[axis] > kMaxExtent) return Error(absl::StrCat(place, ", which exceeds 2^48"));
       const auto [it, inserted] = binding_.symbols.emplace(name, view.shape[axis]);
       if (inserted) places_[name] = place;
       else if (it->second != view.shape[axis]) return Error(absl::StrCat(place, ", but ", places_[name]));
@@ -209,11 +211,15 @@ Signature SignatureOf(const Op& op) {
   return signature;
 }
 
-absl::optional<int64_t> Binding::Symbol(const IndexPool& pool, IndexId id) const {
-  if (pool[id].kind != IndexKind::kSymbol) return absl::nullopt;
-  const auto it = symbols.find(pool.SymbolName(id));
+absl::optional<int64_t> Binding::Find(const std::string& name) const {
+  const auto it = symbols.find(name);
   if (it == symbols.end()) return absl::nullopt;
   return it->second;
+}
+
+absl::optional<int64_t> Binding::Symbol(const IndexPool& pool, IndexId id) const {
+  if (pool[id].kind != IndexKind::kSymbol) return absl::nullopt;
+  return Find(pool.SymbolName(id));
 }
 
 absl::StatusOr<Binding> Bind(const Signature& signature, const RunInputs& inputs) {

@@ -44,6 +44,8 @@ struct Binding {
   absl::flat_hash_map<std::string, int64_t> symbols;  // dimensions and integer $params
   absl::flat_hash_map<std::string, Scalar> params;    // all $params, in their own types
 
+  // The value of a dimension or integer $param; nullopt where there is none.
+  absl::optional<int64_t> Find(const std::string& name) const;
   // A symbol's value; nullopt for anything else or unknown.
   absl::optional<int64_t> Symbol(const IndexPool& pool, IndexId id) const;
 };

@@ -1,6 +1,7 @@
 // Runs the table of grammar and semantics cases, semantics_cases.txt: each
-// program is refused with the place and reason given, or run with the inputs
-// given and compared with the results given. The table's format:
+// program is refused with the place and reason given, or run on every engine with the
+// inputs given and compared with the results given; where `fast` may round otherwise, its
+// results lie within their proven bounds. The table's format:
 //
 //   === title
 //   the program's text
@@ -24,10 +25,14 @@
 #include "absl/strings/strip.h"
 #include "gtest/gtest.h"
 #include "interp/interpreter.h"
+#include "interp/reference.h"
+#include "jit/compile.h"
 #include "loop_ir/lower.h"
 #include "macro_ops/library.h"
+#include "nestor.h"
 #include "re2/re2.h"
 #include "tensor/binding.h"
+#include "uops/invariant.h"
 #include "uops/module.h"
 #include "uops/print.h"
 
@@ -202,6 +207,40 @@ void ExpectRoundTrip(const Op& op) {
   EXPECT_TRUE(SameOp(op, *parsed)) << text << "\nparses to\n" << PrintOp(*parsed);
 }
 
+using Results = absl::StatusOr<std::vector<Tensor>>;
+
+Results RunCompiled(const Op& op, const RunInputs& inputs, jit::Mode mode) {
+  jit::CompileOptions options;
+  options.mode = mode;
+  NESTOR_ASSIGN_OR_RETURN(const auto executable, Compile(op, options));
+  return Run(*executable, inputs);
+}
+
+void ExpectOutcome(const Case& c, const Op& op, const Results& results) {
+  if (c.run_error) return ExpectRefused(c, results.status());
+  ASSERT_TRUE(results.ok()) << results.status();
+  for (const Expectation& want : c.results) {
+    bool found = false;
+    for (size_t i = 0; i < op.results.size(); ++i) {
+      if (op.results[i].name != want.name) continue;
+      found = true;
+      ExpectResult(want, (*results)[i]);
+    }
+    EXPECT_TRUE(found) << "no result " << want.name;
+  }
+}
+
+// As ExpectOutcome, but floats need only lie in the enclosures of the reference mode.
+void ExpectBounded(const Case& c, const Op& op, const RunInputs& inputs, const Results& results) {
+  const auto bounds = InterpretReference(Lower(op), inputs);
+  if (c.run_error || !bounds.ok()) return ExpectOutcome(c, op, results);
+  ASSERT_TRUE(results.ok()) << results.status();
+  for (size_t i = 0; i < results->size(); ++i) {
+    const absl::Status inside = CheckEnclosed((*bounds)[i], (*results)[i].view());
+    EXPECT_TRUE(inside.ok()) << op.results[i].name << ": " << inside;
+  }
+}
+
 void RunCase(const Case& c) {
   const absl::StatusOr<Op> op = Instantiate(c);
   if (c.error) return ExpectRefused(c, op.status());
@@ -210,18 +249,16 @@ void RunCase(const Case& c) {
   for (const auto& [name, tensor] : c.inputs) inputs.tensors[name] = tensor.view();
   if (c.run_error && !op.ok()) return ExpectRefused(c, op.status());
   ASSERT_TRUE(op.ok()) << op.status();
-  const auto results = Interpret(Lower(*op), inputs);
-  if (c.run_error) return ExpectRefused(c, results.status());
-  ASSERT_TRUE(results.ok()) << results.status();
-  for (const Expectation& want : c.results) {
-    bool found = false;
-    for (size_t i = 0; i < op->results.size(); ++i) {
-      if (op->results[i].name != want.name) continue;
-      found = true;
-      ExpectResult(want, (*results)[i]);
-    }
-    EXPECT_TRUE(found) << "no result " << want.name;
+  {
+    SCOPED_TRACE("interpreter");
+    ExpectOutcome(c, *op, Interpret(Lower(*op), inputs));
   }
+  {
+    SCOPED_TRACE("compiled, strict");
+    ExpectOutcome(c, *op, RunCompiled(*op, inputs, jit::Mode::kStrict));
+  }
+  SCOPED_TRACE("compiled, fast");
+  ExpectBounded(c, *op, inputs, RunCompiled(*op, inputs, jit::Mode::kFast));
 }
 
 TEST(Semantics, Table) {

@@ -31,6 +31,9 @@
 
 namespace nestor {
 
+// No extent is larger: no memory holds so many elements, and no loop over them ends.
+constexpr int64_t kMaxExtent = int64_t{1} << 48;
+
 enum class IndexKind : uint8_t {
   kConst,   // value
   kVar,     // value: the loop index, numbered by its owner

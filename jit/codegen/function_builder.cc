@@ -373,22 +373,33 @@ void FunctionBuilder::AddPart(std::vector<Summand>& summands, IndexId atom, cons
   summands.push_back({atom, computed, {part}});
 }
 
+const Polynomial* FunctionBuilder::PolynomialOf(IndexId e) {
+  const auto [known, is_new] = polynomials_.try_emplace(e);
+  if (is_new && program_.pool.IsAffine(e) && !program_.pool.HasLoad(e)) {
+    known->second = Polynomial::Of(program_.pool, e);
+  }
+  return known->second ? &*known->second : nullptr;
+}
+
+// Addresses are computed modulo 2^64: what is not in range is not accessed.
+int64_t FunctionBuilder::WrappingProduct(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+}
+
 std::vector<FunctionBuilder::Summand> FunctionBuilder::Summands(loop::TensorId tensor, const IndexList& place,
                                                                 absl::Span<const ComputedPlace> computed) {
   std::vector<Summand> summands;
   for (size_t axis = 0; axis < place.size(); ++axis) {
     const TableSlot::Part stride = StridePart(tensor, static_cast<int>(axis));
     const IndexId e = place[axis];
-    const bool affine = program_.pool.IsAffine(e) && !program_.pool.HasLoad(e);
-    if (!affine) {
+    const Polynomial* const polynomial = PolynomialOf(e);
+    if (polynomial == nullptr) {
       AddPart(summands, {}, computed[axis], stride);
       continue;
     }
-    const auto polynomial = Polynomial::Of(program_.pool, e);
-    NESTOR_CHECK(polynomial.has_value(), "an affine place is a polynomial");
     for (const Polynomial::Term& term : polynomial->terms()) {
       TableSlot::Part part = stride;
-      part.factor *= term.coefficient;
+      part.factor = WrappingProduct(part.factor, term.coefficient);
       IndexId atom;
       for (IndexId factor : term.atoms) {
         if (program_.pool.HasVar(factor)) {
@@ -408,9 +419,9 @@ Operand FunctionBuilder::Coefficient(const std::vector<TableSlot::Part>& parts, 
   if (times == 0) return Immediate(0);
   int64_t constant = 0;
   for (TableSlot::Part part : parts) {
-    part.factor *= times;
+    part.factor = WrappingProduct(part.factor, times);
     if (part.symbols.value < 0 && part.tensor.value < 0) {
-      constant += part.factor;
+      constant = static_cast<int64_t>(static_cast<uint64_t>(constant) + static_cast<uint64_t>(part.factor));
     } else {
       slot.parts.push_back(part);
     }
@@ -466,7 +477,7 @@ Operand FunctionBuilder::PointerAt(Operand pointer, const Summand& summand, Memo
       memory.scale = static_cast<int8_t>(scale);
     } else if (bytes.kind != Operand::kImmediate) {
       pointer = add(depth, bytes);
-    } else if (FitsDisplacement(memory.displacement + bytes.value)) {
+    } else if (FitsDisplacement(bytes.value) && FitsDisplacement(memory.displacement + bytes.value)) {
       memory.displacement += static_cast<int32_t>(bytes.value);
     } else {
       pointer = add(depth, OnEntry(0, Make(Opcode::kMoveG, bytes, {}, 0)));

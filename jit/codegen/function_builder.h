@@ -15,6 +15,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
+#include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "jit/codegen/operations.h"
 #include "jit/codegen/table.h"
@@ -94,7 +95,10 @@ class FunctionBuilder {
   // a && b, where kNone means true.
   Operand Both(Operand a, Operand b);
 
-  // Where the element lies. `computed` has numbers for the axes that are not affine.
+  // Whether the code follows `e` by strides: it is affine, without loads, and its factors
+  // fit int64.
+  bool IsFollowed(IndexId e) { return PolynomialOf(e) != nullptr; }
+  // Where the element lies. `computed` has numbers for the axes that are not followed.
   Memory Address(loop::TensorId tensor, const IndexList& place, absl::Span<const ComputedPlace> computed);
   Memory Address(loop::TensorId tensor, const IndexList& place) { return Address(tensor, place, {}); }
   // The distance in bytes from one value of `var` to the next: a constant, or a slot.
@@ -130,6 +134,9 @@ class FunctionBuilder {
   Operand DividesByNonzero(IndexId e);
   CheckedIndex CheckedLoad(const IndexNode& node);
   CheckedIndex CheckedArithmetic(const IndexNode& node);
+  // Null: not followed.
+  const Polynomial* PolynomialOf(IndexId e);
+  static int64_t WrappingProduct(int64_t a, int64_t b);
   TableSlot::Part StridePart(loop::TensorId tensor, int axis) const;
   std::vector<Summand> Summands(loop::TensorId tensor, const IndexList& place, absl::Span<const ComputedPlace> computed);
   static void AddPart(std::vector<Summand>& summands, IndexId atom, const ComputedPlace& computed,
@@ -145,6 +152,7 @@ class FunctionBuilder {
   const std::vector<TensorPlace>& places_;
   OperationList list_;
   std::vector<Frame> frames_;
+  absl::flat_hash_map<IndexId, absl::optional<Polynomial>> polynomials_;
 };
 
 }  // namespace nestor::jit

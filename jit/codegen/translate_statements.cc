@@ -497,7 +497,7 @@ Translator::Location Translator::Locate(const Access& access) {
   Operand inside;
   for (size_t axis = 0; axis < access.place.size(); ++axis) {
     const IndexId e = access.place[axis];
-    const bool plain = program_.pool.IsAffine(e) && !program_.pool.HasLoad(e);
+    const bool plain = f_->IsFollowed(e);
     if (plain && proven[axis]) continue;
     const bool early = !plain && IsSharedGather(e);
     Operand axis_inside;
