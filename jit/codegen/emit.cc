@@ -20,6 +20,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "jit/codegen/emitters.h"
+#include "jit/runtime/cpu_features.h"
 #include "uops/invariant.h"
 
 namespace nestor::jit {
@@ -57,29 +58,27 @@ constexpr Registers kRegisters;
 // To a power of two.
 int RoundedUp(int n) { return n <= 1 ? 1 : 2 * RoundedUp((n + 1) / 2); }
 
-MachineCode Assemble(Generator& g, const Allocated& allocated, const Operation*& current) {
+MachineCode Assemble(Generator& g, const Allocated& allocated) {
   MachineCode code;
   int32_t statement = -1;
-  const auto enter = [&](int32_t next) {
+  const auto enter = [&](const Operation* op) {
+    g.Enter(op);
+    const int32_t next = op == nullptr ? -1 : op->statement;
     if (next != statement) code.statements.emplace_back(static_cast<int32_t>(g.getSize()), next);
     statement = next;
   };
   g.Prologue();
   for (const Operation& op : allocated.operations) {
-    current = &op;
-    enter(op.statement);
+    enter(&op);
     kEmitters[static_cast<int>(op.opcode)](g, op);
   }
-  current = nullptr;
-  enter(-1);
+  enter(nullptr);
   g.Epilogue();
   for (const auto& [op, emit] : g.out_of_line()) {
-    current = op;
-    enter(op->statement);
+    enter(op);
     emit();
   }
-  current = nullptr;
-  enter(-1);
+  enter(nullptr);
   code.code_bytes = static_cast<int64_t>(g.getSize());
   g.Pool();
   code.bytes.assign(g.getCode(), g.getCode() + g.getSize());
@@ -90,8 +89,8 @@ MachineCode Assemble(Generator& g, const Allocated& allocated, const Operation*&
 
 Generator::Generator(const OperationList& list, const Allocated& allocated, uint8_t* buffer, size_t bytes)
     : Xbyak::CodeGenerator(bytes, buffer),
+      list_(list),
       allocated_(allocated),
-      avx512_(list.isa == Isa::kAvx512),
       scratch_(ScratchVector(list.isa)),
       own_constants_(list.constants.size()),
       labels_(list.labels) {
@@ -155,17 +154,57 @@ void Generator::Pool() {
   }
 }
 
+void Generator::Enter(const Operation* op) {
+  const auto has_lanes = [](RegisterClass c) { return c == RegisterClass::kVector || c == RegisterClass::kMask; };
+  current_ = op;
+  if (op == nullptr) return;
+  const OpcodeInfo& info = Info(op->opcode);
+  if (has_lanes(info.result)) RequireWidth(ResultBytes(*op));
+  for (int i = 0; i < 3; ++i) {
+    if (has_lanes(info.operands[i])) RequireWidth(OperandBytes(*op, i));
+  }
+}
+
+std::string Generator::Describe(absl::string_view what) const {
+  std::string text = absl::StrCat(Name(list_.isa), ": ", what, " in `",
+                                  current_ == nullptr ? "the function's frame" : ToString(list_, *current_), "` of\n");
+  for (const Operation& op : allocated_.operations) absl::StrAppend(&text, "  ", ToString(list_, op), "\n");
+  return text;
+}
+
+void Generator::RequireAvx512(absl::string_view what) const { NESTOR_CHECK(avx512(), Describe(what)); }
+
+void Generator::RequireWidth(int bytes) const {
+  const bool has = bytes == 16 || bytes == 32 || bytes == 64;
+  NESTOR_CHECK(has && bytes <= VectorBytes(list_.isa), Describe(absl::StrCat("a vector of ", bytes, " bytes")));
+}
+
+void Generator::RequireRead(const Operand& constant, int bytes) const {
+  if (current_ == nullptr) return;
+  int most = 0;
+  for (int i = 0; i < 3; ++i) {
+    if (current_->operands[i] == constant) most = std::max(most, OperandBytes(*current_, i));
+  }
+  NESTOR_CHECK(bytes <= most, Describe(absl::StrCat(bytes, " bytes read of a constant, not ", most)));
+}
+
 VectorRegister Generator::Vector(int64_t number, int bytes) {
+  RequireWidth(bytes);
+  NESTOR_CHECK(number >= 0 && number <= scratch_, Describe(absl::StrCat("vector register ", number)));
   upper_used_ |= bytes > 16;
-  return kRegisters.vector[bytes <= 16 ? 0 : bytes / 32][number];
+  return kRegisters.vector[bytes / 32][number];
 }
 
 Place Generator::VectorPlace(const Operand& operand, int bytes) {
-  if (operand.kind == Operand::kConstant) return Constant(operand.value, bytes);
+  if (operand.kind == Operand::kConstant) {
+    RequireRead(operand, bytes);
+    return Constant(operand.value, bytes);
+  }
   if (operand.kind == Operand::kStack) {
+    RequireWidth(bytes);
     return Xbyak::Address(static_cast<uint32_t>(bytes * 8), false, rsp + static_cast<size_t>(operand.value));
   }
-  NESTOR_CHECK(operand.is_register(), "a vector operand that is no vector");
+  NESTOR_CHECK(operand.is_register(), Describe("a vector operand that is no vector"));
   return Vector(operand.value, bytes);
 }
 
@@ -196,12 +235,19 @@ void Generator::Zero(const VectorRegister& to) {
 }
 
 Xbyak::Opmask Generator::Mask(const Operand& operand) const {
-  NESTOR_CHECK(operand.is_register() && operand.value > 0, "a mask outside of the mask registers");
-  return Xbyak::Opmask(static_cast<int>(operand.value));
+  NESTOR_CHECK(operand.is_register() && operand.value > 0, Describe("a mask outside of the mask registers"));
+  return MaskRegister(operand.value);
+}
+
+Xbyak::Opmask Generator::MaskRegister(int64_t number) const {
+  RequireAvx512("a mask register");
+  NESTOR_CHECK(number >= 0 && number < 8, Describe(absl::StrCat("mask register ", number)));
+  return Xbyak::Opmask(static_cast<int>(number));
 }
 
 Xbyak::Reg64 Generator::General(const Operand& operand) const {
-  NESTOR_CHECK(operand.is_register(), "an operand that must be a register");
+  NESTOR_CHECK(operand.is_register(), Describe("an operand that must be a register"));
+  NESTOR_CHECK(operand.value >= 0 && operand.value < 16, Describe(absl::StrCat("general register ", operand.value)));
   return kRegisters.general[operand.value];
 }
 
@@ -238,6 +284,7 @@ Xbyak::RegExp Generator::AddressOf(const Memory& memory, int64_t offset) const {
 }
 
 Xbyak::Address Generator::Constant(int64_t number, int bytes) {
+  RequireWidth(bytes);
   PoolEntry& entry = pool_[static_cast<size_t>(number)];
   if (bytes > entry.bytes) entry.bytes = bytes;
   return Xbyak::Address(static_cast<uint32_t>(bytes * 8), false, rip + entry.label);
@@ -255,21 +302,22 @@ Xbyak::Address Generator::Constant(const PoolConstant& constant, int bytes) {
   return Constant(static_cast<int64_t>(number), bytes);
 }
 
-void Generator::FailNoInstruction() { NESTOR_CHECK(false, "no instruction for lanes of this kind"); std::abort(); }
+void Generator::FailNoInstruction() const {
+  NESTOR_CHECK(false, Describe("no instruction for lanes of this kind"));
+  std::abort();
+}
 
 absl::StatusOr<MachineCode> Emit(const OperationList& list, const Allocated& allocated) {
   size_t bytes = std::min(kMaxCodeBytes, kUsualBytes * (allocated.operations.size() + 1));
   for (;; bytes = std::min(kMaxCodeBytes, 8 * bytes)) {
     const std::unique_ptr<uint8_t, Free> buffer(static_cast<uint8_t*>(std::aligned_alloc(kAlignment, bytes)));
     if (buffer == nullptr) return absl::ResourceExhaustedError("no memory to write machine code to");
-    const Operation* current = nullptr;
+    Generator g(list, allocated, buffer.get(), bytes);
     try {
-      Generator g(list, allocated, buffer.get(), bytes);
-      return Assemble(g, allocated, current);
+      return Assemble(g, allocated);
     } catch (const Xbyak::Error& error) {
       const bool too_big = static_cast<int>(error) == Xbyak::ERR_CODE_IS_TOO_BIG;
-      const std::string what = current == nullptr ? "the function's frame or labels" : ToString(list, *current);
-      NESTOR_CHECK(too_big, absl::StrCat("cannot encode ", what, ": ", error.what()));
+      NESTOR_CHECK(too_big, g.Describe(error.what()));
     }
     if (bytes == kMaxCodeBytes) {
       return absl::ResourceExhaustedError(

@@ -269,7 +269,7 @@ void EmitParameterG(Generator& g, const Operation& op) { g.mov(g.General(op.resu
 
 void EmitLaneG(Generator& g, const Operation& op) {
   const Xbyak::Reg64 r = g.General(op.result);
-  const VectorRegister a = g.Loaded(op.operands[0], 16);
+  const VectorRegister a = g.Loaded(op.operands[0], OperandBytes(op, 0));
   if (LaneBytes(op.lane) == 8) return g.vmovq(r, a);
   g.vmovd(r.cvt32(), a);
   g.movsxd(r, r.cvt32());

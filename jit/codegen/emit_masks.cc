@@ -70,8 +70,7 @@ void EmitMaskAndNot(Generator& g, const Operation& op) {
 
 void EmitMaskWiden(Generator& g, const Operation& op) {
   if (g.avx512()) return EmitMaskMove(g, op);
-  g.vpmovsxdq(g.Vector(op.result.value, RegisterBytes(op.lanes, 8)),
-              g.Loaded(op.operands[0], RegisterBytes(op.lanes, 4)));
+  g.vpmovsxdq(g.Result(op), g.Loaded(op.operands[0], OperandBytes(op, 0)));
 }
 
 void EmitMaskNarrow(Generator& g, const Operation& op) {

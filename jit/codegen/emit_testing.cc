@@ -1,31 +1,19 @@
 // Inputs come from memory through loads of whole registers, which the memory tests
-// cover by themselves; code is decoded by an independent disassembler, which is all that
-// can be asked of an instruction set that the machine lacks.
+// cover by themselves; code is also decoded by an independent disassembler.
 #include "jit/codegen/emit_testing.h"
-
-#include <Zydis/Zydis.h>
 
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
 #include "gtest/gtest.h"
+#include "jit/codegen/foreign_instructions.h"
 #include "jit/runtime/cpu_features.h"
 #include "uops/invariant.h"
 
 namespace nestor::jit {
 namespace {
-
-void ExpectDecodes(const MachineCode& code) {
-  ZydisDecoder decoder;
-  ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
-  for (int64_t at = 0; at < code.code_bytes;) {
-    ZydisDecodedInstruction instruction;
-    const ZyanStatus status =
-        ZydisDecoderDecodeInstruction(&decoder, nullptr, code.bytes.data() + at, code.code_bytes - at, &instruction);
-    ASSERT_TRUE(ZYAN_SUCCESS(status)) << "no instruction at byte " << at;
-    at += instruction.length;
-  }
-}
 
 uint64_t EdgeOfFloats(std::mt19937_64& random, Lane lane) {
   static constexpr double kEdges[] = {0.0,   -0.0,   1.0,     -1.0, 0.5,   1.5,  2.5,           -2.5, 0.1, -7.9,
@@ -86,7 +74,9 @@ void TestFunction::Return(const Operand& a) {
 MachineCode TestFunction::Encode() const {
   absl::StatusOr<MachineCode> code = Emit(list_, allocated_);
   NESTOR_CHECK(code.ok(), code.status().ToString());
-  ExpectDecodes(*code);
+  const auto instructions = absl::MakeConstSpan(code->bytes).first(static_cast<size_t>(code->code_bytes));
+  const absl::optional<std::string> foreign = FirstForeignInstruction(instructions, isa());
+  EXPECT_FALSE(foreign.has_value()) << *foreign;
   return *std::move(code);
 }
 

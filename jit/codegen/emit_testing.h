@@ -40,7 +40,8 @@ class TestFunction {
   void MoveG(const Operand& result, const Operand& a);
   void Return(const Operand& a);
 
-  // Fails the test where it cannot be encoded, and where the code does not decode.
+  // Fails the test where it cannot be encoded, and where the instruction set lacks
+  // something of the code (foreign_instructions.h).
   MachineCode Encode() const;
 
  private:

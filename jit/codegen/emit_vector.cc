@@ -178,8 +178,8 @@ void EmitShiftRightSignedBy(Generator& g, const Operation& op) {
 
 void EmitNarrowLanes(Generator& g, const Operand& result, const Operand& from, int lanes) {
   constexpr uint8_t kEvenLanes = 0x88;
-  const int bytes = RegisterBytes(lanes, 8);
-  const VectorRegister r = g.Vector(result.value, RegisterBytes(lanes, 4));
+  const int bytes = RegisterBytes(lanes, Lane::kI64);
+  const VectorRegister r = g.Vector(result.value, RegisterBytes(lanes, Lane::kI32));
   const VectorRegister a = g.Vector((from.is_register() ? from : result).value, bytes);
   g.LoadVector(a, from, bytes);
   if (g.avx512()) return g.vpmovqd(r, a);
@@ -215,11 +215,10 @@ void ConvertLanes(Generator& g, int conversion, const VectorRegister& r, const X
 }  // namespace
 
 void EmitConvert(Generator& g, const Operation& op) {
-  const Lane from = static_cast<Lane>(op.immediate);
+  const Lane from = OperandLane(op, 0);
   if (from == op.lane) return EmitMove(g, op);
   if (from == Lane::kI64 && op.lane == Lane::kI32) return EmitNarrowLanes(g, op.result, op.operands[0], op.lanes);
-  const int bytes = RegisterBytes(op.lanes, LaneBytes(from));
-  ConvertLanes(g, Conversion(from, op.lane), g.Result(op), g.Loaded(op.operands[0], bytes));
+  ConvertLanes(g, Conversion(from, op.lane), g.Result(op), g.Loaded(op.operands[0], OperandBytes(op, 0)));
 }
 
 void EmitRoundToF16(Generator& g, const Operation& op) {
@@ -233,7 +232,7 @@ void EmitRoundToF16(Generator& g, const Operation& op) {
 
 void EmitBroadcast(Generator& g, const Operation& op) {
   const VectorRegister r = g.Result(op);
-  const Place a = g.VectorPlace(op.operands[0], 16);
+  const Place a = g.VectorPlace(op.operands[0], OperandBytes(op, 0));
   switch (op.lane) {
     case Lane::kI32: return g.vpbroadcastd(r, a);
     case Lane::kF32: return g.vbroadcastss(r, a);

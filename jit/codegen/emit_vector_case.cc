@@ -19,19 +19,6 @@ constexpr int kMaxBytes = 64;
 constexpr int kResultTable = 3, kPatternTable = 4, kAfterTable = 5;
 constexpr int kRounds = 6;
 
-// The lanes that operand `i` and the result have.
-Lane OperandLane(const Operation& op, int i) {
-  if (op.opcode == Opcode::kConvert) return static_cast<Lane>(op.immediate);
-  if (Info(op.opcode).operands[i] == RegisterClass::kMask) return LaneBytes(op.lane) == 4 ? Lane::kI32 : Lane::kI64;
-  return op.lane;
-}
-Lane ResultLane(const Operation& op) {
-  if (op.opcode == Opcode::kMaskWiden) return Lane::kI64;
-  if (op.opcode == Opcode::kMaskNarrow) return Lane::kI32;
-  if (Info(op.opcode).result == RegisterClass::kMask) return LaneBytes(op.lane) == 4 ? Lane::kI32 : Lane::kI64;
-  return op.lane;
-}
-
 using Buffer = std::array<uint8_t, kMaxBytes>;
 
 class VectorRun {

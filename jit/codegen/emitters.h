@@ -8,11 +8,13 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include <xbyak/xbyak.h>
 
+#include "absl/strings/string_view.h"
 #include "jit/codegen/allocate_registers.h"
 #include "jit/codegen/operations.h"
 #include "jit/codegen/registers.h"
@@ -47,21 +49,31 @@ inline bool IsMemory(const Operand& operand) {
   return operand.kind == Operand::kConstant || operand.kind == Operand::kStack || operand.kind == Operand::kTable;
 }
 
-// Bytes of the register for so many lanes.
-inline int RegisterBytes(int lanes, int lane_bytes) { return lanes * lane_bytes <= 16 ? 16 : lanes * lane_bytes; }
-inline int RegisterBytes(const Operation& op) { return RegisterBytes(op.lanes, LaneBytes(op.lane)); }
+// Bytes of the register for the lanes of `op`, where its result and its operands have the
+// same ones.
+inline int RegisterBytes(const Operation& op) { return RegisterBytes(op.lanes, op.lane); }
 
+// What the instruction set lacks cannot be encoded. Emitters get their registers, and the
+// places of vectors in memory, from the functions below. These refuse in every build a
+// number, a width or a mask register that `list.isa` lacks, and so do the mnemonics that
+// only AVX-512 has.
 class Generator : public Xbyak::CodeGenerator {
  public:
   // Writes to `buffer`, which is aligned to 64. All arguments outlive it.
   Generator(const OperationList& list, const Allocated& allocated, uint8_t* buffer, size_t bytes);
 
-  bool avx512() const { return avx512_; }
+  bool avx512() const { return list_.isa == Isa::kAvx512; }
+
+  // Says what is emitted from here on, which must be no wider than the set's registers;
+  // null: the function's frame.
+  void Enter(const Operation* op);
+  // "avx2: <what> in `v3 = add.f32x8 v1, c0` of" and all operations.
+  std::string Describe(absl::string_view what) const;
 
   // ---- Vectors.
   VectorRegister Vector(int64_t number, int bytes);
   VectorRegister Scratch(int bytes) { return Vector(scratch_, bytes); }
-  VectorRegister Result(const Operation& op) { return Vector(op.result.value, RegisterBytes(op)); }
+  VectorRegister Result(const Operation& op) { return Vector(op.result.value, ResultBytes(op)); }
   // A register, or where in memory it lies.
   Place VectorPlace(const Operand& operand, int bytes);
   // In its register, or else loaded into the scratch vector.
@@ -70,6 +82,8 @@ class Generator : public Xbyak::CodeGenerator {
   void Zero(const VectorRegister& to);
   // REQUIRES: in a register, of a class that is k registers.
   Xbyak::Opmask Mask(const Operand& operand) const;
+  // The one that masks nothing.
+  Xbyak::Opmask ScratchMask() const { return MaskRegister(0); }
 
   // ---- General registers.
   Xbyak::Reg64 General(const Operand& operand) const;  // REQUIRES: a register
@@ -113,6 +127,45 @@ class Generator : public Xbyak::CodeGenerator {
     FailNoInstruction();
   }
 
+  // ---- Mnemonics of AVX-512 whose operands do not show it: without a mask, and on the
+  // low registers, Xbyak would encode them whatever `list.isa` is.
+#define AVX512_ONLY(mnemonic)                     \
+  template <class... Operands>                    \
+  void mnemonic(const Operands&... operands) {    \
+    RequireAvx512(#mnemonic);                     \
+    Xbyak::CodeGenerator::mnemonic(operands...);  \
+  }
+  AVX512_ONLY(valignd)
+  AVX512_ONLY(valignq)
+  AVX512_ONLY(vcvtqq2pd)
+  AVX512_ONLY(vcvtqq2ps)
+  AVX512_ONLY(vcvttpd2qq)
+  AVX512_ONLY(vcvttps2qq)
+  AVX512_ONLY(vextracti32x4)
+  AVX512_ONLY(vinserti32x4)
+  AVX512_ONLY(vpandd)
+  AVX512_ONLY(vpandnd)
+  AVX512_ONLY(vpandnq)
+  AVX512_ONLY(vpandq)
+  AVX512_ONLY(vpmaxsq)
+  AVX512_ONLY(vpminsq)
+  AVX512_ONLY(vpmovdb)
+  AVX512_ONLY(vpmovdw)
+  AVX512_ONLY(vpmovqd)
+  AVX512_ONLY(vpmullq)
+  AVX512_ONLY(vpord)
+  AVX512_ONLY(vporq)
+  AVX512_ONLY(vpsraq)
+  AVX512_ONLY(vpsravq)
+  AVX512_ONLY(vpternlogd)
+  AVX512_ONLY(vpxord)
+  AVX512_ONLY(vpxorq)
+  AVX512_ONLY(vrndscalepd)
+  AVX512_ONLY(vrndscaleps)
+  AVX512_ONLY(vshuff64x2)
+  AVX512_ONLY(vshufi32x4)
+#undef AVX512_ONLY
+
  private:
   struct PoolEntry {
     PoolConstant constant;
@@ -120,11 +173,18 @@ class Generator : public Xbyak::CodeGenerator {
     int bytes = 0;  // the widest use; 0: none
   };
 
-  [[noreturn]] static void FailNoInstruction();
+  [[noreturn]] void FailNoInstruction() const;
+  void RequireAvx512(absl::string_view what) const;
+  void RequireWidth(int bytes) const;
+  // That `bytes` of a constant are no more than the operation says it reads of it: what is
+  // hoisted is no wider.
+  void RequireRead(const Operand& constant, int bytes) const;
+  Xbyak::Opmask MaskRegister(int64_t number) const;
   void NoteUse(const Operation& op);
 
+  const OperationList& list_;
   const Allocated& allocated_;
-  const bool avx512_;
+  const Operation* current_ = nullptr;
   const int scratch_;
   bool upper_used_ = false;  // of the vector registers
   std::deque<PoolEntry> pool_;

@@ -32,7 +32,7 @@ int StackOperandOf(const Operation& op) {
     case Opcode::kRound: return LastIfAlone(op, 0);
     case Opcode::kConvert:
       // Otherwise the operand is narrower or wider than the operation.
-      return LaneBytes(static_cast<Lane>(op.immediate)) == LaneBytes(op.lane) ? LastIfAlone(op, 0) : -1;
+      return LaneBytes(OperandLane(op, 0)) == LaneBytes(ResultLane(op)) ? LastIfAlone(op, 0) : -1;
     case Opcode::kAdd:
     case Opcode::kSub:
     case Opcode::kMul:

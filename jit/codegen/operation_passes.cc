@@ -144,7 +144,7 @@ class Hoister {
   struct Use {
     int64_t constant;
     int gain = 0;  // 1 for a memory operand, 2 for an instruction
-    int bytes = 0;
+    int bytes = 0;  // that are read of it, at most
   };
 
   void HoistConstants(size_t begin, size_t end) {
@@ -154,7 +154,7 @@ class Hoister {
     for (const Use& use : uses) {
       if (free <= 0) return;
       --free;
-      Operation load{Opcode::kMove, Lane::kI32, static_cast<uint8_t>(std::max(use.bytes / 4, 1))};
+      Operation load{Opcode::kMove, Lane::kI32, static_cast<uint8_t>(use.bytes / LaneBytes(Lane::kI32))};
       load.operands[0] = Operand::Constant(use.constant);
       load.result = list_.NewVector();
       Replace(Operand::Constant(use.constant), load.result, begin, end);
@@ -183,7 +183,7 @@ class Hoister {
         auto use = std::find_if(uses.begin(), uses.end(), [&](const Use& u) { return u.constant == number; });
         if (use == uses.end()) use = uses.insert(uses.end(), {number});
         use->gain += InMemory(op, k) ? 1 : 2;
-        use->bytes = std::max(use->bytes, BytesRead(op));
+        use->bytes = std::max(use->bytes, OperandBytes(op, k));
       }
     }
     return uses;
@@ -197,11 +197,6 @@ class Hoister {
     }
     op.operands[number].kind = Operand::kStack;
     return StackOperandOf(op) == number;
-  }
-
-  // At most that much of the constant is read.
-  static int BytesRead(const Operation& op) {
-    return op.lanes * (op.opcode == Opcode::kConvert ? 8 : LaneBytes(op.lane));
   }
 
   void Rewrite() {

@@ -121,6 +121,32 @@ loop_begin L0
   store.f32x8 f32 [g0], v4
   g0 = add_g g0, 32
 loop_end less g0, 99, L0)"},
+      {"of a constant that is converted, what the conversion reads",
+       R"(c0 = i32 0x2
+c1 = i32 0x3
+c2 = f64 0x4
+g0 = parameter_g 0
+loop_begin L0
+  v1 = convert.f32x8 from i32 c0
+  v2 = convert.f64x4 from i32 c1
+  v3 = convert.i32x4 from f64 c2
+  store.f32x8 f32 [g0], v1
+  g0 = add_g g0, 32
+loop_end less g0, 99, L0)",
+       R"(c0 = i32 0x2
+c1 = i32 0x3
+c2 = f64 0x4
+g0 = parameter_g 0
+v4 = move.i32x4 c1
+v5 = move.i32x8 c2
+v6 = move.i32x8 c0
+loop_begin L0
+  v1 = convert.f32x8 from i32 v6
+  v2 = convert.f64x4 from i32 v4
+  v3 = convert.i32x4 from f64 v5
+  store.f32x8 f32 [g0], v1
+  g0 = add_g g0, 32
+loop_end less g0, 99, L0)"},
       {"only from the innermost loop, and no value that it carries",
        R"(c0 = f32 0x3f800000
 g0 = parameter_g 0

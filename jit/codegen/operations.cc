@@ -131,6 +131,37 @@ Lane LaneOf(DType type) {
   __builtin_unreachable();
 }
 
+namespace {
+
+// What an operation on lanes of memory has in registers follows from the type there.
+Lane LaneInRegisters(const Operation& op) {
+  const bool in_memory = op.opcode >= Opcode::kLoad && op.opcode <= Opcode::kStoreStridedPartial;
+  return in_memory ? LaneOf(op.type) : op.lane;
+}
+
+Lane LaneAt(RegisterClass place, Lane lane) { return place == M ? IntegerLane(LaneBytes(lane)) : lane; }
+
+bool ReadsLaneZeroOnly(Opcode opcode) { return opcode == Opcode::kBroadcast || opcode == Opcode::kLaneG; }
+
+}  // namespace
+
+Lane OperandLane(const Operation& op, int number) {
+  if (op.opcode == Opcode::kConvert) return static_cast<Lane>(op.immediate);
+  return LaneAt(Info(op.opcode).operands[number], LaneInRegisters(op));
+}
+
+Lane ResultLane(const Operation& op) {
+  if (op.opcode == Opcode::kMaskWiden) return Lane::kI64;
+  if (op.opcode == Opcode::kMaskNarrow) return Lane::kI32;
+  return LaneAt(Info(op.opcode).result, LaneInRegisters(op));
+}
+
+int OperandBytes(const Operation& op, int number) {
+  return RegisterBytes(ReadsLaneZeroOnly(op.opcode) ? 1 : op.lanes, OperandLane(op, number));
+}
+
+int ResultBytes(const Operation& op) { return RegisterBytes(op.lanes, ResultLane(op)); }
+
 bool SameComputation(const Operation& x, const Operation& y) {
   return x.opcode == y.opcode && x.lane == y.lane && x.lanes == y.lanes && x.immediate == y.immediate &&
          x.condition == y.condition && std::equal(x.operands, x.operands + 3, y.operands);

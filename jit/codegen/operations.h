@@ -52,6 +52,7 @@ const OpcodeInfo& Info(Opcode opcode);
 enum class Lane : uint8_t { kI32, kI64, kF32, kF64 };
 inline int LaneBytes(Lane lane) { return lane == Lane::kI32 || lane == Lane::kF32 ? 4 : 8; }
 inline bool IsFloat(Lane lane) { return lane == Lane::kF32 || lane == Lane::kF64; }
+inline Lane IntegerLane(int lane_bytes) { return lane_bytes == 4 ? Lane::kI32 : Lane::kI64; }
 // The lanes that elements of `type` are computed in.
 Lane LaneOf(DType type);
 
@@ -109,6 +110,19 @@ struct Operation {
   // The statement of the program that this comes from, or -1; for fault reports.
   int32_t statement = -1;
 };
+
+// How wide the vectors and masks of an operation are follows from its lanes, and is said
+// here alone: emitters, passes and tests ask.
+//
+// The lanes of operand `number`, which is a vector or a mask; a mask's are integers. They
+// are op.lane's but for conversions, masks that change their width, and memory.
+Lane OperandLane(const Operation& op, int number);
+Lane ResultLane(const Operation& op);
+// Of the register that holds so many lanes.
+inline int RegisterBytes(int lanes, Lane lane) { return lanes * LaneBytes(lane) <= 16 ? 16 : lanes * LaneBytes(lane); }
+// Bytes of operand `number` that are read; of the register that the result is in.
+int OperandBytes(const Operation& op, int number);
+int ResultBytes(const Operation& op);
 
 // Labels, jumps and loops: all that is no straight line.
 inline bool IsControl(const Operation& operation) { return operation.opcode >= Opcode::kLabel; }

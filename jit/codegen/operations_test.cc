@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "gtest/gtest.h"
 #include "jit/codegen/operations_testing.h"
@@ -32,6 +33,38 @@ TEST(Operations, LanesOfElementTypes) {
       {DType::kF16, Lane::kF32},  {DType::kF32, Lane::kF32}, {DType::kF64, Lane::kF64},
   };
   for (const auto& [type, lane] : cases) EXPECT_EQ(LaneOf(type), lane) << Name(type);
+}
+
+TEST(Operations, BytesOfOperandsAndResults) {
+  struct Case {
+    const char* operation;
+    std::vector<int> operands;
+    int result;
+  };
+  const Case cases[] = {
+      {"v1 = add.f32x8 v0, v0", {32, 32}, 32},
+      {"v1 = add.f64x8 v0, v0", {64, 64}, 64},
+      {"v1 = add.f32x1 v0, v0", {16, 16}, 16},
+      {"v1 = convert.f32x8 from i32 v0", {32}, 32},
+      {"v1 = convert.f32x16 from i32 v0", {64}, 64},
+      {"v1 = convert.f64x8 from i32 v0", {32}, 64},
+      {"v1 = convert.f64x2 from f32 v0", {16}, 16},
+      {"v1 = convert.i32x8 from f64 v0", {64}, 32},
+      {"v1 = broadcast.f32x8 v0", {16}, 32},
+      {"m1 = compare.f64x4 less v0, v0", {32, 32}, 32},
+      {"m1 = mask_widen.i32x4 m0", {16}, 32},
+      {"m1 = mask_narrow.i64x4 m0", {32}, 16},
+      {"v1 = load.i32x4 f64 [g0]", {}, 32},
+      {"store.i32x8 u8 [g0], v0", {32}, 0},
+      {"store_partial.i32x8 f64 [g0], v0, m0, g0", {64, 64}, 0},
+  };
+  for (const Case& c : cases) {
+    const Operation op = ParseOperations(c.operation, Isa::kAvx512).operations[0];
+    for (size_t i = 0; i < c.operands.size(); ++i) {
+      EXPECT_EQ(OperandBytes(op, static_cast<int>(i)), c.operands[i]) << c.operation << ", operand " << i;
+    }
+    EXPECT_TRUE(c.result == 0 || c.result == ResultBytes(op)) << c.operation << ": " << ResultBytes(op);
+  }
 }
 
 TEST(Operations, EqualConstantsAreShared) {

@@ -79,8 +79,8 @@ VectorRegister OneNaN(Generator& g, const Operand& from, int bytes) {
   const VectorRegister a = g.Loaded(from, bytes);
   const Place again = g.VectorPlace(from, bytes);
   if (g.avx512()) {
-    g.vcmpps(g.k0, a, again, kUnordered);
-    g.vpmovm2d(scratch, g.k0);
+    g.vcmpps(g.ScratchMask(), a, again, kUnordered);
+    g.vpmovm2d(scratch, g.ScratchMask());
   } else {
     g.vcmpps(scratch, a, again, kUnordered);
   }

@@ -38,8 +38,6 @@ bool TakesMiddleConstant(const Operation& op, size_t i) {
   return op.opcode == Opcode::kBlend || (op.opcode == Opcode::kFma && op.operands[2].kind != Operand::kConstant);
 }
 
-Lane IntegerLane(int lane_bytes) { return lane_bytes == 4 ? Lane::kI32 : Lane::kI64; }
-
 // To 8 bits of precision by integer arithmetic, to nearest even: the carry of adding
 // half a unit less the parity goes into the kept half, and on into the exponent.
 Operand RoundToBF16(ValueBuilder& builder, Operand f) {
