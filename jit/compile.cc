@@ -55,14 +55,19 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
   });
 }
 
-absl::StatusOr<std::unique_ptr<const Executable>> Compile(loop::Program program, const CompileOptions& options) {
-  auto unfused = std::make_shared<const loop::Program>(program);
+absl::StatusOr<loop::Program> Schedule(loop::Program program, const CompileOptions& options) {
   fusion::RunOptions run;
   run.strict = options.mode == Mode::kStrict;
   NESTOR_RETURN_IF_ERROR(fusion::Pipeline::Default().Run(program, run));
   NESTOR_ASSIGN_OR_RETURN(const Isa isa, IsaOf(options));
   NESTOR_RETURN_IF_ERROR(SchedulePipeline(options, isa).Run(program, run));
-  return CompileScheduled(std::move(program), options, std::move(unfused));
+  return program;
+}
+
+absl::StatusOr<std::unique_ptr<const Executable>> Compile(loop::Program program, const CompileOptions& options) {
+  auto unfused = std::make_shared<const loop::Program>(program);
+  NESTOR_ASSIGN_OR_RETURN(loop::Program scheduled, Schedule(std::move(program), options));
+  return CompileScheduled(std::move(scheduled), options, std::move(unfused));
 }
 
 absl::StatusOr<std::unique_ptr<const Executable>> CompileScheduled(loop::Program program,

@@ -39,6 +39,10 @@ struct CompileOptions {
 // cut and watched like fusion's.
 fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa);
 
+// `program`, which is lowered, fused and scheduled for `options`, whose instruction set
+// the CPU may lack. The Statuses of BestIsa.
+absl::StatusOr<loop::Program> Schedule(loop::Program program, const CompileOptions& options);
+
 // `program` is lowered. The Statuses of Executable::Create and BestIsa.
 absl::StatusOr<std::unique_ptr<const Executable>> Compile(loop::Program program, const CompileOptions& options = {});
 // `program` is fused and scheduled already. `unfused`: see Executable::Create.

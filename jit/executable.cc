@@ -303,10 +303,16 @@ std::vector<TensorId> Executable::inputs() const {
   return given;
 }
 
+std::vector<const Kernel*> Executable::kernels() const {
+  std::vector<const Kernel*> kernels;
+  absl::MutexLock lock(&code_->mutex);
+  for (const auto& [key, kernel] : code_->variants) kernels.push_back(kernel.get());
+  return kernels;
+}
+
 int64_t Executable::code_bytes() const {
   int64_t bytes = 0;
-  absl::MutexLock lock(&code_->mutex);
-  for (const auto& [key, kernel] : code_->variants) bytes += kernel->code_bytes();
+  for (const Kernel* kernel : kernels()) bytes += kernel->code_bytes();
   return bytes;
 }
 

@@ -107,6 +107,8 @@ class Executable {
   std::vector<loop::TensorId> inputs() const;
   // The variant for compact arguments.
   const Kernel& kernel() const;
+  // All variants so far; they live as long as the executable.
+  std::vector<const Kernel*> kernels() const;
   // (output, input), numbers in the program's signature, that may be one memory.
   absl::Span<const std::pair<int, int>> aliases() const;
   // Of machine code, in all variants so far.

@@ -5,8 +5,10 @@
 #include <iostream>
 #include <string>
 
+#include "absl/status/status.h"
 #include "gtest/gtest.h"
 #include "jit/compile.h"
+#include "jit/runtime/cpu_features.h"
 #include "jit/runtime/executor.h"
 #include "nestor.h"
 #include "tests/jit_runs.h"
@@ -90,6 +92,20 @@ void TestMacroOps(const Property& property, int seeds) {
 }
 
 TEST(JitExactness, MacroOps) { TestMacroOps(CheckOp, 5); }
+
+// Without running it, for each instruction set, whatever the CPU has.
+Finding CheckAssembledForAll(const Op& op, uint64_t seed, Counts& counts) {
+  ++counts.programs;
+  jit::CompileOptions options = OptionsOf(seed);
+  for (jit::Isa isa : {jit::Isa::kAvx2, jit::Isa::kAvx512}) {
+    options.isa = isa;
+    const absl::Status status = CheckAssembled(Lower(op), options);
+    if (!status.ok()) return status.ToString();
+  }
+  return absl::nullopt;
+}
+
+TEST(JitExactness, MacroOpsAssembledForEverySet) { TestMacroOps(CheckAssembledForAll, 2); }
 
 Finding CheckLarge(const Op& op, uint64_t seed, Counts& counts) {
   const auto made = DrawLargeInputs(op, seed, 34);

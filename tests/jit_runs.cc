@@ -13,8 +13,12 @@
 #include <limits>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "interp/reference.h"
+#include "jit/codegen/foreign_instructions.h"
+#include "jit/codegen/translate.h"
+#include "jit/disassemble.h"
 #include "loop_ir/text.h"
 #include "uops/index_expr.h"
 #include "uops/invariant.h"
@@ -214,10 +218,14 @@ Results RunJit(const jit::Executable& executable, const RunInputs& inputs, const
 
 // ---- Checking
 
+namespace {
+constexpr jit::Isa kSets[] = {jit::Isa::kAvx2, jit::Isa::kAvx512};
+}  // namespace
+
 absl::Span<const jit::Isa> TestedSets() {
   static const auto* const sets = [] {
     auto* available = new std::vector<jit::Isa>;
-    for (jit::Isa isa : {jit::Isa::kAvx2, jit::Isa::kAvx512}) {
+    for (jit::Isa isa : kSets) {
       const absl::Status status = jit::CheckIsa(isa);
       if (status.ok()) available->push_back(isa);
       else std::cerr << "SKIPPED: " << status.message() << "\n";
@@ -233,15 +241,52 @@ std::string Describe(const jit::CompileOptions& options, const JitRunOptions& ru
                       run.side == GuardedMemory::Side::kEnd ? ", to the end of a page" : ", from the begin of a page");
 }
 
-absl::StatusOr<CompiledVariants> CompiledVariants::Compile(loop::Program unfused, const jit::CompileOptions& options) {
+namespace {
+
+absl::Status CheckKernel(const jit::Kernel& kernel, jit::Isa isa) {
+  for (const jit::Kernel::FunctionView& function : kernel.Functions()) {
+    const absl::optional<std::string> foreign = jit::FirstForeignInstruction(function.code, isa);
+    if (!foreign) continue;
+    return absl::InternalError(absl::StrCat(jit::Name(isa), ", ", function.name, ": ", *foreign, "\n",
+                                            loop::ToText(kernel.program()), jit::Disassemble(kernel)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckAssembled(loop::Program unfused, const jit::CompileOptions& options) {
+  NESTOR_ASSIGN_OR_RETURN(loop::Program scheduled, jit::Schedule(std::move(unfused), options));
+  jit::TranslateOptions translate;
+  translate.isa = *options.isa;
+  translate.streaming = options.streaming_bytes.has_value();
+  NESTOR_ASSIGN_OR_RETURN(const auto kernel, jit::Kernel::Compile(std::move(scheduled), translate));
+  return CheckKernel(*kernel, translate.isa);
+}
+
+absl::Status CompiledVariants::CheckInstructions(const jit::Executable& executable) const {
+  for (const jit::Kernel* kernel : executable.kernels()) {
+    if (!checked_.insert(kernel).second) continue;
+    NESTOR_RETURN_IF_ERROR(CheckKernel(*kernel, executable.options().isa));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<CompiledVariants> CompiledVariants::Compile(loop::Program unfused, const jit::CompileOptions& options,
+                                                           absl::Span<const jit::Mode> modes) {
   CompiledVariants compiled;
   compiled.unfused_ = std::move(unfused);
-  for (jit::Isa isa : TestedSets()) {
-    for (jit::Mode mode : {jit::Mode::kFast, jit::Mode::kStrict}) {
+  for (jit::Isa isa : kSets) {
+    for (jit::Mode mode : modes) {
       Variant variant{options, nullptr};
       variant.options.isa = isa;
       variant.options.mode = mode;
+      if (!absl::c_linear_search(TestedSets(), isa)) {
+        NESTOR_RETURN_IF_ERROR(CheckAssembled(compiled.unfused_, variant.options));
+        continue;
+      }
       NESTOR_ASSIGN_OR_RETURN(variant.executable, jit::Compile(compiled.unfused_, variant.options));
+      NESTOR_RETURN_IF_ERROR(compiled.CheckInstructions(*variant.executable));
       compiled.variants_.push_back(std::move(variant));
     }
   }
@@ -298,7 +343,9 @@ Finding CompiledVariants::Check(const RunInputs& inputs, absl::Span<const JitRun
     if (found.ok()) bounds = *std::move(found);
   }
   for (const Variant& variant : variants_) {
-    const Finding finding = CheckVariant(variant, inputs, runs, unfused, bounds, counts);
+    Finding finding = CheckVariant(variant, inputs, runs, unfused, bounds, counts);
+    const absl::Status instructions = CheckInstructions(*variant.executable);
+    if (!finding && !instructions.ok()) finding = instructions.ToString();
     if (finding) return absl::StrCat(*finding, "\n", loop::ToText(variant.executable->program()));
   }
   return absl::nullopt;

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
@@ -85,7 +87,15 @@ TensorView Arranged(const TensorView& view, Arrangement arrangement, std::vector
 // The instruction sets that run here; what is missing is said, once.
 absl::Span<const jit::Isa> TestedSets();
 
-// A program compiled for every instruction set, fast and strict.
+// Assembles the scheduled program for options.isa, which the CPU may lack, and decodes it:
+// Internal where something of the code does not belong to the set
+// (jit/codegen/foreign_instructions.h). The Statuses of jit::Schedule and Kernel::Compile.
+absl::Status CheckAssembled(loop::Program unfused, const jit::CompileOptions& options);
+
+inline constexpr jit::Mode kModes[] = {jit::Mode::kFast, jit::Mode::kStrict};
+
+// A program compiled for every instruction set, fast and strict. For those that do not
+// run here it is still assembled and checked.
 class CompiledVariants {
  public:
   struct Variant {
@@ -93,8 +103,9 @@ class CompiledVariants {
     std::shared_ptr<const jit::Executable> executable;
   };
 
-  // `options` but for set and mode. The Statuses of jit::Compile.
-  static absl::StatusOr<CompiledVariants> Compile(loop::Program unfused, const jit::CompileOptions& options);
+  // `options` but for set and mode. The Statuses of jit::Compile and CheckAssembled.
+  static absl::StatusOr<CompiledVariants> Compile(loop::Program unfused, const jit::CompileOptions& options,
+                                                  absl::Span<const jit::Mode> modes = kModes);
 
   const loop::Program& unfused() const { return unfused_; }
   const std::vector<Variant>& variants() const { return variants_; }
@@ -102,12 +113,16 @@ class CompiledVariants {
   // Holds each run of each variant against the interpreter's on its scheduled program,
   // and that, of a strict variant, against the unfused program's: bit for bit. Of a fast
   // one, where `bounded` (which takes long), also against the proven bounds. What the
-  // interpreter refuses need not be refused.
+  // interpreter refuses need not be refused. Then checks the instructions of all layouts.
   Finding Check(const RunInputs& inputs, absl::Span<const JitRunOptions> runs, bool bounded, Counts& counts) const;
 
  private:
+  // As CheckAssembled, of what the executable has compiled since the last time.
+  absl::Status CheckInstructions(const jit::Executable& executable) const;
+
   loop::Program unfused_;
   std::vector<Variant> variants_;
+  mutable absl::flat_hash_set<const jit::Kernel*> checked_;
 };
 Finding CheckCompiled(const loop::Program& unfused, const RunInputs& inputs, const jit::CompileOptions& options,
                       absl::Span<const JitRunOptions> runs, bool bounded, Counts& counts);
