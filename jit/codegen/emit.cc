@@ -179,11 +179,10 @@ void Generator::RequireWidth(int bytes) const {
   NESTOR_CHECK(has && bytes <= VectorBytes(list_.isa), Describe(absl::StrCat("a vector of ", bytes, " bytes")));
 }
 
-void Generator::RequireRead(const Operand& constant, int bytes) const {
-  if (current_ == nullptr) return;
+void Generator::RequireRead(int64_t number, int bytes) const {
   int most = 0;
   for (int i = 0; i < 3; ++i) {
-    if (current_->operands[i] == constant) most = std::max(most, OperandBytes(*current_, i));
+    if (current_->operands[i] == Operand::Constant(number)) most = std::max(most, OperandBytes(*current_, i));
   }
   NESTOR_CHECK(bytes <= most, Describe(absl::StrCat(bytes, " bytes read of a constant, not ", most)));
 }
@@ -196,10 +195,7 @@ VectorRegister Generator::Vector(int64_t number, int bytes) {
 }
 
 Place Generator::VectorPlace(const Operand& operand, int bytes) {
-  if (operand.kind == Operand::kConstant) {
-    RequireRead(operand, bytes);
-    return Constant(operand.value, bytes);
-  }
+  if (operand.kind == Operand::kConstant) return Constant(operand.value, bytes);
   if (operand.kind == Operand::kStack) {
     RequireWidth(bytes);
     return Xbyak::Address(static_cast<uint32_t>(bytes * 8), false, rsp + static_cast<size_t>(operand.value));
@@ -285,6 +281,7 @@ Xbyak::RegExp Generator::AddressOf(const Memory& memory, int64_t offset) const {
 
 Xbyak::Address Generator::Constant(int64_t number, int bytes) {
   RequireWidth(bytes);
+  if (static_cast<size_t>(number) < own_constants_) RequireRead(number, bytes);
   PoolEntry& entry = pool_[static_cast<size_t>(number)];
   if (bytes > entry.bytes) entry.bytes = bytes;
   return Xbyak::Address(static_cast<uint32_t>(bytes * 8), false, rip + entry.label);

@@ -176,9 +176,9 @@ class Generator : public Xbyak::CodeGenerator {
   [[noreturn]] void FailNoInstruction() const;
   void RequireAvx512(absl::string_view what) const;
   void RequireWidth(int bytes) const;
-  // That `bytes` of a constant are no more than the operation says it reads of it: what is
+  // That `bytes` are no more than the operation says it reads of constant `number`: what is
   // hoisted is no wider.
-  void RequireRead(const Operand& constant, int bytes) const;
+  void RequireRead(int64_t number, int bytes) const;
   Xbyak::Opmask MaskRegister(int64_t number) const;
   void NoteUse(const Operation& op);
 
