@@ -1,13 +1,17 @@
+// The rounded reciprocal and the product round twice, so that 41 * (1 / 41) is a little
+// below 1, and its floor 0. So a quotient that decides something stays.
 #include "fusion/reciprocals.h"
 
 #include "absl/types/optional.h"
 #include "fusion/invariance.h"
+#include "loop_ir/discrete_steps.h"
 #include "loop_ir/rewrite.h"
 
 namespace nestor::fusion {
 namespace {
 
 using loop::ApplyValue;
+using loop::DiscreteSteps;
 using loop::Item;
 using loop::Loop;
 using loop::Program;
@@ -15,9 +19,12 @@ using loop::Scope;
 using loop::Statement;
 using loop::ValueId;
 
-bool RewriteIn(Program& program, const Loop& loop, Statement& statement) {
+bool RewriteIn(Program& program, const DiscreteSteps& steps, const Loop& loop, Statement& statement) {
   const Invariance invariance(program, loop);
   const ValueId value = RewriteValues(program, statement.value, [&](ValueId id) -> absl::optional<ValueId> {
+    // A value with rewritten operands is new to `steps`, but it reaches none: else its
+    // operands would, and would have stayed.
+    if (steps.Reach(id)) return absl::nullopt;
     const auto* apply = absl::get_if<ApplyValue>(&program[id].node);
     const DType type = program[id].type;
     if (apply == nullptr || apply->op != ScalarOp::kDiv || (type != DType::kF32 && type != DType::kF64)) {
@@ -33,11 +40,11 @@ bool RewriteIn(Program& program, const Loop& loop, Statement& statement) {
   return changed;
 }
 
-bool RewriteIn(Program& program, Loop& loop) {
+bool RewriteIn(Program& program, const DiscreteSteps& steps, Loop& loop) {
   bool changed = false;
   for (Item& item : loop.body) {
-    if (Loop* inner = item.As<Loop>()) changed |= RewriteIn(program, *inner);
-    else if (Statement* statement = item.As<Statement>()) changed |= RewriteIn(program, loop, *statement);
+    if (Loop* inner = item.As<Loop>()) changed |= RewriteIn(program, steps, *inner);
+    else if (Statement* statement = item.As<Statement>()) changed |= RewriteIn(program, steps, loop, *statement);
   }
   return changed;
 }
@@ -45,10 +52,11 @@ bool RewriteIn(Program& program, Loop& loop) {
 }  // namespace
 
 absl::StatusOr<bool> UseReciprocals(Program& program) {
+  const DiscreteSteps steps(program);
   bool changed = false;
   for (loop::Block& block : program.blocks) {
     for (Item& item : block.body) {
-      if (Loop* loop = item.As<Loop>()) changed |= RewriteIn(program, *loop);
+      if (Loop* loop = item.As<Loop>()) changed |= RewriteIn(program, steps, *loop);
     }
   }
   return changed;

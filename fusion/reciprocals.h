@@ -10,7 +10,8 @@ namespace nestor::fusion {
 // x / s becomes x * recip(s) where s is invariant in the innermost loop around and x
 // is not: hoisting then computes recip(s) once a loop, and a product is several times
 // faster than a division. Of f32 and f64; of the 16-bit floats a reciprocal rounded to
-// the type would lose too much.
+// the type would lose too much. Not of a quotient that reaches a discrete step, such as a
+// floor or a comparison (loop_ir/discrete_steps.h): there the last bit decides.
 //
 // *Reorders rounding*: a result may differ by one more rounding (SEMANTICS 5, `fast`).
 //

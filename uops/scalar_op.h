@@ -40,7 +40,7 @@ enum class ResultType : uint8_t {
 };
 
 // Traits of a row; see scalar_ops.inc.
-enum ScalarTrait : uint8_t { kUnbounded = 1, kGate = 2, kCommutes = 4 };
+enum ScalarTrait : uint8_t { kUnbounded = 1, kGate = 2, kCommutes = 4, kStep = 8 };
 
 struct ScalarOpRow {
   ScalarOp op;

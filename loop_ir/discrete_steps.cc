@@ -1,0 +1,65 @@
+// Backwards from the steps: from a result to the operands that pass on into it, from a
+// load to all stores to its tensor, until no tensor is new. Neither order nor place of
+// loads and stores is looked at, so that the answer holds for whatever loops the
+// statements stand in.
+#include "loop_ir/discrete_steps.h"
+
+#include <algorithm>
+
+#include "uops/operand_use.h"
+
+namespace nestor::loop {
+namespace {
+
+std::vector<const Statement*> StatementsOf(const Program& program) {
+  std::vector<const Statement*> statements;
+  for (const Block& block : program.blocks) {
+    VisitItems(block.body, [&](const Item& item) {
+      if (const auto* statement = item.As<Statement>()) statements.push_back(statement);
+    });
+  }
+  return statements;
+}
+
+}  // namespace
+
+DiscreteSteps::DiscreteSteps(const Program& program)
+    : program_(program), values_(program.values.size()), tensors_(program.tensors.size()) {
+  std::vector<const Statement*> statements = StatementsOf(program);
+  // Mostly each tensor is written before it is read.
+  std::reverse(statements.begin(), statements.end());
+  do {
+    changed_ = false;
+    for (const Statement* statement : statements) Visit(*statement);
+  } while (changed_);
+}
+
+bool DiscreteSteps::Reach(ValueId value) const {
+  return value.value < static_cast<int32_t>(values_.size()) && values_[value.value];
+}
+
+void DiscreteSteps::Visit(const Statement& statement) {
+  const bool compared = statement.op && IsArg(*statement.op);
+  Visit(statement.value, compared || tensors_[statement.target.tensor.value]);
+  if (statement.position.valid()) Visit(statement.position, false);
+}
+
+void DiscreteSteps::Visit(ValueId id, bool reaches) {
+  const Value& value = program_[id];
+  reaches = reaches && IsFloat(value.type);
+  if (reaches) values_[id.value] = true;
+  if (const auto* load = absl::get_if<LoadValue>(&value.node)) {
+    const int32_t tensor = load->access.tensor.value;
+    changed_ |= reaches && !tensors_[tensor];
+    if (reaches) tensors_[tensor] = true;
+  }
+  const auto* apply = absl::get_if<ApplyValue>(&value.node);
+  if (apply == nullptr) return;
+  const DType operand = program_[apply->args.back()].type;
+  for (size_t i = 0; i < apply->args.size(); ++i) {
+    const OperandUse use = UseOf(apply->op, operand, value.type, static_cast<int>(i));
+    Visit(apply->args[i], use.steps || (use.passes && reaches));
+  }
+}
+
+}  // namespace nestor::loop

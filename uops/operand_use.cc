@@ -1,0 +1,46 @@
+// Through a body, backwards: what reaches a step or the result reaches it from the
+// registers that the step computes from. Rows without a body are said by their types and
+// one trait.
+#include "uops/operand_use.h"
+
+#include <vector>
+
+#include "uops/scalar_body.h"
+
+namespace nestor {
+namespace {
+
+OperandUse UseIn(const ScalarBody& body, int operand) {
+  const size_t first_step = body.arity + body.constants.size();
+  std::vector<OperandUse> registers(first_step + body.steps.size());
+  registers[body.result].passes = true;
+  for (size_t i = body.steps.size(); i-- > 0;) {
+    const ScalarBody::Step& step = body.steps[i];
+    const OperandUse result = registers[first_step + i];
+    for (int arg = 0; arg < Row(step.op).arity; ++arg) {
+      const OperandUse use = UseOf(step.op, step.operand, step.target, arg);
+      OperandUse& source = registers[step.args[arg]];
+      source.steps |= use.steps || (use.passes && result.steps);
+      source.passes |= use.passes && result.passes;
+    }
+  }
+  return registers[operand];
+}
+
+// The condition of a choice is a bool.
+bool TakesFloat(const ScalarOpRow& row, DType operand, int index) {
+  return IsFloat(operand) && !(row.result == ResultType::kChoice && index == 0);
+}
+
+}  // namespace
+
+OperandUse UseOf(ScalarOp op, DType operand, DType target, int index) {
+  const ScalarOpRow& row = Row(op);
+  if (!TakesFloat(row, operand, index)) return {};
+  if (!IsFloat(target) || (row.traits & kStep) != 0) return {.steps = true};
+  if (row.transcendental) return {.passes = true};
+  const ScalarFunction function = FunctionOf(op, operand, target);
+  return function.body == nullptr ? OperandUse{.passes = true} : UseIn(*function.body, index);
+}
+
+}  // namespace nestor
