@@ -123,6 +123,7 @@ Enclosure Join(const Enclosure& a, const Enclosure& b) {
   e.nan = a.nan || b.nan;
   e.plus_infinity = a.plus_infinity || b.plus_infinity;
   e.minus_infinity = a.minus_infinity || b.minus_infinity;
+  e.may_overflow = a.may_overflow || b.may_overflow;
   return e;
 }
 
@@ -161,6 +162,21 @@ std::string ToString(const Enclosure& e) {
   return text.empty() ? "nothing" : text;
 }
 
+std::string NonFiniteText(const Enclosure& e, const Scalar& value) {
+  std::string text;
+  const bool finite = !value.IsNaN() && std::isfinite(ToLongDouble(value));
+  if (!finite && !Encloses(e, value)) {
+    absl::StrAppend(&text, "; ", LiteralText(value), " is not possible here, in any order of sums and products");
+  }
+  if (!e.HasNonFinite()) return text;
+  Enclosure others = e;
+  others.low = 1, others.high = 0;
+  absl::StrAppend(&text, "; ", ToString(others), " is possible here",
+                  e.may_overflow ? ": a sum or product may overflow half-way, in some order of its terms"
+                                 : ", but no sum or product overflows in another order");
+  return text;
+}
+
 // ---- Float types
 
 long double FloatFormat::UnitRoundoff() const { return std::ldexp(1.0L, -precision); }
@@ -168,6 +184,10 @@ long double FloatFormat::LeastNormal() const { return std::ldexp(1.0L, min_expon
 long double FloatFormat::LeastSubnormal() const { return std::ldexp(1.0L, min_exponent + 1 - precision); }
 long double FloatFormat::Largest() const {
   return std::ldexp(2 - std::ldexp(1.0L, 1 - precision), max_exponent);
+}
+
+long double FloatFormat::OverflowThreshold() const {
+  return Largest() + std::ldexp(1.0L, max_exponent - precision);
 }
 
 long double FloatFormat::Ulp(long double x) const {
@@ -210,6 +230,7 @@ Enclosure Rounded(DType type, const Enclosure& e) {
   rounded.nan = e.nan;
   rounded.plus_infinity |= e.plus_infinity;
   rounded.minus_infinity |= e.minus_infinity;
+  rounded.may_overflow = e.may_overflow;
   return rounded;
 }
 

@@ -29,9 +29,13 @@ struct Enclosure {
   // The finite members; none where low > high.
   long double low = 1, high = 0;
   bool nan = false, plus_infinity = false, minus_infinity = false;
+  // Where it comes from, for messages: a sum or product of many terms on the way here may
+  // overflow in some order.
+  bool may_overflow = false;
 
   bool HasFinite() const { return low <= high; }
   bool HasNumber() const { return HasFinite() || plus_infinity || minus_infinity; }
+  bool HasNonFinite() const { return nan || plus_infinity || minus_infinity; }
   bool HasZero() const { return low <= 0 && high >= 0; }
   // The least and greatest member but NaN. REQUIRES: HasNumber().
   long double Least() const;
@@ -59,6 +63,9 @@ absl::optional<Scalar> OnlyMember(DType type, const Enclosure& e);
 
 // "[0.1, 0.25] or nan"; a single value alone.
 std::string ToString(const Enclosure& e);
+// Where `value` or a member is inf or NaN, says of each whether it is possible, and what it
+// comes from; else empty.
+std::string NonFiniteText(const Enclosure& e, const Scalar& value);
 
 // ---- Float types
 
@@ -70,6 +77,8 @@ struct FloatFormat {
   long double LeastNormal() const;
   long double LeastSubnormal() const;
   long double Largest() const;         // finite
+  // The least magnitude that rounds to infinity: half a unit in the last place beyond Largest.
+  long double OverflowThreshold() const;
   // The unit in the last place at x, the exponent held within the normal numbers'.
   long double Ulp(long double x) const;
   // To nearest, ties to even; overflows to infinity.

@@ -7,24 +7,31 @@
 //    several members, the load around it is the join over each of them, if they
 //    are few: evaluation is repeated with the element fixed to each in turn. For a
 //    store there is no such join, so that is an error.
+//  - Where a quotient reaches a discrete step, each float on the way to it has two
+//    enclosures: one for that step, of quotients as they are written, and one for all
+//    other uses, of products with reciprocals, too. The first lies within the second.
 //
 // As the interpreter, it caches nothing between elements; it takes about five times
 // as long.
 #include "interp/reference.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <memory>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "interp/reference_arg.h"
 #include "interp/reference_rows.h"
 #include "interp/reference_sum.h"
+#include "loop_ir/discrete_steps.h"
 #include "loop_ir/intervals.h"
 #include "loop_ir/text.h"
 #include "uops/invariant.h"
+#include "uops/operand_use.h"
 
 namespace nestor {
 namespace {
@@ -54,26 +61,83 @@ struct Cell {
   std::vector<ArgCandidates> args;  // of an arg accumulator
 };
 
+// What a program's discrete steps see.
+class StepOperands {
+ public:
+  explicit StepOperands(const Program& program) : program_(program), steps_(program), only_(program.values.size()) {
+    for (size_t i = 0; i < program.values.size(); ++i) {
+      const auto* apply = absl::get_if<loop::ApplyValue>(&program.values[i].node);
+      if (apply == nullptr) continue;
+      const bool quotient = apply->op == ScalarOp::kDiv && steps_.Reach(ValueId{static_cast<int32_t>(i)});
+      any_quotient_ |= quotient;
+      FindOnly(*apply, program.values[i].type, only_[i]);
+    }
+  }
+
+  // Whether the tensor's elements have an enclosure for steps and another one.
+  bool IsSplit(TensorId id) const {
+    return any_quotient_ && program_[id].storage != Storage::kInput && steps_.Reach(id);
+  }
+  // Whether only steps see that operand of the value. One that passes on as well is taken as
+  // what passes on.
+  bool IsOnlyForSteps(ValueId value, size_t operand) const { return only_[value.value][operand]; }
+
+ private:
+  using Operands = std::array<bool, 3>;
+
+  void FindOnly(const loop::ApplyValue& apply, DType target, Operands& only) const {
+    const DType operand = program_[apply.args.back()].type;
+    for (size_t i = 0; i < apply.args.size(); ++i) {
+      const OperandUse use = UseOf(apply.op, operand, target, static_cast<int>(i));
+      only[i] = use.steps && !use.passes;
+    }
+  }
+
+  const Program& program_;
+  const loop::DiscreteSteps steps_;
+  std::vector<Operands> only_;  // by value
+  bool any_quotient_ = false;   // that reaches a step
+};
+
 class ReferenceInterpreter {
  public:
   ReferenceInterpreter(const Program& program, const InterpreterOptions& options)
-      : program_(program), options_(options), cells_(program.tensors.size()), vars_(program.vars.size()) {}
+      : program_(program), options_(options), step_operands_(program), cells_(program.tensors.size()),
+        step_cells_(program.tensors.size()), vars_(program.vars.size()) {}
 
   absl::StatusOr<std::vector<ReferenceTensor>> Run(const RunInputs& inputs) {
     NESTOR_ASSIGN_OR_RETURN(binding_, Bind(SignatureOf(program_), inputs));
     const auto symbol = [&](const std::string& name) { return binding_.Find(name); };
     NESTOR_RETURN_IF_ERROR(loop::CheckDomains(program_, symbol));
     for (TensorId id : program_.inputs) CellOf(id).view = inputs.tensors.at(program_[id].name);
-    for (TensorId id : program_.outputs) NESTOR_RETURN_IF_ERROR(Allocate(id));
+    for (TensorId id : program_.outputs) {
+      NESTOR_RETURN_IF_ERROR(ForEachCell(id, [&] { return Allocate(id); }));
+    }
     if (AllOutputsAreEmpty()) return TakeOutputs();
     NESTOR_RETURN_IF_ERROR(loop::ProveNoOverflow(program_, symbol));
-    for (TensorId id : program_.temps) NESTOR_RETURN_IF_ERROR(Declare(id));
+    for (TensorId id : program_.temps) NESTOR_RETURN_IF_ERROR(ForEachCell(id, [&] { return Declare(id); }));
     for (const loop::Block& block : program_.blocks) NESTOR_RETURN_IF_ERROR(RunScope(block.body));
     return TakeOutputs();
   }
 
  private:
-  Cell& CellOf(TensorId id) { return cells_[id.value]; }
+  Cell& CellOf(TensorId id) { return (for_step_ && step_operands_.IsSplit(id) ? step_cells_ : cells_)[id.value]; }
+
+  // Evaluates what a step sees, if `for_step`, else what is in hand.
+  template <class Function>
+  auto Within(bool for_step, Function&& function) {
+    const bool outer = for_step_;
+    for_step_ = outer || for_step;
+    auto result = function();
+    for_step_ = outer;
+    return result;
+  }
+
+  // Calls `function` for each enclosure that the tensor's elements have.
+  absl::Status ForEachCell(TensorId id, absl::FunctionRef<absl::Status()> function) {
+    NESTOR_RETURN_IF_ERROR(function());
+    return step_operands_.IsSplit(id) ? Within(true, function) : absl::OkStatus();
+  }
 
   absl::Status Error(absl::StatusCode code, absl::string_view what) const {
     const std::string place = item_ == nullptr ? "" : absl::StrCat("in `", loop::ToText(program_, *item_), "`: ");
@@ -155,7 +219,8 @@ class ReferenceInterpreter {
       } else if (const auto* statement = item.As<loop::Statement>()) {
         NESTOR_RETURN_IF_ERROR(RunStatement(*statement));
       } else {
-        NESTOR_RETURN_IF_ERROR(Declare(item.As<loop::Declaration>()->tensor));
+        const TensorId id = item.As<loop::Declaration>()->tensor;
+        NESTOR_RETURN_IF_ERROR(ForEachCell(id, [&] { return Declare(id); }));
       }
     }
     return absl::OkStatus();
@@ -193,17 +258,22 @@ class ReferenceInterpreter {
     const absl::optional<int64_t> offset = Locate(statement.target);
     NESTOR_RETURN_IF_ERROR(CheckDecided());
     if (!offset) return absl::OkStatus();  // dropped
-    const Enclosure value = Eval(statement.value);
+    return ForEachCell(statement.target.tensor, [&] { return Store(statement, *offset); });
+  }
+
+  absl::Status Store(const loop::Statement& statement, int64_t offset) {
+    const bool compared = statement.op && IsArg(*statement.op);
+    const Enclosure value = Within(compared, [&] { return Eval(statement.value); });
     const Enclosure position = statement.position.valid() ? Eval(statement.position) : Enclosure();
     NESTOR_RETURN_IF_ERROR(status_);
     Cell& cell = CellOf(statement.target.tensor);
-    Element& element = cell.elements[*offset];
+    Element& element = cell.elements[offset];
     if (!statement.op) {
       element = {true, value, nullptr};
     } else if (!element.written) {
       return Error(absl::StatusCode::kInternal, "read of what was not written");
-    } else if (IsArg(*statement.op)) {
-      cell.args[*offset].Take(Rounded(cell.view.type, value), position);
+    } else if (compared) {
+      cell.args[offset].Take(Rounded(cell.view.type, value), position);
     } else {
       Accumulate(*statement.op, cell.view.type, value, element);
     }
@@ -325,9 +395,12 @@ class ReferenceInterpreter {
 
   Enclosure EvalApply(ValueId id, const loop::ApplyValue& apply) {
     absl::InlinedVector<Enclosure, 3> args;
-    for (ValueId arg : apply.args) args.push_back(Eval(arg));
+    for (size_t i = 0; i < apply.args.size(); ++i) {
+      args.push_back(Within(step_operands_.IsOnlyForSteps(id, i), [&] { return Eval(apply.args[i]); }));
+    }
     if (!status_.ok()) return Enclosure();
-    return ApplyInProgram(apply.op, program_[apply.args.back()].type, program_[id].type, args);
+    const auto row = for_step_ ? ApplyRow : ApplyInProgram;
+    return row(apply.op, program_[apply.args.back()].type, program_[id].type, args);
   }
 
   Enclosure EvalIndexValue(IndexId index) {
@@ -399,8 +472,11 @@ class ReferenceInterpreter {
 
   const Program& program_;
   const InterpreterOptions& options_;
+  const StepOperands step_operands_;
   Binding binding_;
   std::vector<Cell> cells_;
+  std::vector<Cell> step_cells_;  // for steps, of tensors that are split
+  bool for_step_ = false;         // what is evaluated, a step sees
   std::vector<int64_t> vars_;
   const Item* item_ = nullptr;  // that runs
   absl::Status status_;         // what went wrong inside a value
@@ -444,7 +520,7 @@ absl::Status CheckEnclosed(const ReferenceTensor& want, const TensorView& got) {
     if (excess > worst_excess) {
       worst_excess = excess;
       worst = absl::StrCat("at [", absl::StrJoin(index, ", "), "]: ", LiteralText(value), " is not in ", ToString(e),
-                           ExcessText(excess));
+                           ExcessText(excess), NonFiniteText(e, value));
     }
     NextIndex(want.shape, absl::MakeSpan(index));
   }

@@ -2,7 +2,8 @@
 // element of its results, an enclosure of every value that an allowed evaluation
 // may have there (SEMANTICS 5, `fast`): sums and products in any order, contracted
 // into FMAs, in the accumulator's type or a wider one; quotients as products with
-// reciprocals; each scalar op within its stated error. A kernel is right where its
+// reciprocals, unless a discrete step sees them (loop_ir/discrete_steps.h); each scalar op
+// within its stated error. A kernel is right where its
 // results lie inside; docs/bounds.md says what is proven and how tight it is.
 #ifndef NESTOR_INTERP_REFERENCE_H_
 #define NESTOR_INTERP_REFERENCE_H_
@@ -37,7 +38,9 @@ absl::StatusOr<std::vector<ReferenceTensor>> InterpretReference(const loop::Prog
 
 // OK where every element of `got` lies in its enclosure. Else InvalidArgument that
 // names the worst one: its index, value and enclosure, and how many half-widths of
-// the enclosure it lies from its middle. Also where type or shape differ.
+// the enclosure it lies from its middle; where inf or NaN is in question, whether it is
+// possible there, and whether because another order may overflow. Also where type or shape
+// differ.
 absl::Status CheckEnclosed(const ReferenceTensor& want, const TensorView& got);
 
 }  // namespace nestor

@@ -390,7 +390,9 @@ Enclosure ApplyBody(const Line& line, Args args) {
 
 }  // namespace
 
-Enclosure ApplyRow(ScalarOp op, DType operand, DType target, Args args) {
+namespace {
+
+Enclosure Image(ScalarOp op, DType operand, DType target, Args args) {
   const ScalarOpRow& row = Row(op);
   const bool has_body = row.body != nullptr && (IsFloat(operand) || !row.body_for_floats_only);
   absl::InlinedVector<Enclosure, 3> rounded(args.begin(), args.end());
@@ -400,6 +402,14 @@ Enclosure ApplyRow(ScalarOp op, DType operand, DType target, Args args) {
   if (row.transcendental) return Rounded(target, TranscendentalImage(op, AccumulatorType(operand), rounded));
   if (has_body) return ApplyBody(BodyOf(op, operand), rounded);
   return ApplyPrimitive(op, operand, target, rounded);
+}
+
+}  // namespace
+
+Enclosure ApplyRow(ScalarOp op, DType operand, DType target, Args args) {
+  Enclosure image = Image(op, operand, target, args);
+  for (const Enclosure& arg : args) image.may_overflow |= arg.may_overflow;
+  return image;
 }
 
 Enclosure ApplyInProgram(ScalarOp op, DType operand, DType target, Args args) {

@@ -19,8 +19,9 @@ namespace nestor {
 // REQUIRES: the row takes `operand`; args.size() is its arity; each has a member.
 Enclosure ApplyRow(ScalarOp op, DType operand, DType target, absl::Span<const Enclosure> args);
 
-// The same for an application that a program holds, not a row's body: there, a
-// quotient may also be the product with the rounded reciprocal (SEMANTICS 5, `fast`).
+// The same for an application that a program holds, not a row's body, and that no discrete
+// step sees: there, a quotient may also be the product with the rounded reciprocal
+// (SEMANTICS 5, `fast`).
 Enclosure ApplyInProgram(ScalarOp op, DType operand, DType target, absl::Span<const Enclosure> args);
 
 }  // namespace nestor

@@ -12,8 +12,17 @@
 // subnormal, every rounding may lose half the least subnormal, and what comes
 // after may magnify that by `large`.
 //
+// Overflow needs no bound of the whole error. A negative term never makes a partial sum
+// greater, nor does a factor below 1 a product, since rounding is monotone and what is
+// added to is a value of the type. So a partial result beyond the largest value is there
+// only if the n positive terms (factors above 1) alone give one; before the last rounding,
+// which may make it infinite, n - 2 have been. Likewise a partial product vanishes only if
+// the factors below 1 alone do; there a rounding that does not give 0 loses at most a
+// third.
+//
 // An example of three f32: 1e30 + 1e30 - 1e30 has one possible result up to
-// roundings, but 3e38 + 3e38 - 3e38 may be inf: the positive terms overflow alone.
+// roundings, but 3e38 + 3e38 - 3e38 may be inf: the positive terms overflow alone. It is
+// never -inf or NaN.
 #include "interp/reference_sum.h"
 
 #include <algorithm>
@@ -48,6 +57,13 @@ Bits64 SignificantBits(long double x) {
   return {exponent - 64 + zeros, 64 - zeros};
 }
 
+// Of roundings without a bound.
+Enclosure Unbounded(DType type) {
+  Enclosure e = Everything(type);
+  e.may_overflow = true;
+  return e;
+}
+
 // One rounding of an operation in `type`; 16-bit floats compute in f32, then round.
 long double RoundingError(DType type) {
   const long double u = FormatOf(type).UnitRoundoff();
@@ -61,16 +77,34 @@ void Accumulation::Take(const Enclosure& term) {
   ++terms_;
   may_be_finite_ &= term.HasFinite();
   nan_ |= term.nan;
+  certain_nan_ |= !term.HasNumber();
+  may_overflow_ |= term.may_overflow;
   points_ &= IsPoint(term);
   if (op_ == ReduceOp::kSum) AddTerm(term);
   else MultiplyFactor(term);
 }
 
-long double Accumulation::Gamma() const {
-  const long double k = static_cast<long double>(std::max<int64_t>(changing_ - 1, 0));
+long double Accumulation::Gamma(int64_t roundings) const {
+  const long double k = static_cast<long double>(std::max<int64_t>(roundings, 0));
   const long double ku = k * RoundingError(type_);
   if (ku >= 0.5L) return kInfinity;
   return StepUp(ku / (1 - ku), 4);
+}
+
+bool Accumulation::MayOverflow(const Extreme& extreme) const {
+  const FloatFormat& format = FormatOf(type_);
+  // A 16-bit float's last rounding is two.
+  const int last = AccumulatorType(type_) == type_ ? 1 : 0;
+  const long double rounding = MultiplyUp(Gamma(extreme.count - 1 - last), extreme.value);
+  const long double error = AddUp(rounding, (extreme.count - 1) * format.LeastSubnormal());
+  return extreme.count > 0 && AddUp(extreme.value, error) >= format.OverflowThreshold();
+}
+
+bool Accumulation::MayVanish(const Extreme& extreme) const {
+  const FloatFormat& format = FormatOf(type_);
+  if (extreme.count < 2 || MultiplyDown(extreme.value, 1 - Gamma()) >= format.LeastNormal()) return false;
+  const long double kept = std::pow(2.0L / 3, static_cast<long double>(extreme.count - 2));
+  return MultiplyDown(extreme.value, kept) <= format.LeastSubnormal() / 2;
 }
 
 // ---- Sums
@@ -85,8 +119,8 @@ void Accumulation::AddTerm(const Enclosure& term) {
   }
   low_ = AddDown(low_, term.low);
   high_ = AddUp(high_, term.high);
-  positive_ = AddUp(positive_, std::max(term.high, 0.0L));
-  negative_ = AddUp(negative_, std::max(-term.low, 0.0L));
+  if (term.high > 0) positive_ = {AddUp(positive_.value, term.high), positive_.count + 1};
+  if (term.low < 0) negative_ = {AddUp(negative_.value, -term.low), negative_.count + 1};
   if (term.low == 0 && term.high == 0) return;
   ++changing_;
   if (points_) grid_ = std::min(grid_, SignificantBits(term.low).last);
@@ -95,7 +129,7 @@ void Accumulation::AddTerm(const Enclosure& term) {
 bool Accumulation::SumIsExact() const {
   const FloatFormat& format = FormatOf(type_);
   if (changing_ <= 1) return true;
-  const long double largest = std::max(positive_, negative_);
+  const long double largest = std::max(positive_.value, negative_.value);
   return points_ && grid_ >= format.min_exponent + 1 - format.precision && largest <= format.Largest() &&
          largest <= std::ldexp(1.0L, grid_ + format.precision);
 }
@@ -104,8 +138,8 @@ Enclosure Accumulation::Sum() const {
   const FloatFormat& format = FormatOf(type_);
   const bool exact = SumIsExact();
   const long double gamma = exact ? 0 : Gamma();
-  if (std::isinf(gamma)) return Everything(type_);
-  const long double rounding = MultiplyUp(gamma, std::max(positive_, negative_));
+  if (std::isinf(gamma)) return Unbounded(type_);
+  const long double rounding = MultiplyUp(gamma, std::max(positive_.value, negative_.value));
   const long double error = exact ? 0 : AddUp(rounding, changing_ * format.LeastSubnormal());
   Enclosure e;
   if (may_be_finite_) {
@@ -115,11 +149,14 @@ Enclosure Accumulation::Sum() const {
     if (terms_ == 0) e.low = 0;
     if (e.high == 0) e.high = 0;
   }
-  const auto overflows = [&](long double sum) { return !exact && AddUp(sum, error) > format.Largest(); };
-  const bool plus = plus_infinity_ || overflows(positive_), minus = minus_infinity_ || overflows(negative_);
-  e.plus_infinity = plus && !certain_minus_infinity_;
-  e.minus_infinity = minus && !certain_plus_infinity_;
+  const bool above = !exact && MayOverflow(positive_), below = !exact && MayOverflow(negative_);
+  if (!exact && !above) e.high = std::min(e.high, format.Largest());
+  if (!exact && !below) e.low = std::max(e.low, -format.Largest());
+  const bool plus = plus_infinity_ || above, minus = minus_infinity_ || below;
+  e.plus_infinity = plus && !certain_minus_infinity_ && !certain_nan_;
+  e.minus_infinity = minus && !certain_plus_infinity_ && !certain_nan_;
   e.nan = nan_ || (plus && minus);
+  e.may_overflow = may_overflow_ || above || below;
   return Rounded(type_, e);
 }
 
@@ -140,8 +177,9 @@ void Accumulation::MultiplyFactor(const Enclosure& factor) {
                                       MultiplyUp(high_, factor.low), MultiplyUp(high_, factor.high)};
   low_ = *std::min_element(corners_low, corners_low + 4, Below);
   high_ = *std::max_element(corners_high, corners_high + 4, Below);
-  large_ = std::min(kLargest, MultiplyUp(large_, std::max(1.0L, Magnitude(factor))));
-  small_ = MultiplyDown(small_, std::min(1.0L, LeastMagnitude(factor)));
+  const long double most = Magnitude(factor), least = LeastMagnitude(factor);
+  if (most > 1) large_ = {std::min(kLargest, MultiplyUp(large_.value, most)), large_.count + 1};
+  if (least < 1) small_ = {MultiplyDown(small_.value, least), small_.count + 1};
   if (factor.low == 1 && factor.high == 1) return;
   ++changing_;
   if (!points_ || factor.low == 0) return;
@@ -152,7 +190,8 @@ void Accumulation::MultiplyFactor(const Enclosure& factor) {
 bool Accumulation::ProductIsExact() const {
   const FloatFormat& format = FormatOf(type_);
   if (changing_ <= 1) return true;
-  return points_ && !zero_ && bits_ <= format.precision && large_ <= format.Largest() && small_ >= format.LeastNormal();
+  return points_ && !zero_ && bits_ <= format.precision && large_.value <= format.Largest() &&
+         small_.value >= format.LeastNormal();
 }
 
 Enclosure Accumulation::Product() const {
@@ -160,27 +199,32 @@ Enclosure Accumulation::Product() const {
   if (terms_ == 0) return FromEnds(type_, 1, 1);
   const bool exact = ProductIsExact();
   const long double gamma = exact ? 0 : Gamma();
-  if (large_ >= kLargest || std::isinf(gamma)) return Everything(type_);
-  const bool underflows = !exact && MultiplyDown(small_, 1 - gamma) < format.LeastNormal();
-  const bool overflows = !exact && MultiplyUp(large_, 1 + gamma) > format.Largest();
+  if (large_.value >= kLargest || std::isinf(gamma)) return Unbounded(type_);
+  const bool underflows = !exact && MultiplyDown(small_.value, 1 - gamma) < format.LeastNormal();
+  const bool overflows = !exact && MayOverflow(large_);
   const bool is_zero = low_ == 0 && high_ == 0;
   Enclosure e;
   if (may_be_finite_) {
     const long double magnitude = std::max(std::fabs(low_), std::fabs(high_));
     long double error = MultiplyUp(gamma, magnitude);
-    const long double lost = MultiplyUp(changing_ * format.LeastSubnormal(), MultiplyUp(large_, 1 + gamma));
+    const long double lost = MultiplyUp(changing_ * format.LeastSubnormal(), MultiplyUp(large_.value, 1 + gamma));
     if (underflows && !is_zero) error = AddUp(error, lost);
     e.low = AddDown(low_, -error);
     e.high = AddUp(high_, error);
     if (is_zero) e.low = low_, e.high = high_;
+    if (!exact && !overflows) {
+      e.high = std::min(e.high, format.Largest());
+      e.low = std::max(e.low, -format.Largest());
+    }
     // Roundings keep the sign.
     if (sign_known_ && negative_sign_) e.high = LesserOf(e.high, -0.0L);
     if (sign_known_ && !negative_sign_) e.low = GreaterOf(e.low, 0.0L);
   }
-  const bool infinity = infinity_ || overflows;
-  e.plus_infinity = infinity && !certain_zero_ && (!sign_known_ || !negative_sign_);
-  e.minus_infinity = infinity && !certain_zero_ && (!sign_known_ || negative_sign_);
-  e.nan = nan_ || (infinity && (zero_ || underflows));
+  const bool infinity = infinity_ || overflows, stays = infinity && !certain_zero_ && !certain_nan_;
+  e.plus_infinity = stays && (!sign_known_ || !negative_sign_);
+  e.minus_infinity = stays && (!sign_known_ || negative_sign_);
+  e.nan = nan_ || (infinity && (zero_ || (!exact && MayVanish(small_))));
+  e.may_overflow = may_overflow_ || overflows;
   return Rounded(type_, e);
 }
 

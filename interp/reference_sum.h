@@ -13,8 +13,13 @@ namespace nestor {
 // result, off by at most gamma_k = k u / (1 - k u) times the largest magnitude that
 // a partial result may have, for k roundings (Higham, Accuracy and Stability of
 // Numerical Algorithms, ch. 3 and 4), and by the least subnormal for each of them
-// where something may underflow. inf and NaN belong to it where some partial
-// result may overflow.
+// where something may underflow. inf and NaN belong to it where some partial result may
+// overflow, and only there:
+//  - a sum is inf where its positive terms alone may overflow, -inf where its negative ones
+//    do, NaN where both; so are infinite terms;
+//  - a product is infinite where its factors above 1 alone may overflow or one is infinite,
+//    with the sign of the product, and NaN where besides its factors below 1 alone may
+//    vanish or one is zero.
 //
 // A sum of n terms that are not zero has k = n - 1. Where the terms are multiples
 // of one power of two and so small that each partial sum is a value of the type,
@@ -38,15 +43,26 @@ class Accumulation {
   Enclosure Product() const;
   bool SumIsExact() const;
   bool ProductIsExact() const;
-  // gamma of the roundings so far; infinite where it has no bound.
-  long double Gamma() const;
+  // The partial result over all terms that move it in one direction: none lies beyond.
+  struct Extreme {
+    long double value;
+    int64_t count = 0;  // of such terms
+  };
+  bool MayOverflow(const Extreme& extreme) const;
+  bool MayVanish(const Extreme& extreme) const;
+  // gamma of so many roundings; infinite where it has no bound.
+  long double Gamma(int64_t roundings) const;
+  // Of all terms so far.
+  long double Gamma() const { return Gamma(changing_ - 1); }
 
   ReduceOp op_;
   DType type_;
   int64_t terms_ = 0;     // taken
   int64_t changing_ = 0;  // of them, not the identity
   bool may_be_finite_ = true;
-  bool nan_ = false;
+  bool nan_ = false;           // a term may be
+  bool certain_nan_ = false;   // a term is nothing else
+  bool may_overflow_ = false;  // something on the way to a term
   bool points_ = true;    // every term has one finite member
 
   long double low_, high_;  // of the exact result
@@ -54,14 +70,14 @@ class Accumulation {
   // Of a sum.
   bool plus_infinity_ = false, minus_infinity_ = false;                  // a term may be
   bool certain_plus_infinity_ = false, certain_minus_infinity_ = false;  // a term is nothing else
-  long double positive_ = 0, negative_ = 0;     // no partial sum lies beyond positive_ or -negative_
+  Extreme positive_{0}, negative_{0};           // magnitudes of the sums of either sign
   int grid_ = 1 << 20;                          // all terms are multiples of 2^grid_
 
   // Of a product.
   bool infinity_ = false, zero_ = false;        // a factor may be
   bool certain_zero_ = false;
   bool sign_known_ = true, negative_sign_ = false;
-  long double large_ = 1, small_ = 1;           // bounds of all partial products' magnitudes
+  Extreme large_{1}, small_{1};                 // magnitudes of the products of factors above and below 1
   int64_t bits_ = 0;                            // significant, of all factors
 };
 

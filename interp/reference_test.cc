@@ -201,11 +201,91 @@ TEST(Reference, ChecksShapesAndNamesTheWorst) {
       {Tensor::Of<float>({2}, {1, 2}), ""},
       {Tensor::Of<float>({2}, {3.5f, 5}), "at [1]: 5.0 is not in [1, 2], 7 half-widths from its middle"},
       {Tensor::Of<float>({2}, {-5, 2.5f}), "at [0]: -5.0 is not in [1, 3], 7 half-widths from its middle"},
-      {Tensor::Of<float>({2}, {0, NAN}), "at [1]: nan is not in [1, 2]"},
+      {Tensor::Of<float>({2}, {0, NAN}), "at [1]: nan is not in [1, 2]; nan is not possible here, in any order of sums and products"},
       {Tensor::Of<float>({1}, {1}), "f32[1], want f32[2]"},
       {Tensor::Of<double>({2}, {1, 2}), "f64[2], want f32[2]"},
   };
   for (const auto& c : kCases) EXPECT_EQ(CheckEnclosed(want, c.got).message(), c.message);
+}
+
+// Of a program of x: f32[N] that gives y: f32.
+ReferenceTensor ReferenceOf(absl::string_view body, const std::vector<float>& x) {
+  const auto program = loop::ParseProgram(absl::StrCat("program p(x: f32[N]) -> (y: f32) { block {\n", body, "\n} }"));
+  EXPECT_TRUE(program.ok()) << program.status();
+  if (!program.ok()) return {};
+  const Tensor tensor = Tensor::Of<float>({static_cast<int64_t>(x.size())}, x);
+  RunInputs inputs;
+  inputs.tensors = {{"x", tensor.view()}};
+  const auto results = InterpretReference(*program, inputs);
+  EXPECT_TRUE(results.ok()) << results.status();
+  return results.ok() ? (*results)[0] : ReferenceTensor();
+}
+
+// Whether an infinity or NaN is possible, and where it comes from, stands in the report.
+TEST(Reference, ReportsWhatMayOverflow) {
+  constexpr char kHalfWay[] = "a sum or product may overflow half-way, in some order of its terms";
+  constexpr char kNoOrder[] = ", but no sum or product overflows in another order";
+  constexpr char kSumOf[] = "acc s: f32 = sum  for i in [0, N) { s += x[i] }  y = s";
+  constexpr char kProductOf[] = "acc p: f32 = prod  for i in [0, N) { p *= x[i] }  y = p";
+  const struct {
+    const char* body;
+    std::vector<float> x;
+    float got;
+    std::string message;  // its end
+  } kCases[] = {
+      {kSumOf, {3e38f, 3e38f, -3e38f}, INFINITY, ""},
+      {kSumOf, {3e38f, 3e38f, -3e38f}, 1, absl::StrCat("; inf is possible here: ", kHalfWay)},
+      {kSumOf, {3e38f, 3e38f, -3e38f}, -INFINITY,
+       absl::StrCat("; -inf is not possible here, in any order of sums and products; inf is possible here: ", kHalfWay)},
+      {kSumOf, {3e38f, -3e38f, 1e38f}, 3, absl::StrCat("; inf is possible here: ", kHalfWay)},
+      {kSumOf, {3e38f, 3e38f, -3e38f, -3e38f}, 3e38f, absl::StrCat("; inf or -inf or nan is possible here: ", kHalfWay)},
+      {kSumOf, {3e38f, -3e38f, 3e37f}, INFINITY, "; inf is not possible here, in any order of sums and products"},
+      {kSumOf, {INFINITY, 1}, 3, absl::StrCat("; inf is possible here", kNoOrder)},
+      {kSumOf, {INFINITY, 1}, NAN,
+       absl::StrCat("; nan is not possible here, in any order of sums and products; inf is possible here", kNoOrder)},
+      {kProductOf, {1e30f, 1e30f, 1e-30f}, -1, absl::StrCat("; inf is possible here: ", kHalfWay)},
+      {kProductOf, {1e30f, 1e30f, 1e-30f}, NAN,
+       absl::StrCat("; nan is not possible here, in any order of sums and products; inf is possible here: ", kHalfWay)},
+      {kProductOf, {1e30f, 1e30f, 1e-30f, 1e-30f}, -1, absl::StrCat("; inf or nan is possible here: ", kHalfWay)},
+      {kProductOf, {1e20f, 1e10f, 1e-30f, 1e-30f}, NAN, "; nan is not possible here, in any order of sums and products"},
+      // Through what is computed of it; an overflow of a single operation.
+      {"acc s: f32 = sum  for i in [0, N) { s += x[i] }  temp t: f32  t = s * 2.0  y = sqrt(abs(t))", {2e38f, 2e38f, -3e38f}, -1,
+       absl::StrCat("; inf is possible here: ", kHalfWay)},
+      {"y = x[0] * x[0]", {3e38f}, 1, absl::StrCat("; inf is possible here", kNoOrder)},
+  };
+  for (const auto& c : kCases) {
+    const std::string message(CheckEnclosed(ReferenceOf(c.body, c.x), Tensor::Of<float>({}, {c.got})).message());
+    EXPECT_TRUE(c.message.empty() ? message.empty() : absl::EndsWith(message, c.message)) << c.body << ": " << message;
+  }
+}
+
+// A discrete step sees a quotient as it is written, every other use may see the product
+// with the reciprocal: 41 * (1 / 41) is below 1.
+TEST(Reference, StepsSeeQuotientsAsWritten) {
+  const struct {
+    const char* body;
+    const char* want;
+  } kCases[] = {
+      {"y = x[0] / x[0]", "[0.999999940395355224609, 1]"},
+      {"y = floor(x[0] / x[0])", "1"},
+      {"y = where(x[0] / x[0] == 1.0, 1.0, 2.0)", "1"},
+      {"y = f32(i64(x[0] / x[0]))", "1"},
+      {"acc a: f32 = argmax  for i in [0, N) { a argmax= (x[i] / x[0], index(i)) }  y = f32(a)", "0"},
+      {"y = floordiv(x[0] / x[0], 1.0)", "1"},
+      // Through tensors, and both uses at once.
+      {"temp t: f32  t = x[0] / x[0]  y = floor(t)", "1"},
+      {"temp t: f32  t = x[0] / x[0]  y = floor(t) - t", "[0, 5.9604644775390625e-08]"},
+      {"temp t: f32  t = x[0] / x[0]  temp u: f32  u = t * floor(t)  y = ceil(u) - u", "[0, 5.9604644775390625e-08]"},
+      {"acc s: f32 = max  for i in [0, N) { s max= x[i] / x[0] }  y = floor(s) - s", "[0, 5.9604644775390625e-08]"},
+      // Divided and chosen by what a step gave; mod passes its operands on.
+      {"y = floor(x[0] / x[0]) / x[0]", "0.0243902429938316345215"},
+      {"y = mod(x[0] / x[0], 1.0)", "[-5.9604644775390625e-08, 2]"},
+  };
+  for (const auto& c : kCases) {
+    const ReferenceTensor got = ReferenceOf(c.body, {41, 41});
+    ASSERT_EQ(got.elements.size(), 1u) << c.body;
+    EXPECT_EQ(ToString(got.elements[0]), c.want) << c.body;
+  }
 }
 
 TEST(Reference, Limits) {
