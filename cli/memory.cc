@@ -8,8 +8,8 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
-#include "fusion/memory_plan.h"
-#include "fusion/statistics_sizes.h"
+#include "loop_ir/memory_plan.h"
+#include "loop_ir/sized_program.h"
 #include "uops/invariant.h"
 
 namespace nestor::cli {
@@ -24,24 +24,23 @@ int64_t MaxBytes() {
 
 absl::Status CheckMemory(const jit::Executable& executable, const SymbolValues& sizes, int64_t max_bytes) {
   const loop::Program& program = executable.program();
-  NESTOR_ASSIGN_OR_RETURN(const fusion::SizedProgram sized, fusion::SizedProgram::Create(program, sizes));
+  NESTOR_ASSIGN_OR_RETURN(const loop::SizedProgram sized, loop::SizedProgram::Create(program, sizes));
   int64_t left = max_bytes;
-  const auto take = [&](loop::TensorId id, int64_t copies) -> absl::Status {
+  for (loop::TensorId id : program.outputs) {
     NESTOR_ASSIGN_OR_RETURN(const int64_t bytes, sized.Bytes(id));
-    if (bytes > left / copies) {
+    if (bytes > left) {
       return absl::ResourceExhaustedError(absl::StrCat("program ", program.name, ": tensor ", program[id].name, " of ",
                                                        bytes, " bytes exceeds the limit of ", max_bytes, " bytes"));
     }
-    left -= bytes * copies;
-    return absl::OkStatus();
-  };
-  for (loop::TensorId id : program.outputs) NESTOR_RETURN_IF_ERROR(take(id, 1));
+    left -= bytes;
+  }
   const jit::Executor* executor = executable.options().executor;
   const int64_t workers = executor == nullptr ? 1 : executor->NumThreads();
-  for (const fusion::PlannedBuffer& buffer : fusion::PlanMemory(program).buffers) {
-    for (loop::TensorId id : buffer.tensors) NESTOR_RETURN_IF_ERROR(take(id, buffer.in_loop ? workers : 1));
-  }
-  return absl::OkStatus();
+  NESTOR_ASSIGN_OR_RETURN(const loop::Arena arena, EvaluatePlan(sized, executable.kernel().plan()));
+  if (arena.total <= left && arena.private_total <= (left - arena.total) / workers) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat("program ", program.name, ": temporaries of ", arena.total,
+                                                   " bytes, and ", arena.private_total, " for each of ", workers,
+                                                   " threads: exceeds the limit of ", max_bytes, " bytes"));
 }
 
 }  // namespace nestor::cli

@@ -1,5 +1,6 @@
 // nestor stats: what an op's program costs at given sizes, as it is lowered and as
 // it is fused.
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,6 +24,7 @@
 #include "jit/compile.h"
 #include "jit/runtime/cpu_features.h"
 #include "loop_ir/lower.h"
+#include "loop_ir/sized_program.h"
 #include "uops/invariant.h"
 
 namespace nestor::cli {
@@ -40,8 +42,10 @@ determine must be given. Nothing is run.
                     and `statements`
   bytes             bytes walked: loads and stores that a cache with least recently
                     used replacement does not serve, estimated
-  arena_bytes       memory for temporaries when they share it; arena_lower_bound:
-                    the most that are needed at once; temp_bytes: side by side
+  arena_bytes       memory for temporaries, which share it: of a run of the code;
+                    arena_lower_bound: the most that are needed at once;
+                    private_bytes: what each thread needs beside;
+                    temp_bytes: all of them side by side
   input_bytes, output_bytes
   flops             floating-point operations, an accumulation being one
   fuse_ms           the time that fusing took
@@ -96,7 +100,7 @@ absl::StatusOr<Fused> Fuse(loop::Program program, const fusion::Pipeline& pipeli
 }
 
 struct Code {
-  int64_t bytes;
+  std::unique_ptr<const jit::Executable> executable;
   double milliseconds;
 };
 
@@ -104,8 +108,15 @@ absl::StatusOr<Code> MakeCode(loop::Program fused) {
   const absl::Time begin = absl::Now();
   NESTOR_ASSIGN_OR_RETURN(const jit::Isa isa, jit::BestIsa());
   NESTOR_RETURN_IF_ERROR(jit::SchedulePipeline({}, isa).Run(fused));
-  NESTOR_ASSIGN_OR_RETURN(const auto executable, jit::CompileScheduled(std::move(fused)));
-  return Code{executable->kernel().code_bytes(), Milliseconds(begin)};
+  NESTOR_ASSIGN_OR_RETURN(auto executable, jit::CompileScheduled(std::move(fused)));
+  return Code{std::move(executable), Milliseconds(begin)};
+}
+
+// Of the code's memory.
+absl::Status MeasureMemory(const jit::Executable& executable, const loop::Sizes& sizes,
+                           fusion::Statistics& statistics) {
+  NESTOR_ASSIGN_OR_RETURN(const loop::SizedProgram sized, loop::SizedProgram::Create(executable.program(), sizes));
+  return fusion::MeasureMemory(sized, executable.kernel().plan(), statistics);
 }
 
 // ---- Figures
@@ -118,17 +129,15 @@ void AddProgram(const fusion::Statistics& statistics, const std::string& suffix,
   add("bytes", CountText(statistics.walked.Total()));
   add("arena_bytes", absl::StrCat(statistics.arena_bytes));
   add("arena_lower_bound", absl::StrCat(statistics.arena_lower_bound));
+  add("private_bytes", absl::StrCat(statistics.private_bytes));
   add("temp_bytes", absl::StrCat(statistics.temp_bytes));
   add("flops", CountText(statistics.flops));
 }
 
-// The time from the lowered program to machine code; nothing, but a remark, where
-// there is no code.
-void AddCode(const Fused& fused, Figures& figures) {
-  const absl::StatusOr<Code> code = MakeCode(fused.program);
-  if (!code.ok()) return Remark(absl::StrCat("no compile_ms and code_bytes: ", code.status().message()));
-  figures.push_back({"compile_ms", absl::StrFormat("%.3f", fused.milliseconds + code->milliseconds)});
-  figures.push_back({"code_bytes", absl::StrCat(code->bytes)});
+// The time from the lowered program to machine code.
+void AddCode(const Fused& fused, const Code& code, Figures& figures) {
+  figures.push_back({"compile_ms", absl::StrFormat("%.3f", fused.milliseconds + code.milliseconds)});
+  figures.push_back({"code_bytes", absl::StrCat(code.executable->kernel().code_bytes())});
 }
 
 absl::Status Run(const Arguments& arguments) {
@@ -138,18 +147,24 @@ absl::Status Run(const Arguments& arguments) {
   NESTOR_ASSIGN_OR_RETURN(const Program program, LoadProgram(arguments));
   NESTOR_ASSIGN_OR_RETURN(const Given given, ReadWords(arguments, program));
   NESTOR_ASSIGN_OR_RETURN(const Op op, InstantiateFor(program, given));
-  NESTOR_ASSIGN_OR_RETURN(const fusion::Sizes sizes, BindSizes(op, given));
+  NESTOR_ASSIGN_OR_RETURN(const loop::Sizes sizes, BindSizes(op, given));
   const loop::Program lowered = Lower(op);
   NESTOR_ASSIGN_OR_RETURN(const fusion::Statistics unfused, StatisticsOf(lowered, sizes, options));
   NESTOR_ASSIGN_OR_RETURN(const Fused fused, Fuse(lowered, pipeline));
-  NESTOR_ASSIGN_OR_RETURN(const fusion::Statistics statistics, StatisticsOf(fused.program, sizes, options));
+  NESTOR_ASSIGN_OR_RETURN(fusion::Statistics statistics, StatisticsOf(fused.program, sizes, options));
+  const absl::StatusOr<Code> code = MakeCode(fused.program);
+  if (code.ok()) NESTOR_RETURN_IF_ERROR(MeasureMemory(*code->executable, sizes, statistics));
   Figures figures;
   AddProgram(unfused, "_unfused", figures);
   AddProgram(statistics, "", figures);
   figures.push_back({"input_bytes", absl::StrCat(statistics.input_bytes)});
   figures.push_back({"output_bytes", absl::StrCat(statistics.output_bytes)});
   figures.push_back({"fuse_ms", absl::StrFormat("%.3f", fused.milliseconds)});
-  AddCode(fused, figures);
+  if (code.ok()) {
+    AddCode(fused, *code, figures);
+  } else {
+    Remark(absl::StrCat("no compile_ms and code_bytes, and memory as of the fused program: ", code.status().message()));
+  }
   return WriteStdout(FiguresText(figures, arguments.Has("--json")));
 }
 

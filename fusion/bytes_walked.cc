@@ -38,6 +38,7 @@ using loop::Item;
 using loop::Loop;
 using loop::Program;
 using loop::Scope;
+using loop::SizedProgram;
 using loop::Statement;
 using loop::Storage;
 using loop::TensorId;

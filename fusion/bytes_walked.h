@@ -17,7 +17,7 @@
 
 #include <cstdint>
 
-#include "fusion/statistics_sizes.h"
+#include "loop_ir/sized_program.h"
 
 namespace nestor::fusion {
 
@@ -34,7 +34,7 @@ struct BytesWalked {
 // their middle value, gathers touch as many elements as they can, conditions of
 // masks are taken to hold. Where a loop's working set is about the cache's size, it
 // may be off by 2.
-BytesWalked EstimateBytesWalked(const SizedProgram& program, int64_t cache_bytes);
+BytesWalked EstimateBytesWalked(const loop::SizedProgram& program, int64_t cache_bytes);
 
 }  // namespace nestor::fusion
 

@@ -13,7 +13,9 @@ namespace {
 using loop::AccessKind;
 using loop::Item;
 using loop::Loop;
+using loop::Progression;
 using loop::Scope;
+using loop::SizedProgram;
 using loop::TensorId;
 
 double Count(const Progression& p) { return static_cast<double>(p.count); }
@@ -105,8 +107,7 @@ Footprints::Footprints(const SizedProgram& sized)
     const absl::StatusOr<std::vector<int64_t>> extents = sized.Extents(tensor);
     const bool is_walked = LivesInMemory(info) && !info.shape_only && extents.ok();
     extents_.push_back(extents.ok() ? *extents : std::vector<int64_t>());
-    const bool is_arg = info.storage == loop::Storage::kAccumulator && IsArg(info.op);
-    element_bytes_.push_back(is_walked ? ByteSize(info.type) + (is_arg ? 8 : 0) : 0);
+    element_bytes_.push_back(is_walked ? static_cast<double>(loop::ElementBytes(info)) : 0);
   }
 }
 

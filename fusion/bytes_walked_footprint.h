@@ -7,12 +7,12 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/types/span.h"
-#include "fusion/statistics_sizes.h"
+#include "loop_ir/sized_program.h"
 
 namespace nestor::fusion {
 
 struct Box {
-  std::vector<Progression> axes;
+  std::vector<loop::Progression> axes;
   double elements = 0;       // different ones; at most the product of counts
   bool is_scattered = false; // a gather, or a remainder, jumps about in it
 };
@@ -28,7 +28,7 @@ using Boxes = absl::flat_hash_map<loop::TensorId, Box>;
 // thread-safe.
 class Footprints {
  public:
-  explicit Footprints(const SizedProgram& sized);
+  explicit Footprints(const loop::SizedProgram& sized);
 
   double ElementBytes(loop::TensorId tensor) const { return element_bytes_[tensor.value]; }
   bool IsWalked(loop::TensorId tensor) const { return element_bytes_[tensor.value] > 0; }
@@ -49,11 +49,11 @@ class Footprints {
   double Touches(absl::Span<const IndexId> place) const;
   bool JumpsAbout(IndexId e) const;
 
-  const SizedProgram& sized_;
+  const loop::SizedProgram& sized_;
   std::vector<std::vector<int64_t>> extents_;  // by tensor
   std::vector<double> element_bytes_;          // by tensor; 0: not walked
-  VarValues values_;           // of the loops entered or collected
-  VarValues middles_;          // the same, each at its middle
+  loop::VarValues values_;     // of the loops entered or collected
+  loop::VarValues middles_;    // the same, each at its middle
   std::vector<double> trips_;  // by index: how many values it takes; entered: 1
 };
 

@@ -11,9 +11,12 @@
 namespace nestor::fusion {
 namespace {
 
+using loop::GatheredValue;
 using loop::Program;
+using loop::SizedProgram;
 using loop::Storage;
 using loop::TensorId;
+using loop::WalkedAccess;
 
 struct Element {
   int64_t bytes;
@@ -79,11 +82,10 @@ absl::StatusOr<Elements> ElementsOf(const SizedProgram& sized) {
     const TensorId tensor{static_cast<int32_t>(i)};
     if (!LivesInMemory(program[tensor])) continue;
     NESTOR_ASSIGN_OR_RETURN(const std::vector<int64_t> extents, sized.Extents(tensor));
-    NESTOR_ASSIGN_OR_RETURN(const int64_t bytes, sized.Bytes(tensor));
     int64_t count = 1;
     for (int64_t extent : extents) count *= extent;
     const bool is_fresh = program[tensor].storage != Storage::kInput;
-    if (count > 0) elements[i].assign(count, Element{bytes / count, is_fresh, false, false, {}});
+    if (count > 0) elements[i].assign(count, Element{ElementBytes(program[tensor]), is_fresh, false, false, {}});
   }
   return elements;
 }

@@ -7,15 +7,15 @@
 
 #include "absl/status/statusor.h"
 #include "fusion/bytes_walked.h"
-#include "fusion/statistics_sizes.h"
-#include "fusion/statistics_walk.h"
+#include "loop_ir/access_walk.h"
+#include "loop_ir/sized_program.h"
 
 namespace nestor::fusion {
 
 // InvalidArgument where a tensor's size overflows or an unmasked access is out of
 // range.
-absl::StatusOr<BytesWalked> SimulateBytesWalked(const SizedProgram& program, int64_t cache_bytes,
-                                                GatheredValue gathered);
+absl::StatusOr<BytesWalked> SimulateBytesWalked(const loop::SizedProgram& program, int64_t cache_bytes,
+                                                loop::GatheredValue gathered);
 
 }  // namespace nestor::fusion
 

@@ -19,6 +19,8 @@ namespace {
 
 using loop::ParseProgram;
 using loop::Program;
+using loop::SizedProgram;
+using loop::Sizes;
 
 struct Case {
   const char* name;

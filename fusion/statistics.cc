@@ -6,20 +6,26 @@
 
 #include <algorithm>
 
-#include "fusion/memory_plan.h"
 #include "uops/invariant.h"
 
 namespace nestor::fusion {
 namespace {
 
+using loop::Arena;
 using loop::Item;
 using loop::Loop;
+using loop::MemoryPlan;
+using loop::PlannedBuffer;
 using loop::Program;
+using loop::Progression;
 using loop::Scope;
+using loop::SizedProgram;
+using loop::Sizes;
 using loop::Statement;
 using loop::Storage;
 using loop::TensorId;
 using loop::TensorInfo;
+using loop::VarValues;
 
 // ---- Operations
 
@@ -137,15 +143,21 @@ absl::StatusOr<Statistics> StatisticsOf(const Program& program, const Sizes& siz
   }
   NESTOR_RETURN_IF_ERROR(AddBytes(sized, program.inputs, statistics.input_bytes));
   NESTOR_RETURN_IF_ERROR(AddBytes(sized, program.outputs, statistics.output_bytes));
-  const MemoryPlan plan = PlanMemory(program);
-  for (const PlannedBuffer& buffer : plan.buffers) {
-    NESTOR_RETURN_IF_ERROR(AddBytes(sized, buffer.tensors, statistics.temp_bytes));
-  }
-  NESTOR_ASSIGN_OR_RETURN(const Arena arena, EvaluatePlan(sized, plan));
-  statistics.arena_bytes = arena.total;
-  statistics.arena_lower_bound = arena.lower_bound;
+  NESTOR_RETURN_IF_ERROR(MeasureMemory(sized, PlanMemory(program), statistics));
   statistics.walked = EstimateBytesWalked(sized, options.cache_bytes);
   return statistics;
+}
+
+absl::Status MeasureMemory(const SizedProgram& program, const MemoryPlan& plan, Statistics& statistics) {
+  statistics.temp_bytes = 0;
+  for (const PlannedBuffer& buffer : plan.buffers) {
+    NESTOR_RETURN_IF_ERROR(AddBytes(program, buffer.tensors, statistics.temp_bytes));
+  }
+  NESTOR_ASSIGN_OR_RETURN(const Arena arena, EvaluatePlan(program, plan));
+  statistics.arena_bytes = arena.total;
+  statistics.private_bytes = arena.private_total;
+  statistics.arena_lower_bound = arena.lower_bound;
+  return absl::OkStatus();
 }
 
 }  // namespace nestor::fusion

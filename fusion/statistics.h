@@ -6,8 +6,9 @@
 
 #include "absl/status/statusor.h"
 #include "fusion/bytes_walked.h"
-#include "fusion/statistics_sizes.h"
+#include "loop_ir/memory_plan.h"
 #include "loop_ir/program.h"
+#include "loop_ir/sized_program.h"
 
 namespace nestor::fusion {
 
@@ -25,8 +26,9 @@ struct Statistics {
   int64_t input_bytes = 0;   // of inputs whose elements are read
   int64_t output_bytes = 0;
   int64_t temp_bytes = 0;    // of all that live in memory (memory_plan.h), side by side
-  int64_t arena_bytes = 0;   // as memory_plan.h places them
-  int64_t arena_lower_bound = 0;
+  // As memory_plan.h places them: the program's, and those of scopes, of one worker.
+  int64_t arena_bytes = 0, private_bytes = 0;
+  int64_t arena_lower_bound = 0;  // of arena_bytes
   BytesWalked walked;        // bytes_walked.h
 };
 
@@ -36,8 +38,12 @@ struct StatisticsOptions {
 
 // InvalidArgument where a size is missing, negative or too large. In milliseconds
 // for hundreds of blocks. REQUIRES: Verify accepts the program.
-absl::StatusOr<Statistics> StatisticsOf(const loop::Program& program, const Sizes& sizes,
+absl::StatusOr<Statistics> StatisticsOf(const loop::Program& program, const loop::Sizes& sizes,
                                         const StatisticsOptions& options = {});
+
+// Sets temp_bytes, arena_bytes, private_bytes and arena_lower_bound to what the plan of
+// the program says.
+absl::Status MeasureMemory(const loop::SizedProgram& program, const loop::MemoryPlan& plan, Statistics& statistics);
 
 }  // namespace nestor::fusion
 

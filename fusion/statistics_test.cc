@@ -10,6 +10,7 @@ namespace {
 
 using loop::ParseProgram;
 using loop::Program;
+using loop::Sizes;
 
 Program Parse(absl::string_view text) {
   const absl::StatusOr<Program> program = ParseProgram(text);
@@ -72,7 +73,8 @@ TEST(Statistics, Bytes) {
   EXPECT_EQ(statistics->input_bytes, 32);
   EXPECT_EQ(statistics->output_bytes, 16);
   EXPECT_EQ(statistics->temp_bytes, 8 * 3 * 8 + 3 * 8 + 4 + 7 * 4);
-  EXPECT_EQ(statistics->arena_lower_bound, statistics->temp_bytes);  // all alive in the last block
+  EXPECT_EQ(statistics->arena_lower_bound, 8 * 3 * 8 + 3 * 8 + 4);  // all alive in the last block
+  EXPECT_EQ(statistics->private_bytes, 7 * 4);
   EXPECT_EQ(statistics->walked.loads, 32);
   EXPECT_EQ(statistics->walked.stores, 16);
 }

@@ -13,8 +13,8 @@
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "fusion/memory_plan.h"
 #include "loop_ir/intervals.h"
+#include "loop_ir/memory_plan.h"
 #include "uops/invariant.h"
 
 namespace nestor::jit {
@@ -23,16 +23,18 @@ namespace {
 using loop::Program;
 using loop::TensorId;
 
-constexpr int64_t kAlignment = 64;
+using loop::AlignedForArena;
 
-int64_t RoundUp(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+constexpr int64_t kAlignment = loop::kArenaAlignment;
+
+constexpr char kPoison = '\xff';  // a NaN of any float
 
 // Memory at a cache line, kept while it suffices.
 class Buffer {
  public:
   absl::StatusOr<char*> Reserve(int64_t bytes) {
     if (bytes > bytes_) {
-      memory_.reset(static_cast<char*>(std::aligned_alloc(kAlignment, static_cast<size_t>(RoundUp(bytes)))));
+      memory_.reset(static_cast<char*>(std::aligned_alloc(kAlignment, static_cast<size_t>(AlignedForArena(bytes)))));
       bytes_ = memory_ == nullptr ? 0 : bytes;
       if (memory_ == nullptr) {
         return absl::ResourceExhaustedError(absl::StrCat("no memory for ", bytes, " bytes of temporaries"));
@@ -160,7 +162,9 @@ struct Workspace::State {
   int64_t bytes = 0;                           // of all arguments
   bool has_results = false;                    // some output has elements
   Buffer memory, private_memory;
-  std::vector<char*> workers;
+  loop::Arena arena;           // as the plan places the kernel's temporaries
+  char* arena_memory = nullptr;
+  std::vector<char*> workers;  // the arena of each
   // Not null: calls of these sizes go to it.
   std::unique_ptr<const Executable> plain;
   std::unique_ptr<Workspace> plain_workspace;
@@ -205,28 +209,30 @@ Workspace& Workspace::operator=(Workspace&&) noexcept = default;
 Workspace::~Workspace() = default;
 
 struct Executable::Code {
-  Code(Program given, const ExecutableOptions& options, std::shared_ptr<const Program> unfused);
+  Code(Program given, const ExecutableOptions& options, std::shared_ptr<const Program> unfused)
+      : program(std::move(given)), options(options), unfused(std::move(unfused)) {}
   static absl::StatusOr<std::shared_ptr<const Code>> Make(Program program, const ExecutableOptions& options,
                                                           std::shared_ptr<const Program> unfused);
+  void SetCompact(const Kernel* kernel);
   // That of the unfused program, compiled when it is asked for first; null: there is none.
   absl::StatusOr<std::shared_ptr<const Code>> Plain() const;
 
   const Program program;
   const ExecutableOptions options;
   const std::shared_ptr<const Program> unfused;
-  std::vector<std::pair<int, int>> aliases;
   const Kernel* compact = nullptr;
+  std::vector<std::pair<int, int>> aliases;
   mutable absl::Mutex mutex;
   mutable absl::flat_hash_map<std::string, std::unique_ptr<const Kernel>> variants ABSL_GUARDED_BY(mutex);
   mutable std::shared_ptr<const Code> plain ABSL_GUARDED_BY(mutex);
 };
 
-Executable::Code::Code(Program given, const ExecutableOptions& options, std::shared_ptr<const Program> unfused)
-    : program(std::move(given)), options(options), unfused(std::move(unfused)) {
+void Executable::Code::SetCompact(const Kernel* kernel) {
+  compact = kernel;
   const auto number = [](const std::vector<TensorId>& list, TensorId tensor) {
     return static_cast<int>(std::find(list.begin(), list.end(), tensor) - list.begin());
   };
-  for (const auto& [output, input] : fusion::PlanMemory(program).aliases) {
+  for (const auto& [output, input] : kernel->plan().aliases) {
     aliases.emplace_back(number(program.outputs, output), number(program.inputs, input));
   }
 }
@@ -242,7 +248,7 @@ absl::StatusOr<std::shared_ptr<const Executable::Code>> Executable::Code::Make(
   TranslateOptions compact;
   compact.isa = options.isa;
   NESTOR_ASSIGN_OR_RETURN(std::unique_ptr<const Kernel> kernel, Kernel::Compile(code->program, compact));
-  code->compact = kernel.get();
+  code->SetCompact(kernel.get());
   std::string key;
   const auto add = [&](TensorId tensor) { AddToKey(CompactLayout(code->program[tensor].shape.size()), &key); };
   for (TensorId tensor : code->program.inputs) add(tensor);
@@ -332,15 +338,15 @@ absl::Status Executable::ArgumentError(size_t number, absl::string_view what) co
 // ---- The call
 
 absl::Status Executable::Run(const Arguments& arguments, Workspace* workspace) const {
-  return RunWith(arguments, workspace, nullptr);
+  return RunWith(arguments, workspace, {});
 }
 
-absl::Status Executable::RunForTesting(const Arguments& arguments, Workspace* workspace, Kernel::Caller caller) const {
-  return RunWith(arguments, workspace, &caller);
+absl::Status Executable::RunForTesting(const Arguments& arguments, Workspace* workspace,
+                                       const TestHooks& hooks) const {
+  return RunWith(arguments, workspace, hooks);
 }
 
-absl::Status Executable::RunWith(const Arguments& arguments, Workspace* workspace,
-                                 const Kernel::Caller* caller) const {
+absl::Status Executable::RunWith(const Arguments& arguments, Workspace* workspace, const TestHooks& hooks) const {
   Workspace::State& state = *workspace->state_;
   if (!state.SameCall(id_, arguments)) {
     state.owner = 0;
@@ -349,13 +355,16 @@ absl::Status Executable::RunWith(const Arguments& arguments, Workspace* workspac
   }
   NESTOR_RETURN_IF_ERROR(CheckMemory(arguments, state));
   if (!state.has_results) return absl::OkStatus();
-  if (state.plain != nullptr) return RunPlain(arguments, state, caller);
+  if (state.plain != nullptr) return RunPlain(arguments, state, hooks);
   for (const auto& [slot, argument] : state.addresses) {
     state.table[slot] = reinterpret_cast<int64_t>(ArgumentAt(arguments, static_cast<size_t>(argument)).data);
   }
   Kernel::RunOptions run;
-  run.caller = caller;
-  if (state.bytes >= options().least_parallel_bytes && caller == nullptr) run.executor = options().executor;
+  run.caller = hooks.caller;
+  const auto poison = [&](int first_item, bool parallel) { PoisonDead(state, first_item, parallel); };
+  const Kernel::Observer observer(poison);
+  if (hooks.poison_dead) run.before = &observer;
+  if (state.bytes >= options().least_parallel_bytes && hooks.caller == nullptr) run.executor = options().executor;
   const int64_t result = state.kernel->Run(state.table.data(), state.workers, run);
   if (result == 0) return absl::OkStatus();
   return absl::OutOfRangeError(absl::StrCat("program ", program().name, ": access out of range in `",
@@ -364,8 +373,7 @@ absl::Status Executable::RunWith(const Arguments& arguments, Workspace* workspac
 
 // The unfused program may read an input after it wrote the output that may take the
 // input's memory here: such an input is copied.
-absl::Status Executable::RunPlain(const Arguments& arguments, Workspace::State& state,
-                                  const Kernel::Caller* caller) const {
+absl::Status Executable::RunPlain(const Arguments& arguments, Workspace::State& state, const TestHooks& hooks) const {
   std::vector<TensorView> inputs(arguments.inputs.begin(), arguments.inputs.end());
   std::vector<Tensor> copies;
   for (const auto& [output, input] : aliases()) {
@@ -378,7 +386,7 @@ absl::Status Executable::RunPlain(const Arguments& arguments, Workspace::State& 
     copies.push_back(std::move(copy));
   }
   return state.plain->RunWith({inputs, arguments.outputs, arguments.params, arguments.dims}, state.plain_workspace.get(),
-                              caller);
+                              hooks);
 }
 
 // What addresses alone decide: they may be others at each call.
@@ -551,8 +559,9 @@ absl::Status Executable::FillTable(const Kernel& kernel, const Binding& binding,
     set_strides(tensor, CompactStrides(shape));
     return absl::OkStatus();
   };
-  for (TensorId tensor : kernel.memory()) NESTOR_RETURN_IF_ERROR(place(tensor));
-  for (TensorId tensor : kernel.private_memory()) NESTOR_RETURN_IF_ERROR(place(tensor));
+  for (const loop::PlannedBuffer& buffer : kernel.plan().buffers) {
+    for (TensorId tensor : buffer.tensors) NESTOR_RETURN_IF_ERROR(place(tensor));
+  }
   const SlotValues values(kernel, binding, strides);
   const std::vector<TableSlot>& slots = kernel.table().slots;
   state.table.assign(slots.size(), 0);
@@ -567,48 +576,71 @@ absl::Status Executable::FillTable(const Kernel& kernel, const Binding& binding,
   return absl::OkStatus();
 }
 
-// Temps lie one behind another: those of the program in one piece of memory, private ones
-// in one for each worker. (Not as fusion's plan would share bytes: the program's
-// accumulators are filled before its first step.)
+// The program's temporaries lie in one arena, those of scopes in one for each worker, as
+// the kernel's plan shares bytes.
 absl::Status Executable::PlaceMemory(const Kernel& kernel, const Binding& binding, Workspace::State& state) const {
-  std::vector<int64_t> offsets(program().tensors.size(), -1), positions(program().tensors.size(), 0);
+  std::vector<int64_t> positions(program().tensors.size(), 0);
   const auto measure = [&](TensorId tensor) -> absl::StatusOr<int64_t> {
     const loop::TensorInfo& info = program()[tensor];
     NESTOR_ASSIGN_OR_RETURN(const Dims shape, EvaluateShape(program().pool, info.shape, binding, info.name));
-    NESTOR_ASSIGN_OR_RETURN(int64_t bytes, NumBytes(info.type, shape));
-    if (info.storage != loop::Storage::kAccumulator || !IsArg(info.op)) return bytes;
-    positions[tensor.value] = RoundUp(bytes);
-    NESTOR_ASSIGN_OR_RETURN(const int64_t places, NumBytes(DType::kI64, shape));
-    return positions[tensor.value] + places;
+    NESTOR_ASSIGN_OR_RETURN(const int64_t values, NumBytes(info.type, shape));
+    positions[tensor.value] = loop::PositionsOffset(values);
+    const absl::optional<int64_t> bytes = loop::BytesOf(info, values / ByteSize(info.type));
+    if (bytes) return *bytes;
+    return absl::ResourceExhaustedError(absl::StrCat("program ", program().name, ": temp ", info.name,
+                                                     " exceeds memory"));
   };
-  const auto lay_out = [&](absl::Span<const TensorId> tensors) -> absl::StatusOr<int64_t> {
-    int64_t total = 0;
-    for (TensorId tensor : tensors) {
-      NESTOR_ASSIGN_OR_RETURN(const int64_t bytes, measure(tensor));
-      offsets[tensor.value] = total;
-      if (__builtin_add_overflow(total, RoundUp(bytes), &total)) {
-        return absl::ResourceExhaustedError(absl::StrCat("program ", program().name, ": temporaries exceed memory"));
-      }
-    }
-    return total;
-  };
-  NESTOR_ASSIGN_OR_RETURN(const int64_t shared, lay_out(kernel.memory()));
-  NESTOR_ASSIGN_OR_RETURN(const int64_t own, lay_out(kernel.private_memory()));
-  NESTOR_ASSIGN_OR_RETURN(char* const memory, state.memory.Reserve(shared + kAlignment));
-  const int64_t workers = options().executor == nullptr ? 1 : options().executor->NumThreads();
-  const int64_t stride = RoundUp(own) + 2 * kAlignment;  // no two workers in one line
-  NESTOR_ASSIGN_OR_RETURN(char* const private_memory, state.private_memory.Reserve(stride * workers));
-  state.workers.clear();
-  for (int64_t i = 0; i < workers; ++i) state.workers.push_back(private_memory + i * stride);
+  NESTOR_ASSIGN_OR_RETURN(state.arena, EvaluatePlan(kernel.plan(), measure));
+  NESTOR_RETURN_IF_ERROR(ReserveArenas(state));
+  std::vector<int64_t> offsets(program().tensors.size(), -1);
+  for (size_t i = 0; i < kernel.plan().buffers.size(); ++i) {
+    for (TensorId tensor : kernel.plan().buffers[i].tensors) offsets[tensor.value] = state.arena.offsets[i];
+  }
   const std::vector<TableSlot>& slots = kernel.table().slots;
   for (size_t i = 0; i < slots.size(); ++i) {
     const TensorId tensor = slots[i].tensor;
     if (slots[i].kind == TableSlot::kPositions) state.table[i] = positions[tensor.value];
     if (slots[i].kind == TableSlot::kOffset) state.table[i] = offsets[tensor.value];
-    const bool in_memory = slots[i].kind == TableSlot::kAddress && offsets[tensor.value] >= 0;
-    if (in_memory) state.table[i] = reinterpret_cast<int64_t>(memory + offsets[tensor.value]);
+    const bool in_arena = slots[i].kind == TableSlot::kAddress && offsets[tensor.value] >= 0;
+    if (in_arena) state.table[i] = reinterpret_cast<int64_t>(state.arena_memory + offsets[tensor.value]);
   }
   return absl::OkStatus();
+}
+
+absl::Status Executable::ReserveArenas(Workspace::State& state) const {
+  const int64_t workers = options().executor == nullptr ? 1 : options().executor->NumThreads();
+  int64_t stride = 0, all = 0;  // no two workers in one line
+  const bool too_large =
+      __builtin_add_overflow(AlignedForArena(state.arena.private_total), 2 * kAlignment, &stride) ||
+      __builtin_mul_overflow(stride, workers, &all);
+  if (too_large) return absl::ResourceExhaustedError(absl::StrCat("program ", program().name, ": temporaries exceed memory"));
+  NESTOR_ASSIGN_OR_RETURN(state.arena_memory, state.memory.Reserve(AlignedForArena(state.arena.total) + kAlignment));
+  NESTOR_ASSIGN_OR_RETURN(char* const private_memory, state.private_memory.Reserve(all));
+  state.workers.clear();
+  for (int64_t i = 0; i < workers; ++i) state.workers.push_back(private_memory + i * stride);
+  return absl::OkStatus();
+}
+
+// ---- Poisoning
+
+// Overwrites what holds no value that is read from here on, before the kernel's function
+// that begins with the item.
+void Executable::PoisonDead(Workspace::State& state, int first_item, bool parallel) const {
+  const loop::MemoryPlan& plan = state.kernel->plan();
+  const int step = plan.first_steps[static_cast<size_t>(first_item)];
+  std::vector<bool> is_live(static_cast<size_t>(state.arena.total), false);
+  for (size_t i = 0; i < plan.buffers.size(); ++i) {
+    const loop::PlannedBuffer& buffer = plan.buffers[i];
+    // What a parallel loop accumulates into was filled by the function before it.
+    const bool is_filled = parallel && buffer.first == step &&
+                           program()[buffer.tensors[0]].storage == loop::Storage::kAccumulator;
+    if (buffer.is_private || !(is_filled || (buffer.first < step && step <= buffer.last))) continue;
+    std::fill_n(is_live.begin() + state.arena.offsets[i], state.arena.bytes[i], true);
+  }
+  for (size_t i = 0; i < is_live.size(); ++i) {
+    if (!is_live[i]) state.arena_memory[i] = kPoison;
+  }
+  for (char* worker : state.workers) std::fill_n(worker, state.arena.private_total, kPoison);
 }
 
 }  // namespace nestor::jit

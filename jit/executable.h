@@ -93,8 +93,15 @@ class Executable {
   // its tensor: outputs are then unspecified. A layout that was not seen before is
   // compiled first.
   absl::Status Run(const Arguments& arguments, Workspace* workspace) const;
-  // The same on this thread, every function of the kernel called by `caller`.
-  absl::Status RunForTesting(const Arguments& arguments, Workspace* workspace, Kernel::Caller caller) const;
+  struct TestHooks {
+    // Calls every function of the kernel, on this thread; null: they are just called.
+    const Kernel::Caller* caller = nullptr;
+    // Before each function, overwrites all bytes of the arenas that by the plan hold
+    // nothing that is read later.
+    bool poison_dead = false;
+  };
+  // The same, watched.
+  absl::Status RunForTesting(const Arguments& arguments, Workspace* workspace, const TestHooks& hooks) const;
 
   // The shapes that outputs must have.
   absl::StatusOr<std::vector<Dims>> OutputShapes(absl::Span<const TensorView> inputs,
@@ -125,8 +132,8 @@ class Executable {
 
   Executable(std::shared_ptr<const Code> code, std::vector<Input> inputs);
 
-  absl::Status RunWith(const Arguments& arguments, Workspace* workspace, const Kernel::Caller* caller) const;
-  absl::Status RunPlain(const Arguments& arguments, Workspace::State& state, const Kernel::Caller* caller) const;
+  absl::Status RunWith(const Arguments& arguments, Workspace* workspace, const TestHooks& hooks) const;
+  absl::Status RunPlain(const Arguments& arguments, Workspace::State& state, const TestHooks& hooks) const;
   // Arguments are numbered: the program's inputs, then its outputs.
   size_t NumArguments() const;
   const TensorView& ArgumentAt(const Arguments& arguments, size_t number) const {
@@ -149,6 +156,8 @@ class Executable {
   absl::Status FillTable(const Kernel& kernel, const Binding& binding, const Arguments& arguments,
                          Workspace::State& state) const;
   absl::Status PlaceMemory(const Kernel& kernel, const Binding& binding, Workspace::State& state) const;
+  absl::Status ReserveArenas(Workspace::State& state) const;
+  void PoisonDead(Workspace::State& state, int first_item, bool parallel) const;
 
   const int64_t id_;  // of no other, ever: a workspace knows it by that
   const std::shared_ptr<const Code> code_;

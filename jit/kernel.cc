@@ -29,6 +29,12 @@ int64_t ValueOf(Operand operand, const int64_t* table) {
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
+loop::MemoryPlan PlanOf(const loop::Program& program, const Translation& translation) {
+  loop::MemoryOptions options;
+  options.in_memory = &translation.memory;
+  return loop::PlanMemory(program, options);
+}
+
 // The processor's settings that results depend on (rounding, flushing of subnormals) and
 // traps are the default ones while this lives, and then the host's again.
 class DefaultFloatSettings {
@@ -65,8 +71,8 @@ absl::StatusOr<std::unique_ptr<const Kernel>> Kernel::Compile(loop::Program prog
     code.insert(code.end(), machine.bytes.begin(), machine.bytes.end());
     kernel->code_bytes_ += machine.code_bytes;
     kernel->spilled_ += allocated.spilled;
-    kernel->steps_.push_back({step.name, nullptr, machine.code_bytes, step.parallel, step.begin, step.end,
-                              step.stride, step.granularity, std::move(machine.statements)});
+    kernel->steps_.push_back({step.name, step.first_item, nullptr, machine.code_bytes, step.parallel, step.begin,
+                              step.end, step.stride, step.granularity, std::move(machine.statements)});
   }
   NESTOR_ASSIGN_OR_RETURN(kernel->code_, CodeMemory::Seal(code));
   for (size_t i = 0; i < offsets.size(); ++i) {
@@ -75,8 +81,7 @@ absl::StatusOr<std::unique_ptr<const Kernel>> Kernel::Compile(loop::Program prog
     ReportToPerf(begin, static_cast<size_t>(kernel->steps_[i].code_bytes), kernel->steps_[i].name);
   }
   kernel->table_ = std::move(translation.table);
-  kernel->memory_ = std::move(translation.memory);
-  kernel->private_memory_ = std::move(translation.private_memory);
+  kernel->plan_ = PlanOf(program, translation);
   kernel->streaming_ = options.streaming;
   kernel->statements_ = std::move(translation.statements);
   kernel->program_ = std::move(program);
@@ -103,6 +108,7 @@ void Kernel::RegisterForCrashReport() {
 int64_t Kernel::Run(const int64_t* table, absl::Span<char* const> private_memory, const RunOptions& options) const {
   const DefaultFloatSettings settings;
   for (const Step& step : steps_) {
+    if (options.before != nullptr) (*options.before)(step.first_item, step.parallel);
     const int64_t result = step.parallel ? RunParallel(step, table, private_memory, options)
                                          : Call(step, table, 0, 0, private_memory[0], options);
     if (result != 0) return result;

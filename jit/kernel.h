@@ -16,6 +16,7 @@
 #include "jit/runtime/code_memory.h"
 #include "jit/runtime/crash_report.h"
 #include "jit/runtime/executor.h"
+#include "loop_ir/memory_plan.h"
 #include "loop_ir/program.h"
 
 namespace nestor::jit {
@@ -31,19 +32,23 @@ class Kernel {
   // As given, with what the table's slots name added to its pool.
   const loop::Program& program() const { return program_; }
   const Table& table() const { return table_; }
-  absl::Span<const loop::TensorId> memory() const { return memory_; }
-  absl::Span<const loop::TensorId> private_memory() const { return private_memory_; }
+  // Where the temporaries that need memory live.
+  const loop::MemoryPlan& plan() const { return plan_; }
 
   using Function = int64_t (*)(const int64_t* table, int64_t begin, int64_t end, char* private_memory);
   // Calls the function for a kernel, and gives what it gives: a way for tests to see
   // how it behaves.
   using Caller = absl::FunctionRef<int64_t(Function, const int64_t* table, int64_t begin, int64_t end,
                                            char* private_memory)>;
+  // Called before each function, with the number of the item at the program's top that it
+  // begins with, and whether it runs that item as a parallel loop.
+  using Observer = absl::FunctionRef<void(int first_item, bool parallel)>;
   struct RunOptions {
     Executor* executor = nullptr;  // null: the caller's thread
     // A parallel loop with fewer iterations than this for each thread stays whole.
     int64_t least_iterations = 1;
     const Caller* caller = nullptr;  // of each function; null: it is just called
+    const Observer* before = nullptr;
   };
   // Runs the code, under the default floating-point settings whatever the caller's are.
   // 0, or 1 + the number of the statement that left its bounds.
@@ -68,6 +73,7 @@ class Kernel {
  private:
   struct Step {
     std::string name;
+    int first_item;
     Function function;
     int64_t code_bytes;
     bool parallel;
@@ -84,7 +90,7 @@ class Kernel {
 
   loop::Program program_;
   Table table_;
-  std::vector<loop::TensorId> memory_, private_memory_;
+  loop::MemoryPlan plan_;
   std::vector<Step> steps_;
   CodeMemory code_;
   CodeRegistration registration_;  // ends before the code does

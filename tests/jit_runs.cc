@@ -199,8 +199,7 @@ Results RunJit(const jit::Executable& executable, const RunInputs& inputs, const
   jit::Workspace own;
   jit::Workspace* const workspace = options.workspace != nullptr ? options.workspace : &own;
   const jit::Arguments arguments{call.inputs, call.outputs, call.params, &inputs.dims};
-  NESTOR_RETURN_IF_ERROR(options.caller != nullptr ? executable.RunForTesting(arguments, workspace, *options.caller)
-                                                   : executable.Run(arguments, workspace));
+  NESTOR_RETURN_IF_ERROR(executable.RunForTesting(arguments, workspace, {options.caller, options.poison_dead}));
   std::vector<Tensor> results;
   for (const TensorView& view : call.outputs) {
     results.push_back(Tensor::FromView(view).value());
@@ -237,7 +236,7 @@ absl::Span<const jit::Isa> TestedSets() {
 
 std::string Describe(const jit::CompileOptions& options, const JitRunOptions& run) {
   return absl::StrCat(jit::Name(*options.isa), options.mode == jit::Mode::kStrict ? " strict" : " fast", ", outputs ",
-                      Name(run.outputs), run.in_place ? ", in place" : "",
+                      Name(run.outputs), run.in_place ? ", in place" : "", run.poison_dead ? ", dead bytes poisoned" : "",
                       run.side == GuardedMemory::Side::kEnd ? ", to the end of a page" : ", from the begin of a page");
 }
 

@@ -70,8 +70,9 @@ struct JitRunOptions {
   // Each output takes the memory of an input wherever the executable allows it.
   bool in_place = false;
   jit::Workspace* workspace = nullptr;
-  // Not null: Executable::RunForTesting.
+  // See Executable::TestHooks.
   const jit::Kernel::Caller* caller = nullptr;
+  bool poison_dead = false;
 };
 
 // The results on copies of the inputs, laid out as they are, in guarded memory. Internal

@@ -9,11 +9,11 @@
 #include "absl/strings/str_cat.h"
 #include "autodiff/gradient.h"
 #include "fusion/bytes_walked_simulator.h"
-#include "fusion/memory_plan.h"
-#include "fusion/memory_plan_replay.h"
 #include "fusion/pipeline.h"
 #include "gtest/gtest.h"
 #include "loop_ir/lower.h"
+#include "loop_ir/memory_plan.h"
+#include "loop_ir/memory_plan_replay.h"
 #include "loop_ir/text.h"
 #include "macro_ops/library.h"
 #include "tensor/binding.h"
@@ -22,11 +22,11 @@
 namespace nestor {
 namespace {
 
-using fusion::Arena;
 using fusion::BytesWalked;
-using fusion::MemoryPlan;
-using fusion::SizedProgram;
-using fusion::Sizes;
+using loop::Arena;
+using loop::MemoryPlan;
+using loop::SizedProgram;
+using loop::Sizes;
 
 struct Subject {
   std::string name;
@@ -84,13 +84,13 @@ TEST(MemoryPlans, OfEveryMacroOpKeepEveryValueUntilItIsRead) {
     const auto sized = SizedProgram::Create(subject.program, subject.sizes);
     ASSERT_TRUE(sized.ok()) << subject.name << sized.status();
     for (bool use_outputs : {false, true}) {
-      fusion::MemoryOptions options;
+      loop::MemoryOptions options;
       options.use_outputs = use_outputs;
-      const MemoryPlan plan = fusion::PlanMemory(subject.program, options);
-      const absl::StatusOr<Arena> arena = fusion::EvaluatePlan(*sized, plan);
+      const MemoryPlan plan = loop::PlanMemory(subject.program, options);
+      const absl::StatusOr<Arena> arena = loop::EvaluatePlan(*sized, plan);
       ASSERT_TRUE(arena.ok()) << subject.name << arena.status();
       for (int alias = -1; alias < static_cast<int>(plan.aliases.size()); ++alias) {
-        EXPECT_EQ(fusion::ReplayPlan(*sized, plan, *arena, Gathered, alias), absl::OkStatus())
+        EXPECT_EQ(loop::ReplayPlan(*sized, plan, *arena, Gathered, alias), absl::OkStatus())
             << subject.name << " " << alias << "\n" << ToText(subject.program);
       }
     }

@@ -8,17 +8,17 @@
 #include "examples/digits/model.h"
 #include "fusion/bytes_walked_simulator.h"
 #include "fusion/dead_code.h"
-#include "fusion/memory_plan.h"
-#include "fusion/memory_plan_replay.h"
 #include "fusion/pipeline.h"
 #include "gtest/gtest.h"
 #include "loop_ir/lower.h"
+#include "loop_ir/memory_plan.h"
+#include "loop_ir/memory_plan_replay.h"
 
 namespace nestor::digits {
 namespace {
 
-using fusion::SizedProgram;
-using fusion::Sizes;
+using loop::SizedProgram;
+using loop::Sizes;
 
 loop::Program UnfusedStep(absl::string_view model) {
   const auto forward = ForwardOp(model);
@@ -39,17 +39,17 @@ loop::Program FusedStep(absl::string_view model) {
 int64_t Label(loop::TensorId, int64_t element) { return element * 7 % 10; }
 
 void ExpectCloseToLowerBound(const std::string& name, const loop::Program& program) {
-  const fusion::MemoryPlan plan = fusion::PlanMemory(program);
+  const loop::MemoryPlan plan = loop::PlanMemory(program);
   for (int64_t n : {1, 2, 7, 32, 64, 1000}) {
     const auto sized = SizedProgram::Create(program, {{"N", n}});
     ASSERT_TRUE(sized.ok()) << sized.status();
-    const auto arena = fusion::EvaluatePlan(*sized, plan);
+    const auto arena = loop::EvaluatePlan(*sized, plan);
     ASSERT_TRUE(arena.ok()) << arena.status();
     const double ratio = static_cast<double>(arena->total) / static_cast<double>(arena->lower_bound);
     std::printf("%s, N = %d: arena %.0f bytes, %.4f of the lower bound\n", name.c_str(), static_cast<int>(n),
                 static_cast<double>(arena->total), ratio);
     // Of a small arena, alignment is the larger part.
-    const int64_t padding = fusion::kArenaAlignment * static_cast<int64_t>(plan.buffers.size());
+    const int64_t padding = loop::kArenaAlignment * static_cast<int64_t>(plan.buffers.size());
     EXPECT_TRUE(ratio <= 1.1 || arena->total <= arena->lower_bound + padding) << name << " " << n;
   }
 }
@@ -62,7 +62,7 @@ TEST(StepProgram, ArenaIsCloseToItsLowerBound) {
 }
 
 // Every parameter and its momentum can be updated in place.
-void ExpectUpdatesInPlace(const loop::Program& program, const fusion::MemoryPlan& plan) {
+void ExpectUpdatesInPlace(const loop::Program& program, const loop::MemoryPlan& plan) {
   for (loop::TensorId output : program.outputs) {
     const std::string& name = program[output].name;
     const bool in_place = std::any_of(plan.aliases.begin(), plan.aliases.end(), [&](const auto& alias) {
@@ -72,23 +72,23 @@ void ExpectUpdatesInPlace(const loop::Program& program, const fusion::MemoryPlan
   }
 }
 
-void ExpectSound(const loop::Program& program, const fusion::MemoryPlan& plan) {
+void ExpectSound(const loop::Program& program, const loop::MemoryPlan& plan) {
   const auto sized = SizedProgram::Create(program, {{"N", 1}});
   ASSERT_TRUE(sized.ok()) << sized.status();
-  const auto arena = fusion::EvaluatePlan(*sized, plan);
+  const auto arena = loop::EvaluatePlan(*sized, plan);
   ASSERT_TRUE(arena.ok()) << arena.status();
-  EXPECT_EQ(fusion::ReplayPlan(*sized, plan, *arena, Label), absl::OkStatus());
+  EXPECT_EQ(loop::ReplayPlan(*sized, plan, *arena, Label), absl::OkStatus());
 }
 
 TEST(StepProgram, PlanKeepsEveryValueUntilItIsRead) {
   for (const loop::Program& program : {UnfusedStep("cnn"), FusedStep("cnn")}) {
-    ExpectSound(program, fusion::PlanMemory(program));
-    fusion::MemoryOptions options;
+    ExpectSound(program, loop::PlanMemory(program));
+    loop::MemoryOptions options;
     options.use_outputs = true;
-    ExpectSound(program, fusion::PlanMemory(program, options));
+    ExpectSound(program, loop::PlanMemory(program, options));
   }
   const loop::Program unfused = UnfusedStep("cnn");
-  ExpectUpdatesInPlace(unfused, fusion::PlanMemory(unfused));
+  ExpectUpdatesInPlace(unfused, loop::PlanMemory(unfused));
 }
 
 TEST(StepProgram, BytesWalkedIsCloseToItsDefinition) {

@@ -18,7 +18,6 @@
 
 namespace nestor::jit {
 
-using loop::Item;
 using loop::Program;
 using loop::Storage;
 using loop::TensorId;
@@ -79,9 +78,9 @@ absl::Status Translator::CheckMemory() {
     const TensorInfo& info = program_.tensors[i];
     const TensorId tensor{static_cast<int32_t>(i)};
     if (homes_[i].step < 0) continue;  // used nowhere: passes leave such tensors behind
-    if (KindOf(tensor) == HomeKind::kMemory) out_.memory.push_back(tensor);
-    if (KindOf(tensor) != HomeKind::kPrivate) continue;
-    out_.private_memory.push_back(tensor);
+    const bool is_private = KindOf(tensor) == HomeKind::kPrivate;
+    if (is_private || KindOf(tensor) == HomeKind::kMemory) out_.memory.push_back(tensor);
+    if (!is_private) continue;
     for (IndexId extent : info.shape) {
       if (!program_.pool.HasVar(extent)) continue;
       return absl::UnimplementedError(absl::StrCat("program ", program_.name, ": an extent of temp ", info.name,
@@ -114,33 +113,28 @@ absl::StatusOr<Translation> Translator::Run() {
   homes_ = FindHomes(program_, steps, proofs_.lane_loops, options_.isa);
   NESTOR_RETURN_IF_ERROR(CheckMemory());
   places_ = Places();
-  // What begins at an identity and outlives a step is filled before the first.
-  const bool fills = std::any_of(program_.temps.begin(), program_.temps.end(), [&](TensorId tensor) {
-    return KindOf(tensor) == HomeKind::kMemory && program_[tensor].storage == Storage::kAccumulator;
-  });
-  const bool parallel_first = !program_.blocks.empty() && ParallelLoop(program_.blocks[0]) != nullptr;
-  if (fills && parallel_first) {
-    BeginStep(false);
-    ProgramTemps(-1);
-    EndStep();
+  for (TensorId tensor : program_.temps) {
+    const bool is_filled = KindOf(tensor) == HomeKind::kMemory && program_[tensor].storage == Storage::kAccumulator;
+    if (is_filled) unfilled_.push_back(tensor);
   }
   for (size_t i = 0; i < program_.blocks.size(); ++i) {
-    const loop::Loop* parallel = ParallelLoop(program_.blocks[i]);
-    const bool first = i == 0 || steps[i] != steps[i - 1];
-    if (first) {
+    const loop::Block& block = program_.blocks[i];
+    const loop::Loop* parallel = ParallelLoop(block);
+    if (i == 0 || steps[i] != steps[i - 1]) {
+      if (parallel != nullptr) FillStep(block.body[0]);
       BeginStep(parallel != nullptr);
-      if (i == 0 && !(fills && parallel_first)) ProgramTemps(-1);
       ProgramTemps(steps[i]);
     }
     if (parallel != nullptr) ParallelBlock(*parallel);
-    else Scope(program_.blocks[i].body);
+    else SequentialBlock(block);
+    item_ += static_cast<int>(block.body.size());
     if (i + 1 == program_.blocks.size() || steps[i + 1] != steps[i]) EndStep();
   }
   return std::move(out_);
 }
 
 void Translator::BeginStep(bool parallel) {
-  Step step{absl::StrCat(program_.name, ".", out_.steps.size()), parallel, {}, {}, 1, 1,
+  Step step{absl::StrCat(program_.name, ".", out_.steps.size()), item_, parallel, {}, {}, 1, 1,
             OperationList(options_.isa)};
   out_.steps.push_back(std::move(step));
   f_ = std::make_unique<FunctionBuilder>(program_, out_.table, places_, options_.isa);
@@ -153,11 +147,39 @@ void Translator::EndStep() {
   out_.steps.back().operations = f_->Finish();
 }
 
-// Declares the program's temps that live in registers of `step`; -1: fills memory.
+// Declares the program's temps that live in registers of `step`.
 void Translator::ProgramTemps(int step) {
   for (TensorId tensor : program_.temps) {
-    const bool in_memory = KindOf(tensor) == HomeKind::kMemory;
-    if (in_memory ? step == -1 : homes_[tensor.value].step == step) Declare(tensor);
+    if (KindOf(tensor) != HomeKind::kMemory && homes_[tensor.value].step == step) Declare(tensor);
+  }
+}
+
+// Those that the item is the first to touch. Before it their memory may hold anything
+// else: see loop_ir/memory_plan.h.
+std::vector<TensorId> Translator::TakeUnfilled(const loop::Item& item) {
+  if (unfilled_.empty()) return {};
+  const loop::Footprint footprint = FootprintOf(program_, item);
+  const auto taken = std::stable_partition(unfilled_.begin(), unfilled_.end(),
+                                           [&](TensorId tensor) { return !footprint.Touches(tensor); });
+  const std::vector<TensorId> touched(taken, unfilled_.end());
+  unfilled_.erase(taken, unfilled_.end());
+  return touched;
+}
+
+// A step of its own, before the parallel loop, for the accumulators that it touches
+// first.
+void Translator::FillStep(const loop::Item& item) {
+  const std::vector<TensorId> tensors = TakeUnfilled(item);
+  if (tensors.empty()) return;
+  BeginStep(false);
+  for (TensorId tensor : tensors) Fill(tensor);
+  EndStep();
+}
+
+void Translator::SequentialBlock(const loop::Block& block) {
+  for (const loop::Item& item : block.body) {
+    for (TensorId tensor : TakeUnfilled(item)) Fill(tensor);
+    Item(item);
   }
 }
 
@@ -179,14 +201,16 @@ void Translator::ParallelBlock(const loop::Loop& loop) {
 // ---- Scopes
 
 void Translator::Scope(const loop::Scope& scope) {
-  for (const Item& item : scope) {
-    if (const auto* loop = item.As<loop::Loop>()) {
-      Loop(*loop);
-    } else if (const auto* statement = item.As<loop::Statement>()) {
-      Statement(*statement);
-    } else {
-      Declare(item.As<loop::Declaration>()->tensor);
-    }
+  for (const loop::Item& item : scope) Item(item);
+}
+
+void Translator::Item(const loop::Item& item) {
+  if (const auto* loop = item.As<loop::Loop>()) {
+    Loop(*loop);
+  } else if (const auto* statement = item.As<loop::Statement>()) {
+    Statement(*statement);
+  } else {
+    Declare(item.As<loop::Declaration>()->tensor);
   }
 }
 
@@ -410,7 +434,7 @@ absl::optional<int64_t> Translator::TileExtent(const loop::Loop& loop) const {
       extent = std::max(extent.value_or(0), ConstantOf(program_[tensor].shape[axis]));
     }
   };
-  VisitItems(loop.body, [&](const Item& item) { VisitAccesses(program_, item, look); });
+  VisitItems(loop.body, [&](const loop::Item& item) { VisitAccesses(program_, item, look); });
   return extent;
 }
 

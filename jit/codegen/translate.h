@@ -21,6 +21,7 @@ namespace nestor::jit {
 // the statement whose access was out of range.
 struct Step {
   std::string name;  // "softmax.1"
+  int first_item = 0;  // at the top of the program, that it runs or fills memory for
   bool parallel = false;
   Operand begin, end;  // of a parallel loop: immediates or table slots
   int64_t stride = 1;  // its step
@@ -34,8 +35,8 @@ struct Translation {
   Table table;
   std::vector<Step> steps;
   std::vector<loop::Statement> statements;  // by number, for messages
-  std::vector<loop::TensorId> memory;   // temps that need memory for the whole run
-  std::vector<loop::TensorId> private_memory;  // ... of a worker, while it runs a step
+  // Temps that need memory: of the program, and of the worker that runs their scope.
+  std::vector<loop::TensorId> memory;
 };
 
 struct TranslateOptions {

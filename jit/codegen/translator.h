@@ -54,8 +54,12 @@ class Translator {
   void BeginStep(bool parallel);
   void EndStep();
   void ProgramTemps(int step);
+  std::vector<loop::TensorId> TakeUnfilled(const loop::Item& item);
+  void FillStep(const loop::Item& item);
+  void SequentialBlock(const loop::Block& block);
   void ParallelBlock(const loop::Loop& loop);
   void Scope(const loop::Scope& scope);
+  void Item(const loop::Item& item);
   void Declare(loop::TensorId tensor);
   void DeclareScalar(loop::TensorId tensor);
   void DeclareTile(loop::TensorId tensor);
@@ -120,11 +124,13 @@ class Translator {
   Proofs proofs_;
   Prefetches prefetches_;
   std::vector<Home> homes_;
+  std::vector<loop::TensorId> unfilled_;  // accumulators of the program in memory, before their first use
   std::vector<TensorPlace> places_;
   std::unique_ptr<FunctionBuilder> f_;
   std::vector<Registers> registers_;  // by tensor
   Lanes lanes_;
   int32_t statement_ = -1;
+  int item_ = 0;  // at the top of the program, counted over all blocks
   // Of the statement: values and loads that were computed.
   std::vector<std::pair<loop::ValueId, TypedValue>> memo_;
   std::vector<std::pair<Operation, TypedValue>> loaded_;

@@ -1,24 +1,16 @@
 // The interpreter's walk, with places for values.
-#include "fusion/statistics_walk.h"
+#include "loop_ir/access_walk.h"
 
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "loop_ir/dependence.h"
 #include "loop_ir/text.h"
 #include "uops/invariant.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 namespace {
-
-using loop::Access;
-using loop::Declaration;
-using loop::Item;
-using loop::Loop;
-using loop::Program;
-using loop::Scope;
-using loop::Statement;
-using loop::TensorId;
-using loop::ValueId;
 
 class Walk {
  public:
@@ -32,18 +24,28 @@ class Walk {
       NESTOR_ASSIGN_OR_RETURN(std::vector<int64_t> extents, sized_.Extents(TensorId{static_cast<int32_t>(i)}));
       extents_.push_back(std::move(extents));
     }
-    for (const loop::Block& block : program_.blocks) RunScope(block.body);
+    for (const Block& block : program_.blocks) {
+      for (const Item& item : block.body) {
+        DeclareFor(item);
+        RunItem(item);
+      }
+    }
     return status_;
   }
 
  private:
-  void RunScope(const Scope& scope) {
-    for (const Item& item : scope) {
-      if (!status_.ok()) return;
-      if (const auto* loop = item.As<Loop>()) RunLoop(*loop);
-      else if (const auto* statement = item.As<Statement>()) RunStatement(*statement);
-      else declare_(item.As<Declaration>()->tensor);
+  void DeclareFor(const Item& item) {
+    const Footprint footprint = FootprintOf(program_, item);
+    for (TensorId temp : program_.temps) {
+      if (footprint.Touches(temp) && declared_.insert(temp).second) declare_(temp);
     }
+  }
+
+  void RunItem(const Item& item) {
+    if (!status_.ok()) return;
+    if (const auto* loop = item.As<Loop>()) RunLoop(*loop);
+    else if (const auto* statement = item.As<Statement>()) RunStatement(*statement);
+    else declare_(item.As<Declaration>()->tensor);
   }
 
   void RunLoop(const Loop& loop) {
@@ -51,7 +53,7 @@ class Walk {
     NESTOR_CHECK(begin && end, ToText(program_));  // SizedProgram evaluates all bounds
     for (int64_t i = *begin; i < *end; i += loop.step) {
       vars_[loop.var] = Progression::Single(i);
-      RunScope(loop.body);
+      for (const Item& item : loop.body) RunItem(item);
     }
   }
 
@@ -64,12 +66,12 @@ class Walk {
   }
 
   void RunValue(ValueId id) {
-    const loop::Value& value = program_[id];
-    if (const auto* apply = absl::get_if<loop::ApplyValue>(&value.node)) {
+    const Value& value = program_[id];
+    if (const auto* apply = absl::get_if<ApplyValue>(&value.node)) {
       for (ValueId arg : apply->args) RunValue(arg);
-    } else if (const auto* index = absl::get_if<loop::IndexValue>(&value.node)) {
+    } else if (const auto* index = absl::get_if<IndexValue>(&value.node)) {
       Index(index->index);
-    } else if (const auto* load = absl::get_if<loop::LoadValue>(&value.node)) {
+    } else if (const auto* load = absl::get_if<LoadValue>(&value.node)) {
       if (const auto element = Locate(load->access)) access_({load->access.tensor, *element, true, false});
     }
   }
@@ -123,6 +125,7 @@ class Walk {
   const absl::FunctionRef<void(TensorId)> declare_;
   VarValues vars_;
   std::vector<std::vector<int64_t>> extents_;  // by tensor
+  absl::flat_hash_set<TensorId> declared_;     // of the program's temps
   absl::Status status_;
 };
 
@@ -134,4 +137,4 @@ absl::Status WalkAccesses(const SizedProgram& program, GatheredValue gathered,
   return Walk(program, gathered, access, declare).Run();
 }
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

@@ -2,7 +2,7 @@
 // as soon as their steps are small against the other's span: a convolution's
 // row h*2 + r, with h in [0, 10) and r in [0, 3), takes
 // min(10 * 3, (9*2 + 2)/1 + 1) = 21 values. Both are upper bounds.
-#include "fusion/statistics_sizes.h"
+#include "loop_ir/sized_program.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -13,15 +13,8 @@
 #include "loop_ir/intervals.h"
 #include "uops/invariant.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 namespace {
-
-using loop::Loop;
-using loop::Program;
-using loop::Scope;
-using loop::Storage;
-using loop::TensorId;
-using loop::TensorInfo;
 
 using Values = absl::optional<Progression>;
 
@@ -121,11 +114,21 @@ bool LivesInMemory(const TensorInfo& tensor) {
   return !tensor.is_register && !(is_local && tensor.shape.empty());
 }
 
+int64_t ElementBytes(const TensorInfo& tensor) {
+  return ByteSize(tensor.type) + (IsArgAccumulator(tensor) ? ByteSize(DType::kI64) : 0);
+}
+
+absl::optional<int64_t> BytesOf(const TensorInfo& tensor, int64_t count) {
+  if (count > (kLargestTensor - kArenaAlignment) / ElementBytes(tensor)) return absl::nullopt;
+  const int64_t values = count * ByteSize(tensor.type);
+  return IsArgAccumulator(tensor) ? PositionsOffset(values) + count * ByteSize(DType::kI64) : values;
+}
+
 absl::StatusOr<SizedProgram> SizedProgram::Create(const Program& program, const Sizes& sizes) {
   SizedProgram sized(program);
   NESTOR_RETURN_IF_ERROR(sized.BindSymbols(sizes));
   sized.vars_.resize(program.vars.size());
-  for (const loop::Block& block : program.blocks) NESTOR_RETURN_IF_ERROR(sized.BindVars(block.body));
+  for (const Block& block : program.blocks) NESTOR_RETURN_IF_ERROR(sized.BindVars(block.body));
   return sized;
 }
 
@@ -161,15 +164,15 @@ absl::Status SizedProgram::BindSymbols(const Sizes& sizes) {
   for (const TensorInfo& tensor : program_->tensors) {
     for (IndexId extent : tensor.shape) check(extent);
   }
-  for (const loop::Block& block : program_->blocks) {
-    VisitItems(block.body, [&](const loop::Item& item) { VisitIndices(*program_, item, check); });
+  for (const Block& block : program_->blocks) {
+    VisitItems(block.body, [&](const Item& item) { VisitIndices(*program_, item, check); });
   }
   NESTOR_RETURN_IF_ERROR(status);
   return ProveNoOverflow(*program_, value_of);
 }
 
 absl::Status SizedProgram::BindVars(const Scope& scope) {
-  for (const loop::Item& item : scope) {
+  for (const Item& item : scope) {
     const Loop* loop = item.As<Loop>();
     if (loop == nullptr) continue;
     const Values begin = Over(loop->begin, vars_), end = Over(loop->end, vars_);
@@ -235,15 +238,15 @@ absl::StatusOr<std::vector<int64_t>> SizedProgram::Extents(TensorId tensor) cons
 absl::StatusOr<int64_t> SizedProgram::Bytes(TensorId tensor) const {
   const TensorInfo& info = (*program_)[tensor];
   NESTOR_ASSIGN_OR_RETURN(const std::vector<int64_t> extents, Extents(tensor));
-  const bool is_arg = info.storage == Storage::kAccumulator && IsArg(info.op);
   const bool is_empty = std::find(extents.begin(), extents.end(), 0) != extents.end();
-  absl::optional<int64_t> bytes = is_empty ? 0 : (is_arg ? 8 : 0) + ByteSize(info.type);
+  absl::optional<int64_t> count = is_empty ? 0 : 1;
   for (int64_t extent : extents) {
-    if (bytes) bytes = CheckedApply(IndexKind::kMul, *bytes, extent);
+    if (count) count = CheckedApply(IndexKind::kMul, *count, extent);
   }
+  const absl::optional<int64_t> bytes = count ? BytesOf(info, *count) : absl::nullopt;
   if (bytes) return *bytes;
   return absl::InvalidArgumentError(
       absl::StrCat("program ", program_->name, ": tensor ", info.name, ": its size in bytes overflows"));
 }
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

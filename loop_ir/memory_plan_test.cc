@@ -1,4 +1,4 @@
-#include "fusion/memory_plan.h"
+#include "loop_ir/memory_plan.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -7,17 +7,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "fusion/memory_plan_replay.h"
 #include "gtest/gtest.h"
+#include "loop_ir/memory_plan_replay.h"
 #include "loop_ir/text.h"
 #include "loop_ir/verify.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 namespace {
-
-using loop::ParseProgram;
-using loop::Program;
-using loop::TensorId;
 
 Program Parse(absl::string_view text) {
   const absl::StatusOr<Program> program = ParseProgram(text);
@@ -95,7 +91,7 @@ TEST(MemoryPlan, LifetimesAndInPlace) {
       {"temp t: f32[N, N]  temp u: f32[N, N]  for i in [0, N) { for j in [0, N) { t[i, j] = x[i, j] } }  "
        "for i in [0, N) { acc m: f32 = max  for j in [0, N) { m max= t[i, j] }  for j in [0, N) { u[i, j] = m } }  "
        "for i in [0, N) { for j in [0, N) { y[i, j] = u[i, j] } }",
-       "t>u 0..2, y=x, y=w"},
+       "t>u 0..4, y=x, y=w"},
       {"temp t: f32[N, N]  temp u: f32[N, N]  for i in [0, N) { for j in [0, N) { t[i, j] = x[i, j] } }  "
        "for i in [0, N) { for j in [0, N) { u[i, j] = t[i, N - 1 - j] } }  "
        "for i in [0, N) { for j in [0, N) { y[i, j] = u[i, j] } }",
@@ -103,7 +99,7 @@ TEST(MemoryPlan, LifetimesAndInPlace) {
       {"temp t: f32[N, N]  temp u: f32[N, N]  for i in [0, N) { for j in [0, N) { t[i, j] = x[i, j] } }  "
        "for i in [0, N) { for j in [0, N) { u[i, j] = 1.0 }  for j in [0, N) { u[i, j] += t[i, j] } }  "
        "for i in [0, N) { for j in [0, N) { y[i, j] = u[i, j] } }",
-       "t 0..1, u 1..2, y=x, y=w"},
+       "t 0..2, u 1..3, y=x, y=w"},
       // A loop that does not tell elements apart.
       {"temp t: f32[N]  temp u: f32[N]  for i in [0, N) { t[i] = x[i, 0] }  "
        "for k in [0, N) { for i in [0, N) { u[i] = t[i] + x[i, k] } }  "
@@ -116,34 +112,61 @@ TEST(MemoryPlan, LifetimesAndInPlace) {
       // The heir reads itself; the donor is written once more.
       {"temp t: f32[N]  temp u: f32[N]  for i in [0, N) { t[i] = x[i, 0] }  "
        "for i in [0, N) { u[i] = t[i]  u[i] = u[i] + 1.0 }  for i in [0, N) { for j in [0, N) { y[i, j] = u[i] } }",
-       "t>u 0..2, y=x, y=w"},
+       "t>u 0..3, y=x, y=w"},
       {"temp t: f32[N]  temp u: f32[N]  for i in [0, N) { t[i] = x[i, 0] }  "
        "for i in [0, N) { t[i] = t[i] * 2.0  u[i] = t[i] }  for i in [0, N) { for j in [0, N) { y[i, j] = u[i] } }",
-       "t>u 0..2, y=x, y=w"},
+       "t>u 0..3, y=x, y=w"},
       {"temp t: f32[N]  temp u: f32[N]  for i in [0, N) { t[i] = x[i, 0] }  "
        "for i in [0, N) { u[i] = t[i]  t[i] = 0.0 }  for i in [0, N) { for j in [0, N) { y[i, j] = u[i] } }",
-       "t 0..1, u 1..2, y=x, y=w"},
+       "t 0..2, u 1..3, y=x, y=w"},
       // One heir a donor, one donor an heir.
       {"temp t: f32[N]  temp u: f32[N]  temp v: f32[N]  for i in [0, N) { t[i] = x[i, 0] }  "
        "for i in [0, N) { u[i] = t[i]  v[i] = u[i] }  for i in [0, N) { for j in [0, N) { y[i, j] = u[i] + v[j] } }",
-       "t>u 0..2, v 1..2, y=x, y=w"},
+       "t>u 0..3, v 1..3, y=x, y=w"},
       {"temp t: f32[N]  temp u: f32[N]  temp v: f32[N]  for i in [0, N) { t[i] = x[i, 0]  u[i] = x[i, 1] }  "
        "for i in [0, N) { v[i] = t[i] + u[i] }  for i in [0, N) { for j in [0, N) { y[i, j] = v[i] } }",
-       "t>v 0..2, u 0..1, y=x, y=w"},
+       "t>v 0..3, u 0..2, y=x, y=w"},
       // Scopes. Steps are items.
       {"block { temp t: f32[N]  for i in [0, N) { t[i] = x[i, 0] }  for i in [0, N) { y[i, 0] = t[i] } }  "
        "for i in [0, N) { for j in [1, N) { y[i, j] = x[i, j] } }",
        "t 1..2, y=w"},
       {"for i in [0, N) { temp e: f32[N]  temp r: f32[4] register  temp s: f32  for j in [0, N) { e[j] = x[i, j] }  r[0] = 1.0  s = 2.0  "
        "for j in [0, N) { y[i, j] = e[j] + r[0] + s } }",
-       "e 0..0, y=x, y=w"},
+       "e 3..6, y=x, y=w"},
       {"block { acc a: f32[N] = sum  for i in [0, N) { for j in [0, N) { y[i, j] = x[i, j] } }  for i in [0, N) { a[i] += x[i, 0] } "
        " for i in [0, N) { y[i, 0] = a[i] } }",
        "a 0..3, y=w"},
       // An output that is read is one still; an input that is read later stays.
       {"for i in [0, N) { for j in [0, N) { y[i, j] = x[i, j] } }  for i in [0, N) { for j in [0, N) { y[i, j] = y[i, j] + w[i, j] } }",
        "y=x"},
+      // The program's accumulator is filled before the first item that touches it.
+      {"acc a: f32[N] = sum  temp t: f32[N]  for i in [0, N) { t[i] = x[i, 0] }  for i in [0, N) { y[i, 0] = t[i] }  "
+       "for i in [0, N) { a[i] += x[i, 1] }  for i in [0, N) { for j in [1, N) { y[i, j] = a[i] } }",
+       "t 0..1, a 2..3, y=w"},
+      // It is not born in place: the fill would overwrite what is read.
+      {"acc a: f32[N] = sum  temp t: f32[N]  for i in [0, N) { t[i] = x[i, 0] }  for i in [0, N) { a[i] += t[i] }  "
+       "for i in [0, N) { for j in [0, N) { y[i, j] = a[i] } }",
+       "t 0..1, a 1..2, y=x, y=w"},
+      // A loop's temporaries: what stands in a loop below lives as long as that loop.
+      {"for i in [0, N) { temp a: f32[N]  temp b: f32[N]  temp c: f32[N]  for j in [0, N) { a[j] = x[i, j] }  "
+       "for j in [0, N) { b[N - 1 - j] = a[j] }  for j in [0, N) { c[N - 1 - j] = b[j] }  "
+       "for j in [0, N) { y[i, j] = c[j] } }",
+       "a 3..4, b 4..5, c 5..6, y=x, y=w"},
+      {"for i in [0, N) { temp a: f32[N]  temp b: f32[N]  for j in [0, N) { a[j] = x[i, j] }  "
+       "for j in [0, N) { b[j] = exp(a[j]) }  for j in [0, N) { y[i, j] = b[j] } }",
+       "a>b 2..4, y=x, y=w"},
+      {"for i in [0, N) { temp a: f32[N]  for j in [0, N) { a[j] = x[i, j] }  "
+       "for k in [0, 2) { temp b: f32[N]  for j in [0, N) { b[j] = exp(a[j]) }  for j in [0, N) { y[i, j] = b[j] } } }",
+       "a 1..4, b 3..4, y=x, y=w"},
+      {"for i in [0, N) { temp a: f32[N]  temp b: f32[N]  for j in [0, N) { a[j] = x[i, j] }  "
+       "for k in [0, 2) { for j in [0, N) { y[i, j] = a[j] }  for j in [0, N) { b[j] = x[i, j] } }  "
+       "for j in [0, N) { y[i, j] = b[j] } }",
+       "a 2..4, b 3..5, y=w"},
+      {"for i in [0, N) { temp a: f32[N]  for j in [0, N) { a[j] = x[i, j] }  for j in [0, N) { y[i, j] = a[j] }  "
+       "acc s: f32[N] = sum  for j in [0, N) { s[j] += x[j, i] }  for j in [0, N) { y[i, j] = s[j] } }",
+       "a 1..2, s 3..5, y=w"},
       // Unused.
+      {"acc a: f32[N] = sum  for i in [0, N) { for j in [0, N) { y[i, j] = 1.0 } }", "y=x, y=w"},
       {"temp t: f32[N]  for i in [0, N) { for j in [0, N) { y[i, j] = 1.0 } }", "y=x, y=w"},
   };
   for (const auto& c : kCases) {
@@ -207,7 +230,7 @@ std::string RandomIntervals(int temps, std::mt19937_64& random) {
 void ExpectApart(const MemoryPlan& plan, const Arena& arena) {
   for (size_t a = 0; a < plan.buffers.size(); ++a) {
     EXPECT_EQ(arena.offsets[a] % kArenaAlignment, 0);
-    EXPECT_LE(arena.offsets[a] + arena.bytes[a], arena.total);
+    EXPECT_LE(arena.offsets[a] + arena.bytes[a], plan.buffers[a].is_private ? arena.private_total : arena.total);
     for (size_t b = 0; b < a; ++b) {
       const bool meet = plan.buffers[a].first <= plan.buffers[b].last && plan.buffers[b].first <= plan.buffers[a].last;
       const bool apart = arena.offsets[a] + arena.bytes[a] <= arena.offsets[b] ||
@@ -260,6 +283,66 @@ std::string RandomElementwise(std::mt19937_64& random) {
   return text + "}\n";
 }
 
+// Temps and accumulators of loops within loops, each written before it is read.
+class ScopeWriter {
+ public:
+  explicit ScopeWriter(std::mt19937_64& random) : random_(random) {}
+
+  std::string Run(int depth) {
+    std::string text;
+    const size_t around = visible_.size();
+    for (int item = 0; item < 5; ++item) {
+      const bool nested = depth < 2 && random_() % 5 == 0;
+      text += nested ? absl::StrCat("for k", next_++, " in [0, 2) { ", Run(depth + 1), "}\n") : Tensor();
+    }
+    visible_.resize(around);
+    return text;
+  }
+
+ private:
+  std::string Tensor() {
+    const std::string name = absl::StrCat("t", next_++);
+    const bool is_sum = random_() % 4 == 0;
+    std::string text = absl::StrCat(is_sum ? "acc " : "temp ", name, is_sum ? ": f32[N] = sum  " : ": f32[N]  ",
+                                    "for j in [0, N) { ", name, is_sum ? "[j] += " : "[j] = ", Read(), " + ", Read(), " }");
+    visible_.push_back(name);
+    if (random_() % 2 == 0) absl::StrAppend(&text, "  for j in [0, N) { y[i, j] = ", Read(), " }");
+    return text + "\n";
+  }
+
+  // Mostly one of the last.
+  std::string Read() {
+    if (visible_.empty() || random_() % 4 == 0) return "x[i, j]";
+    const size_t back = random_() % std::min<size_t>(visible_.size(), random_() % 4 == 0 ? 9 : 2);
+    return absl::StrCat(visible_[visible_.size() - 1 - back], random_() % 2 == 0 ? "[j]" : "[N - 1 - j]");
+  }
+
+  std::mt19937_64& random_;
+  std::vector<std::string> visible_;
+  int next_ = 0;
+};
+
+TEST(MemoryPlan, RandomScopes) {
+  std::mt19937_64 random(3);
+  int shared = 0, taken_over = 0;
+  for (int trial = 0; trial < 500; ++trial) {
+    const Program program = Around(absl::StrCat("for i in [0, N) { for j in [0, N) { y[i, j] = 0.0 }\n", ScopeWriter(random).Run(0), "}"));
+    const MemoryPlan plan = PlanMemory(program);
+    const auto sized = SizedProgram::Create(program, {{"N", 20}});
+    ASSERT_TRUE(sized.ok()) << sized.status();
+    const auto arena = EvaluatePlan(*sized, plan);
+    ASSERT_TRUE(arena.ok()) << arena.status();
+    EXPECT_EQ(arena->total, 0);
+    ExpectApart(plan, *arena);
+    const int64_t apart = AlignedForArena(20 * 4) * static_cast<int64_t>(plan.buffers.size());
+    shared += AlignedForArena(arena->private_total) < apart;
+    for (const PlannedBuffer& buffer : plan.buffers) taken_over += buffer.tensors.size() > 1;
+    EXPECT_EQ(ReplayPlan(*sized, plan, *arena, NoGather), absl::OkStatus()) << ToText(program);
+  }
+  EXPECT_GT(shared, 250);
+  EXPECT_GT(taken_over, 100);
+}
+
 TEST(MemoryPlan, RandomInPlace) {
   std::mt19937_64 random(2);
   int taken_over = 0, aliases = 0;
@@ -277,4 +360,4 @@ TEST(MemoryPlan, RandomInPlace) {
 }
 
 }  // namespace
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

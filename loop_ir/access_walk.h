@@ -1,32 +1,33 @@
 // Every access that running a program makes, in order, without computing values:
 // what tests of statistics and plans replay. Takes the time of an interpreter.
-#ifndef NESTOR_FUSION_STATISTICS_WALK_H_
-#define NESTOR_FUSION_STATISTICS_WALK_H_
+#ifndef NESTOR_LOOP_IR_ACCESS_WALK_H_
+#define NESTOR_LOOP_IR_ACCESS_WALK_H_
 
 #include <cstdint>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
-#include "fusion/statistics_sizes.h"
+#include "loop_ir/sized_program.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 
 struct WalkedAccess {
-  loop::TensorId tensor;
+  TensorId tensor;
   int64_t element;  // its number, in row-major order of SizedProgram::Extents
   bool reads, writes;
 };
 
 // What the integer tensor holds at the element.
-using GatheredValue = absl::FunctionRef<int64_t(loop::TensorId tensor, int64_t element)>;
+using GatheredValue = absl::FunctionRef<int64_t(TensorId tensor, int64_t element)>;
 
 // Calls `access` for all accesses as the interpreter makes them (none for a masked
-// one that is closed), and `declare` where a scope declares a tensor.
+// one that is closed), and `declare` where a scope declares a tensor, or, of one of the
+// program, before the first item at the top that touches it.
 // InvalidArgument where an unmasked access is out of range.
 absl::Status WalkAccesses(const SizedProgram& program, GatheredValue gathered,
                           absl::FunctionRef<void(const WalkedAccess&)> access,
-                          absl::FunctionRef<void(loop::TensorId)> declare);
+                          absl::FunctionRef<void(TensorId)> declare);
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop
 
-#endif  // NESTOR_FUSION_STATISTICS_WALK_H_
+#endif  // NESTOR_LOOP_IR_ACCESS_WALK_H_

@@ -1,7 +1,7 @@
 // A program at given sizes: what its extents and loop bounds are, and which
 // values its index expressions take while loops run.
-#ifndef NESTOR_FUSION_STATISTICS_SIZES_H_
-#define NESTOR_FUSION_STATISTICS_SIZES_H_
+#ifndef NESTOR_LOOP_IR_SIZED_PROGRAM_H_
+#define NESTOR_LOOP_IR_SIZED_PROGRAM_H_
 
 #include <cstdint>
 #include <string>
@@ -12,7 +12,7 @@
 #include "absl/types/optional.h"
 #include "loop_ir/program.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 
 // Dimensions and integer $params ("$k") by name.
 using Sizes = absl::flat_hash_map<std::string, int64_t>;
@@ -33,7 +33,28 @@ using VarValues = std::vector<absl::optional<Progression>>;
 // Whether loads and stores of the tensor reach memory: not those of register
 // tiles, nor of temps and accumulators of rank 0 that are declared in a scope.
 // (Those that the program declares pass from block to block, but are as few.)
-bool LivesInMemory(const loop::TensorInfo& tensor);
+bool LivesInMemory(const TensorInfo& tensor);
+
+inline bool IsArgAccumulator(const TensorInfo& tensor) {
+  return tensor.storage == Storage::kAccumulator && IsArg(tensor.op);
+}
+
+// Of an element, with its position in an arg accumulator.
+int64_t ElementBytes(const TensorInfo& tensor);
+
+// What temporaries begin at a multiple of, and the positions that an arg accumulator
+// keeps behind its values.
+constexpr int64_t kArenaAlignment = 64;
+constexpr int64_t AlignedForArena(int64_t bytes) {
+  return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
+}
+// From the address of an arg accumulator to its positions, for so many bytes of values.
+constexpr int64_t PositionsOffset(int64_t value_bytes) { return AlignedForArena(value_bytes); }
+
+// Of so many elements of a tensor, with the positions of an arg accumulator; nullopt
+// beyond kLargestTensor. REQUIRES: count >= 0.
+constexpr int64_t kLargestTensor = int64_t{1} << 62;
+absl::optional<int64_t> BytesOf(const TensorInfo& tensor, int64_t count);
 
 // Immutable. The program must outlive it and not change.
 class SizedProgram {
@@ -41,9 +62,9 @@ class SizedProgram {
   // InvalidArgument where a symbol has no value (integer $params have their
   // defaults), or where an index expression or a loop's length may overflow. REQUIRES: Verify
   // accepts the program.
-  static absl::StatusOr<SizedProgram> Create(const loop::Program& program, const Sizes& sizes);
+  static absl::StatusOr<SizedProgram> Create(const Program& program, const Sizes& sizes);
 
-  const loop::Program& program() const { return *program_; }
+  const Program& program() const { return *program_; }
 
   // What `e` is for loop indices that run over `vars`; nullopt where it gathers,
   // overflows or divides by zero. Sound: no other value is taken.
@@ -51,26 +72,25 @@ class SizedProgram {
 
   // The values of a loop's index where the indices around it run over `vars`;
   // nullopt where it runs no iteration.
-  absl::optional<Progression> IndexOf(const loop::Loop& loop, const VarValues& vars) const;
+  absl::optional<Progression> IndexOf(const Loop& loop, const VarValues& vars) const;
 
   // The extent along each axis; of a tensor that a loop's body declares, the
   // largest of any entry. A negative or undefined one is InvalidArgument.
-  absl::StatusOr<std::vector<int64_t>> Extents(loop::TensorId tensor) const;
-  // Of all elements; an arg accumulator keeps a place beside each. Overflow is
-  // InvalidArgument.
-  absl::StatusOr<int64_t> Bytes(loop::TensorId tensor) const;
+  absl::StatusOr<std::vector<int64_t>> Extents(TensorId tensor) const;
+  // Of all elements: see BytesOf. Overflow is InvalidArgument.
+  absl::StatusOr<int64_t> Bytes(TensorId tensor) const;
 
  private:
-  explicit SizedProgram(const loop::Program& program) : program_(&program) {}
+  explicit SizedProgram(const Program& program) : program_(&program) {}
   absl::Status BindSymbols(const Sizes& sizes);
-  absl::Status BindVars(const loop::Scope& scope);
+  absl::Status BindVars(const Scope& scope);
   bool IsDead(IndexId e) const;  // holds the index of a loop that never runs
 
-  const loop::Program* program_;
+  const Program* program_;
   std::vector<absl::optional<int64_t>> symbols_;  // by IndexId
   VarValues vars_;                                // over the whole program
 };
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop
 
-#endif  // NESTOR_FUSION_STATISTICS_SIZES_H_
+#endif  // NESTOR_LOOP_IR_SIZED_PROGRAM_H_

@@ -1,14 +1,14 @@
 // The test of a memory plan: runs a program's accesses on the memory that the plan
 // gives out.
-#ifndef NESTOR_FUSION_MEMORY_PLAN_REPLAY_H_
-#define NESTOR_FUSION_MEMORY_PLAN_REPLAY_H_
+#ifndef NESTOR_LOOP_IR_MEMORY_PLAN_REPLAY_H_
+#define NESTOR_LOOP_IR_MEMORY_PLAN_REPLAY_H_
 
 #include "absl/status/status.h"
-#include "fusion/memory_plan.h"
-#include "fusion/statistics_sizes.h"
-#include "fusion/statistics_walk.h"
+#include "loop_ir/access_walk.h"
+#include "loop_ir/memory_plan.h"
+#include "loop_ir/sized_program.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 
 // Internal, naming the tensors, where an element is read and another tensor, or
 // another element, was last written at one of its bytes; where a buffer reaches
@@ -18,6 +18,6 @@ namespace nestor::fusion {
 absl::Status ReplayPlan(const SizedProgram& program, const MemoryPlan& plan, const Arena& arena,
                         GatheredValue gathered, int alias = -1);
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop
 
-#endif  // NESTOR_FUSION_MEMORY_PLAN_REPLAY_H_
+#endif  // NESTOR_LOOP_IR_MEMORY_PLAN_REPLAY_H_

@@ -1,6 +1,6 @@
 // Every byte knows which element of which tensor was last written there. This
 // knows nothing of lifetimes, steps or the reasons for taking memory over.
-#include "fusion/memory_plan_replay.h"
+#include "loop_ir/memory_plan_replay.h"
 
 #include <string>
 #include <utility>
@@ -10,21 +10,19 @@
 #include "absl/strings/str_cat.h"
 #include "uops/invariant.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 namespace {
-
-using loop::Program;
-using loop::Storage;
-using loop::TensorId;
 
 struct Owner {
   TensorId tensor;
   int64_t element = -1;
 };
 
-// A region of its own for each buffer outside of the arena, which is region -1.
+// A region of its own for each buffer outside of the arenas, which are these.
+constexpr int kArena = -1, kPrivateArena = -2;
+
 struct Place {
-  int region = -1;
+  int region = kArena;
   int64_t offset = 0;
 };
 
@@ -35,17 +33,17 @@ class Replay {
     for (size_t i = 0; i < places_.size(); ++i) places_[i].region = static_cast<int>(i);
     for (size_t i = 0; i < plan.buffers.size(); ++i) {
       const PlannedBuffer& buffer = plan.buffers[i];
-      const Place place = buffer.output.value >= 0 ? Place{buffer.output.value, 0} : Place{-1, arena.offsets[i]};
+      const int region = buffer.is_private ? kPrivateArena : kArena;
+      const Place place = buffer.output.value >= 0 ? Place{buffer.output.value, 0} : Place{region, arena.offsets[i]};
       for (TensorId tensor : buffer.tensors) places_[tensor.value] = place;
     }
   }
 
   void Share(TensorId output, TensorId input) { places_[output.value] = places_[input.value]; }
 
-  absl::Status Run(int64_t arena_bytes, GatheredValue gathered) {
-    for (size_t i = 0; i < places_.size(); ++i) NESTOR_RETURN_IF_ERROR(Allocate(i, arena_bytes));
+  absl::Status Run(const Arena& arena, GatheredValue gathered) {
+    for (size_t i = 0; i < places_.size(); ++i) NESTOR_RETURN_IF_ERROR(Allocate(i, arena));
     for (TensorId input : program_.inputs) Fill(input);
-    for (TensorId temp : program_.temps) Declare(temp);
     const auto access = [&](const WalkedAccess& a) {
       if (a.reads) Read(a);
       if (a.writes) Write(a.tensor, a.element);
@@ -58,16 +56,17 @@ class Replay {
   }
 
  private:
-  absl::Status Allocate(size_t i, int64_t arena_bytes) {
+  absl::Status Allocate(size_t i, const Arena& arena) {
     const TensorId tensor{static_cast<int32_t>(i)};
     NESTOR_ASSIGN_OR_RETURN(const std::vector<int64_t> extents, sized_.Extents(tensor));
     NESTOR_ASSIGN_OR_RETURN(const int64_t bytes, sized_.Bytes(tensor));
     int64_t count = 1;
     for (int64_t extent : extents) count *= extent;
     elements_.push_back(count);
-    bytes_[i] = count == 0 ? 0 : bytes / count;
+    bytes_[i] = ElementBytes(program_[tensor]);
     const Place& place = places_[i];
-    const bool fits = place.offset >= 0 && place.offset % kArenaAlignment == 0 && place.offset + bytes <= arena_bytes;
+    const int64_t end = place.region == kArena ? arena.total : arena.private_total;
+    const bool fits = place.offset >= 0 && place.offset % kArenaAlignment == 0 && place.offset + bytes <= end;
     if (place.region >= 0 || fits) return absl::OkStatus();
     return absl::InternalError(absl::StrCat(program_[tensor].name, " at ", place.offset, " is out of the arena"));
   }
@@ -118,7 +117,7 @@ absl::Status ReplayPlan(const SizedProgram& program, const MemoryPlan& plan, con
                         GatheredValue gathered, int alias) {
   Replay replay(program, plan, arena);
   if (alias >= 0) replay.Share(plan.aliases[alias].first, plan.aliases[alias].second);
-  return replay.Run(arena.total, gathered);
+  return replay.Run(arena, gathered);
 }
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

@@ -1,0 +1,387 @@
+// Lifetimes first, then places.
+//
+// Items of a scope run in order, so a tensor of that scope is needed from the first
+// item that touches it to the last, and not while others run. Where one tensor dies
+// in the item that gives birth to another of its shape, the second may take its
+// memory if no element is read after it is overwritten:
+//
+//   for i .. { for j .. { t[i, j] = exp(s[i, j]) } }                     # yes
+//   for i .. { for k .. { m max= s[i, k] }  for j .. { t[i, j] = m } }   # yes
+//   for i .. { for j .. { t[i, j] = s[j, i] } }                          # no
+//
+// The proof: go down from the item through the loops that hold accesses of both
+// tensors. If such a loop's index stands alone on one axis of all these accesses,
+// then no two iterations meet in an element; and within an iteration,
+// all that touches s comes before what touches t; what touches both is looked into
+// in turn, down to a statement, which reads before it writes.
+//
+// Places: the largest first, each into the smallest gap among those placed whose
+// lifetimes meet its own ("greedy by size for offset calculation", Y. Pisarchyk
+// and J. Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020).
+// The optimum is NP-hard; this is mostly within a few percent of the lower bound,
+// and trying other orders besides gains next to nothing. The result depends on
+// sizes, so it is found at the first run of a shape.
+#include "loop_ir/memory_plan.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
+#include "loop_ir/dependence.h"
+#include "uops/invariant.h"
+
+namespace nestor::loop {
+namespace {
+
+// ---- In place
+
+// Whether `heir` may take the memory of `donor`, both being touched by `item`:
+// see the head of this file.
+class TakeOver {
+ public:
+  TakeOver(const Program& program, TensorId donor, TensorId heir) : program_(program), donor_(donor), heir_(heir) {}
+
+  bool IsSafe(const Item& item) const {
+    const Item* shared = &item;
+    while (const Loop* loop = shared->As<Loop>()) {
+      if (!SeparatesIterations(*loop)) return false;
+      const Scope& body = loop->body;
+      const int last = LastOf(body, donor_), first = FirstOf(body, heir_);
+      if (last < first) return true;
+      if (last > first) return false;
+      shared = &body[last];
+    }
+    // Here the donor is read, as the heir is written: what the heir held before has
+    // not been written, so that nothing reads it.
+    return shared->As<Statement>()->target.tensor == heir_;
+  }
+
+ private:
+  bool Touches(const Item& item, TensorId tensor) const {
+    const Footprint footprint = FootprintOf(program_, item);
+    return footprint.Touches(tensor);
+  }
+
+  int FirstOf(const Scope& scope, TensorId tensor) const {
+    const auto touches = [&](const Item& item) { return Touches(item, tensor); };
+    return static_cast<int>(std::find_if(scope.begin(), scope.end(), touches) - scope.begin());
+  }
+
+  int LastOf(const Scope& scope, TensorId tensor) const {
+    int last = static_cast<int>(scope.size()) - 1;
+    while (last >= 0 && !Touches(scope[last], tensor)) --last;
+    return last;
+  }
+
+  // On some axis, every place in both tensors is the loop's index.
+  bool SeparatesIterations(const Loop& loop) const {
+    std::vector<bool> separates(program_[donor_].shape.size(), true);
+    VisitItems(loop.body, [&](const Item& item) {
+      VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind) {
+        if (tensor != donor_ && tensor != heir_) return;
+        for (size_t axis = 0; axis < place.size(); ++axis) {
+          if (program_.pool.VarValue(place[axis]) != loop.var) separates[axis] = false;
+        }
+      });
+    });
+    return std::find(separates.begin(), separates.end(), true) != separates.end();
+  }
+
+  const Program& program_;
+  const TensorId donor_, heir_;
+};
+
+// ---- Lifetimes
+
+// What the planner knows of a tensor.
+struct Life {
+  Lifetime steps;
+  const Item *first = nullptr, *last = nullptr;  // of the scope that declares it
+  int depth = 0;                                 // of that scope; 0: of the program
+  bool is_private = false;                       // a scope declares it
+  bool planned = false;
+};
+
+// Walks the program once: each access extends the life of its tensor over the item
+// around the access that stands in the scope of the tensor.
+class LifeWalk {
+ public:
+  LifeWalk(const Program& program, const MemoryOptions& options) : program_(program), lives_(program.tensors.size()) {
+    if (options.in_memory == nullptr) return;
+    is_listed_.emplace(program.tensors.size(), false);
+    for (TensorId tensor : *options.in_memory) (*is_listed_)[tensor.value] = true;
+  }
+
+  std::vector<Life> Run(std::vector<int>& first_steps) {
+    for (TensorId temp : program_.temps) lives_[temp.value].planned = IsListed(temp, true);
+    // A block is a scope of its own, whose items are the program's at once.
+    for (const Block& block : program_.blocks) {
+      for (const Item& item : block.body) {
+        first_steps.push_back(next_step_);
+        Walk(item, 0);
+      }
+    }
+    first_steps.push_back(next_step_);
+    return std::move(lives_);
+  }
+
+ private:
+  struct Open {
+    const Item* item;
+    int first;
+    std::vector<TensorId> touched;  // tensors of the scope around the item
+  };
+
+  bool IsListed(TensorId tensor, bool otherwise) const {
+    return is_listed_ ? (*is_listed_)[tensor.value] : otherwise;
+  }
+
+  void Walk(const Item& item, int depth) {
+    open_.push_back({&item, next_step_, {}});
+    VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId>, AccessKind) { Touch(tensor); });
+    if (const auto* loop = item.As<Loop>()) {
+      for (const Item& inner : loop->body) Walk(inner, depth + 1);
+    } else if (const auto* declaration = item.As<Declaration>()) {
+      Declare(declaration->tensor, depth);
+    }
+    Close();
+  }
+
+  void Declare(TensorId tensor, int depth) {
+    Life& life = lives_[tensor.value];
+    life.depth = depth;
+    life.is_private = true;
+    life.planned = IsListed(tensor, LivesInMemory(program_[tensor]));
+    if (program_[tensor].storage == Storage::kAccumulator) Touch(tensor);
+  }
+
+  void Touch(TensorId tensor) { open_[lives_[tensor.value].depth].touched.push_back(tensor); }
+
+  void Close() {
+    const Open& open = open_.back();
+    next_step_ = std::max(next_step_, open.first + 1);
+    for (TensorId tensor : open.touched) {
+      Life& life = lives_[tensor.value];
+      if (life.first == nullptr) life.first = open.item, life.steps.first = open.first;
+      life.last = open.item;
+      life.steps.last = next_step_ - 1;
+    }
+    open_.pop_back();
+  }
+
+  const Program& program_;
+  absl::optional<std::vector<bool>> is_listed_;
+  std::vector<Life> lives_;
+  std::vector<Open> open_;  // the items around, from the outermost
+  int next_step_ = 0;
+};
+
+// ---- Buffers
+
+class Planner {
+ public:
+  Planner(const Program& program, const MemoryOptions& options) : program_(program), options_(options) {}
+
+  MemoryPlan Run() {
+    lives_ = LifeWalk(program_, options_).Run(plan_.first_steps);
+    for (TensorId tensor : Planned()) AddTensor(tensor);
+    for (TensorId output : program_.outputs) AddOutput(output);
+    for (const Life& life : lives_) plan_.lifetimes.push_back(life.steps);
+    return std::move(plan_);
+  }
+
+ private:
+  const Life& LifeOf(TensorId tensor) const { return lives_[tensor.value]; }
+
+  // By first step, then by number.
+  std::vector<TensorId> Planned() const {
+    std::vector<TensorId> order;
+    for (size_t i = 0; i < lives_.size(); ++i) {
+      if (lives_[i].planned && lives_[i].first != nullptr) order.push_back(TensorId{static_cast<int32_t>(i)});
+    }
+    std::stable_sort(order.begin(), order.end(),
+                     [&](TensorId a, TensorId b) { return LifeOf(a).steps.first < LifeOf(b).steps.first; });
+    return order;
+  }
+
+  bool CanTakeOver(TensorId donor, TensorId heir) const {
+    const TensorInfo& from = program_[donor];
+    const TensorInfo& to = program_[heir];
+    if (IsArgAccumulator(from) || IsArgAccumulator(to)) return false;
+    if (from.shape != to.shape || ByteSize(from.type) != ByteSize(to.type)) return false;
+    const Life &before = LifeOf(donor), &after = LifeOf(heir);
+    if (before.steps.last < after.steps.first) return true;
+    return before.last == after.first && TakeOver(program_, donor, heir).IsSafe(*after.first);
+  }
+
+  // The buffer whose last tensor dies in the item where `heir` is born, or -1.
+  int DonorOf(TensorId heir) const {
+    // An accumulator is filled before it is touched.
+    if (!options_.in_place || program_[heir].storage == Storage::kAccumulator) return -1;
+    for (size_t i = 0; i < plan_.buffers.size(); ++i) {
+      const PlannedBuffer& buffer = plan_.buffers[i];
+      const TensorId donor = buffer.tensors.back();
+      const bool same_arena = buffer.is_private == LifeOf(heir).is_private;
+      if (buffer.output.value >= 0 || !same_arena) continue;
+      if (LifeOf(donor).last == LifeOf(heir).first && CanTakeOver(donor, heir)) return static_cast<int>(i);
+    }
+    return -1;
+  }
+
+  void AddTensor(TensorId tensor) {
+    const Life& life = LifeOf(tensor);
+    const int donor = DonorOf(tensor);
+    if (donor < 0) {
+      plan_.buffers.push_back({{tensor}, life.steps.first, life.steps.last, life.is_private, TensorId()});
+      return;
+    }
+    plan_.buffers[donor].tensors.push_back(tensor);
+    plan_.buffers[donor].last = life.steps.last;
+  }
+
+  void AddOutput(TensorId output) {
+    if (LifeOf(output).first == nullptr) return;
+    if (options_.use_outputs) {
+      const int donor = DonorOf(output);
+      if (donor >= 0) plan_.buffers[donor].output = output;
+      return;
+    }
+    for (TensorId input : program_.inputs) {
+      if (!program_[input].shape_only && CanTakeOver(input, output)) plan_.aliases.emplace_back(output, input);
+    }
+  }
+
+  const Program& program_;
+  const MemoryOptions options_;
+  std::vector<Life> lives_;  // by tensor
+  MemoryPlan plan_;
+};
+
+// ---- Places
+
+struct Placed {
+  int64_t begin, end;  // in the arena
+};
+
+class Placement {
+ public:
+  Placement(const MemoryPlan& plan, std::vector<int64_t> bytes) : plan_(plan) {
+    arena_.offsets.assign(bytes.size(), -1);
+    arena_.bytes = std::move(bytes);
+  }
+
+  absl::StatusOr<Arena> Run() {
+    for (int buffer : LargestFirst()) NESTOR_RETURN_IF_ERROR(Place(buffer));
+    arena_.lower_bound = LowerBound(false);
+    arena_.private_lower_bound = LowerBound(true);
+    return std::move(arena_);
+  }
+
+ private:
+  // Of those that the arena holds.
+  std::vector<int> LargestFirst() const {
+    std::vector<int> order;
+    for (size_t i = 0; i < plan_.buffers.size(); ++i) {
+      if (plan_.buffers[i].output.value < 0) order.push_back(static_cast<int>(i));
+    }
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return arena_.bytes[a] > arena_.bytes[b]; });
+    return order;
+  }
+
+  bool Meet(int a, int b) const {
+    const PlannedBuffer &x = plan_.buffers[a], &y = plan_.buffers[b];
+    return x.is_private == y.is_private && x.first <= y.last && y.first <= x.last;
+  }
+
+  // The arena's pieces that buffers alive with this one hold, from left to right.
+  std::vector<Placed> TakenBeside(int buffer) const {
+    std::vector<Placed> taken;
+    for (int other : placed_) {
+      if (Meet(buffer, other) && arena_.bytes[other] > 0) {
+        taken.push_back({arena_.offsets[other], arena_.offsets[other] + arena_.bytes[other]});
+      }
+    }
+    std::sort(taken.begin(), taken.end(), [](Placed a, Placed b) { return a.begin < b.begin; });
+    return taken;
+  }
+
+  absl::Status Place(int buffer) {
+    const int64_t bytes = arena_.bytes[buffer];
+    int64_t free = 0, best = -1, best_gap = 0;
+    for (Placed piece : TakenBeside(buffer)) {
+      const int64_t gap = piece.begin - free;
+      if (gap >= bytes && (best < 0 || gap < best_gap)) best = free, best_gap = gap;
+      free = std::max(free, AlignedForArena(piece.end));
+    }
+    const int64_t offset = best >= 0 ? best : free;
+    if (bytes > kLargestTensor - offset) return absl::InvalidArgumentError("the arena's size overflows");
+    arena_.offsets[buffer] = offset;
+    int64_t& total = plan_.buffers[buffer].is_private ? arena_.private_total : arena_.total;
+    total = std::max(total, offset + bytes);
+    placed_.push_back(buffer);
+    return absl::OkStatus();
+  }
+
+  int64_t LowerBound(bool is_private) const {
+    // Bytes that come to life, and die, before a step.
+    std::vector<std::pair<int, int64_t>> events;
+    for (int buffer : placed_) {
+      if (plan_.buffers[buffer].is_private != is_private) continue;
+      events.emplace_back(plan_.buffers[buffer].first, arena_.bytes[buffer]);
+      events.emplace_back(plan_.buffers[buffer].last + 1, -arena_.bytes[buffer]);
+    }
+    std::sort(events.begin(), events.end());  // deaths first
+    int64_t alive = 0, most = 0;
+    for (const auto& [step, bytes] : events) {
+      alive += bytes;  // never more than the arena's size, as those alive are apart
+      most = std::max(most, alive);
+    }
+    return most;
+  }
+
+  const MemoryPlan& plan_;
+  Arena arena_;
+  std::vector<int> placed_;
+};
+
+}  // namespace
+
+MemoryPlan PlanMemory(const Program& program, const MemoryOptions& options) {
+  return Planner(program, options).Run();
+}
+
+std::vector<ItemLives> LivesOfItems(const Program& program, const MemoryPlan& plan) {
+  std::vector<ItemLives> items(plan.first_steps.size() - 1);
+  const auto item_of = [&](int step) {
+    const auto next = std::upper_bound(plan.first_steps.begin(), plan.first_steps.end(), step);
+    return static_cast<size_t>(next - plan.first_steps.begin()) - 1;
+  };
+  for (TensorId temp : program.temps) {
+    const Lifetime& lifetime = plan.lifetimes[temp.value];
+    if (lifetime.first >= 0) items[item_of(lifetime.first)].born.push_back(temp);
+  }
+  for (size_t i = 0; i < program.tensors.size(); ++i) {
+    const Storage storage = program.tensors[i].storage;
+    const bool is_temp = storage == Storage::kTemp || storage == Storage::kAccumulator;
+    const int last = plan.lifetimes[i].last;
+    if (is_temp && last >= 0) items[item_of(last)].dying.push_back(TensorId{static_cast<int32_t>(i)});
+  }
+  return items;
+}
+
+absl::StatusOr<Arena> EvaluatePlan(const MemoryPlan& plan,
+                                   absl::FunctionRef<absl::StatusOr<int64_t>(TensorId)> bytes) {
+  std::vector<int64_t> sizes;
+  for (const PlannedBuffer& buffer : plan.buffers) {
+    NESTOR_ASSIGN_OR_RETURN(const int64_t size, bytes(buffer.tensors[0]));
+    sizes.push_back(size);
+  }
+  return Placement(plan, std::move(sizes)).Run();
+}
+
+absl::StatusOr<Arena> EvaluatePlan(const SizedProgram& program, const MemoryPlan& plan) {
+  return EvaluatePlan(plan, [&](TensorId tensor) { return program.Bytes(tensor); });
+}
+
+}  // namespace nestor::loop

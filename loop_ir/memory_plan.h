@@ -1,0 +1,92 @@
+// Where temporaries live: in arenas, in which tensors whose lifetimes do not meet
+// share bytes.
+//
+// PlanMemory looks at the program alone; EvaluatePlan gives offsets for sizes. The
+// code that runs, the interpreter and `nestor stats` use this plan.
+#ifndef NESTOR_LOOP_IR_MEMORY_PLAN_H_
+#define NESTOR_LOOP_IR_MEMORY_PLAN_H_
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "loop_ir/program.h"
+#include "loop_ir/sized_program.h"
+
+namespace nestor::loop {
+
+// Steps number the statements and declarations of a program in the order of the
+// text (a loop without any is a step, too). A tensor lives from the first step to
+// the last of the items that touch it, of the scope that declares it: what stands in
+// a loop inside that scope lives as long as the loop. A scope's accumulator lives
+// from its declaration on; one of the program is filled just before the first item
+// that touches it.
+struct Lifetime {
+  int first = -1, last = -1;  // -1: nothing touches it
+};
+
+// The memory of one or more tensors, in turn: each but the first takes the place
+// of the one before it, in place, with the same shape and element size.
+struct PlannedBuffer {
+  std::vector<TensorId> tensors;
+  int first = 0, last = 0;  // the steps that need the buffer
+  // Of a tensor that a scope declares: each worker has one for the iteration that it
+  // runs.
+  bool is_private = false;
+  // Valid where the buffer is the memory of this output and not in an arena.
+  TensorId output;
+};
+
+struct MemoryPlan {
+  std::vector<PlannedBuffer> buffers;  // in order of first
+  std::vector<Lifetime> lifetimes;     // by tensor, of all that the program touches
+  // Of the items at the top, block after block: the first step of each, and one more.
+  std::vector<int> first_steps;
+  // (output, input): a caller may pass one memory for both, if both are compact.
+  // Any of these at once in which no output and no input stands twice.
+  std::vector<std::pair<TensorId, TensorId>> aliases;
+};
+
+struct MemoryOptions {
+  bool in_place = true;
+  // Lets a temporary live in the memory of an output that takes its place. Then
+  // `aliases` is empty: an input there would be overwritten too early.
+  bool use_outputs = false;
+  // The temporaries that live in memory; null: the program's, and what scopes declare
+  // that LivesInMemory().
+  const std::vector<TensorId>* in_memory = nullptr;
+};
+
+// REQUIRES: Verify accepts the program.
+MemoryPlan PlanMemory(const Program& program, const MemoryOptions& options = {});
+
+// Of an item at the top: the program's temporaries that need memory from it on, and all
+// that need none after it, those of its scopes among them.
+struct ItemLives {
+  std::vector<TensorId> born, dying;
+};
+std::vector<ItemLives> LivesOfItems(const Program& program, const MemoryPlan& plan);
+
+// Offsets are multiples of kArenaAlignment.
+struct Arena {
+  std::vector<int64_t> offsets;  // by buffer, in its arena; -1: in an output
+  std::vector<int64_t> bytes;    // by buffer
+  int64_t total = 0;             // size of the arena of the program's temporaries
+  int64_t private_total = 0;     // size of each worker's arena
+  // The largest sums of bytes that are needed in one step.
+  int64_t lower_bound = 0, private_lower_bound = 0;
+};
+
+// `bytes` gives the size of a tensor: see BytesOf. InvalidArgument where a sum
+// overflows; the Statuses of `bytes`.
+absl::StatusOr<Arena> EvaluatePlan(const MemoryPlan& plan,
+                                   absl::FunctionRef<absl::StatusOr<int64_t>(TensorId)> bytes);
+// REQUIRES: `plan` is of the sized program. InvalidArgument where a size is
+// negative or overflows.
+absl::StatusOr<Arena> EvaluatePlan(const SizedProgram& program, const MemoryPlan& plan);
+
+}  // namespace nestor::loop
+
+#endif  // NESTOR_LOOP_IR_MEMORY_PLAN_H_
