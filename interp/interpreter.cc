@@ -2,18 +2,22 @@
 // expressions evaluate to nothing where they overflow, divide by zero or gather
 // from outside a tensor; an access whose place is nothing is out of bounds.
 //
-// Every tensor that the program writes carries a flag per element, so that a read
-// of what was never written is found.
+// Every tensor that the program writes carries a mark per element, so that a read
+// of what was never written is found. Temporaries of the program have memory while its
+// plan (loop_ir/memory_plan.h) says that they are needed. Where one takes the memory of
+// another, in place, each has a mark of its own: what one wrote, the other has not.
 #include "interp/interpreter.h"
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <numeric>
 #include <random>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "loop_ir/intervals.h"
+#include "loop_ir/memory_plan.h"
 #include "uops/invariant.h"
 #include "uops/scalar_body.h"
 
@@ -23,18 +27,23 @@ namespace {
 using loop::Access;
 using loop::Item;
 using loop::Program;
-using loop::Scope;
 using loop::Storage;
 using loop::TensorId;
 using loop::TensorInfo;
 using loop::Value;
 using loop::ValueId;
 
+// Of what the program writes.
+struct Memory {
+  Tensor elements;
+  std::vector<uint8_t> written;  // per element: the mark of the tensor that wrote it, or 0
+};
+
 // A tensor while the program runs.
 struct Cell {
   TensorView view;
-  Tensor owned;                     // of what the program writes
-  std::vector<uint8_t> written;     // per element; empty for inputs
+  std::shared_ptr<Memory> memory;   // null for inputs, and where nothing needs it
+  uint8_t mark = 1;
   std::vector<int64_t> positions;   // of an arg accumulator
   ElementLoader load = nullptr;     // of its type
   int64_t element_size = 0;         // in bytes
@@ -61,8 +70,8 @@ class Interpreter {
     for (TensorId id : program_.outputs) NESTOR_RETURN_IF_ERROR(Allocate(id));
     if (AllOutputsAreEmpty()) return TakeOutputs();
     NESTOR_RETURN_IF_ERROR(loop::ProveNoOverflow(program_, symbol));
-    for (TensorId id : program_.temps) NESTOR_RETURN_IF_ERROR(Declare(id));
-    for (const loop::Block& block : program_.blocks) NESTOR_RETURN_IF_ERROR(RunScope(block.body));
+    for (TensorId id : program_.temps) NESTOR_RETURN_IF_ERROR(ShapeOf(id).status());
+    NESTOR_RETURN_IF_ERROR(RunBlocks());
     return TakeOutputs();
   }
 
@@ -88,7 +97,7 @@ class Interpreter {
     }
   }
 
-  absl::Status Allocate(TensorId id) {
+  absl::StatusOr<Dims> ShapeOf(TensorId id) {
     const TensorInfo& info = program_[id];
     Dims shape;
     for (IndexId extent : info.shape) {
@@ -96,24 +105,53 @@ class Interpreter {
       if (!value || *value < 0) return BadExtent(info, value);
       shape.push_back(*value);
     }
+    return shape;
+  }
+
+  absl::Status Allocate(TensorId id) {
+    const TensorInfo& info = program_[id];
+    NESTOR_ASSIGN_OR_RETURN(Dims shape, ShapeOf(id));
     struct Cell& cell = Cell(id);
-    if (cell.view.data != nullptr && cell.view.shape == shape) {
+    if (cell.memory != nullptr && cell.view.shape == shape) {
       // Entered again: the same memory, unwritten again.
-      std::fill(cell.written.begin(), cell.written.end(), 0);
+      std::fill(cell.memory->written.begin(), cell.memory->written.end(), 0);
       return absl::OkStatus();
     }
-    bytes_ -= cell.owned.num_bytes();
+    Release(id);
     NESTOR_ASSIGN_OR_RETURN(const int64_t bytes, NumBytes(info.type, shape));
     if (options_.max_bytes > 0 && bytes > options_.max_bytes - bytes_) {
       return absl::ResourceExhaustedError(absl::StrCat("program ", program_.name, ": tensor ", info.name, " ",
                                                        ShapeText(shape), " exceeds the limit of ",
                                                        options_.max_bytes, " bytes"));
     }
-    NESTOR_ASSIGN_OR_RETURN(cell.owned, Tensor::Create(info.type, shape));
-    bytes_ += cell.owned.num_bytes();
-    cell.view = cell.owned.view();
-    cell.written.assign(cell.owned.num_elements(), 0);
+    cell.memory = std::make_shared<Memory>();
+    NESTOR_ASSIGN_OR_RETURN(cell.memory->elements, Tensor::Create(info.type, shape));
+    bytes_ += bytes;
+    cell.view = cell.memory->elements.view();
+    cell.memory->written.assign(cell.memory->elements.num_elements(), 0);
     return absl::OkStatus();
+  }
+
+  // The heir has the other mark, so that to it nothing is written.
+  void TakeOver(TensorId donor, TensorId heir) {
+    const struct Cell& from = Cell(donor);
+    struct Cell& to = Cell(heir);
+    to.memory = from.memory;
+    to.mark = static_cast<uint8_t>(3 - from.mark);
+    to.view = ViewOf(program_[heir].type, from.view.data, from.view.shape);
+  }
+
+  void Release(TensorId id) {
+    struct Cell& cell = Cell(id);
+    if (cell.memory == nullptr) return;
+    if (cell.memory.use_count() == 1) {
+      bytes_ -= cell.memory->elements.num_bytes();
+    } else {
+      // The heir's own heir will have this mark.
+      std::replace(cell.memory->written.begin(), cell.memory->written.end(), cell.mark, uint8_t{0});
+    }
+    cell.memory.reset();
+    std::vector<int64_t>().swap(cell.positions);
   }
 
   absl::Status BadExtent(const TensorInfo& info, absl::optional<int64_t> value) const {
@@ -131,13 +169,13 @@ class Interpreter {
     std::vector<Tensor> outputs;
     for (TensorId id : program_.outputs) {
       struct Cell& cell = Cell(id);
-      const auto hole = std::find(cell.written.begin(), cell.written.end(), 0);
-      if (hole != cell.written.end()) {
-        return absl::InternalError(absl::StrCat("program ", program_.name, ": element ",
-                                                hole - cell.written.begin(), " of ", program_[id].name,
-                                                " was not written"));
+      const std::vector<uint8_t>& written = cell.memory->written;
+      const auto hole = std::find(written.begin(), written.end(), 0);
+      if (hole != written.end()) {
+        return absl::InternalError(absl::StrCat("program ", program_.name, ": element ", hole - written.begin(),
+                                                " of ", program_[id].name, " was not written"));
       }
-      outputs.push_back(std::move(cell.owned));
+      outputs.push_back(std::move(cell.memory->elements));
     }
     return outputs;
   }
@@ -152,17 +190,35 @@ class Interpreter {
     return absl::OkStatus();
   }
 
-  absl::Status RunScope(const Scope& scope) {
-    for (const Item& item : scope) {
-      if (const auto* loop = item.As<loop::Loop>()) {
-        NESTOR_RETURN_IF_ERROR(RunLoop(*loop));
-      } else if (const auto* statement = item.As<loop::Statement>()) {
-        NESTOR_RETURN_IF_ERROR(RunStatement(*statement));
-      } else {
-        NESTOR_RETURN_IF_ERROR(Declare(item.As<loop::Declaration>()->tensor));
-      }
+  absl::Status RunBlocks() {
+    const loop::MemoryPlan plan = loop::PlanMemory(program_);
+    const std::vector<loop::ItemLives> lives = loop::LivesOfItems(program_, plan);
+    std::vector<TensorId> donors(program_.tensors.size());
+    for (const loop::PlannedBuffer& buffer : plan.buffers) {
+      for (size_t i = 1; i < buffer.tensors.size(); ++i) donors[buffer.tensors[i].value] = buffer.tensors[i - 1];
+    }
+    auto life = lives.begin();
+    for (const loop::Block& block : program_.blocks) {
+      for (const Item& item : block.body) NESTOR_RETURN_IF_ERROR(RunTopItem(item, *life++, donors));
     }
     return absl::OkStatus();
+  }
+
+  absl::Status RunTopItem(const Item& item, const loop::ItemLives& lives, const std::vector<TensorId>& donors) {
+    for (TensorId id : lives.born) {
+      const TensorId donor = donors[id.value];
+      if (donor.value >= 0) TakeOver(donor, id);
+      else NESTOR_RETURN_IF_ERROR(Declare(id));
+    }
+    NESTOR_RETURN_IF_ERROR(RunItem(item));
+    for (TensorId id : lives.dying) Release(id);
+    return absl::OkStatus();
+  }
+
+  absl::Status RunItem(const Item& item) {
+    if (const auto* loop = item.As<loop::Loop>()) return RunLoop(*loop);
+    if (const auto* statement = item.As<loop::Statement>()) return RunStatement(*statement);
+    return Declare(item.As<loop::Declaration>()->tensor);
   }
 
   absl::Status RunLoop(const loop::Loop& loop) {
@@ -188,7 +244,8 @@ class Interpreter {
   absl::Status RunIteration(const loop::Loop& loop, int64_t i) {
     NESTOR_RETURN_IF_ERROR(CountStep());
     vars_[loop.var] = i;
-    return RunScope(loop.body);
+    for (const Item& item : loop.body) NESTOR_RETURN_IF_ERROR(RunItem(item));
+    return absl::OkStatus();
   }
 
   // Fresh on each entry: unwritten, or at the identity.
@@ -197,13 +254,14 @@ class Interpreter {
     const TensorInfo& info = program_[id];
     if (info.storage != Storage::kAccumulator) return absl::OkStatus();
     struct Cell& cell = Cell(id);
-    std::fill(cell.written.begin(), cell.written.end(), 1);
+    std::vector<uint8_t>& written = cell.memory->written;
+    std::fill(written.begin(), written.end(), cell.mark);
     if (IsArg(info.op)) {
-      cell.positions.assign(cell.owned.num_elements(), -1);
+      cell.positions.assign(written.size(), -1);
       return absl::OkStatus();
     }
     const Scalar identity = Identity(info.op, info.type);
-    for (int64_t i = 0; i < cell.owned.num_elements(); ++i) Store(identity, Element(cell, i));
+    for (size_t i = 0; i < written.size(); ++i) Store(identity, Element(cell, static_cast<int64_t>(i)));
     return absl::OkStatus();
   }
 
@@ -223,10 +281,10 @@ class Interpreter {
     const DType type = program_[statement.target.tensor].type;
     if (!statement.op) {
       Store(Scalar{type, value}, Element(cell, *offset));
-      cell.written[*offset] = 1;
+      cell.memory->written[*offset] = cell.mark;
       return absl::OkStatus();
     }
-    if (!cell.written[*offset]) return Unwritten(statement.target);
+    if (!IsWritten(cell, *offset)) return Unwritten(statement.target);
     if (IsArg(*statement.op)) {
       AccumulateArg(*statement.op, cell, *offset, Scalar{type, value}, FromBits<int64_t>(position));
       return absl::OkStatus();
@@ -257,6 +315,11 @@ class Interpreter {
 
   static char* Element(const struct Cell& cell, int64_t offset) {
     return static_cast<char*>(cell.view.data) + offset * cell.element_size;
+  }
+
+  // Inputs are.
+  static bool IsWritten(const struct Cell& cell, int64_t offset) {
+    return cell.memory == nullptr || cell.memory->written[offset] == cell.mark;
   }
 
   // The offset in elements of an access; nullopt where it is masked and out of
@@ -336,7 +399,7 @@ class Interpreter {
     const auto offset = Locate(access);
     if (!offset) return access.masked ? Eval(access.fill) : 0;
     struct Cell& cell = Cell(access.tensor);
-    if (!cell.written.empty() && !cell.written[*offset]) {
+    if (!IsWritten(cell, *offset)) {
       if (status_.ok()) status_ = Unwritten(access);
       return 0;
     }

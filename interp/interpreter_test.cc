@@ -37,7 +37,7 @@ TEST(Interpreter, Refuses) {
       {"for i in [0, N) { y[i] = x[i + 1] }", absl::StatusCode::kOutOfRange, "x[4] of [4]", {}},
       {"for i in [0, N) { y[i - 1] = x[i] }", absl::StatusCode::kOutOfRange, "y[-1] of [4]", {}},
       {"for i in [0, N) { for j in [0, N) { y[i] = x[j] } }", absl::StatusCode::kResourceExhausted, "limit of 10 steps", few_steps},
-      {"temp t: f32[5*N]  for i in [0, N) { y[i] = x[i] }", absl::StatusCode::kResourceExhausted, "tensor t [20]", few_bytes},
+      {"temp t: f32[5*N]  for i in [0, N) { t[i] = x[i] }  for i in [0, N) { y[i] = t[i] }", absl::StatusCode::kResourceExhausted, "tensor t [20]", few_bytes},
       {"temp t: f32[N - 5]  for i in [0, N) { y[i] = x[i] }", absl::StatusCode::kInvalidArgument, "negative: -1", {}},
       {"for i in [0, N) { y[i*9223372036854775807] = x[i] }", absl::StatusCode::kInvalidArgument, "overflows", {}},
   };
@@ -59,6 +59,56 @@ TEST(Interpreter, TempsAndAccumulatorsAreFreshOnEachEntry) {
   })");
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_TRUE(BitEqual((*result)[0], Tensor::Of<float>({4}, {1, 3, 6, 10})));
+}
+
+// Each runs within the bytes of its outputs and of what is needed at once, and not
+// within one less.
+TEST(Interpreter, TempsHaveMemoryWhileTheyAreNeeded) {
+  const struct {
+    const char* body;
+    int64_t bytes;  // of 4 elements each: y, and temps
+  } kCases[] = {
+      {"for i in [0, N) { y[i] = x[i] }", 16},
+      {"temp t: f32[N]  for i in [0, N) { t[i] = x[i] }  for i in [0, N) { y[i] = t[i] }", 32},
+      // In place of the one before.
+      {"temp t: f32[N]  temp u: f32[N]  temp v: f32[N]  for i in [0, N) { t[i] = x[i] }  for i in [0, N) { u[i] = t[i] }  "
+       "for i in [0, N) { v[i] = u[i] }  for i in [0, N) { y[i] = v[i] }", 32},
+      // After the one before.
+      {"temp t: f32[N]  temp u: f32[N]  for i in [0, N) { t[i] = x[i] }  for i in [0, N) { y[i] = t[N - 1 - i] }  "
+       "for i in [0, N) { u[i] = y[i] }  for i in [0, N) { y[i] = u[N - 1 - i] }", 32},
+      // Together.
+      {"temp t: f32[N]  temp u: f32[N]  for i in [0, N) { t[i] = x[i] }  for i in [0, N) { u[i] = t[N - 1 - i] }  "
+       "for i in [0, N) { y[i] = u[N - 1 - i] }", 48},
+      {"acc s: f32[N] = sum  acc t: f32[N] = max  for i in [0, N) { s[i] += x[i] }  for i in [0, N) { y[i] = s[i] }  "
+       "for i in [0, N) { t[i] max= x[i] }  for i in [0, N) { y[i] = t[i] }", 32},
+      {"block { temp t: f32[N]  for i in [0, N) { t[i] = x[i] }  for i in [0, N) { y[i] = t[i] } }  "
+       "for i in [0, N) { temp u: f32[N]  u[i] = y[i]  y[i] = u[i] }", 32},
+  };
+  for (const auto& c : kCases) {
+    const std::string text = std::string("program p(x: f32[N]) -> (y: f32[N]) { ") + c.body + " }";
+    const auto result = RunText(text.c_str(), {0, c.bytes, {}});
+    ASSERT_TRUE(result.ok()) << text << result.status();
+    EXPECT_TRUE(BitEqual((*result)[0], Tensor::Of<float>({4}, {1, 2, 3, 4}))) << text;
+    EXPECT_EQ(RunText(text.c_str(), {0, c.bytes - 1, {}}).status().code(), absl::StatusCode::kResourceExhausted) << text;
+  }
+}
+
+// In the memory of another, a tensor has not written what the other did.
+TEST(Interpreter, BytesOfAnotherTensorAreNotWritten) {
+  const char* const kTails[] = {
+      "for i in [0, N) { u[i] = t[i] }  for i in [0, N) { y[i] = v[i] }",
+      // v has the memory of u, which has that of t, in place.
+      "for i in [0, N) { u[i] = t[i] }  for i in [0, N - 1) { v[i] = u[i] }  for i in [0, N) { y[i] = v[i] }",
+      "for i in [0, N - 1) { u[i] = t[i] }  for i in [0, N) { v[i] = u[i] }  for i in [0, N) { y[i] = v[i] }",
+      "for i in [0, N - 1) { u[i] = t[i] }  for i in [0, N - 1) { v[i] = u[i] }  for i in [0, N) { y[i] = v[i] }",
+  };
+  for (const char* tail : kTails) {
+    const std::string text = std::string("program p(x: f32[N]) -> (y: f32[N]) { temp t: f32[N]  temp u: f32[N]  "
+                                         "temp v: f32[N]  for i in [0, N) { t[i] = x[i] }  ") + tail + " }";
+    const auto result = RunText(text.c_str());
+    EXPECT_EQ(result.status().code(), absl::StatusCode::kInternal) << text;
+    EXPECT_TRUE(absl::StrContains(result.status().message(), "not written")) << text << result.status();
+  }
 }
 
 TEST(Interpreter, MaskedAccessesFillAndDrop) {

@@ -11,6 +11,9 @@
 //    enclosures: one for that step, of quotients as they are written, and one for all
 //    other uses, of products with reciprocals, too. The first lies within the second.
 //
+// Temporaries of the program have memory while its plan says that they are needed, but
+// none in place of another: an element holds more than its bytes.
+//
 // As the interpreter, it caches nothing between elements; it takes about five times
 // as long.
 #include "interp/reference.h"
@@ -29,6 +32,7 @@
 #include "interp/reference_sum.h"
 #include "loop_ir/discrete_steps.h"
 #include "loop_ir/intervals.h"
+#include "loop_ir/memory_plan.h"
 #include "loop_ir/text.h"
 #include "uops/invariant.h"
 #include "uops/operand_use.h"
@@ -39,7 +43,6 @@ namespace {
 using loop::Access;
 using loop::Item;
 using loop::Program;
-using loop::Scope;
 using loop::Storage;
 using loop::TensorId;
 using loop::TensorInfo;
@@ -115,8 +118,8 @@ class ReferenceInterpreter {
     }
     if (AllOutputsAreEmpty()) return TakeOutputs();
     NESTOR_RETURN_IF_ERROR(loop::ProveNoOverflow(program_, symbol));
-    for (TensorId id : program_.temps) NESTOR_RETURN_IF_ERROR(ForEachCell(id, [&] { return Declare(id); }));
-    for (const loop::Block& block : program_.blocks) NESTOR_RETURN_IF_ERROR(RunScope(block.body));
+    for (TensorId id : program_.temps) NESTOR_RETURN_IF_ERROR(ShapeOf(id).status());
+    NESTOR_RETURN_IF_ERROR(RunBlocks());
     return TakeOutputs();
   }
 
@@ -151,7 +154,7 @@ class ReferenceInterpreter {
 
   // ---- Setting up
 
-  absl::Status Allocate(TensorId id) {
+  absl::StatusOr<Dims> ShapeOf(TensorId id) {
     const TensorInfo& info = program_[id];
     Dims shape;
     for (IndexId extent : info.shape) {
@@ -162,10 +165,16 @@ class ReferenceInterpreter {
       }
       shape.push_back(*value);
     }
+    return shape;
+  }
+
+  absl::Status Allocate(TensorId id) {
+    const TensorInfo& info = program_[id];
+    NESTOR_ASSIGN_OR_RETURN(const Dims shape, ShapeOf(id));
     NESTOR_ASSIGN_OR_RETURN(const int64_t count, NumElements(shape));
     Cell& cell = CellOf(id);
-    const int64_t size = sizeof(Element);
-    bytes_ -= static_cast<int64_t>(cell.elements.size()) * size;
+    constexpr int64_t size = sizeof(Element);
+    Release(id);
     if (options_.max_bytes > 0 && count > (options_.max_bytes - bytes_) / size) {
       return Error(absl::StatusCode::kResourceExhausted,
                    absl::StrCat("tensor ", info.name, " ", ShapeText(shape), " exceeds the limit of ",
@@ -173,7 +182,6 @@ class ReferenceInterpreter {
     }
     bytes_ += count * size;
     cell.view = ViewOf(info.type, nullptr, shape);
-    cell.elements.clear();
     cell.elements.resize(count);
     return absl::OkStatus();
   }
@@ -181,6 +189,14 @@ class ReferenceInterpreter {
   bool AllOutputsAreEmpty() {
     return std::all_of(program_.outputs.begin(), program_.outputs.end(),
                        [&](TensorId id) { return CellOf(id).elements.empty(); });
+  }
+
+  absl::Status Release(TensorId id) {
+    Cell& cell = CellOf(id);
+    bytes_ -= static_cast<int64_t>(cell.elements.size() * sizeof(Element));
+    std::vector<Element>().swap(cell.elements);
+    std::vector<ArgCandidates>().swap(cell.args);
+    return absl::OkStatus();
   }
 
   absl::StatusOr<std::vector<ReferenceTensor>> TakeOutputs() {
@@ -211,19 +227,26 @@ class ReferenceInterpreter {
     return absl::OkStatus();
   }
 
-  absl::Status RunScope(const Scope& scope) {
-    for (const Item& item : scope) {
-      item_ = &item;
-      if (const auto* loop = item.As<loop::Loop>()) {
-        NESTOR_RETURN_IF_ERROR(RunLoop(*loop));
-      } else if (const auto* statement = item.As<loop::Statement>()) {
-        NESTOR_RETURN_IF_ERROR(RunStatement(*statement));
-      } else {
-        const TensorId id = item.As<loop::Declaration>()->tensor;
-        NESTOR_RETURN_IF_ERROR(ForEachCell(id, [&] { return Declare(id); }));
+  absl::Status RunBlocks() {
+    const std::vector<loop::ItemLives> lives = loop::LivesOfItems(program_, loop::PlanMemory(program_));
+    auto life = lives.begin();
+    for (const loop::Block& block : program_.blocks) {
+      for (const Item& item : block.body) {
+        for (TensorId id : life->born) NESTOR_RETURN_IF_ERROR(ForEachCell(id, [&] { return Declare(id); }));
+        NESTOR_RETURN_IF_ERROR(RunItem(item));
+        for (TensorId id : life->dying) NESTOR_RETURN_IF_ERROR(ForEachCell(id, [&] { return Release(id); }));
+        ++life;
       }
     }
     return absl::OkStatus();
+  }
+
+  absl::Status RunItem(const Item& item) {
+    item_ = &item;
+    if (const auto* loop = item.As<loop::Loop>()) return RunLoop(*loop);
+    if (const auto* statement = item.As<loop::Statement>()) return RunStatement(*statement);
+    const TensorId id = item.As<loop::Declaration>()->tensor;
+    return ForEachCell(id, [&] { return Declare(id); });
   }
 
   absl::Status RunLoop(const loop::Loop& loop) {
@@ -232,7 +255,7 @@ class ReferenceInterpreter {
     for (int64_t i = *begin; i < *end;) {
       NESTOR_RETURN_IF_ERROR(CountStep());
       vars_[loop.var] = i;
-      NESTOR_RETURN_IF_ERROR(RunScope(loop.body));
+      for (const Item& item : loop.body) NESTOR_RETURN_IF_ERROR(RunItem(item));
       if (__builtin_add_overflow(i, loop.step, &i)) break;
     }
     return absl::OkStatus();
