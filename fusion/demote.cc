@@ -179,7 +179,9 @@ class Demoter {
   }
 
   bool MayMeet(size_t a, size_t b) const {
-    return MovedBehind(nests_, std::min(a, b), std::max(a, b)).has_value();
+    std::vector<const Nest*> nests;
+    for (size_t i = std::min(a, b); i <= std::max(a, b); ++i) nests.push_back(&nests_[i]);
+    return MovedBehind(nests).has_value();
   }
 
   // ---- The rewrite

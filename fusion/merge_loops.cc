@@ -23,9 +23,9 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "fusion/match_nests.h"
 #include "fusion/nest.h"
+#include "fusion/nest_list.h"
 #include "fusion/scopes.h"
 #include "loop_ir/rewrite.h"
 #include "uops/invariant.h"
@@ -82,43 +82,30 @@ class NestJoiner {
 // Merges among the items of one scope; declarations are taken out beforehand.
 class ScopeMerger {
  public:
-  ScopeMerger(Program& program, Scope items) : program_(program) {
-    for (Item& item : items) {
-      nests_.push_back(NestOf(program_, item));
-      entries_.push_back({std::move(item), next_serial_++});
-    }
-  }
+  ScopeMerger(Program& program, Scope items) : program_(program), nests_(program, std::move(items)) {}
 
   // Whether anything was merged.
   bool Run() {
     bool changed = false;
     do {
       changed_ = false;
-      OfferRelated();
-      MergeOffered(Relation::kReads);
-      OfferAll();
-      MergeOffered(Relation::kNone);
+      for (Relation weakest : {Relation::kReads, Relation::kNone}) {
+        OfferAll(weakest);
+        MergeOffered(weakest);
+      }
       changed |= changed_;
     } while (changed_);
     return changed;
   }
 
-  Scope Take() {
-    Scope items;
-    for (Entry& entry : entries_) items.push_back(std::move(entry.item));
-    return items;
-  }
+  Scope Take() { return nests_.TakeItems(); }
 
  private:
-  struct Entry {
-    Item item;
-    int64_t serial;
-  };
-  // Two entries that match, in the order in which they are merged.
+  // Two nests that match, in the order in which they are merged.
   struct Offer {
     int gain, shared;
     Relation relation;
-    int64_t earlier, later;  // serials
+    int earlier, later;  // serial numbers
 
     friend bool operator<(const Offer& a, const Offer& b) {
       return std::make_tuple(-a.gain, -a.shared, a.relation, a.earlier, a.later) <
@@ -128,123 +115,60 @@ class ScopeMerger {
 
   // ---- Offers
 
-  void OfferRelated() {
-    absl::flat_hash_map<loop::TensorId, std::vector<size_t>> users;
-    for (size_t later = 0; later < entries_.size(); ++later) {
-      std::vector<size_t> related;
-      for (const Touch& touch : nests_[later].touches) {
-        std::vector<size_t>& others = users[touch.tensor];
-        related.insert(related.end(), others.begin(), others.end());
-        others.push_back(later);
-      }
-      std::sort(related.begin(), related.end());
-      related.erase(std::unique(related.begin(), related.end()), related.end());
-      for (size_t earlier : related) Consider(earlier, later, Relation::kReads);
+  void OfferAll(Relation weakest) {
+    for (int nest = 0; nest < nests_.size(); ++nest) {
+      if (nests_.Holds(nest)) OfferPartners(nest, weakest, NestList::Side::kBefore);
     }
   }
 
-  void OfferAll() {
-    for (size_t later = 1; later < entries_.size(); ++later) {
-      for (size_t earlier = 0; earlier < later; ++earlier) Consider(earlier, later, Relation::kNone);
+  // Nests without a relation merge only if they have the same loops.
+  void OfferPartners(int nest, Relation weakest, NestList::Side side) {
+    const bool related = weakest != Relation::kNone;
+    for (int other : related ? nests_.Sharing(nest, side) : nests_.OfEqualLoops(nest, side)) {
+      if (nests_.IsBefore(other, nest)) Consider(other, nest, weakest);
+      else Consider(nest, other, weakest);
     }
   }
 
   // Offers the two if they match and are related as closely as `weakest`.
-  void Consider(size_t earlier, size_t later, Relation weakest) {
-    const Nest& a = nests_[earlier];
-    const Nest& b = nests_[later];
-    if (a.band.empty() || b.band.empty()) return;
-    if (weakest == Relation::kNone ? !HaveEqualLoops(a, b) : !HaveCommon(a, b)) return;
+  void Consider(int earlier, int later, Relation weakest) {
     const absl::optional<NestMatch> match = Match(earlier, later);
     if (!match || match->relation > weakest) return;
-    offers_.insert({match->gain, static_cast<int>(match->shared.size()), match->relation, entries_[earlier].serial,
-                    entries_[later].serial});
+    offers_.insert({match->gain, static_cast<int>(match->shared.size()), match->relation, earlier, later});
   }
 
-  absl::optional<NestMatch> Match(size_t earlier, size_t later) const {
-    return MatchNests(program_, entries_[earlier].item, nests_[earlier], entries_[later].item, nests_[later]);
+  absl::optional<NestMatch> Match(int earlier, int later) const {
+    return MatchNests(program_, nests_.item(earlier), nests_.nest(earlier), nests_.item(later), nests_.nest(later));
   }
 
-  static bool HaveCommon(const Nest& a, const Nest& b) {
-    return std::any_of(a.touches.begin(), a.touches.end(), [&](const Touch& t) { return b.Find(t.tensor) != nullptr; });
-  }
-
-  // A quick look: only nests of the same loops merge without a relation.
-  static bool HaveEqualLoops(const Nest& a, const Nest& b) {
-    if (a.band.size() != b.band.size()) return false;
-    return std::all_of(a.band.begin(), a.band.end(), [&](const LoopHead& x) {
-      return std::any_of(b.band.begin(), b.band.end(), [&](const LoopHead& y) { return SameRange(x, y); });
-    });
-  }
-
-  // Takes offers, the best first. One that is not legal now may become so by
-  // another merge: those are offered once more while anything changes.
+  // Takes offers, the best first. One that other merges have made illegal stays so: what
+  // depends on what never changes.
   void MergeOffered(Relation weakest) {
-    std::vector<Offer> refused;
-    bool merged = false;
-    while (!offers_.empty() || (merged && !refused.empty())) {
-      if (offers_.empty()) {
-        offers_.insert(refused.begin(), refused.end());
-        refused.clear();
-        merged = false;
-      }
+    while (!offers_.empty()) {
       const Offer offer = *offers_.begin();
       offers_.erase(offers_.begin());
-      const auto earlier = Find(offer.earlier), later = Find(offer.later);
-      if (!earlier || !later || *earlier > *later) continue;
-      const auto behind = MovedBehind(nests_, *earlier, *later);
-      if (!behind) {
-        refused.push_back(offer);
-        continue;
-      }
-      const size_t at = Merge(*earlier, *later, *behind);
-      merged = changed_ = true;
-      for (size_t i = 0; i < entries_.size(); ++i) {
-        if (i != at) Consider(std::min(i, at), std::max(i, at), weakest);
-      }
+      if (!nests_.Holds(offer.earlier) || !nests_.Holds(offer.later)) continue;
+      if (!nests_.IsBefore(offer.earlier, offer.later)) continue;
+      const auto behind = nests_.MovedBehind(offer.earlier, offer.later);
+      if (!behind) continue;
+      changed_ = true;
+      OfferPartners(Merge(offer.earlier, offer.later, *behind), weakest, NestList::Side::kBoth);
     }
-  }
-
-  absl::optional<size_t> Find(int64_t serial) const {
-    for (size_t i = 0; i < entries_.size(); ++i) {
-      if (entries_[i].serial == serial) return i;
-    }
-    return absl::nullopt;
   }
 
   // ---- Merging
 
-  // Returns the position of the merged entry.
-  size_t Merge(size_t earlier, size_t later, const std::vector<bool>& is_behind) {
+  // Returns the number of the merged nest.
+  int Merge(int earlier, int later, const std::vector<bool>& is_behind) {
     const absl::optional<NestMatch> match = Match(earlier, later);
     NESTOR_CHECK(match.has_value(), program_.name);
-    NestJoiner joiner(program_, *match, nests_[earlier], nests_[later]);
-    Item joined = joiner.Join(std::move(entries_[earlier].item), std::move(entries_[later].item));
-    Nest nest = NestOf(program_, joined);
-    Arrange(entries_, earlier, is_behind, {std::move(joined), next_serial_++});
-    return Arrange(nests_, earlier, is_behind, std::move(nest));
-  }
-
-  // Of the elements from `earlier` on, as many as is_behind has and one to each
-  // side: those that are not behind, `merged`, those that are. Returns its position.
-  template <class T>
-  static size_t Arrange(std::vector<T>& list, size_t earlier, const std::vector<bool>& is_behind, T merged) {
-    std::vector<T> before, behind;
-    for (size_t i = 0; i < is_behind.size(); ++i) {
-      (is_behind[i] ? behind : before).push_back(std::move(list[earlier + 1 + i]));
-    }
-    auto at = list.begin() + static_cast<int64_t>(earlier);
-    at = std::move(before.begin(), before.end(), at);
-    *at++ = std::move(merged);
-    at = std::move(behind.begin(), behind.end(), at);
-    list.erase(at);
-    return earlier + before.size();
+    NestJoiner joiner(program_, *match, nests_.nest(earlier), nests_.nest(later));
+    return nests_.Join(earlier, later, is_behind,
+                       joiner.Join(nests_.TakeItem(earlier), nests_.TakeItem(later)));
   }
 
   Program& program_;
-  std::vector<Entry> entries_;
-  std::vector<Nest> nests_;  // of the entries
-  int64_t next_serial_ = 0;
+  NestList nests_;
   std::set<Offer> offers_;
   bool changed_ = false;
 };

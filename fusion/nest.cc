@@ -3,6 +3,8 @@
 #include "fusion/nest.h"
 
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
@@ -44,7 +46,8 @@ class Collector {
       declared_[declaration->tensor.value] = vars_.size();
     }
     loop::VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind kind) {
-      nest_.accesses.push_back({tensor, {place.begin(), place.end()}, kind});
+      IndexList list(place.begin(), place.end());
+      if (known_.emplace(tensor, kind, list).second) nest_.accesses.push_back({tensor, std::move(list), kind});
     });
     if (const auto* statement = item.As<Statement>()) {
       nest_.contraction = nest_.contraction || IsContraction(*statement);
@@ -121,37 +124,7 @@ class Collector {
   Nest nest_;
   std::vector<int32_t> vars_;                       // of the loops around
   absl::flat_hash_map<int32_t, size_t> declared_;   // depth, by tensor
-};
-
-// Tensors that items touch and change, one bit each.
-class TouchSet {
- public:
-  void Add(absl::Span<const Touch> touches) {
-    for (const Touch& touch : touches) {
-      Set(touched_, touch.tensor);
-      if (touch.changes) Set(changed_, touch.tensor);
-    }
-  }
-
-  bool ConflictsWith(absl::Span<const Touch> touches) const {
-    return std::any_of(touches.begin(), touches.end(), [&](const Touch& touch) {
-      return Has(touch.changes ? touched_ : changed_, touch.tensor);
-    });
-  }
-
- private:
-  using Bits = std::vector<uint64_t>;
-  static void Set(Bits& bits, TensorId tensor) {
-    const size_t word = tensor.value / 64;
-    if (bits.size() <= word) bits.resize(word + 1);
-    bits[word] |= uint64_t{1} << (tensor.value % 64);
-  }
-  static bool Has(const Bits& bits, TensorId tensor) {
-    const size_t word = tensor.value / 64;
-    return word < bits.size() && (bits[word] >> (tensor.value % 64) & 1) != 0;
-  }
-
-  Bits touched_, changed_;
+  absl::flat_hash_set<std::tuple<TensorId, AccessKind, IndexList>> known_;
 };
 
 }  // namespace
@@ -174,17 +147,28 @@ absl::Span<const NestAccess> Nest::AccessesOf(TensorId tensor) const {
 
 Nest NestOf(const Program& program, const Item& item) { return Collector(program).Run(item); }
 
-absl::optional<std::vector<bool>> MovedBehind(absl::Span<const Nest> nests, size_t earlier, size_t later) {
-  TouchSet moved, needed;
-  moved.Add(nests[earlier].touches);
-  needed.Add(nests[later].touches);
+void TouchSet::Add(absl::Span<const Touch> touches) {
+  for (const Touch& touch : touches) changed_[touch.tensor] |= touch.changes;
+}
+
+bool TouchSet::ConflictsWith(absl::Span<const Touch> touches) const {
+  return std::any_of(touches.begin(), touches.end(), [&](const Touch& touch) {
+    const auto it = changed_.find(touch.tensor);
+    return it != changed_.end() && (it->second || touch.changes);
+  });
+}
+
+absl::optional<std::vector<bool>> MovedBehind(absl::Span<const Nest* const> nests) {
   std::vector<bool> behind;
-  for (size_t i = earlier + 1; i < later; ++i) {
-    const auto& touches = nests[i].touches;
-    behind.push_back(moved.ConflictsWith(touches));
+  if (nests.size() == 2) return behind;
+  TouchSet moved, needed;
+  moved.Add(nests.front()->touches);
+  needed.Add(nests.back()->touches);
+  for (const Nest* nest : nests.subspan(1, nests.size() - 2)) {
+    behind.push_back(moved.ConflictsWith(nest->touches));
     if (!behind.back()) continue;
-    if (needed.ConflictsWith(touches)) return absl::nullopt;
-    moved.Add(touches);
+    if (needed.ConflictsWith(nest->touches)) return absl::nullopt;
+    moved.Add(nest->touches);
   }
   return behind;
 }

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "loop_ir/dependence.h"
@@ -43,7 +44,7 @@ struct Nest {
   std::vector<LoopHead> band;
   std::vector<int32_t> vars;         // of all loops of the item, outermost first
   std::vector<Touch> touches;        // by tensor, ascending
-  std::vector<NestAccess> accesses;  // to those, by tensor, ascending
+  std::vector<NestAccess> accesses;  // to those, each once, by tensor, ascending
   // It holds a sum of products whose operands are read again and again, from
   // tensors of several dimensions, along loops that they do not depend on: a
   // matrix product or convolution, not a sum over a row.
@@ -55,11 +56,22 @@ struct Nest {
 
 Nest NestOf(const loop::Program& program, const loop::Item& item);
 
-// Whether items `earlier` and `later` can be brought together, the order of two items
-// mattering where one changes what the other touches: for each of those
-// between, whether it depends on `earlier` and so moves behind; nullopt where `later`
-// depends on one of those.
-absl::optional<std::vector<bool>> MovedBehind(absl::Span<const Nest> nests, size_t earlier, size_t later);
+// Tensors that items touch, and whether they change them.
+class TouchSet {
+ public:
+  void Add(absl::Span<const Touch> touches);
+  // The order matters between an item of `touches` and one of those added: one changes
+  // what the other touches.
+  bool ConflictsWith(absl::Span<const Touch> touches) const;
+
+ private:
+  absl::flat_hash_map<loop::TensorId, bool> changed_;  // of those touched
+};
+
+// Whether the first and the last of `nests`, which follow each other in a scope, can be
+// brought together: for each of those between, whether it depends on the first and so
+// moves behind; nullopt where the last depends on one of those.
+absl::optional<std::vector<bool>> MovedBehind(absl::Span<const Nest* const> nests);
 
 std::vector<LoopHead> BandOf(const loop::Loop& loop);
 // The body of the band's innermost loop.

@@ -104,7 +104,9 @@ TEST(Nest, MovedBehind) {
     const Program program = Around(items);
     std::vector<Nest> nests;
     for (size_t i = 0; i < c.statements.size(); ++i) nests.push_back(NestOf(program, ItemOf(program, i)));
-    const auto behind = MovedBehind(nests, 0, nests.size() - 1);
+    std::vector<const Nest*> in_order;
+    for (const Nest& nest : nests) in_order.push_back(&nest);
+    const auto behind = MovedBehind(in_order);
     std::string got = behind ? "" : "-";
     if (behind) {
       for (bool moves : *behind) got.push_back(moves ? '1' : '0');
