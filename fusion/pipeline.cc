@@ -19,6 +19,7 @@
 #include "fusion/simplify.h"
 #include "fusion/split_loops.h"
 #include "fusion/substitute.h"
+#include "loop_ir/rewrite.h"
 #include "loop_ir/verify.h"
 #include "uops/invariant.h"
 
@@ -115,6 +116,7 @@ absl::Status Pipeline::Run(loop::Program& program, const RunOptions& options) co
     if (!changed.ok()) {
       return absl::InternalError(absl::StrCat("pass ", pass.name, ": ", changed.status().message()));
     }
+    if (*changed) DropUnusedValues(program);
     if (options.verify) NESTOR_RETURN_IF_ERROR(Verified(program, absl::StrCat("behind pass ", pass.name)));
     if (options.observer) options.observer({pass, static_cast<int>(i), *changed, time}, program);
   }

@@ -11,7 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "fusion/composition.h"
 #include "fusion/scopes.h"
 #include "loop_ir/dependence.h"
@@ -36,18 +38,42 @@ constexpr int kMaxRecomputed = 128;
 constexpr int kMaxCheap = 3;
 // How far a value is followed to a reduction.
 constexpr int kMaxChain = 4;
+// Size of the expression that substitution may make of a statement (see SizeOf): a
+// chain of n statements becomes n / kMaxSize long ones, not one that is copied n times.
+constexpr int64_t kMaxSize = 1024;
+// How often larger a masked read makes what it reads.
+constexpr int64_t kMaskedGrowth = 3;
 
 // Reads and writes of the tensors of a program among the items of one scope.
 struct Uses {
-  std::vector<size_t> reads;   // items, ascending
-  std::vector<size_t> writes;  // items, ascending
-  int loads = 0;               // accesses that read
+  absl::btree_map<size_t, int> reads;  // by item: accesses that read
+  std::vector<size_t> writes;          // items, ascending
+  int loads = 0;                       // accesses that read
+
+  void SetReads(size_t item, int count) {
+    const auto it = reads.try_emplace(item).first;
+    loads += count - it->second;
+    it->second = count;
+    if (count == 0) reads.erase(it);
+  }
 };
+
+// Values and conditions that are written in the expression.
+int64_t SizeOf(const Program& program, ValueId id) {
+  int64_t size = 0;
+  VisitValues(program, id, [&](ValueId, const loop::Value& value) {
+    const auto* load = absl::get_if<loop::LoadValue>(&value.node);
+    size += 1 + (load == nullptr ? 0 : static_cast<int64_t>(load->access.conditions.size()));
+  });
+  return size;
+}
 
 class ScopeSubstituter {
  public:
-  ScopeSubstituter(Program& program, Scope& scope, std::vector<TensorId> declared)
-      : program_(program), scope_(scope), declared_(std::move(declared)), removed_(scope.size()) {
+  // `is_program`: the scope is all that there is of the program.
+  ScopeSubstituter(Program& program, Scope& scope, std::vector<TensorId> declared, bool is_program)
+      : program_(program), scope_(scope), declared_(std::move(declared)), is_program_(is_program),
+        removed_(scope.size()), kept_values_(program.values.size()) {
     for (size_t i = 0; i < scope_.size(); ++i) Collect(i);
   }
 
@@ -61,7 +87,10 @@ class ScopeSubstituter {
                      [](const auto& a, const auto& b) { return a.first < b.first; });
     // Copies first: they hide which reads of a value there are.
     for (bool copies : {true, false}) {
-      for (const auto& [item, tensor] : in_order) Substitute(tensor, item, copies);
+      for (const auto& [item, tensor] : in_order) {
+        Substitute(tensor, item, copies);
+        DropValues();
+      }
     }
     RemoveItems();
     return changed_;
@@ -72,9 +101,12 @@ class ScopeSubstituter {
     VisitNested(scope_[i], [&](const Item& item) {
       VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId>, AccessKind kind) {
         Uses& uses = uses_[tensor];
-        std::vector<size_t>& items = kind == AccessKind::kRead ? uses.reads : uses.writes;
-        if (items.empty() || items.back() != i) items.push_back(i);
-        uses.loads += kind == AccessKind::kRead;
+        if (kind == AccessKind::kRead) {
+          ++uses.reads[i];
+          ++uses.loads;
+        } else if (uses.writes.empty() || uses.writes.back() != i) {
+          uses.writes.push_back(i);
+        }
       });
     });
   }
@@ -89,12 +121,19 @@ class ScopeSubstituter {
     const absl::optional<Definition> definition = DefinitionOf(program_, scope_[at], tensor);
     if (!definition || (definition->cost == 0) != copies) return;
     feeds_.clear();
-    const std::vector<size_t> reads = uses_[tensor].reads;
-    for (size_t item : reads) {
-      if (item <= at || !IsUnchanged(*definition, at, item)) continue;
+    size_ = SizeOf(program_, definition->value);
+    for (size_t item : ReadersBehind(tensor, at)) {
+      if (!IsUnchanged(*definition, at, item)) break;
       SubstituteInto(*definition, item);
     }
     if (uses_[tensor].loads == 0 && definition->is_alone) Remove(tensor, at);
+  }
+
+  std::vector<size_t> ReadersBehind(TensorId tensor, size_t at) {
+    const auto& reads = uses_[tensor].reads;
+    std::vector<size_t> items;
+    for (auto it = reads.upper_bound(at); it != reads.end(); ++it) items.push_back(it->first);
+    return items;
   }
 
   // Nothing that the definition reads changes from its statement to `item`.
@@ -102,9 +141,9 @@ class ScopeSubstituter {
     for (TensorId tensor : definition.reads) {
       const auto it = uses_.find(tensor);
       if (it == uses_.end()) continue;
-      for (size_t write : it->second.writes) {
-        if (write >= at && write <= item) return false;
-      }
+      const auto& writes = it->second.writes;
+      const auto write = std::lower_bound(writes.begin(), writes.end(), at);
+      if (write != writes.end() && *write <= item) return false;
     }
     return true;
   }
@@ -135,6 +174,7 @@ class ScopeSubstituter {
     statement.target = RewriteAccess(program_, std::move(statement.target), in_index);
     const auto rewrite = [&](ValueId value) {
       value = RewriteIndices(program_, value, in_index);
+      if (!Fits(definition, value)) return value;
       return RewriteValues(program_, value, [&](ValueId id) -> absl::optional<ValueId> {
         const auto* load = absl::get_if<loop::LoadValue>(&program_[id].node);
         if (load == nullptr || load->access.tensor != definition.tensor) return absl::nullopt;
@@ -147,6 +187,22 @@ class ScopeSubstituter {
     };
     statement.value = rewrite(statement.value);
     if (statement.position.valid()) statement.position = rewrite(statement.position);
+  }
+
+  // Whether the value stays small enough with all its reads of the tensor replaced, a
+  // masked read by a choice whose loads have conditions of their own.
+  bool Fits(const Definition& definition, ValueId value) const {
+    if (size_ == 1) return true;
+    int64_t size = 0;
+    VisitValues(program_, value, [&](ValueId, const loop::Value& v) {
+      ++size;
+      const auto* load = absl::get_if<loop::LoadValue>(&v.node);
+      if (load == nullptr) return;
+      const Access& access = load->access;
+      size += static_cast<int64_t>(access.conditions.size());
+      if (access.tensor == definition.tensor) size += size_ * (access.masked ? kMaskedGrowth : 1);
+    });
+    return size <= kMaxSize;
   }
 
   IndexId ReplaceInIndex(const Definition& definition, IndexId e) {
@@ -183,7 +239,7 @@ class ScopeSubstituter {
     const auto known = feeds_.find(target);
     if (known != feeds_.end()) return known->second;
     bool found = false;
-    for (size_t item : it->second.reads) {
+    for (const auto& [item, loads] : it->second.reads) {
       VisitNested(scope_[item], [&](const Item& inner) {
         const auto* reader = inner.As<Statement>();
         found = found || (reader != nullptr && reader->target.tensor != target && Reads(*reader, target) &&
@@ -263,50 +319,33 @@ class ScopeSubstituter {
   // ---- Bookkeeping
 
   void Recount(const Definition& definition, size_t item) {
-    std::vector<TensorId> touched = definition.reads;
-    touched.push_back(definition.tensor);
     absl::flat_hash_map<TensorId, int> loads;
-    VisitNested(scope_[item], [&](const Item& inner) {
-      VisitAccesses(program_, inner, [&](TensorId tensor, absl::Span<const IndexId>, AccessKind kind) {
-        loads[tensor] += kind == AccessKind::kRead;
-      });
-    });
-    for (TensorId tensor : touched) {
-      Uses& uses = uses_[tensor];
-      auto at = std::lower_bound(uses.reads.begin(), uses.reads.end(), item);
-      const bool listed = at != uses.reads.end() && *at == item;
-      if (loads[tensor] > 0 && !listed) uses.reads.insert(at, item);
-      if (loads[tensor] == 0 && listed) uses.reads.erase(at);
-    }
-    CountLoads(touched);
+    VisitReads(scope_[item], [&](TensorId tensor) { ++loads[tensor]; });
+    for (TensorId tensor : definition.reads) uses_[tensor].SetReads(item, loads[tensor]);
+    uses_[definition.tensor].SetReads(item, loads[definition.tensor]);
   }
 
-  void CountLoads(const std::vector<TensorId>& tensors) {
-    for (TensorId tensor : tensors) {
-      Uses& uses = uses_[tensor];
-      uses.loads = 0;
-      for (size_t item : uses.reads) {
-        VisitNested(scope_[item], [&](const Item& inner) {
-          VisitAccesses(program_, inner, [&](TensorId t, absl::Span<const IndexId>, AccessKind kind) {
-            uses.loads += t == tensor && kind == AccessKind::kRead;
-          });
-        });
-      }
-    }
+  void VisitReads(const Item& item, absl::FunctionRef<void(TensorId)> visit) const {
+    VisitNested(item, [&](const Item& inner) {
+      VisitAccesses(program_, inner, [&](TensorId tensor, absl::Span<const IndexId>, AccessKind kind) {
+        if (kind == AccessKind::kRead) visit(tensor);
+      });
+    });
   }
 
   void Remove(TensorId tensor, size_t item) {
     removed_[item] = true;
     changed_ = true;
-    gone_.push_back(tensor);
-    for (auto& [other, uses] : uses_) {
-      const auto at = std::lower_bound(uses.reads.begin(), uses.reads.end(), item);
-      if (at == uses.reads.end() || *at != item) continue;
-      uses.reads.erase(at);
-      affected_.push_back(other);
-    }
-    CountLoads(affected_);
-    affected_.clear();
+    gone_.insert(tensor);
+    VisitReads(scope_[item], [&](TensorId read) { uses_[read].SetReads(item, 0); });
+    scope_[item] = DeclarationOf(tensor);
+  }
+
+  // What was copied into its reader leaves its own values behind.
+  void DropValues() {
+    if (!is_program_ || program_.values.size() < 2 * kept_values_ + kMaxSize) return;
+    DropUnusedValues(program_, &scope_);
+    kept_values_ = program_.values.size();
   }
 
   void RemoveItems() {
@@ -321,31 +360,34 @@ class ScopeSubstituter {
     temps.erase(std::remove_if(temps.begin(), temps.end(), [&](TensorId t) { return IsGone(t); }), temps.end());
   }
 
-  bool IsGone(TensorId tensor) const { return std::find(gone_.begin(), gone_.end(), tensor) != gone_.end(); }
+  bool IsGone(TensorId tensor) const { return gone_.contains(tensor); }
 
   Program& program_;
   Scope& scope_;
   const std::vector<TensorId> declared_;
+  const bool is_program_;
   std::vector<bool> removed_;  // by item
-  std::vector<TensorId> gone_, affected_;
+  absl::flat_hash_set<TensorId> gone_;
   absl::flat_hash_map<TensorId, Uses> uses_;
   absl::flat_hash_map<TensorId, bool> feeds_;  // FeedsReduction, while nothing changes
+  int64_t size_ = 0;  // of the definition at hand
+  size_t kept_values_;  // of the program, when the unused ones were dropped last
   int replaced_ = 0;
   bool changed_ = false;
 };
 
-bool SubstituteIn(Program& program, Scope& scope, std::vector<TensorId> declared) {
+bool SubstituteIn(Program& program, Scope& scope, std::vector<TensorId> declared, bool is_program) {
   bool changed = false;
-  if (!declared.empty()) changed = ScopeSubstituter(program, scope, std::move(declared)).Run();
+  if (!declared.empty()) changed = ScopeSubstituter(program, scope, std::move(declared), is_program).Run();
   for (Item& item : scope) {
-    if (Loop* loop = item.As<Loop>()) changed |= SubstituteIn(program, loop->body, DeclaredIn(loop->body));
+    if (Loop* loop = item.As<Loop>()) changed |= SubstituteIn(program, loop->body, DeclaredIn(loop->body), false);
   }
   return changed;
 }
 
 bool SubstituteOnce(Program& program) {
   return RewriteTopScopes(program, [&](Scope& scope, bool is_program) {
-    return SubstituteIn(program, scope, is_program ? program.temps : DeclaredIn(scope));
+    return SubstituteIn(program, scope, is_program ? program.temps : DeclaredIn(scope), is_program);
   });
 }
 

@@ -3,6 +3,7 @@
 #include "loop_ir/rewrite.h"
 
 #include <utility>
+#include <vector>
 
 namespace nestor::loop {
 namespace {
@@ -118,6 +119,72 @@ void RewritePlaces(Program& program, Scope& scope, PlaceChange change) {
     if (statement.position.valid()) statement.position = RewritePlacesIn(program, statement.position, change);
   });
 }
+
+namespace {
+
+// Values stand behind their operands in the arena: one sweep back finds what is used,
+// one sweep forward moves it.
+class ValueSweep {
+ public:
+  ValueSweep(Program& program, Scope* outside)
+      : program_(program), outside_(outside), number_(program.values.size(), kUnused) {}
+
+  void Run() {
+    VisitRoots([&](ValueId& id) { Use(id); });
+    for (size_t i = number_.size(); i-- > 0;) {
+      if (number_[i] != kUnused) VisitOperands(program_.values[i], [&](ValueId& id) { Use(id); });
+    }
+    Compact();
+    VisitRoots([&](ValueId& id) { Renumber(id); });
+  }
+
+ private:
+  static constexpr int32_t kUnused = -1;
+  using Visitor = absl::FunctionRef<void(ValueId&)>;
+
+  void Use(ValueId id) {
+    if (id.valid()) number_[id.value] = 0;
+  }
+  void Renumber(ValueId& id) const {
+    if (id.valid()) id.value = number_[id.value];
+  }
+
+  void Compact() {
+    std::vector<Value> kept;
+    for (size_t i = 0; i < number_.size(); ++i) {
+      if (number_[i] == kUnused) continue;
+      number_[i] = static_cast<int32_t>(kept.size());
+      kept.push_back(std::move(program_.values[i]));
+      VisitOperands(kept.back(), [&](ValueId& id) { Renumber(id); });
+    }
+    program_.values = std::move(kept);
+  }
+
+  static void VisitOperands(Value& value, Visitor visit) {
+    if (auto* apply = absl::get_if<ApplyValue>(&value.node)) {
+      for (ValueId& arg : apply->args) visit(arg);
+    }
+    if (auto* load = absl::get_if<LoadValue>(&value.node)) visit(load->access.fill);
+  }
+
+  void VisitRoots(Visitor visit) const {
+    const auto visit_statement = [&](Statement& statement) {
+      visit(statement.target.fill);
+      visit(statement.value);
+      visit(statement.position);
+    };
+    for (Block& block : program_.blocks) VisitStatements(block.body, visit_statement);
+    if (outside_ != nullptr) VisitStatements(*outside_, visit_statement);
+  }
+
+  Program& program_;
+  Scope* const outside_;
+  std::vector<int32_t> number_;  // by value, new; kUnused
+};
+
+}  // namespace
+
+void DropUnusedValues(Program& program, Scope* outside) { ValueSweep(program, outside).Run(); }
 
 void VisitStatements(Scope& scope, absl::FunctionRef<void(Statement&)> visit) {
   for (Item& item : scope) {

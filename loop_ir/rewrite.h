@@ -33,6 +33,11 @@ void RewriteIndices(Program& program, Scope& scope, IndexMap index);
 // the tensor may change with it.
 void RewritePlaces(Program& program, Scope& scope, absl::FunctionRef<bool(TensorId, IndexList& place)> change);
 
+// Frees the values that no statement of the program's blocks or of `outside`, a scope
+// that was taken out of them, holds any more. The others are renumbered, in their
+// order: REQUIRES: nobody else keeps a ValueId.
+void DropUnusedValues(Program& program, Scope* outside = nullptr);
+
 // Calls `visit` on every statement of the scope and below, in order.
 void VisitStatements(Scope& scope, absl::FunctionRef<void(Statement&)> visit);
 
