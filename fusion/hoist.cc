@@ -24,14 +24,40 @@ using loop::Program;
 using loop::Scope;
 using loop::Statement;
 using loop::TensorId;
-using loop::Value;
 using loop::ValueId;
+
+// What statements of the scopes around have stored to, unmasked.
+class Written {
+ public:
+  size_t size() const { return stores_.size(); }
+
+  void Add(const loop::Access& access) {
+    stores_.push_back(access);
+    ++of_tensor_[access.tensor].emplace(access.place, 0).first->second;
+  }
+
+  // Forgets all but the first `size`.
+  void Truncate(size_t size) {
+    for (; stores_.size() > size; stores_.pop_back()) --of_tensor_[stores_.back().tensor][stores_.back().place];
+  }
+
+  bool Holds(const loop::Access& access) const {
+    const auto places = of_tensor_.find(access.tensor);
+    if (places == of_tensor_.end()) return false;
+    const auto count = places->second.find(access.place);
+    return count != places->second.end() && count->second > 0;
+  }
+
+ private:
+  std::vector<loop::Access> stores_;
+  absl::flat_hash_map<TensorId, absl::flat_hash_map<IndexList, int>> of_tensor_;  // how many, by place
+};
 
 // What one loop's body computes and does not change.
 class Invariants {
  public:
-  // `written`: what statements of the scopes around have stored to before the loop.
-  Invariants(Program& program, loop::Ranges& ranges, const std::vector<loop::Access>& written, const Loop& loop)
+  // `written`: before the loop.
+  Invariants(Program& program, loop::Ranges& ranges, const Written& written, const Loop& loop)
       : program_(program), ranges_(ranges), written_(written), numbers_(program), invariance_(program, loop) {}
 
   ValueId Extract(ValueId id) {
@@ -50,27 +76,30 @@ class Invariants {
  private:
   // It has a value before the loop, also where the loop runs no iteration.
   bool IsSafe(ValueId id) {
-    bool safe = true;
-    VisitValues(program_, id, [&](ValueId, const Value& value) {
-      if (const auto* index = absl::get_if<loop::IndexValue>(&value.node)) {
-        const IndexId e = index->index;
-        safe = safe && ranges_.Defined(e);
-      }
-      const auto* load = absl::get_if<LoadValue>(&value.node);
-      if (load == nullptr || load->access.masked) return;
-      const loop::Access access = load->access;
-      safe = safe && IsWritten(access) && ranges_.InRange(access.place, program_[access.tensor].shape);
-    });
+    const auto known = safe_.find(id.value);
+    if (known != safe_.end()) return known->second;
+    const bool safe = absl::visit([&](const auto& node) { return IsSafeNode(node); }, program_[id].node);
+    safe_[id.value] = safe;
     return safe;
+  }
+
+  bool IsSafeNode(const loop::ConstantValue&) { return true; }
+  bool IsSafeNode(const loop::ParamValue&) { return true; }
+  bool IsSafeNode(const loop::IndexValue& index) { return ranges_.Defined(index.index); }
+  bool IsSafeNode(const loop::ApplyValue& apply) {
+    return std::all_of(apply.args.begin(), apply.args.end(), [&](ValueId arg) { return IsSafe(arg); });
+  }
+  bool IsSafeNode(const LoadValue& load) {
+    const loop::Access& access = load.access;
+    if (access.masked) return IsSafe(access.fill);
+    return IsWritten(access) && ranges_.InRange(access.place, program_[access.tensor].shape);
   }
 
   // Also where loops before this one run no iteration.
   bool IsWritten(const loop::Access& access) const {
     const loop::Storage storage = program_[access.tensor].storage;
     if (storage == loop::Storage::kInput || storage == loop::Storage::kAccumulator) return true;
-    return std::any_of(written_.begin(), written_.end(), [&](const loop::Access& w) {
-      return w.tensor == access.tensor && w.place == access.place;
-    });
+    return written_.Holds(access);
   }
 
   ValueId TemporaryFor(ValueId id) {
@@ -84,9 +113,10 @@ class Invariants {
 
   Program& program_;
   loop::Ranges& ranges_;
-  const std::vector<loop::Access>& written_;
+  const Written& written_;
   ValueNumbers numbers_;
   const Invariance invariance_;
+  absl::flat_hash_map<int32_t, bool> safe_;         // by value
   absl::flat_hash_map<int, TensorId> temporaries_;  // by number
   std::vector<std::pair<TensorId, ValueId>> extracted_;
 };
@@ -111,14 +141,14 @@ class Hoister {
       result.push_back(std::move(item));
     }
     scope = std::move(result);
-    written_.resize(known);
+    written_.Truncate(known);
     return changed;
   }
 
  private:
   void Note(const Item& item) {
     const auto* statement = item.As<Statement>();
-    if (statement != nullptr && !statement->op && !statement->target.masked) written_.push_back(statement->target);
+    if (statement != nullptr && !statement->op && !statement->target.masked) written_.Add(statement->target);
   }
 
   bool HoistOutOf(Loop& loop, Scope& before, std::vector<TensorId>* declared) {
@@ -131,14 +161,14 @@ class Hoister {
       if (declared != nullptr) declared->push_back(tensor);
       else before.push_back(DeclarationOf(tensor));
       before.push_back(AssignmentOf(tensor, value));
-      written_.push_back({tensor});
+      written_.Add({tensor});
     }
     return !invariants.extracted().empty();
   }
 
   Program& program_;
   loop::Ranges ranges_;
-  std::vector<loop::Access> written_;  // by the statements before, in the scopes around
+  Written written_;  // by the statements before, in the scopes around
 };
 
 }  // namespace

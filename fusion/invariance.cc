@@ -1,16 +1,20 @@
 #include "fusion/invariance.h"
 
+#include <algorithm>
+
 namespace nestor::fusion {
 
 using loop::Item;
 using loop::Loop;
 using loop::TensorId;
-using loop::Value;
 using loop::ValueId;
 
-Invariance::Invariance(const loop::Program& program, const Loop& loop) : program_(program) {
-  vars_.insert(loop.var);
-  VisitItems(loop.body, [&](const Item& item) {
+// Not before the first question: most statements hold nothing to ask about.
+void Invariance::Collect() const {
+  if (is_collected_) return;
+  is_collected_ = true;
+  vars_.insert(loop_.var);
+  VisitItems(loop_.body, [&](const Item& item) {
     if (const Loop* inner = item.As<Loop>()) vars_.insert(inner->var);
     if (const auto* declaration = item.As<loop::Declaration>()) changed_.insert(declaration->tensor);
     if (const auto* statement = item.As<loop::Statement>()) changed_.insert(statement->target.tensor);
@@ -19,6 +23,7 @@ Invariance::Invariance(const loop::Program& program, const Loop& loop) : program
 
 bool Invariance::Holds(IndexId e) const {
   if (!program_.pool.HasVar(e) && !program_.pool.HasLoad(e)) return true;
+  Collect();
   bool holds = true;
   VisitIndex(program_.pool, e, [&](IndexId, const IndexNode& node) {
     if (node.kind == IndexKind::kVar) holds = holds && !vars_.contains(node.value);
@@ -28,16 +33,25 @@ bool Invariance::Holds(IndexId e) const {
 }
 
 bool Invariance::Holds(ValueId value) const {
+  const auto known = known_.find(value.value);
+  if (known != known_.end()) return known->second;
+  const auto& node = program_[value].node;
   bool holds = true;
-  VisitValues(program_, value, [&](ValueId, const Value& v) {
-    if (const auto* index = absl::get_if<loop::IndexValue>(&v.node)) holds = holds && Holds(index->index);
-    const auto* load = absl::get_if<loop::LoadValue>(&v.node);
-    if (load == nullptr) return;
-    holds = holds && !changed_.contains(load->access.tensor);
-    for (IndexId e : load->access.place) holds = holds && Holds(e);
-    for (IndexId e : load->access.conditions) holds = holds && Holds(e);
-  });
+  if (const auto* index = absl::get_if<loop::IndexValue>(&node)) holds = Holds(index->index);
+  if (const auto* load = absl::get_if<loop::LoadValue>(&node)) holds = HoldsLoad(load->access);
+  if (const auto* apply = absl::get_if<loop::ApplyValue>(&node)) {
+    holds = std::all_of(apply->args.begin(), apply->args.end(), [&](ValueId arg) { return Holds(arg); });
+  }
+  known_[value.value] = holds;
   return holds;
+}
+
+bool Invariance::HoldsLoad(const loop::Access& access) const {
+  Collect();
+  const auto holds = [&](IndexId e) { return Holds(e); };
+  return !changed_.contains(access.tensor) && std::all_of(access.place.begin(), access.place.end(), holds) &&
+         std::all_of(access.conditions.begin(), access.conditions.end(), holds) &&
+         (!access.fill.valid() || Holds(access.fill));
 }
 
 }  // namespace nestor::fusion

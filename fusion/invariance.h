@@ -2,15 +2,17 @@
 #ifndef NESTOR_FUSION_INVARIANCE_H_
 #define NESTOR_FUSION_INVARIANCE_H_
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "loop_ir/program.h"
 
 namespace nestor::fusion {
 
-// Facts about one loop as it is now.
+// Facts about one loop, remembered. While this lives, the loop must go on with the same
+// loops, targets and declarations; values may be added to the program.
 class Invariance {
  public:
-  Invariance(const loop::Program& program, const loop::Loop& loop);
+  Invariance(const loop::Program& program, const loop::Loop& loop) : program_(program), loop_(loop) {}
 
   // The expression or value is the same in all iterations: it holds neither the
   // loop's index nor one of a loop inside, and reads nothing that the loop changes or
@@ -19,9 +21,15 @@ class Invariance {
   bool Holds(loop::ValueId value) const;
 
  private:
+  void Collect() const;
+  bool HoldsLoad(const loop::Access& access) const;
+
   const loop::Program& program_;
-  absl::flat_hash_set<int64_t> vars_;
-  absl::flat_hash_set<loop::TensorId> changed_;
+  const loop::Loop& loop_;
+  mutable bool is_collected_ = false;
+  mutable absl::flat_hash_set<int64_t> vars_;
+  mutable absl::flat_hash_set<loop::TensorId> changed_;
+  mutable absl::flat_hash_map<int32_t, bool> known_;  // by value
 };
 
 }  // namespace nestor::fusion

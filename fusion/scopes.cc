@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/container/flat_hash_set.h"
+#include "absl/container/flat_hash_map.h"
 #include "loop_ir/dependence.h"
 
 namespace nestor::fusion {
@@ -29,17 +29,35 @@ std::vector<TensorId> DeclaredIn(const Scope& scope) {
   return declared;
 }
 
+namespace {
+
+// Moves those of `pending` (the place of each tensor in a list) that the item touches
+// into `touched`.
+void TakeTouched(const Program& program, const Item& item, absl::flat_hash_map<TensorId, size_t>& pending,
+                 std::vector<size_t>& touched) {
+  const auto take = [&](const Item& inner) {
+    VisitAccesses(program, inner, [&](TensorId tensor, absl::Span<const IndexId>, loop::AccessKind) {
+      const auto it = pending.find(tensor);
+      if (it == pending.end()) return;
+      touched.push_back(it->second);
+      pending.erase(it);
+    });
+  };
+  take(item);
+  if (const auto* loop = item.As<loop::Loop>()) VisitItems(loop->body, take);
+}
+
+}  // namespace
+
 Scope WithDeclarations(const Program& program, Scope items, absl::Span<const TensorId> declared) {
-  absl::flat_hash_set<TensorId> pending(declared.begin(), declared.end());
+  absl::flat_hash_map<TensorId, size_t> pending;
+  for (size_t i = 0; i < declared.size(); ++i) pending.emplace(declared[i], i);
   Scope result;
   for (Item& item : items) {
-    if (!pending.empty()) {
-      const loop::Footprint footprint = FootprintOf(program, item);
-      for (TensorId tensor : declared) {
-        if (!footprint.Touches(tensor) || pending.erase(tensor) == 0) continue;
-        result.push_back(DeclarationOf(tensor));
-      }
-    }
+    std::vector<size_t> touched;
+    if (!pending.empty()) TakeTouched(program, item, pending, touched);
+    std::sort(touched.begin(), touched.end());
+    for (size_t i : touched) result.push_back(DeclarationOf(declared[i]));
     result.push_back(std::move(item));
   }
   for (TensorId tensor : declared) {

@@ -9,9 +9,13 @@ using loop::Value;
 using loop::ValueId;
 
 int ValueNumbers::Of(ValueId id) {
+  const auto known = known_.find(id.value);
+  if (known != known_.end()) return known->second;
   const Key key = KeyOf(program_[id]);
   const int next = static_cast<int>(numbers_.size());
-  return numbers_.try_emplace(key, next).first->second;
+  const int number = numbers_.try_emplace(key, next).first->second;
+  known_.emplace(id.value, number);
+  return number;
 }
 
 ValueNumbers::Key ValueNumbers::KeyOf(const Value& value) {
@@ -59,6 +63,7 @@ void ValueNumbers::Alias(const Access& access, int number) {
              static_cast<int64_t>(ReadType(program_[access.tensor]))};
   AppendAccess(access, key);
   numbers_.insert_or_assign(key, number);
+  known_.clear();
 }
 
 }  // namespace nestor::fusion

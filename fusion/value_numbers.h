@@ -19,7 +19,10 @@ class ValueNumbers {
   int Of(loop::ValueId id);
 
   // From now on, what is loaded from `tensor` is another value.
-  void Change(loop::TensorId tensor) { ++versions_[tensor.value]; }
+  void Change(loop::TensorId tensor) {
+    ++versions_[tensor.value];
+    known_.clear();
+  }
 
   // A load of `access`, as far as the tensor is not changed, is the value `number`.
   void Alias(const loop::Access& access, int number);
@@ -32,6 +35,7 @@ class ValueNumbers {
 
   const loop::Program& program_;
   absl::flat_hash_map<Key, int> numbers_;
+  absl::flat_hash_map<int32_t, int> known_;  // by value, while nothing changes
   absl::flat_hash_map<std::string, int64_t> params_;
   absl::flat_hash_map<int32_t, int64_t> versions_;  // by tensor
 };
