@@ -12,6 +12,7 @@
 #include "fusion/simplify_access.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "fusion/index_simplify.h"
 
@@ -29,6 +30,7 @@ class AccessSimplifier {
 
   bool Run() {
     SplitConjunctions();
+    if (!DropDecided()) return false;
     SimplifyPlace();
     if (!access_.masked) return true;
     if (!SimplifyConditions() || NeverInRange()) return false;
@@ -54,6 +56,19 @@ class AccessSimplifier {
       else split.push_back(condition);
     }
     access_.conditions = split;
+  }
+
+  // What is decided here whatever the other conditions say: most of what composition
+  // adds, and asked for each condition once. False where one never holds.
+  bool DropDecided() {
+    IndexList open;
+    for (IndexId condition : access_.conditions) {
+      const absl::optional<bool> decided = ranges_.Decide(condition);
+      if (decided == false) return false;
+      if (!decided && std::find(open.begin(), open.end(), condition) == open.end()) open.push_back(condition);
+    }
+    access_.conditions = std::move(open);
+    return true;
   }
 
   // Where the conditions do not hold, the place does not matter.
