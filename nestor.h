@@ -16,6 +16,8 @@
 #ifndef NESTOR_NESTOR_H_
 #define NESTOR_NESTOR_H_
 
+#include "uops/cpp20.h"  // first, so that an older standard is named before all else
+
 #include <memory>
 #include <vector>
 

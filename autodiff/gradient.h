@@ -2,6 +2,8 @@
 #ifndef NESTOR_AUTODIFF_GRADIENT_H_
 #define NESTOR_AUTODIFF_GRADIENT_H_
 
+#include "uops/cpp20.h"  // first, so that an older standard is named before all else
+
 #include <string>
 #include <vector>
 

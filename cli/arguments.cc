@@ -19,11 +19,6 @@ namespace {
 
 absl::Status Error(absl::string_view message) { return absl::InvalidArgumentError(message); }
 
-bool IsName(absl::string_view text) {
-  const auto in_name = [](char c) { return absl::ascii_isalnum(c) || c == '_'; };
-  return !text.empty() && !absl::ascii_isdigit(text[0]) && std::all_of(text.begin(), text.end(), in_name);
-}
-
 // NAME=value or $NAME=value, where `word` has that form.
 absl::optional<NameValue> AsNameValue(absl::string_view word) {
   const size_t equals = word.find('=');
@@ -50,7 +45,7 @@ class Parser {
       else NESTOR_RETURN_IF_ERROR(only_words || word[0] != '-' || word == "-" ? Word(word) : FlagWord(word));
     }
     if (command_.takes_program && result_.program.empty()) {
-      return Error("PROGRAM is missing: a file in the notation, - for stdin, or a macro op's name");
+      return Error("PROGRAM is missing: a file in the notation, - for stdin, an op's text, or a macro op's name");
     }
     return std::move(result_);
   }
@@ -133,6 +128,11 @@ class Parser {
 };
 
 }  // namespace
+
+bool IsName(absl::string_view text) {
+  const auto in_name = [](char c) { return absl::ascii_isalnum(c) || c == '_'; };
+  return !text.empty() && !absl::ascii_isdigit(text[0]) && std::all_of(text.begin(), text.end(), in_name);
+}
 
 absl::optional<std::string> Arguments::Find(absl::string_view flag) const {
   const auto it = flags.find(flag);

@@ -16,6 +16,9 @@
 
 namespace nestor::cli {
 
+// Letters, digits and _, the first being no digit.
+bool IsName(absl::string_view text);
+
 struct NameValue {
   std::string name;  // without a "$"
   std::string value;

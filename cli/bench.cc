@@ -34,8 +34,8 @@ constexpr absl::string_view kHelp = R"(nestor bench PROGRAM [N=64 ...] [flags]
 
 Measures how fast an op runs as machine code: a `key: value` a line.
 
-PROGRAM is a file in the notation, - for stdin, or a macro op's name. Sizes and
-inputs are given, or made up, as for `nestor run`.
+PROGRAM is a file in the notation, - for stdin, the text of ops ('op f(..) ..'), or
+a macro op's name. Sizes and inputs are given, or made up, as for `nestor run`.
 
   time_ms           of a call, without making memory for its results: the median
                     of some rounds, inputs being in the caches where they fit

@@ -78,6 +78,8 @@ class CliTest : public testing::Test {
     WriteText(work_ + "/call.nestor", "op f(x: f32[N]) -> (y) {\n  y = softmax(x)\n}\n");
     WriteText(work_ + "/empty.nestor", "");
     WriteText(work_ + "/garbage.nestor", std::string("\x93\x00\x01\x1b[31m\xff\xfe", 9) + std::string(5000, '\x7f'));
+    WriteText(work_ + "/mark.nestor", "\xef\xbb\xbf# caf\xe9\nop f(x: f32[N]) -> (y) { y[i] = x[i] }\n");
+    WriteText(work_ + "/bytes.nestor", "\xef\xbb\xbfop \xff # \xff\u00e9\n");
     ASSERT_EQ(mkdir((work_ + "/dir").c_str(), 0777), 0);
   }
 
@@ -197,6 +199,35 @@ TEST_F(CliTest, Backends) {
   });
 }
 
+// What is cut short runs all the same, and gives the same result.
+TEST_F(CliTest, RunsUntilAPass) {
+  Check({
+      {"for n in 0 merge contract parallel 99; do cmp <(nestor run softmax --until=$n --mode=strict 2>&1) "
+       "<(nestor run softmax --backend=interp 2>&1) || echo $n; done", 0, {""}, {""}},
+      {"for n in 0 merge vector; do nestor run softmax --backend=interp --until=$n 2>/dev/null | head -1; done", 0,
+       {"y: f32[3, 5] =\ny: f32[3, 5] =\ny: f32[3, 5] =\n"}, {""}},
+      {"nestor run softmax --until=merg", 2, {""}, {"--until: unknown pass 'merg', did you mean 'merge'?"}},
+      {"nestor run softmax --until=-1", 2, {""}, {"--until=-1: a number of passes"}},
+      {"nestor stats softmax N0=4 C=8 --until=merge", 0, {"blocks: "}, {}},
+  });
+}
+
+TEST_F(CliTest, Warnings) {
+  const std::string program = "'op f(x: f32[3, N]) -> (y) { y[i] = x[3, i] }'";
+  const std::string warning = "<PROGRAM>:1:39: warning: the index 3 is always out of bounds on axis 0 of x (3)\n";
+  for (const char* command : {"run", "grad", "print", "bench", "stats"}) {
+    const Outcome outcome = Run(absl::StrCat("nestor ", command, " ", program,
+                                             absl::StrContains("run bench stats", command) ? " N=2" : ""));
+    EXPECT_EQ(outcome.exit_code, 0) << command << outcome.err;
+    const size_t at = outcome.err.find(warning);
+    EXPECT_NE(at, std::string::npos) << command << outcome.err;
+    EXPECT_EQ(outcome.err.find("warning", at + warning.size()), std::string::npos) << command << outcome.err;
+  }
+  for (const MacroOp& op : MacroOps()) {
+    EXPECT_FALSE(absl::StrContains(Run(absl::StrCat("nestor print ", op.name)).err, "warning")) << op.name;
+  }
+}
+
 TEST_F(CliTest, Programs) {
   Check({
       {"nestor run two.nestor x=x.npy", 0, {"y: f32[2, 3] =\n[[ 1.0,"}, {""}},
@@ -218,6 +249,25 @@ TEST_F(CliTest, Programs) {
       {"nestor run x.npy", 2, {""}, {"x.npy:1:1: "}},
       {"nestor run dir", 2, {""}, {"dir: Is a directory"}},
       {"nestor run /dev/zero", 2, {""}, {"longer than 16 MiB"}},
+      {"nestor run mark.nestor N=2", 0, {"y: f32[2]"}, {"x: f32[2] drawn"}},
+      {"nestor print mark.nestor | grep -c mark; nestor run mark.nestor --op=q", 2, {"0\n"}, {"has no op named 'q'"}},
+      {"nestor run bytes.nestor", 2, {""}, {"bytes.nestor:1:4: the byte 0xff is not UTF-8", "\n    op ? # ?\u00e9\n       ^\n"}},
+      {"nestor run 'op f(x: f32[N]) -> (y) { y[i] = x[i] }' x=[2] --seed=1", 0, {"y: f32[2]"}, {"x: f32[2] drawn"}},
+      {"nestor run 'f(x: f32[N]) -> (y) { y[i] = x[i] / 2.0 }'", 2, {""}, {"<PROGRAM>:1:1: expected 'op', found 'f'"}},
+      {"nestor run '# first\n op f() -> (y) { y = 3 }' --json", 0, {R"("data": [3])"}, {""}},
+      {"nestor run $'\\n op\\tf() -> (y) { y = 3 }' --json", 0, {R"("data": [3])"}, {""}},
+      {"nestor run 'op f() -> (y) { y = 3 } op g() -> (z) { z = 4 }' --op=f", 0, {"y: i64[] =\n3"}, {""}},
+      {"nestor print 'op f(x: f32[N]) -> (y) { y[i] = x[i] }'", 0, {"op f(x: f32[N]) -> (y) {"}, {""}},
+      {"nestor grad 'op f(x: f32[N]) -> (y) { y[i] = x[i] }'", 0, {"op f_grad(g_y: f32[N]) -> (g_x) {"}, {"mask: nothing"}},
+      {"nestor stats 'op f(x: f32[N]) -> (y) { y[i] = x[i] }' N=3", 0, {"input_bytes: 12\n"}, {""}},
+      {"nestor bench 'op f(x: f32[N]) -> (y) { y[i] = x[i] }' N=3", 0, {"bytes: 24\n"}, {"drawn"}},
+      {"nestor run 'op f(x: f32[N]) -> (y) { y[i] = q[i] }'", 2, {""},
+       {"<PROGRAM>:1:33: unknown tensor 'q'", "\n                                    ^\n"}},
+      {"nestor run 'op f'", 2, {""}, {"'op f' is neither a file, nor an op's text, nor a macro op"}},
+      {"nestor run \"op f(x: f32[N]) -> (y) { y[i] = $(printf %0100000d 7)q[i] }\" | wc -c", 2, {"0\n"}, {"<PROGRAM>:1:"}},
+      {"nestor run \"$(printf %0100000d 7)\" 2>&1 | wc -c | grep -xE '[0-9]{1,3}'; true", 0, {}, {}},
+      {"nestor run softmax \"$(printf 'a%.0s' {1..9000})=3\" 2>&1 | wc -c | grep -xE '[0-9]{1,3}'", 0, {}, {}},
+      {"nestor run $'so\\xff\\x1b[31m'", 2, {""}, {"'so\\xff\\x1b[31m' is neither"}},
       {"nestor run nofile.nestor", 2, {""}, {"nofile.nestor: No such file"}},
       {"nestor run sofmax", 2, {""}, {"neither a file nor a macro op, did you mean 'softmax'?"}},
   });
@@ -232,7 +282,9 @@ TEST_F(CliTest, Inputs) {
       {"nestor run adam 'p=[3]'", 0, {"v_new: f32[3]"}, {"$step: 1 from the sample of adam", "v: f32[3] in [0, 1) drawn"}},
       {"nestor run conv2d 'x=[1,6,5,5]' groups=2 '$pad=1'", 0, {"y: f32[1, "}, {"nestor: C: 3 chosen\n"}},
       {"echo 'op f(a: f32[M, K], b: f32[P, N]) -> (c) { c[i, j] = sum[k](a[i, k] * b[k, j]) }' | nestor run - K=3", 0,
-       {"c: f32["}, {"nestor: P: 3 chosen\n"}},
+       {"c: f32["}, {"nestor: P: 3 chosen, equal to K by this: index k runs over axis 1 of a (K) and over axis 0 of b (P)\n"}},
+      {"nestor run 'op f(a: f32[M], b: f32[2*N]) -> (c) { c[i] = a[i] * b[i] }' M=6", 0, {"c: f32[6]"},
+       {"nestor: N: 3 chosen, so that M == 2*N by this: index i runs over axis 0 of a (M) and over axis 0 of b (2*N)\n"}},
       {"echo 'op f(x: i64[N]) -> (y) { y[i] = x[i] }' | nestor run -", 0, {"y: i64[4]"}, {"x: i64[4] of 0..3 drawn"}},
       {"echo 'op f(;$b: bool) -> (y) { y = where($b, 1.5, 2.5) }' | nestor run - b=true", 0, {"1.5"}, {""}},
       {"echo 'op f(;$k: f32) -> (y) { y = $k }' | nestor run - k=-1e3", 0, {"-1000.0"}, {""}},
@@ -288,8 +340,8 @@ TEST_F(CliTest, Results) {
       {"nestor ops | head -1", 0, {"# Macro ops"}, {""}},
       {"nestor ops | true", 0, {""}, {""}},
       {"nestor run softmax C=200000 --json | head -c 9", 0, {R"({"y": {"t)"}, {}},
-      {"ls -A | tr '\\n' ' '", 0, {"bad.nestor call.nestor dir empty.nestor garbage.nestor half.nestor half.npy "
-                                   "text.npy two.nestor x.npy y.npy z.npy "}, {""}},
+      {"ls -A | tr '\\n' ' '", 0, {"bad.nestor bytes.nestor call.nestor dir empty.nestor garbage.nestor half.nestor "
+                                   "half.npy mark.nestor text.npy two.nestor x.npy y.npy z.npy "}, {""}},
   });
 }
 
@@ -310,6 +362,9 @@ TEST_F(CliTest, Print) {
       {"nestor print two.nestor --op=twice --stage=uops", 0, {"op twice("}, {""}},
       {"nestor print softmax --stage=loops", 0, {"program softmax(x: f32[N0, C]) -> (y: f32[N0, C]) {", "for "}, {""}},
       {"cmp <(nestor print softmax | nestor print -) <(nestor print softmax)", 0, {""}, {""}},
+      {"nestor print 'op f(a: f32[M, K], b: f32[N, K]) -> (c, d) { c[i, j] = sum[k](a[i, k] * b[k, j]); d[i] = a[i, i] + b[i, i] }' | "
+       "tee 1 | grep '#' && cmp 1 <(nestor print - <1)", 0, {"  # K == N\n  # K == M\n"}, {""}},
+      {"nestor print matmul | grep -c '#'; true", 0, {"0\n"}, {""}},
       {"cmp <(nestor print softmax | nestor run - N0=3 C=5 2>&1) <(nestor run softmax N0=3 C=5 2>&1)", 0, {""}, {""}},
   });
 }
@@ -328,7 +383,13 @@ TEST_F(CliTest, PrintFused) {
       {"nestor print softmax --stage=fused --trace --until=3", 0, {"program softmax"},
        {"# 0 flatten", "unchanged", "# 2 substitute", "program softmax"}},
       {"nestor print softmax --stage=loops --trace", 2, {""}, {"--trace: no passes run before the stage loops"}},
-      {"nestor print softmax --stage=fused --until=two", 2, {""}, {"--until=two"}},
+      {"nestor print softmax --stage=fused --until=two", 2, {""}, {"--until: unknown pass 'two' (there are flatten, "}},
+      {"nestor print softmax --stage=fused --until=merg", 2, {""}, {"--until: unknown pass 'merg', did you mean 'merge'?"}},
+      {"nestor print softmax --stage=fused --until=1.5", 2, {""}, {"--until=1.5: a number of passes is expected, 0 or more, or the name of a pass"}},
+      {"nestor print softmax --stage=fused --until=", 2, {""}, {"--until=: a number of passes is expected"}},
+      {"cmp <(nestor print softmax --stage=fused --until=flatten) <(nestor print softmax --stage=fused --until=1)", 0, {""}, {""}},
+      {"nestor print softmax --stage=fused --until=merge --trace 2>&1 | grep '^# ' | tail -1", 0, {" merge, "}, {""}},
+      {"nestor print softmax --stage=asm --isa=avx2 --until=merge", 0, {"  ret\n"}, {""}},
       {"nestor print softmax --stage=loops --until=1", 2, {""}, {"--until: no passes run before the stage loops"}},
       {"nestor print softmax --passes=dead_code", 2, {""}, {"--passes: no passes run before the stage uops"}},
   });

@@ -21,13 +21,14 @@ struct Equation {
   IndexId left;
   IndexId right;          // not valid: `constant`
   int64_t constant = 0;
+  const Equality* source = nullptr;  // of the op's equalities
 };
 
 class Chooser {
  public:
   Chooser(const Op& op, const KnownSizes& known) : op_(op), pool_(op.graph.pool()), known_(known) {
     BindShapes();
-    for (const Equality& e : op.equalities) equations_.push_back({e.left, e.right});
+    for (const Equality& e : op.equalities) equations_.push_back({e.left, e.right, 0, &e});
     RunInputs given;
     given.dims.insert(known_.symbols.begin(), known_.symbols.end());
     unbound_ = UnboundDimensions(SignatureOf(op), given);
@@ -59,7 +60,7 @@ class Chooser {
         if (pool_[extent].kind == IndexKind::kSymbol) {
           known_.symbols.emplace(pool_.SymbolName(extent), given->second[axis]);
         } else {
-          equations_.push_back({extent, IndexId(), given->second[axis]});
+          equations_.push_back({extent, IndexId(), given->second[axis], nullptr});
         }
       }
     }
@@ -127,7 +128,8 @@ class Chooser {
   }
 
   // Finds one more symbol from an equation in which only it is unknown.
-  bool Propagate(SymbolValues& symbols, std::vector<bool>& used) const {
+  bool Propagate(ChosenSizes& sizes, std::vector<bool>& used) const {
+    SymbolValues& symbols = sizes.symbols;
     for (size_t i = 0; i < equations_.size(); ++i) {
       if (used[i]) continue;
       const std::vector<std::string> unknowns = Unknowns(equations_[i], symbols);
@@ -137,6 +139,7 @@ class Chooser {
       const auto value = Solve(equations_[i], unknowns[0], symbols);
       if (!value) continue;
       symbols[unknowns[0]] = *value;
+      if (equations_[i].source != nullptr) sizes.reasons[unknowns[0]] = equations_[i].source;
       return true;
     }
     return false;
@@ -151,7 +154,7 @@ class Chooser {
     std::minstd_rand random(attempt + 1);
     int64_t guesses = 0;
     for (const std::string& name : unbound_) {
-      while (Propagate(symbols, used)) {}
+      while (Propagate(sizes, used)) {}
       if (symbols.contains(name)) continue;
       const int64_t count = static_cast<int64_t>(unbound_.size());
       const int64_t guess = attempt == 0   ? kFirstSize + guesses

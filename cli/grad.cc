@@ -21,9 +21,9 @@ constexpr absl::string_view kHelp = R"(nestor grad PROGRAM [x=f32[2,3] ...] [fla
 Prints the gradient of an op as one op in the notation, on stdout, and on stderr
 the mask: the arguments and results of the original that it needs.
 
-PROGRAM is a file in the notation, - for stdin, or a macro op's name. x=f32[2,3]
-says the type and rank of an argument where the program leaves them open (else T
-is f32, and ..N one dimension).
+PROGRAM is a file in the notation, - for stdin, the text of ops ('op f(..) ..'), or
+a macro op's name. x=f32[2,3] says the type and rank of an argument where the
+program leaves them open (else T is f32, and ..N one dimension).
 
   --wrt=x,w         the arguments to differentiate by; by default all floats
   --of=y            the results whose adjoints are given, as g_y; by default all

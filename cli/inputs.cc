@@ -4,6 +4,7 @@
 #include "cli/inputs.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
@@ -94,9 +95,19 @@ class InputMaker {
     ChosenSizes chosen = ChooseSizes(op_, known);
     for (const auto& [name, extent] : chosen.chosen) {
       inputs_.run.dims[name] = extent;
-      inputs_.remarks.push_back(absl::StrCat(name, ": ", extent, " chosen"));
+      const auto reason = chosen.reasons.find(name);
+      const std::string why = reason != chosen.reasons.end() ? EqualityText(name, *reason->second) : "";
+      inputs_.remarks.push_back(absl::StrCat(name, ": ", extent, " chosen", why));
     }
     binding_.symbols = std::move(chosen.symbols);
+  }
+
+  // ", equal to K by ...": what makes `name` what it is.
+  std::string EqualityText(const std::string& name, const Equality& equality) const {
+    std::string left = SymbolicText(op_.graph.pool(), equality.left), right = SymbolicText(op_.graph.pool(), equality.right);
+    if (right == name) std::swap(left, right);
+    if (left == name) return absl::StrCat(", equal to ", right, " by this: ", equality.message);
+    return absl::StrCat(", so that ", left, " == ", right, " by this: ", equality.message);
   }
 
   absl::StatusOr<Dims> ShapeOf(const Argument& arg) const {

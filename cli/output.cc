@@ -13,11 +13,13 @@
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "uops/message.h"
 
 namespace nestor::cli {
 namespace {
 
 constexpr char kLocated[] = "nestor/located";
+constexpr size_t kLongestFileName = 255;
 
 // 0, or the errno of the write that failed.
 int WriteAll(int fd, absl::string_view text) {
@@ -32,7 +34,7 @@ int WriteAll(int fd, absl::string_view text) {
 
 std::string Printable(absl::string_view text) {
   std::string shown;
-  for (const char c : text) {
+  for (const char c : ClipWords(ValidUtf8(text), kLongestFileName)) {
     if ((c >= 0 && c < ' ' && c != '\n') || c == '\x7f') absl::StrAppendFormat(&shown, "\\x%02x", c);
     else shown.push_back(c);
   }

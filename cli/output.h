@@ -18,8 +18,9 @@ void PrepareStandardStreams();
 // is nobody's mistake; else the system's error.
 absl::Status WriteStdout(absl::string_view text);
 
-// "nestor: message" on stderr. Control characters are shown as \xNN, so that
-// what a file or the command line holds does not reach the terminal.
+// "nestor: message" on stderr. Control characters, and bytes that are not UTF-8, are
+// shown as \xNN, so that what a file or the command line holds does not reach the
+// terminal; words longer than the name of a file can be are clipped.
 void Remark(absl::string_view message);
 
 // Reports an error: as Remark, but without the prefix where the message begins

@@ -1,12 +1,9 @@
 // nestor print: an op at a stage of the pipeline, as text that parses back.
-#include <iostream>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/time/time.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/fused.h"
@@ -29,11 +26,13 @@ constexpr absl::string_view kHelp = R"(nestor print PROGRAM [x=f32[2,3] ...] [fl
 
 Prints an op as it stands at a stage on its way to the machine.
 
-PROGRAM is a file in the notation, - for stdin, or a macro op's name. Dimensions
-and $params stay symbols; x=f32[2,3] says the type and rank of an argument where
-the program leaves them open (else T is f32, and ..N one dimension).
+PROGRAM is a file in the notation, - for stdin, the text of ops ('op f(..) ..'), or
+a macro op's name. Dimensions and $params stay symbols; x=f32[2,3] says the type
+and rank of an argument where the program leaves them open (else T is f32, and
+..N one dimension).
 
-  --stage=uops      the micro-ops, in the notation (the default)
+  --stage=uops      the micro-ops, in the notation (the default), with a comment
+                    for each two sizes that must be equal
   --stage=loops     the loop program that they are lowered to, nothing fused
   --stage=fused     what the passes of fusion make of it
   --stage=scheduled what the passes of the schedule make of that
@@ -42,7 +41,8 @@ the program leaves them open (else T is f32, and ..N one dimension).
 
 These of the stages fused, scheduled and asm:
   --passes=a,b      with these passes only; --passes= with none
-  --until=N         with the first N passes only
+  --until=N         with the first N passes only; --until=merge with those up to
+                    and with the one of that name
   --strict          without passes that reorder rounding
   --trace           behind each pass, on stderr, its time and what it made, or that
                     it changed nothing
@@ -53,7 +53,7 @@ These of the stages fused, scheduled and asm:
 Examples:
   $ nestor print softmax
   $ nestor print softmax --stage=loops 'x=f64[2,3,4]'
-  $ nestor print softmax --stage=fused --until=3
+  $ nestor print softmax --stage=fused --until=merge
   $ nestor print softmax --stage=fused --trace
   $ nestor print softmax --stage=asm --isa=avx512
   $ nestor print matmul | nestor run -
@@ -64,36 +64,19 @@ Exit codes: 0 done, 2 bad usage or input.
 constexpr Flag kFlags[] = {{"--op"}, {"--stage"}, {"--passes"}, {"--until"}, {"--strict", false}, {"--trace", false},
                            {"--isa"}};
 
-absl::StatusOr<std::string> UopsText(const Op& op, const Arguments&) { return PrintOp(op); }
+absl::StatusOr<std::string> UopsText(const Op& op, const Arguments&) { return PrintOp(op, {.equalities = true}); }
 
 absl::StatusOr<std::string> LoopsText(const Op& op, const Arguments&) { return loop::ToText(Lower(op)); }
 
-void TracePass(const fusion::PassReport& report, const loop::Program& program) {
-  const std::string time = absl::StrFormat("%.3f ms", absl::ToDoubleMilliseconds(report.time));
-  const std::string made = report.changed ? absl::StrCat(":\n", loop::ToText(program)) : ", unchanged\n";
-  std::cerr << "# " << report.number << " " << report.pass.name << ", " << time << made;
-}
-
-absl::StatusOr<loop::Program> RunPasses(const Op& op, const Arguments& arguments, fusion::Pipeline all) {
-  NESTOR_ASSIGN_OR_RETURN(const fusion::Pipeline pipeline, PipelineFor(arguments, std::move(all)));
-  loop::Program program = Lower(op);
-  fusion::RunOptions options;
-  options.verify = true;
-  options.strict = arguments.Has("--strict");
-  if (arguments.Has("--trace")) options.observer = TracePass;
-  NESTOR_RETURN_IF_ERROR(pipeline.Run(program, options));
-  return program;
-}
-
 absl::StatusOr<std::string> FusedText(const Op& op, const Arguments& arguments) {
-  NESTOR_ASSIGN_OR_RETURN(const loop::Program program, RunPasses(op, arguments, fusion::Pipeline::Default()));
+  NESTOR_ASSIGN_OR_RETURN(const loop::Program program, RunPasses(op, arguments, fusion::Pipeline::Default(), arguments.Has("--strict")));
   return loop::ToText(program);
 }
 
 absl::StatusOr<loop::Program> Scheduled(const Op& op, const Arguments& arguments, jit::Isa isa) {
   jit::CompileOptions options;
   options.mode = arguments.Has("--strict") ? jit::Mode::kStrict : jit::Mode::kFast;
-  return RunPasses(op, arguments, WithSchedule(jit::SchedulePipeline(options, isa)));
+  return RunPasses(op, arguments, WithSchedule(jit::SchedulePipeline(options, isa)), arguments.Has("--strict"));
 }
 
 absl::StatusOr<std::string> ScheduledText(const Op& op, const Arguments& arguments) {

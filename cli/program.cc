@@ -8,14 +8,18 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "absl/cleanup/cleanup.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "cli/output.h"
 #include "re2/re2.h"
 #include "uops/invariant.h"
+#include "uops/message.h"
 
 namespace nestor::cli {
 namespace {
@@ -62,16 +66,38 @@ bool Exists(const std::string& path) {
   return stat(path.c_str(), &info) == 0;
 }
 
+// What no file and no macro op is called: "op NAME(..", or anything with a body.
+bool IsText(absl::string_view word) {
+  const absl::string_view text = absl::StripLeadingAsciiWhitespace(word);
+  const bool begins = absl::StartsWith(text, "op") && text.size() > 2 && absl::ascii_isspace(text[2]);
+  return absl::StrContains(text, begins ? "(" : "{");
+}
+
 absl::Status NoSuchProgram(const std::string& word) {
   std::vector<std::string> known;
   for (const MacroOp& op : MacroOps()) known.push_back(op.name);
-  return absl::NotFoundError(absl::StrCat("'", word, "' is neither a file nor a macro op", DidYouMean(word, known),
+  return absl::NotFoundError(absl::StrCat("'", word, "' is neither a file, nor an op's text, nor a macro op", DidYouMean(word, known),
                                           " (`nestor ops` lists the macro ops)"));
+}
+
+// `text` with a blank for each control character and a "?" for each byte that is no
+// UTF-8, so that what stands before a column keeps its length.
+std::string OneColumnEach(absl::string_view text) {
+  std::string shown;
+  while (!text.empty()) {
+    const size_t length = Utf8Length(text);
+    if (length == 0) shown += '?';
+    else if (text[0] >= 0 && text[0] < ' ') shown += ' ';
+    else absl::StrAppend(&shown, text.substr(0, length));
+    text.remove_prefix(std::max<size_t>(length, 1));
+  }
+  return shown;
 }
 
 // The line with a caret under `column` (from 1, in bytes); of a long line, the
 // part around it.
 std::string ShowLine(absl::string_view text, size_t line, size_t column) {
+  absl::ConsumePrefix(&text, kByteOrderMark);
   const std::vector<absl::string_view> lines = absl::StrSplit(text, '\n');
   if (line == 0 || line > lines.size() || column == 0) return "";
   const absl::string_view whole = lines[line - 1];
@@ -79,30 +105,30 @@ std::string ShowLine(absl::string_view text, size_t line, size_t column) {
   const auto continues = [](char c) { return (c & 0xc0) == 0x80; };  // inside a UTF-8 character
   size_t begin = column > 80 ? column - 60 : 0;
   while (begin > 0 && begin < whole.size() && continues(whole[begin])) --begin;
-  std::string shown(whole.substr(std::min(begin, whole.size()), 100));
-  for (char& c : shown) {
-    if (c >= 0 && c < ' ') c = ' ';
-  }
+  const std::string shown = OneColumnEach(whole.substr(std::min(begin, whole.size()), 100));
   const absl::string_view before = absl::string_view(shown).substr(0, column - 1 - begin);
   const size_t indent = before.size() - std::count_if(before.begin(), before.end(), continues);
   return absl::StrCat("\n    ", shown, "\n    ", std::string(indent, ' '), "^");
 }
 
+constexpr absl::string_view kError = "", kWarning = "warning: ";
+
 // Takes a leading "LINE:COLUMN: " off.
-absl::Status WithoutPosition(const absl::Status& error, const std::string& op) {
-  re2::StringPiece rest(error.message().data(), error.message().size());
-  if (!RE2::Consume(&rest, R"(\d+:\d+: )")) return error;
-  return absl::Status(error.code(), absl::StrCat("op ", op, ": ", absl::string_view(rest.data(), rest.size())));
+absl::Status WithoutPosition(absl::string_view message, const std::string& op, absl::string_view kind) {
+  re2::StringPiece rest(message.data(), message.size());
+  if (!RE2::Consume(&rest, R"(\d+:\d+: )")) return absl::InvalidArgumentError(message);
+  return absl::InvalidArgumentError(absl::StrCat(kind, "op ", op, ": ", absl::string_view(rest.data(), rest.size())));
 }
 
-// Puts the place and the line before an error that says "LINE:COLUMN: ...".
-absl::Status Locate(const absl::Status& error, const std::string& place, absl::string_view text) {
+// Puts the place and the line before a message that says "LINE:COLUMN: ...".
+absl::Status Locate(absl::string_view message, const std::string& place, absl::string_view text,
+                    absl::string_view kind) {
   int line, column;
-  re2::StringPiece rest(error.message().data(), error.message().size());
-  if (!RE2::Consume(&rest, R"((\d+):(\d+): )", &line, &column)) return error;
-  const absl::string_view message(rest.data(), rest.size());
-  return MarkLocated(absl::Status(
-      error.code(), absl::StrCat(place, ":", line, ":", column, ": ", message, ShowLine(text, line, column))));
+  re2::StringPiece rest(message.data(), message.size());
+  if (!RE2::Consume(&rest, R"((\d+):(\d+): )", &line, &column)) return absl::InvalidArgumentError(message);
+  const absl::string_view unplaced(rest.data(), rest.size());
+  return MarkLocated(absl::InvalidArgumentError(
+      absl::StrCat(place, ":", line, ":", column, ": ", kind, unplaced, ShowLine(text, line, column))));
 }
 
 absl::Status SelectOp(Program& program, const absl::optional<std::string>& wanted) {
@@ -112,6 +138,17 @@ absl::Status SelectOp(Program& program, const absl::optional<std::string>& wante
   if (program.own->Has(program.op)) return absl::OkStatus();
   return absl::NotFoundError(
       absl::StrCat(program.place, " has no op named '", program.op, "'", DidYouMean(program.op, names)));
+}
+
+absl::StatusOr<Program> FromText(std::string place, std::string text, const absl::optional<std::string>& wanted) {
+  Program program;
+  program.place = std::move(place);
+  program.text = std::move(text);
+  absl::StatusOr<Module> module = Module::Parse(program.text, &MacroLibrary());
+  if (!module.ok()) return Locate(module.status().message(), program.place, program.text, kError);
+  program.own = *std::move(module);
+  NESTOR_RETURN_IF_ERROR(SelectOp(program, wanted));
+  return program;
 }
 
 absl::StatusOr<Program> FromMacro(const MacroOp& macro, const absl::optional<std::string>& wanted) {
@@ -128,28 +165,31 @@ absl::StatusOr<Program> FromMacro(const MacroOp& macro, const absl::optional<std
 }  // namespace
 
 absl::StatusOr<Op> Program::Instantiate(const ArgumentSpecs& specs) const {
-  absl::StatusOr<Op> result = module().Instantiate(op, specs);
-  if (result.ok()) return result;
   // Positions in the library's text say nothing to its user.
-  return macro != nullptr ? WithoutPosition(result.status(), op) : Locate(result.status(), place, text);
+  const auto located = [&](absl::string_view message, absl::string_view kind) {
+    return macro != nullptr ? WithoutPosition(message, op, kind) : Locate(message, place, text, kind);
+  };
+  absl::StatusOr<Op> result = module().Instantiate(op, specs);
+  if (!result.ok()) return located(result.status().message(), kError);
+  for (const std::string& warning : result->warnings()) ReportError(located(warning, kWarning));
+  return result;
 }
 
 absl::StatusOr<Program> LoadProgram(const Arguments& arguments) {
   const std::string& word = arguments.program;
   const auto wanted = arguments.Find("--op");
-  const bool from_stdin = word == "-";
-  if (!from_stdin && !IsFile(word)) {
+  const bool is_file = IsFile(word);
+  if (!is_file && IsText(word)) return FromText("<PROGRAM>", word, wanted);
+  if (word == "-") {
+    NESTOR_ASSIGN_OR_RETURN(std::string text, ReadAll(STDIN_FILENO, "<stdin>"));
+    return FromText("<stdin>", std::move(text), wanted);
+  }
+  if (!is_file) {
     if (const MacroOp* macro = FindMacro(word)) return FromMacro(*macro, wanted);
     if (!Exists(word) && word.find_first_of("./") == std::string::npos) return NoSuchProgram(word);
   }
-  Program program;
-  program.place = from_stdin ? "<stdin>" : word;
-  NESTOR_ASSIGN_OR_RETURN(program.text, from_stdin ? ReadAll(STDIN_FILENO, program.place) : ReadFile(word));
-  absl::StatusOr<Module> module = Module::Parse(program.text, &MacroLibrary());
-  if (!module.ok()) return Locate(module.status(), program.place, program.text);
-  program.own = *std::move(module);
-  NESTOR_RETURN_IF_ERROR(SelectOp(program, wanted));
-  return program;
+  NESTOR_ASSIGN_OR_RETURN(std::string text, ReadFile(word));
+  return FromText(word, std::move(text), wanted);
 }
 
 }  // namespace nestor::cli

@@ -14,7 +14,7 @@
 namespace nestor::cli {
 
 struct Program {
-  std::string place;   // for messages: the file's name, "<stdin>"; empty for a macro op
+  std::string place;   // for messages: the file's name, "<stdin>", "<PROGRAM>"; empty for a macro op
   std::string text;    // what stands there
   absl::optional<Module> own;        // what `text` says; else the macro library
   const MacroOp* macro = nullptr;    // where PROGRAM is a macro op's name
@@ -23,12 +23,12 @@ struct Program {
   const Module& module() const { return own ? *own : MacroLibrary(); }
   const ast::Op& Syntax() const { return module().Syntax(op); }
   // Errors in the text read "PLACE:LINE:COLUMN: ...", with the line and a caret
-  // under the column.
+  // under the column. Warnings go to stderr, with the same place.
   absl::StatusOr<Op> Instantiate(const ArgumentSpecs& specs) const;
 };
 
-// An existing file, "-" for stdin, or else a macro op. `--op` says which op of
-// several; by default it is the last.
+// An existing file, "-" for stdin, or else the text of ops ("op NAME(..."), or a macro op.
+// `--op` says which op of several; by default it is the last.
 absl::StatusOr<Program> LoadProgram(const Arguments& arguments);
 
 }  // namespace nestor::cli

@@ -1,12 +1,15 @@
 // nestor run: loads PROGRAM, makes up what is missing, runs its machine code or the
 // oracle, prints or writes the results. All that can be checked is checked before it
 // runs.
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
+#include "cli/fused.h"
 #include "cli/given.h"
 #include "cli/inputs.h"
 #include "cli/jit_flags.h"
@@ -15,6 +18,7 @@
 #include "cli/program.h"
 #include "cli/results.h"
 #include "interp/interpreter.h"
+#include "jit/compile.h"
 #include "loop_ir/lower.h"
 #include "nestor.h"
 #include "tensor/binding.h"
@@ -28,7 +32,8 @@ constexpr absl::string_view kHelp = R"(nestor run PROGRAM [NAME=value ...] [flag
 
 Runs an op and prints its results.
 
-PROGRAM is a file in the notation, - for stdin, or a macro op's name.
+PROGRAM is a file in the notation, - for stdin, the text of ops ('op f(..) ..'), or
+a macro op's name.
 
   x=x.npy           a tensor for the argument x (a uint16 file is taken as bf16
                     where the program says bf16)
@@ -53,19 +58,22 @@ floats are drawn from [-1, 1), integers from 0..3.
   --mode=strict     the bits that the interpreter gives
   --threads=N       of machine code; by default as many as there are
   --isa=avx2        of machine code; avx512, avx2: by default the best there is
+  --until=N         runs what the first N passes make, as `nestor print
+                    --stage=scheduled` shows it; --until=merge: those up to and with
+                    the one of that name
 
 Examples:
   $ nestor run softmax
   $ nestor run matmul 'a=f32[2,3]' N=4 --seed=7 --threads=1
   $ nestor run max_pool2d 'x=[1,1,4,4]' k=2 stride=2 --json
   $ nestor run softmax N0=2 C=3 -o y=y.npy && nestor run log_softmax x=y.npy
-  $ echo 'op scale(x: f32[N]; $k) -> (y) { y[i] = x[i] * f32($k) }' | nestor run - k=3
+  $ nestor run 'op scale(x: f32[N]; $k) -> (y) { y[i] = x[i] * f32($k) }' k=3
 
 Exit codes: 0 done, 2 bad usage or input.
 )";
 
 constexpr Flag kFlags[] = {{"--op"},   {"--seed"},    {"--json", false}, {"--backend"},
-                           {"--mode"}, {"--threads"}, {"--isa"}};
+                           {"--mode"}, {"--threads"}, {"--isa"},         {"--until"}};
 
 // ---- Backends
 
@@ -90,20 +98,36 @@ absl::Status AddHint(const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat(status.message(), "; --backend=interp runs the interpreter"));
 }
 
+// What --until leaves of the passes makes of `op`.
+absl::StatusOr<loop::Program> CutShort(const Op& op, const Arguments& arguments, const jit::CompileOptions& options) {
+  const jit::Isa isa = options.isa ? *options.isa : jit::BestIsa().value_or(jit::Isa::kAvx2);
+  return RunPasses(op, arguments, WithSchedule(jit::SchedulePipeline(options, isa)), options.mode == jit::Mode::kStrict);
+}
+
+absl::StatusOr<std::unique_ptr<const jit::Executable>> CompileFor(const Op& op, const Arguments& arguments,
+                                                                  const jit::CompileOptions& options) {
+  if (!arguments.Has("--until")) return Compile(op, options);
+  NESTOR_ASSIGN_OR_RETURN(loop::Program program, CutShort(op, arguments, options));
+  return jit::CompileScheduled(std::move(program), options);
+}
+
 // Binding comes first, so that a mistake in the inputs is told before the code is made.
-absl::StatusOr<std::vector<Tensor>> RunCompiled(const Op& op, const RunInputs& inputs, const JitSetup& setup,
-                                                int64_t max_bytes) {
+absl::StatusOr<std::vector<Tensor>> RunCompiled(const Op& op, const Arguments& arguments, const RunInputs& inputs,
+                                                const JitSetup& setup, int64_t max_bytes) {
   NESTOR_ASSIGN_OR_RETURN(const Binding binding, Bind(SignatureOf(op), inputs));
-  const auto executable = Compile(op, setup.options);
+  const auto executable = CompileFor(op, arguments, setup.options);
   if (!executable.ok()) return AddHint(executable.status());
   NESTOR_RETURN_IF_ERROR(CheckMemory(**executable, binding.symbols, max_bytes));
   return nestor::Run(**executable, inputs);
 }
 
-absl::StatusOr<std::vector<Tensor>> RunInterpreted(const Op& op, const RunInputs& inputs, int64_t max_bytes) {
+absl::StatusOr<std::vector<Tensor>> RunInterpreted(const Op& op, const Arguments& arguments, const RunInputs& inputs,
+                                                   int64_t max_bytes) {
   InterpreterOptions options;
   options.max_bytes = max_bytes;
-  return Interpret(Lower(op), inputs, options);
+  if (!arguments.Has("--until")) return Interpret(Lower(op), inputs, options);
+  NESTOR_ASSIGN_OR_RETURN(const loop::Program program, CutShort(op, arguments, {}));
+  return Interpret(program, inputs, options);
 }
 
 absl::Status Run(const Arguments& arguments) {
@@ -121,9 +145,9 @@ absl::Status Run(const Arguments& arguments) {
   NESTOR_ASSIGN_OR_RETURN(const Inputs inputs, MakeInputs(op, given, program.macro, seed, &max_bytes));
   for (const std::string& remark : remarks) Remark(remark);
   for (const std::string& remark : inputs.remarks) Remark(remark);
-  NESTOR_ASSIGN_OR_RETURN(const std::vector<Tensor> results, uses_jit
-                                                                 ? RunCompiled(op, inputs.run, *setup, max_bytes)
-                                                                 : RunInterpreted(op, inputs.run, max_bytes));
+  NESTOR_ASSIGN_OR_RETURN(const std::vector<Tensor> results,
+                          uses_jit ? RunCompiled(op, arguments, inputs.run, *setup, max_bytes)
+                                   : RunInterpreted(op, arguments, inputs.run, max_bytes));
   return Deliver(arguments, op, results);
 }
 

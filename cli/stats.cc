@@ -34,9 +34,9 @@ constexpr absl::string_view kHelp = R"(nestor stats PROGRAM [N=64 ...] [flags]
 
 Counts what an op costs at given sizes, unfused and fused: a `key: value` a line.
 
-PROGRAM is a file in the notation, - for stdin, or a macro op's name. Sizes are
-given as N=64, k=3, x=f32[2,3] or x=x.npy; every dimension that these do not
-determine must be given. Nothing is run.
+PROGRAM is a file in the notation, - for stdin, the text of ops ('op f(..) ..'), or
+a macro op's name. Sizes are given as N=64, k=3, x=f32[2,3] or x=x.npy; every
+dimension that these do not determine must be given. Nothing is run.
 
   blocks            blocks of the program that hold a loop; beside them `loops`
                     and `statements`
@@ -57,7 +57,8 @@ determine must be given. Nothing is run.
   --json            prints one object
   --op=NAME         which op of several; by default the last
   --passes=a,b      fuses with these passes only; --passes= with none
-  --until=N         fuses with the first N passes only
+  --until=N         fuses with the first N passes only; --until=merge with those up
+                    to and with the one of that name
 
 Examples:
   $ nestor stats softmax N0=1024 C=512

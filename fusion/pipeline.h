@@ -8,6 +8,8 @@
 #ifndef NESTOR_FUSION_PIPELINE_H_
 #define NESTOR_FUSION_PIPELINE_H_
 
+#include "uops/cpp20.h"  // first, so that an older standard is named before all else
+
 #include <functional>
 #include <string>
 #include <utility>

@@ -7,6 +7,8 @@
 #ifndef NESTOR_JIT_EXECUTABLE_H_
 #define NESTOR_JIT_EXECUTABLE_H_
 
+#include "uops/cpp20.h"  // first, so that an older standard is named before all else
+
 #include <cstdint>
 #include <memory>
 #include <string>

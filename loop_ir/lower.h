@@ -3,6 +3,8 @@
 #ifndef NESTOR_LOOP_IR_LOWER_H_
 #define NESTOR_LOOP_IR_LOWER_H_
 
+#include "uops/cpp20.h"  // first, so that an older standard is named before all else
+
 #include "loop_ir/program.h"
 #include "uops/op.h"
 

@@ -36,6 +36,8 @@
 #ifndef NESTOR_LOOP_IR_TEXT_H_
 #define NESTOR_LOOP_IR_TEXT_H_
 
+#include "uops/cpp20.h"  // first, so that an older standard is named before all else
+
 #include <string>
 
 #include "absl/status/statusor.h"

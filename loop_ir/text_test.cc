@@ -261,7 +261,7 @@ TEST(Text, Errors) {
       {"program p() -> () { x = 1 }", "1:21: expected 'temp', 'acc', 'require', 'domain', 'for', 'block' or '}'"},
       {"program p() -> () {\n  require 1 == 2\n}", "3:1: expected a message in quotes, found '}'"},
       {"program p() -> () {\n  require 1 == 2 \"a\\q\"\n}", "2:18: bad escape"},
-      {"program p() -> () { ? }", "1:21: unexpected character '?'"},
+      {"program p() -> () { ? }", "1:21: unexpected '?': a choice is where(c, a, b)"},
       {"program p() -> () { temp t: f32 = sum }", "1:33: expected"},
       {"program p() -> () { acc t: f32 = mean }", "1:34: expected what is accumulated"},
       {Around("q = s"), "4:7: unknown tensor 'q'"},

@@ -10,6 +10,8 @@
 #ifndef NESTOR_MACRO_OPS_LIBRARY_H_
 #define NESTOR_MACRO_OPS_LIBRARY_H_
 
+#include "uops/cpp20.h"  // first, so that an older standard is named before all else
+
 #include <string>
 #include <vector>
 

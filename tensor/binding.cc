@@ -8,10 +8,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "uops/invariant.h"
-#include "uops/module.h"
+#include "uops/message.h"
 
 namespace nestor {
 namespace {
+
+// Names come from the caller.
+absl::Status InvalidInput(absl::string_view message) {
+  return absl::InvalidArgumentError(ClipWords(ValidUtf8(message)));
+}
 
 // "'x', 'y'": names given that `known` does not hold.
 template <class Map>
@@ -22,7 +27,7 @@ absl::Status CheckKnown(absl::string_view op, absl::string_view what, const Map&
   std::sort(names.begin(), names.end());
   for (const std::string& name : names) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    return absl::InvalidArgumentError(
+    return InvalidInput(
         absl::StrCat("op ", op, ": no ", what, " is named '", name, "'", DidYouMean(name, known),
                      known.empty() ? "" : absl::StrCat(" (there are ", absl::StrJoin(known, ", "), ")")));
   }
@@ -52,7 +57,7 @@ class Binder {
 
  private:
   absl::Status Error(absl::string_view message) const {
-    return absl::InvalidArgumentError(absl::StrCat("op ", signature_.name, ": ", message));
+    return InvalidInput(absl::StrCat("op ", signature_.name, ": ", message));
   }
 
   std::vector<std::string> Dimensions() const {

@@ -23,6 +23,8 @@
 #ifndef NESTOR_TENSOR_NPY_H_
 #define NESTOR_TENSOR_NPY_H_
 
+#include "uops/cpp20.h"  // first, so that an older standard is named before all else
+
 #include <string>
 
 #include "absl/status/status.h"

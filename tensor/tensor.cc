@@ -440,15 +440,7 @@ Tensor Tensor::Of(DType type, absl::Span<const int64_t> shape, absl::Span<const 
   Tensor tensor = CreateFor(type, shape, values.size());
   char* element = static_cast<char*>(tensor.data_);
   for (double v : values) {
-    Scalar scalar;
-    if (IsFloat(type)) {
-      scalar = Scalar::Float(type, v);
-    } else if (type == DType::kBool) {
-      scalar = Scalar::Of(type, v != 0);
-    } else {
-      scalar = Scalar::Integer(type, static_cast<int64_t>(v));
-    }
-    Store(scalar, element);
+    Store(Scalar::Of(type, v), element);
     element += ByteSize(type);
   }
   return tensor;

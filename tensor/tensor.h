@@ -11,6 +11,8 @@
 #ifndef NESTOR_TENSOR_TENSOR_H_
 #define NESTOR_TENSOR_TENSOR_H_
 
+#include "uops/cpp20.h"  // first, so that an older standard is named before all else
+
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
@@ -169,8 +171,8 @@ class Tensor {
   // A compact copy. The errors of Create and CheckView.
   static absl::StatusOr<Tensor> FromView(const TensorView& view);
 
-  // For tests, from values in row-major order. The second form converts each
-  // value once, rounding to a float type, truncating to an integer.
+  // For tests, from values in row-major order. The second form casts each value as
+  // Scalar::Of does.
   //   Tensor::Of<float>({2, 2}, {1, 2, 3, 4})
   //   Tensor::Of(DType::kBF16, {3}, {1, 2, 3})
   // REQUIRES: as many values as the shape has elements; else aborts, saying so.

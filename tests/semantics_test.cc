@@ -205,6 +205,10 @@ void ExpectRoundTrip(const Op& op) {
   const absl::StatusOr<Op> parsed = ParseOp(text);
   ASSERT_TRUE(parsed.ok()) << parsed.status() << "\n" << text;
   EXPECT_TRUE(SameOp(op, *parsed)) << text << "\nparses to\n" << PrintOp(*parsed);
+  const std::string commented = PrintOp(op, {.equalities = true});
+  const absl::StatusOr<Op> again = ParseOp(commented);
+  ASSERT_TRUE(again.ok()) << again.status() << "\n" << commented;
+  EXPECT_TRUE(SameOp(op, *again)) << commented;
 }
 
 using Results = absl::StatusOr<std::vector<Tensor>>;

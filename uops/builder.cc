@@ -330,6 +330,7 @@ class StatementBuilder {
   // `id` stands on an axis of that extent.
   void Stand(IndexId id, IndexId extent, absl::string_view tensor, size_t axis) {
     const int64_t variable = pool_.VarValue(id);
+    WarnBeyond(id, extent, tensor, axis);
     if (variable < 0 || builder_.variables_[variable].extent) return;
     Bound& bound = *Find(variable);
     std::string place = absl::StrCat("axis ", axis, " of ", tensor, " (", SymbolicText(pool_, extent), ")");
@@ -339,6 +340,11 @@ class StatementBuilder {
     } else if (bound.range != extent) {
       op_.equalities.push_back({bound.range, extent, absl::StrCat("index ", NameOf(variable), " runs over ", bound.origin, " and over ", place)});
     }
+  }
+
+  void WarnBeyond(IndexId id, IndexId extent, absl::string_view tensor, size_t axis) {
+    const std::string beyond = AlwaysOutOfBounds(pool_, id, extent, tensor, axis);
+    if (!beyond.empty()) op_.AddWarning(absl::StrCat("op ", op_.name, ": ", name_, ": ", beyond));
   }
 
   void WalkLoads(IndexId id) {

@@ -20,6 +20,8 @@
 #ifndef NESTOR_UOPS_BUILDER_H_
 #define NESTOR_UOPS_BUILDER_H_
 
+#include "uops/cpp20.h"  // first, so that an older standard is named before all else
+
 #include <initializer_list>
 #include <memory>
 #include <string>

@@ -2,6 +2,8 @@
 #ifndef NESTOR_UOPS_CALL_H_
 #define NESTOR_UOPS_CALL_H_
 
+#include "uops/cpp20.h"  // first, so that an older standard is named before all else
+
 #include <string>
 #include <vector>
 

@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "uops/arithmetic.h"
 
 namespace nestor {
 namespace {
@@ -70,6 +71,31 @@ std::string ShortestHalf(const Scalar& value) {
   return ShortestFloat(value.ToDouble());
 }
 
+// `v`, rounded to odd where it is no float, so that rounding it once more, to fewer
+// bits, cannot undo a tie (Boldo and Melquiond, "Emulation of FMA and correctly
+// rounded sums: proved algorithms using rounding to odd", 2008).
+float OddFloat(double v) {
+  const float f = static_cast<float>(v);
+  if (static_cast<double>(f) == v || !std::isfinite(f)) return f;
+  const uint32_t u = absl::bit_cast<uint32_t>(f);
+  if ((u & 1) != 0) return f;
+  const bool away = std::fabs(static_cast<double>(f)) > std::fabs(v);
+  return absl::bit_cast<float>(away ? u - 1 : u | 1);
+}
+
+// The same of an integer: where it has more bits than a double, the low 11 are folded
+// into a sticky one, which makes the conversion exact.
+double OddDouble(int64_t v) {
+  if (v <= (int64_t{1} << 52) && v >= -(int64_t{1} << 52)) return static_cast<double>(v);
+  const bool sticky = (v & 0x7ff) != 0;
+  return static_cast<double>((v & ~int64_t{0x7ff}) | (int64_t{sticky} << 11));
+}
+
+template <class T>
+Scalar Stored(DType type, T v) {
+  return Scalar{type, ToBits(v)}.Canonical();
+}
+
 }  // namespace
 
 absl::Span<const DType> AllTypes() { return kAllTypes; }
@@ -86,35 +112,26 @@ absl::optional<DType> TypeByName(absl::string_view name) {
 int ByteSize(DType type) { return kTypes[static_cast<int>(type)].bytes; }
 
 Scalar Scalar::Float(DType type, double v) {
-  switch (type) {
-    case DType::kF32: return Of(type, static_cast<float>(v));
-    case DType::kF64: return Of(type, v);
-    default: break;
-  }
-  // Round to odd on the way through float, so that the second rounding cannot
-  // undo a tie (Boldo and Melquiond, "Emulation of FMA and correctly rounded
-  // sums: proved algorithms using rounding to odd", 2008).
-  float f = static_cast<float>(v);
-  if (static_cast<double>(f) != v && std::isfinite(f)) {
-    uint32_t u = absl::bit_cast<uint32_t>(f);
-    if ((u & 1) == 0) {
-      const bool away = std::fabs(static_cast<double>(f)) > std::fabs(v);
-      u = away ? u - 1 : u | 1;
-    }
-    f = absl::bit_cast<float>(u);
-  }
-  return type == DType::kBF16 ? Of(type, BF16::Round(f)) : Of(type, F16::Round(f));
+  return VisitType(type, [&](auto zero) {
+    using T = decltype(zero);
+    if constexpr (std::is_same_v<T, BF16> || std::is_same_v<T, F16>) return Stored(type, T::Round(OddFloat(v)));
+    else return Stored(type, arith::Cast<T>(v));
+  });
 }
 
 Scalar Scalar::Integer(DType type, int64_t v) {
   return VisitType(type, [&](auto zero) {
     using T = decltype(zero);
-    if constexpr (std::is_same_v<T, BF16> || std::is_same_v<T, F16>) {
-      return Float(type, static_cast<double>(v));
-    } else {
-      return Of(type, static_cast<T>(v));
-    }
+    if constexpr (std::is_same_v<T, BF16> || std::is_same_v<T, F16>) return Float(type, OddDouble(v));
+    else return Stored(type, arith::Cast<T>(v));
   });
+}
+
+// From 2^63 on a number is no int64_t: half of it is, with a sticky bit for what is lost.
+Scalar Scalar::Unsigned(DType type, uint64_t v) {
+  if (type == DType::kF64) return Stored(type, static_cast<double>(v));
+  if (v >> 63 == 0 || !IsFloat(type)) return Integer(type, static_cast<int64_t>(v));
+  return Float(type, 2 * OddDouble(static_cast<int64_t>((v >> 1) | (v & 1))));
 }
 
 bool Scalar::IsNaN() const {
@@ -154,7 +171,7 @@ Scalar Lowest(DType type) {
   return VisitType(type, [&](auto zero) {
     using T = decltype(zero);
     if (IsFloat(type)) return Scalar::Float(type, -std::numeric_limits<double>::infinity());
-    return Scalar::Of(type, std::numeric_limits<T>::lowest());
+    return Stored(type, std::numeric_limits<T>::lowest());
   });
 }
 
@@ -162,7 +179,7 @@ Scalar Highest(DType type) {
   return VisitType(type, [&](auto zero) {
     using T = decltype(zero);
     if (IsFloat(type)) return Scalar::Float(type, std::numeric_limits<double>::infinity());
-    return Scalar::Of(type, std::numeric_limits<T>::max());
+    return Stored(type, std::numeric_limits<T>::max());
   });
 }
 

@@ -6,6 +6,8 @@
 #ifndef NESTOR_UOPS_DTYPE_H_
 #define NESTOR_UOPS_DTYPE_H_
 
+#include "uops/cpp20.h"  // first, so that an older standard is named before all else
+
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -97,17 +99,17 @@ struct Scalar {
   DType type = DType::kF32;
   Bits bits = 0;
 
+  // Each of these three stores `v` cast to `type` as the notation's TYPE(v) casts
+  // (SEMANTICS 3), whatever the two types are: a float is rounded once, to nearest even;
+  // to an integer, a float truncates and saturates, NaN gives 0, and an integer wraps;
+  // to bool it is whether v is not zero. So Of(kI64, 2.5) is 2, Of(kU8, 300) is 44, and
+  // Of(kBool, 3) is true. Text that must fit is read by ParseLiteral.
   template <class T>
-  static Scalar Of(DType type, T v) {
-    Scalar s{type, ToBits(v)};
-    return s.Canonical();
-  }
+  static Scalar Of(DType type, T v);
+  static Scalar Float(DType type, double v);
+  static Scalar Integer(DType type, int64_t v);
   static Scalar Zero(DType type) { return Scalar{type, 0}; }
   static Scalar I64(int64_t v) { return Scalar{DType::kI64, ToBits(v)}; }
-  // `v` rounded once to `type`; REQUIRES: IsFloat(type).
-  static Scalar Float(DType type, double v);
-  // REQUIRES: `v` fits `type`.
-  static Scalar Integer(DType type, int64_t v);
 
   bool IsNaN() const;
   // The same value with the one NaN of its type.
@@ -124,7 +126,27 @@ struct Scalar {
   friend H AbslHashValue(H h, const Scalar& s) {
     return H::combine(std::move(h), s.type, s.bits);
   }
+
+ private:
+  static Scalar Unsigned(DType type, uint64_t v);
 };
+
+template <class T>
+Scalar Scalar::Of(DType type, T v) {
+  if constexpr (std::is_same_v<T, BF16>) {
+    return type == DType::kBF16 ? Scalar{type, v.bits}.Canonical() : Float(type, v.Widen());
+  } else if constexpr (std::is_same_v<T, F16>) {
+    return type == DType::kF16 ? Scalar{type, v.bits}.Canonical() : Float(type, v.Widen());
+  } else if constexpr (std::is_floating_point_v<T>) {
+    static_assert(sizeof(T) <= sizeof(double), "a long double would be rounded twice");
+    return Float(type, v);
+  } else if constexpr (std::is_unsigned_v<T> && sizeof(T) == sizeof(uint64_t)) {
+    return Unsigned(type, v);
+  } else {
+    static_assert(std::is_integral_v<T>, "a Scalar is made from a number or a bool");
+    return Integer(type, v);
+  }
+}
 
 // The least and greatest value of a type: for floats the infinities.
 Scalar Lowest(DType type);

@@ -124,7 +124,7 @@ class ValueBuilder {
 
   absl::StatusOr<Value> BuildAccess(const Expr& expr) {
     NESTOR_ASSIGN_OR_RETURN(const NodeId tensor, environment_.Tensor(expr.text, expr.position));
-    NESTOR_ASSIGN_OR_RETURN(IndexList list, scope_.PlaceOf(expr.items));
+    NESTOR_ASSIGN_OR_RETURN(IndexList list, scope_.PlaceOf(expr.items, expr.text, graph_.shape(tensor)));
     const size_t rank = list.size();
     for (const ast::ExprPtr& condition : expr.conditions) {
       NESTOR_ASSIGN_OR_RETURN(const IndexId c, scope_.ConditionOf(*condition));
@@ -477,7 +477,7 @@ class Elaborator {
     }
     ValueBuilder builder(environment_, scope, types);
     NESTOR_ASSIGN_OR_RETURN(const Value value, builder.Build(*statement.expr));
-    NESTOR_ASSIGN_OR_RETURN(IndexList place, scope.PlaceOf(statement.items));
+    NESTOR_ASSIGN_OR_RETURN(IndexList place, scope.PlaceOf(statement.items, statement.targets[0], shape));
     // Its own indices, in order of first appearance, become the operand's axes.
     std::vector<int> axes = scope.left();
     const NodeId x = builder.Spread(value, axes);
@@ -515,6 +515,10 @@ class Elaborator {
     }
     const absl::StatusOr<std::vector<NodeId>> results = CallOp(callee, args, bindings, op());
     if (!results.ok()) return ErrorAt(statement.callee_position, results.status().message());
+    for (const std::string& warning : callee.warnings()) {
+      const std::string text = absl::StrCat("in op ", callee.name, ": ", warning);
+      op().AddWarning(std::string(ErrorAt(statement.callee_position, text).message()));
+    }
     for (size_t i = 0; i < results->size(); ++i) {
       NESTOR_RETURN_IF_ERROR(CheckFree(statement.targets[i], statement.target_positions[i]));
       NESTOR_RETURN_IF_ERROR(Add(statement, i, (*results)[i]));

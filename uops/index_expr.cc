@@ -5,6 +5,8 @@
 // form independent of the order in which a program was built, so that printing
 // and parsing meet in the same node. Expressions are small; the constructors go
 // through Polynomial each time rather than patch a sum in place.
+#include "uops/cpp20.h"
+
 #include "uops/index_expr.h"
 
 #include <algorithm>

@@ -4,11 +4,16 @@
 // end in an operator, an assignment or a comma, and only if the next token is not
 // `where` (SEMANTICS 2), so newlines are kept as candidates while reading and
 // settled in a second step, when the neighbours are known.
+#include "uops/cpp20.h"
+
 #include "uops/lexer.h"
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
 #include "re2/re2.h"
+#include "uops/message.h"
 
 namespace nestor {
 namespace {
@@ -33,6 +38,26 @@ const std::vector<Pattern*>& Patterns() {
 bool ContinuesLine(const Token& token) {
   if (token.kind != TokenKind::kSymbol) return false;
   return !(token.text == ")" || token.text == "]" || token.text == "}");
+}
+
+// Two operators in a row that no program holds, as in "//".
+bool IsForeign(const Pattern& pattern, absl::string_view from) {
+  return pattern.kind == TokenKind::kSymbol && !ForeignOperator(from).empty();
+}
+
+// Says what the text at `position` is that begins no token.
+absl::Status Unexpected(const ast::Position& position, absl::string_view rest) {
+  const absl::string_view foreign = ForeignOperator(rest);
+  if (!foreign.empty()) return ErrorAt(position, absl::StrCat("unexpected '", foreign, "'", ForeignHint(foreign)));
+  const size_t length = Utf8Length(rest);
+  if (length == 0) {
+    return ErrorAt(position, absl::StrFormat("the byte 0x%02x is not UTF-8: only comments may hold such",
+                                             static_cast<unsigned char>(rest[0])));
+  }
+  if (rest[0] == '"') return ErrorAt(position, "a string that does not end on its line, or is not UTF-8");
+  const bool control = rest[0] >= 0 && rest[0] < ' ';
+  const std::string shown = control ? absl::StrFormat("\\x%02x", rest[0]) : std::string(rest.substr(0, length));
+  return ErrorAt(position, absl::StrCat("unexpected character '", shown, "'"));
 }
 
 // Keeps the candidates that end a statement, one per run.
@@ -62,11 +87,14 @@ std::vector<Token> SettleNewlines(std::vector<Token> tokens) {
 }  // namespace
 
 absl::Status ErrorAt(const ast::Position& position, absl::string_view message) {
-  return absl::InvalidArgumentError(absl::StrCat(position.line, ":", position.column, ": ", message));
+  return absl::InvalidArgumentError(
+      absl::StrCat(position.line, ":", position.column, ": ", ClipWords(ValidUtf8(message))));
 }
 
 absl::StatusOr<std::vector<Token>> Tokenize(absl::string_view text) {
-  static const RE2* const kSkip = new RE2(R"(([ \t\r]+|#[^\n]*))");
+  // Byte by byte: a comment may hold what is not UTF-8.
+  static const RE2* const kSkip = new RE2(R"(([ \t\r]+|#[^\n]*))", RE2::Latin1);
+  absl::ConsumePrefix(&text, kByteOrderMark);
   re2::StringPiece rest(text.data(), text.size());
   std::vector<Token> tokens;
   ast::Position position;
@@ -83,6 +111,7 @@ absl::StatusOr<std::vector<Token>> Tokenize(absl::string_view text) {
       position = {position.line + 1, 1};
       continue;
     }
+    const absl::string_view from(rest.data(), rest.size());
     const Pattern* found = nullptr;
     for (const Pattern* pattern : Patterns()) {
       if (RE2::Consume(&rest, pattern->regex, &piece)) {
@@ -90,9 +119,7 @@ absl::StatusOr<std::vector<Token>> Tokenize(absl::string_view text) {
         break;
       }
     }
-    if (found == nullptr) {
-      return ErrorAt(position, absl::StrCat("unexpected character '", std::string(1, rest[0]), "'"));
-    }
+    if (found == nullptr || IsForeign(*found, from)) return Unexpected(position, from);
     const bool semicolon = piece == ";";
     tokens.push_back({semicolon ? TokenKind::kEnd : found->kind, std::string(piece), position});
     position.column += static_cast<int>(piece.size());

@@ -1,8 +1,6 @@
 // Look-up of ops: a file's own, each after its definition, hide the library's.
 #include "uops/module.h"
 
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
 #include "uops/elaborate.h"
 #include "uops/invariant.h"
@@ -32,22 +30,6 @@ absl::Status CheckNames(const std::vector<ast::Op>& ops) {
     }
   }
   return absl::OkStatus();
-}
-
-// Levenshtein's distance.
-size_t EditDistance(absl::string_view a, absl::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
-    }
-  }
-  return row[b.size()];
 }
 
 }  // namespace
@@ -155,19 +137,6 @@ absl::Status Module::Check() const {
 absl::StatusOr<Op> ParseOp(absl::string_view text) {
   NESTOR_ASSIGN_OR_RETURN(const Module module, Module::Parse(text));
   return module.Instantiate("", {});
-}
-
-std::string DidYouMean(absl::string_view name, absl::Span<const std::string> known) {
-  const std::string* nearest = nullptr;
-  size_t least = std::max<size_t>(2, name.size() / 2);
-  for (const std::string& candidate : known) {
-    const size_t distance = EditDistance(name, candidate);
-    if (distance < least) {
-      least = distance;
-      nearest = &candidate;
-    }
-  }
-  return nearest == nullptr ? "" : absl::StrCat(", did you mean '", *nearest, "'?");
 }
 
 }  // namespace nestor

@@ -7,6 +7,8 @@
 #ifndef NESTOR_UOPS_MODULE_H_
 #define NESTOR_UOPS_MODULE_H_
 
+#include "uops/cpp20.h"  // first, so that an older standard is named before all else
+
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,6 +18,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "uops/ast.h"
+#include "uops/message.h"
 #include "uops/op.h"
 
 namespace nestor {
@@ -70,9 +73,6 @@ class Module {
 // One op from text that holds one (or the last of several), with nothing given:
 // for programs that name their types.
 absl::StatusOr<Op> ParseOp(absl::string_view text);
-
-// ", did you mean 'x'?" for the nearest of `known`, or "".
-std::string DidYouMean(absl::string_view name, absl::Span<const std::string> known);
 
 }  // namespace nestor
 

@@ -1,8 +1,10 @@
 #include "uops/op.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 
-// Look-ups by name and comparison of ops.
+// Look-ups by name, comparison and warnings of ops.
 
 namespace nestor {
 namespace {
@@ -29,6 +31,22 @@ bool SameParam(const ParamInfo& x, const ParamInfo& y) {
          x.high == y.high;
 }
 
+bool DividesByZero(const IndexPool& pool, IndexId e) {
+  bool found = false;
+  VisitIndex(pool, e, [&](IndexId, const IndexNode& node) {
+    const bool divides = node.kind == IndexKind::kDiv || node.kind == IndexKind::kMod;
+    found |= divides && pool.IsConst(node.args[1], 0);
+  });
+  return found;
+}
+
+// `e` holds symbols alone, and is negative or not below `extent` whatever these are.
+bool IsBeyond(IndexPool& pool, IndexId e, IndexId extent) {
+  if (pool.HasVar(e) || pool.HasLoad(e)) return false;
+  const auto value = pool.ConstValue(e), above = pool.ConstValue(pool.Sub(e, extent));
+  return (value && *value < 0) || (above && *above >= 0);
+}
+
 }  // namespace
 
 const Argument* Op::FindArgument(absl::string_view name) const { return FindByName(args, name); }
@@ -39,6 +57,18 @@ std::vector<NodeId> Op::ResultNodes() const {
   std::vector<NodeId> nodes;
   for (const Result& result : results) nodes.push_back(result.node);
   return nodes;
+}
+
+void Op::AddWarning(std::string warning) {
+  if (std::find(warnings_.begin(), warnings_.end(), warning) == warnings_.end()) warnings_.push_back(std::move(warning));
+}
+
+std::string AlwaysOutOfBounds(IndexPool& pool, IndexId place, IndexId extent, absl::string_view tensor, size_t axis) {
+  if (pool.VarValue(place) >= 0) return "";
+  const bool divides = DividesByZero(pool, place);
+  if (!divides && !IsBeyond(pool, place, extent)) return "";
+  return absl::StrCat("the index ", divides ? "divides by zero and " : SymbolicText(pool, place) + " ",
+                      "is always out of bounds on axis ", axis, " of ", tensor, " (", SymbolicText(pool, extent), ")");
 }
 
 bool SameOp(const Op& a, const Op& b) {

@@ -75,7 +75,21 @@ struct Op {
   const ParamInfo* FindParam(absl::string_view name) const;
   const Result* FindResult(absl::string_view name) const;
   std::vector<NodeId> ResultNodes() const;
+
+  // What is legal but hardly meant: an access that is out of bounds at all sizes. One line
+  // each, which begins as an error would: "LINE:COLUMN: " of an op from text.
+  const std::vector<std::string>& warnings() const { return warnings_; }
+  // Adds it where it is new.
+  void AddWarning(std::string warning);
+
+ private:
+  std::vector<std::string> warnings_;
 };
+
+// Why the index `place` is out of bounds on an axis of `extent` elements, whatever the
+// sizes are, as in "the index 3 is always out of bounds on axis 0 of x (3)"; "" where it
+// may not be. Knows constants, and what divides by zero.
+std::string AlwaysOutOfBounds(IndexPool& pool, IndexId place, IndexId extent, absl::string_view tensor, size_t axis);
 
 // True where the signatures (names, types, shapes) and the results' programs are
 // equal.

@@ -7,10 +7,12 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "uops/dtype.h"
 #include "uops/graph.h"
 #include "uops/invariant.h"
 #include "uops/lexer.h"
+#include "uops/message.h"
 #include "uops/scalar_op.h"
 
 namespace nestor {
@@ -440,9 +442,21 @@ class Parser {
     }
     if (At("(", 1)) return Function();
     if (IsReserved(token.text)) return Expected("an expression");
-    if (At("[", 1)) return Access();
+    if (At("[", 1)) {
+      NESTOR_ASSIGN_OR_RETURN(ExprPtr access, Access());
+      if (At("(")) return UnknownReduction(*access);
+      return access;
+    }
     ++next_;
     return NewExpr(ExprKind::kName, token.position, token.text);
+  }
+
+  // Of `name[..](`, which only reductions are.
+  static absl::Status UnknownReduction(const Expr& access) {
+    std::vector<std::string> known;
+    for (int op = 0; op <= static_cast<int>(ReduceOp::kAll); ++op) known.emplace_back(nestor::Name(ReduceOp{static_cast<uint8_t>(op)}));
+    return ErrorAt(access.position, absl::StrCat("unknown reduction '", access.text, "'", DidYouMean(access.text, known),
+                                                 " (there are ", absl::StrJoin(known, ", "), ")", ForeignHint(access.text)));
   }
 
   absl::StatusOr<ExprPtr> Size() {

@@ -70,7 +70,8 @@ using Names = std::vector<std::string>;  // of the indices along a node's axes
 
 class Printer {
  public:
-  explicit Printer(const Op& op) : op_(op), graph_(op.graph), pool_(op.graph.pool()) {}
+  Printer(const Op& op, const PrintOptions& options)
+      : op_(op), options_(options), graph_(op.graph), pool_(op.graph.pool()) {}
 
   std::string Run() {
     live_ = Reachable(graph_, op_.ResultNodes());
@@ -78,6 +79,7 @@ class Printer {
     NameArgumentsAndResults();
     ChooseNamedNodes();
     std::string text = Header();
+    if (options_.equalities) text += EqualitiesText();
     for (int i = 0; i < graph_.size(); ++i) {
       if (live_[i] && named_.contains(NodeId{i}) && graph_.As<Input>(NodeId{i}) == nullptr) {
         absl::StrAppend(&text, "  ", Definition(NodeId{i}), "\n");
@@ -274,6 +276,18 @@ class Printer {
       absl::StrAppend(out, result.name);
     });
     return text + ") {\n";
+  }
+
+  // What several statements say is said once.
+  std::string EqualitiesText() const {
+    std::vector<std::string> lines;
+    for (const Equality& e : op_.equalities) {
+      std::string left = SymbolicText(pool_, e.left), right = SymbolicText(pool_, e.right);
+      if (right < left) std::swap(left, right);
+      std::string line = absl::StrCat("  # ", left, " == ", right, "\n");
+      if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(std::move(line));
+    }
+    return absl::StrJoin(lines, "");
   }
 
   // ---- Statements
@@ -493,6 +507,7 @@ class Printer {
   }
 
   const Op& op_;
+  const PrintOptions options_;
   const Graph& graph_;
   const IndexPool& pool_;
   std::vector<bool> live_;
@@ -507,6 +522,6 @@ class Printer {
 
 }  // namespace
 
-std::string PrintOp(const Op& op) { return Printer(op).Run(); }
+std::string PrintOp(const Op& op, const PrintOptions& options) { return Printer(op, options).Run(); }
 
 }  // namespace nestor

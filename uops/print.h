@@ -3,13 +3,21 @@
 #ifndef NESTOR_UOPS_PRINT_H_
 #define NESTOR_UOPS_PRINT_H_
 
+#include "uops/cpp20.h"  // first, so that an older standard is named before all else
+
 #include <string>
 
 #include "uops/op.h"
 
 namespace nestor {
 
-std::string PrintOp(const Op& op);
+struct PrintOptions {
+  // Says which sizes must be equal where the op runs, and its arguments do not say it by
+  // their names: a comment each, as in "# K == N", before the statements.
+  bool equalities = false;
+};
+
+std::string PrintOp(const Op& op, const PrintOptions& options = {});
 
 }  // namespace nestor
 

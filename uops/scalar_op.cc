@@ -112,14 +112,7 @@ Bits RunCastFromF64(const Bits* v) {
 }
 template <DType to>
 Bits RunCastFromI64(const Bits* v) {
-  // Only the leading bits matter: the low 11 are folded into a sticky one, which
-  // makes the conversion to double exact.
-  int64_t i = FromBits<int64_t>(v[0]);
-  if (i > (int64_t{1} << 52) || i < -(int64_t{1} << 52)) {
-    const bool sticky = (i & 0x7ff) != 0;
-    i = (i & ~int64_t{0x7ff}) | (int64_t{sticky} << 11);
-  }
-  return Scalar::Float(to, static_cast<double>(i)).bits;
+  return Scalar::Integer(to, FromBits<int64_t>(v[0])).bits;
 }
 
 PrimitiveFunction CastFunction(DType from, DType to) {

@@ -45,7 +45,9 @@ absl::Status Environment::UnknownName(const std::string& name, const ast::Positi
   for (const auto& [dim, id] : dims) known.push_back(dim);
   for (const auto& [param, type] : params) known.push_back(param);
   std::sort(known.begin(), known.end());
-  return ErrorAt(position, absl::StrCat("unknown ", what, " '", name, "'", DidYouMean(name, known)));
+  const bool elsewhere = index_names.contains(name);
+  const std::string hint = elsewhere ? ": it is an index elsewhere" : ForeignHint(name);
+  return ErrorAt(position, absl::StrCat("unknown ", what, " '", name, "'", hint.empty() ? DidYouMean(name, known) : hint));
 }
 
 absl::StatusOr<NodeId> Environment::Tensor(const std::string& name, const ast::Position& position) const {
@@ -182,8 +184,10 @@ absl::Status StatementScope::WalkName(const Expr& expr) {
   if (tensor != environment_->tensors.end()) {
     const int rank = environment_->op.graph.rank(tensor->second);
     if (rank == 0) return absl::OkStatus();
-    return ErrorAt(expr.position, absl::StrCat("'", expr.text, "' has ", rank,
-                                               " dimensions and is read without indices"));
+    return ErrorAt(expr.position,
+                   absl::StrCat("'", expr.text, "' has ", rank, rank == 1 ? " dimension" : " dimensions",
+                                " and is read without indices: write ", expr.text, "[i", rank == 1 ? "" : ", ..",
+                                "]; only a call of an op, as NAME = OP(", expr.text, "), takes a whole tensor"));
   }
   if (!scatter_) return environment_->UnknownName(expr.text, expr.position, "name");
   // A scatter runs over every index that it mentions.
@@ -304,6 +308,7 @@ void StatementScope::NumberInstances() {
 
 absl::Status StatementScope::ApplyBounds(const ast::Statement& statement) {
   const StatementScope without_indices(*environment_);
+  for (const ast::Bound& bound : statement.bounds) NESTOR_RETURN_IF_ERROR(CheckBound(*bound.limit));
   for (const ast::Bound& bound : statement.bounds) {
     bool found = false;
     for (const Binding& binding : bindings_) {
@@ -323,6 +328,20 @@ absl::Status StatementScope::ApplyBounds(const ast::Statement& statement) {
     if (!found) {
       return ErrorAt(bound.position, absl::StrCat("'", bound.index, "' is not an index of this statement"));
     }
+  }
+  return absl::OkStatus();
+}
+
+// No index, of whatever statement, stands in `limit`.
+absl::Status StatementScope::CheckBound(const Expr& limit) const {
+  const bool is_tensor = environment_->tensors.contains(limit.text);
+  if (limit.kind == ExprKind::kName && !is_tensor && environment_->index_names.contains(limit.text)) {
+    return ErrorAt(limit.position, absl::StrCat("a range may not hold an index, here '", limit.text,
+                                                "': put the condition into an access, as in x[i, j if j < i]"));
+  }
+  for (const ast::ExprPtr& arg : limit.args) NESTOR_RETURN_IF_ERROR(CheckBound(*arg));
+  for (const Item& item : limit.items) {
+    if (!item.is_pack) NESTOR_RETURN_IF_ERROR(CheckBound(*item.expr));
   }
   return absl::OkStatus();
 }
@@ -468,7 +487,8 @@ absl::StatusOr<IndexId> StatementScope::IndexOf(const Expr& expr, bool in_value)
       if (expr.fill != nullptr || !expr.conditions.empty()) {
         return ErrorAt(expr.position, "an access inside an index takes no fill and no condition");
       }
-      NESTOR_ASSIGN_OR_RETURN(const IndexList place, PlaceOf(expr.items));
+      NESTOR_ASSIGN_OR_RETURN(const IndexList place,
+                              PlaceOf(expr.items, expr.text, environment_->op.graph.shape(tensor)));
       return pool.Load(tensor.value, place);
     }
     case ExprKind::kReduction: return ErrorAt(expr.position, "an index cannot hold a reduction");
@@ -555,7 +575,8 @@ absl::StatusOr<IndexId> StatementScope::ConditionOf(const Expr& expr) const {
   return pool.Condition(first == "==" ? IndexKind::kEq : IndexKind::kNe, a, b);
 }
 
-absl::StatusOr<IndexList> StatementScope::PlaceOf(const std::vector<Item>& items) const {
+absl::StatusOr<IndexList> StatementScope::PlaceOf(const std::vector<Item>& items, absl::string_view tensor,
+                                                  const Shape& shape) const {
   IndexPool& pool = environment_->op.graph.pool();
   IndexList place;
   for (const Item& item : items) {
@@ -568,7 +589,11 @@ absl::StatusOr<IndexList> StatementScope::PlaceOf(const std::vector<Item>& items
       continue;
     }
     NESTOR_ASSIGN_OR_RETURN(const IndexId e, IndexOf(*item.expr));
+    const size_t axis = place.size();
     place.push_back(e);
+    if (axis >= shape.size()) continue;  // too many indices are an error elsewhere
+    const std::string beyond = AlwaysOutOfBounds(pool, e, shape[axis], tensor, axis);
+    if (!beyond.empty()) environment_->op.AddWarning(std::string(ErrorAt(item.position, beyond).message()));
   }
   return place;
 }

@@ -46,7 +46,10 @@ class StatementScope {
   // The first `count` operands of a chain, as one index expression.
   absl::StatusOr<IndexId> ChainOf(const ast::Expr& chain, size_t count, bool in_value) const;
   absl::StatusOr<IndexId> ConditionOf(const ast::Expr& expr) const;
-  absl::StatusOr<IndexList> PlaceOf(const std::vector<ast::Item>& items) const;
+  // What `items` say of the axes of `tensor`, which has that shape. Adds a warning to
+  // environment.op for each that is always out of bounds.
+  absl::StatusOr<IndexList> PlaceOf(const std::vector<ast::Item>& items, absl::string_view tensor,
+                                    const Shape& shape) const;
 
  private:
   struct Binding {
@@ -76,6 +79,7 @@ class StatementScope {
   int KnownLength(const Access& access, std::vector<int>& unknown) const;
   void NumberInstances();
   absl::Status ApplyBounds(const ast::Statement& statement);
+  absl::Status CheckBound(const ast::Expr& limit) const;
   void InferRanges();
   void Stand(int instance, const Access& access, size_t axis);
   absl::Status CheckRanges() const;

@@ -5,6 +5,8 @@
 //
 // Each kernel has its own pages. Sharing one page between kernels would need it to be
 // writable again while another thread runs in it.
+#include "uops/cpp20.h"
+
 #include "jit/runtime/code_memory.h"
 
 #include <fcntl.h>

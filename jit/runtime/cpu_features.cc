@@ -6,6 +6,8 @@
 //
 // One table lists for each requirement its name and its bit, so that a refusal can
 // name what is missing. The sets are in rising order: a set needs all rows up to its own.
+#include "uops/cpp20.h"
+
 #include "jit/runtime/cpu_features.h"
 
 #include <cpuid.h>

@@ -7,6 +7,8 @@
 // code that faults stays registered as long as it runs; so the handler never waits, and
 // what it finds stays valid. Writers claim a slot by making its version odd, without a
 // lock either.
+#include "uops/cpp20.h"
+
 #include "jit/runtime/crash_report.h"
 
 #include <signal.h>

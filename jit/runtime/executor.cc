@@ -9,6 +9,8 @@
 // compute with the floating-point settings of the thread that first used the arena; the
 // context takes those of the caller instead, so that a result never depends on which
 // thread computed it.
+#include "uops/cpp20.h"
+
 #include "jit/runtime/executor.h"
 
 #include <tbb/blocked_range.h>
