@@ -51,7 +51,7 @@ absl::StatusOr<const Command*> FindCommand(const std::string& name) {
 }
 
 absl::Status Help(const std::vector<std::string>& words) {
-  if (words.empty()) return WriteStdout(Usage());
+  if (words.empty() || words[0] == "help") return WriteStdout(Usage());
   NESTOR_ASSIGN_OR_RETURN(const Command* const command, FindCommand(words[0]));
   return WriteStdout(command->help);
 }

@@ -441,6 +441,7 @@ class Parser {
       return Expected(absl::StrCat("'[' and the indices that ", token.text, " runs over"));
     }
     if (At("(", 1)) return Function();
+    if (At("if")) return ErrorAt(token.position, absl::StrCat("expected an expression, found 'if'", ForeignHint("?")));
     if (IsReserved(token.text)) return Expected("an expression");
     if (At("[", 1)) {
       NESTOR_ASSIGN_OR_RETURN(ExprPtr access, Access());

@@ -91,6 +91,8 @@ TEST(ProgramText, OtherLanguagesAreUnderstood) {
       {"x[i] - avg[j]", "unknown tensor 'avg': a mean is sum[j](x[j]) / N"},
       {"summ[j](x[j])", "unknown reduction 'summ', did you mean 'sum'? (there are "},
       {"relu(x)", "1:38: 'x' has 1 dimension and is read without indices: write x[i]; only a call of an op, as NAME = OP(x)"},
+      {"x(i)", "1:33: 'x' is a tensor: an element is x[..]"},
+      {"if x[i] > 0.0 then 1.0 else 0.0", "1:33: expected an expression, found 'if': a choice is where(c, a, b)"},
       {"x[i] * z", "'z' has 2 dimensions and is read without indices: write z[i, ..]"},
       {"x[i] + k", "unknown name 'k': it is an index elsewhere"},
       {"x[i] where i < N, i < N", "already bounded"},

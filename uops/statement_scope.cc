@@ -165,6 +165,10 @@ absl::Status StatementScope::Walk(const Expr& expr) {
     case ExprKind::kAccess: return WalkAccess(expr);
     case ExprKind::kReduction: return WalkReduction(expr);
     case ExprKind::kCall:
+      if (environment_->tensors.contains(expr.text) && !ScalarOpByName(expr.text)) {
+        return ErrorAt(expr.position, absl::StrCat("'", expr.text, "' is a tensor: an element is ", expr.text, "[..]"));
+      }
+      [[fallthrough]];
     case ExprKind::kPrefix:
     case ExprKind::kChain:
       for (const ast::ExprPtr& arg : expr.args) NESTOR_RETURN_IF_ERROR(Walk(*arg));
