@@ -159,6 +159,7 @@ class Generator {
   }
 
   IndexId RandomExtent() {
+    if (const auto extreme = Extreme(3)) return pool_.Min(*extreme, random_.Pick(dims_));
     const int kind = static_cast<int>(random_.Below(100));
     if (kind < 60) return random_.Pick(dims_);
     if (kind < 75) return pool_.Const(random_.Between(kind < 62 ? 0 : 1, 4));
@@ -199,7 +200,14 @@ class Generator {
 
   IndexId Var(const Shape& over) { return pool_.Var(random_.Below(static_cast<int64_t>(over.size()))); }
 
+  // With options_.extremes, a number near the ends of int64 in so many of 100 cases.
+  absl::optional<IndexId> Extreme(int percent) {
+    if (!options_.extremes || !random_.Chance(percent)) return absl::nullopt;
+    return pool_.Const(random_.Extreme());
+  }
+
   IndexId Coefficient() {
+    if (const auto extreme = Extreme(5)) return *extreme;
     const int kind = static_cast<int>(random_.Below(100));
     if (kind < 12 && !integer_params_.empty()) return random_.Pick(integer_params_);
     // One that overflows from index 2 on.
@@ -208,6 +216,7 @@ class Generator {
   }
 
   IndexId Offset() {
+    if (const auto extreme = Extreme(8)) return *extreme;
     if (random_.Chance(15)) {
       const IndexId symbol = Symbol();
       return random_.Chance(50) ? pool_.Sub(symbol, pool_.Const(1)) : pool_.Neg(symbol);
@@ -228,6 +237,7 @@ class Generator {
   }
 
   IndexId Divisor() {
+    if (const auto extreme = Extreme(10)) return *extreme;
     if (random_.Chance(25)) return Symbol();
     return pool_.Const(random_.Pick({2, 2, 3, -2, 4, -1, 1}));
   }

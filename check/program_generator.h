@@ -23,6 +23,8 @@ struct GeneratorOptions {
   // Every value is a float, but for what is gathered by and the conditions of
   // selects: for gradients.
   bool floats_only = false;
+  // Some constants of index expressions lie near the ends of int64 or at powers of two.
+  bool extremes = false;
   // Differentiable everywhere, and of moderate size: for difference quotients.
   // Implies floats_only.
   bool smooth = false;
@@ -45,6 +47,9 @@ struct InputOptions {
   int64_t max_elements = 2000;
   // Without NaN, infinities and extremes.
   bool moderate = false;
+  // Some integer $params lie near the ends of int64 or at powers of two, and so do some
+  // dimensions of tensors without elements.
+  bool extremes = false;
 };
 
 // Owns what `inputs` points to.

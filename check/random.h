@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <limits>
 #include <random>
 #include <utility>
 
@@ -28,6 +29,14 @@ class Random {
   template <class T>
   T Pick(std::initializer_list<T> list) {
     return list.begin()[Below(static_cast<int64_t>(list.size()))];
+  }
+  // Near the ends of int64, at powers of two beyond 32 bits, or small.
+  int64_t Extreme() {
+    constexpr int64_t kLeast = std::numeric_limits<int64_t>::min(), kMost = std::numeric_limits<int64_t>::max();
+    const int64_t large = Pick({kLeast, kMost, int64_t{1} << 31, int64_t{1} << 32, int64_t{1} << 48, int64_t{1} << 61,
+                                int64_t{1} << 62, -(int64_t{1} << 31), -(int64_t{1} << 32), -(int64_t{1} << 62)});
+    const int64_t near = Pick({0, 0, 1, -1, 2, -2, 8, -8});
+    return static_cast<int64_t>(static_cast<uint64_t>(large) + static_cast<uint64_t>(near));
   }
   template <class List>
   void Shuffle(List& list) {

@@ -37,6 +37,7 @@ class InputMaker {
       // Some runs are to be refused.
       if (elements < 0 && ArgumentsFit() && random_.Chance(15)) break;
     }
+    if (options_.extremes && !ArgumentsFit()) DrawSymbols(1, /*extremes=*/false);
     for (const Argument& arg : op_.args) AddTensor(arg);
     GiveDimensions();
     return std::move(result_);
@@ -49,12 +50,15 @@ class InputMaker {
 
   // ---- Sizes
 
-  void DrawSymbols(int64_t largest) {
+  void DrawSymbols(int64_t largest) { DrawSymbols(largest, options_.extremes); }
+  void DrawSymbols(int64_t largest, bool extremes) {
+    extremes_ = extremes;
     binding_ = Binding();
     result_.inputs.params.clear();
     for (const std::string& name : dims_) {
       const int64_t extent = random_.Pick({0, 1, 1, 2, 2, 2, 3, 3, 3, 4});
       binding_.symbols[name] = std::min(extent, largest);
+      if (extremes && random_.Chance(3)) binding_.symbols[name] = random_.Pick({kMaxExtent, kMaxExtent / 4});
     }
     for (const ParamInfo& param : op_.params) DrawParam(param);
   }
@@ -73,7 +77,15 @@ class InputMaker {
     int64_t low = param.type == DType::kU8 || random_.Chance(80) ? 0 : -2, high = 4;
     if (param.low) low = std::max(low, param.low->ToInt());
     if (param.high) high = std::min(high, param.high->ToInt());
+    if (extremes_ && random_.Chance(30)) return ExtremeWithin(param);
     return Scalar::Integer(param.type, random_.Between(low, std::max(low, high)));
+  }
+
+  Scalar ExtremeWithin(const ParamInfo& param) {
+    Scalar value = Scalar::Integer(param.type, random_.Extreme());
+    if (param.low && value.ToInt() < param.low->ToInt()) value = *param.low;
+    if (param.high && value.ToInt() > param.high->ToInt()) value = *param.high;
+    return value;
   }
 
   // Of all tensors of a run; -1 where some shape is refused.
@@ -92,7 +104,10 @@ class InputMaker {
 
   bool ArgumentsFit() const {
     for (const Argument& arg : op_.args) {
-      if (!EvaluateShape(op_.graph.pool(), arg.shape, binding_, "").ok()) return false;
+      const auto shape = EvaluateShape(op_.graph.pool(), arg.shape, binding_, "");
+      if (!shape.ok()) return false;
+      const auto count = NumElements(*shape);
+      if (!count.ok() || *count > options_.max_elements) return false;
     }
     return true;
   }
@@ -174,6 +189,7 @@ class InputMaker {
   Random random_;
   const std::vector<bool> live_;
   std::vector<std::string> dims_;
+  bool extremes_ = false;  // may be drawn
   Binding binding_;
   RandomInputsResult result_;
 };

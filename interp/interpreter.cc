@@ -162,7 +162,7 @@ class Interpreter {
 
   bool AllOutputsAreEmpty() {
     return std::all_of(program_.outputs.begin(), program_.outputs.end(),
-                       [&](TensorId id) { return Cell(id).written.empty(); });
+                       [&](TensorId id) { return Cell(id).memory->written.empty(); });
   }
 
   absl::StatusOr<std::vector<Tensor>> TakeOutputs() {

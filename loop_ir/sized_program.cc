@@ -164,10 +164,16 @@ absl::Status SizedProgram::BindSymbols(const Sizes& sizes) {
   for (const TensorInfo& tensor : program_->tensors) {
     for (IndexId extent : tensor.shape) check(extent);
   }
+  for (const Domain& domain : program_->domains) {
+    for (const IndexList* list : {&domain.extents, &domain.places, &domain.values}) {
+      for (IndexId e : *list) check(e);
+    }
+  }
   for (const Block& block : program_->blocks) {
     VisitItems(block.body, [&](const Item& item) { VisitIndices(*program_, item, check); });
   }
   NESTOR_RETURN_IF_ERROR(status);
+  NESTOR_RETURN_IF_ERROR(CheckDomains(*program_, value_of));
   return ProveNoOverflow(*program_, value_of);
 }
 

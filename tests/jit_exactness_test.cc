@@ -63,6 +63,22 @@ TEST(JitExactness, RandomPrograms) {
   TestPrograms("programs", 1500, options, CheckOp);
 }
 
+// Sizes, $params and constants at the ends of int64: what the law allows runs, with the
+// same bits, and what it refuses is refused.
+Finding CheckExtremes(const Op& op, uint64_t seed, Counts& counts) {
+  InputOptions options;
+  options.extremes = true;
+  const RandomInputsResult made = RandomInputs(op, seed, options);
+  return CheckCompiled(Lower(op), made.inputs, OptionsOf(seed), {kRuns[0]}, /*bounded=*/false, counts);
+}
+
+TEST(JitExactness, RandomExtremes) {
+  GeneratorOptions options;
+  options.nodes = 10;
+  options.extremes = true;
+  TestPrograms("extremes", 2000, options, CheckExtremes);
+}
+
 TEST(JitExactness, RandomGradients) {
   GeneratorOptions options;
   options.nodes = 6;

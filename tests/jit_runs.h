@@ -114,7 +114,7 @@ class CompiledVariants {
   // Holds each run of each variant against the interpreter's on its scheduled program,
   // and that, of a strict variant, against the unfused program's: bit for bit. Of a fast
   // one, where `bounded` (which takes long), also against the proven bounds. What the
-  // interpreter refuses need not be refused. Then checks the instructions of all layouts.
+  // interpreter refuses must be refused, but for what exceeds its limits. Then checks the instructions of all layouts.
   Finding Check(const RunInputs& inputs, absl::Span<const JitRunOptions> runs, bool bounded, Counts& counts) const;
 
  private:
