@@ -98,10 +98,14 @@ absl::Status AddHint(const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat(status.message(), "; --backend=interp runs the interpreter"));
 }
 
+fusion::Pipeline AllPasses(const jit::CompileOptions& options) {
+  const jit::Isa isa = options.isa ? *options.isa : jit::BestIsa().value_or(jit::Isa::kAvx2);
+  return WithSchedule(jit::SchedulePipeline(options, isa));
+}
+
 // What --until leaves of the passes makes of `op`.
 absl::StatusOr<loop::Program> CutShort(const Op& op, const Arguments& arguments, const jit::CompileOptions& options) {
-  const jit::Isa isa = options.isa ? *options.isa : jit::BestIsa().value_or(jit::Isa::kAvx2);
-  return RunPasses(op, arguments, WithSchedule(jit::SchedulePipeline(options, isa)), options.mode == jit::Mode::kStrict);
+  return RunPasses(op, arguments, AllPasses(options), options.mode == jit::Mode::kStrict);
 }
 
 absl::StatusOr<std::unique_ptr<const jit::Executable>> CompileFor(const Op& op, const Arguments& arguments,
@@ -134,6 +138,7 @@ absl::Status Run(const Arguments& arguments) {
   NESTOR_ASSIGN_OR_RETURN(const bool uses_jit, UsesJit(arguments));
   const absl::StatusOr<JitSetup> setup = uses_jit ? JitSetupFor(arguments) : JitSetup();
   if (!setup.ok()) return AddHint(setup.status());
+  NESTOR_RETURN_IF_ERROR(PipelineFor(arguments, AllPasses(setup->options)).status());
   NESTOR_ASSIGN_OR_RETURN(const uint64_t seed, arguments.Seed());
   NESTOR_ASSIGN_OR_RETURN(const Program program, LoadProgram(arguments));
   NESTOR_ASSIGN_OR_RETURN(Given given, ReadWords(arguments, program));
