@@ -216,9 +216,9 @@ TEST_F(CliTest, RunsUntilAPass) {
 TEST_F(CliTest, Warnings) {
   const std::string program = "'op f(x: f32[3, N]) -> (y) { y[i] = x[3, i] }'";
   const std::string warning = "<PROGRAM>:1:38: warning: the index 3 is always out of bounds on axis 0 of x (3)\n";
-  for (const char* command : {"run", "grad", "print", "bench", "stats"}) {
+  for (const char* command : {"run", "grad", "print", "stats"}) {
     const Outcome outcome = Run(absl::StrCat("nestor ", command, " ", program,
-                                             absl::StrContains("run bench stats", command) ? " N=2" : ""));
+                                             absl::StrContains("run stats", command) ? " N=2" : ""));
     EXPECT_EQ(outcome.exit_code, 0) << command << outcome.err;
     const size_t at = outcome.err.find(warning);
     EXPECT_NE(at, std::string::npos) << command << outcome.err;
