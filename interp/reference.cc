@@ -191,12 +191,11 @@ class ReferenceInterpreter {
                        [&](TensorId id) { return CellOf(id).elements.empty(); });
   }
 
-  absl::Status Release(TensorId id) {
+  void Release(TensorId id) {
     Cell& cell = CellOf(id);
     bytes_ -= static_cast<int64_t>(cell.elements.size() * sizeof(Element));
     std::vector<Element>().swap(cell.elements);
     std::vector<ArgCandidates>().swap(cell.args);
-    return absl::OkStatus();
   }
 
   absl::StatusOr<std::vector<ReferenceTensor>> TakeOutputs() {
@@ -234,7 +233,7 @@ class ReferenceInterpreter {
       for (const Item& item : block.body) {
         for (TensorId id : life->born) NESTOR_RETURN_IF_ERROR(ForEachCell(id, [&] { return Declare(id); }));
         NESTOR_RETURN_IF_ERROR(RunItem(item));
-        for (TensorId id : life->dying) NESTOR_RETURN_IF_ERROR(ForEachCell(id, [&] { return Release(id); }));
+        for (TensorId id : life->dying) NESTOR_RETURN_IF_ERROR(ForEachCell(id, [&] { return Release(id), absl::OkStatus(); }));
         ++life;
       }
     }
