@@ -16,6 +16,7 @@
 
 #include <algorithm>
 
+#include "fusion/steps.h"
 
 namespace nestor::fusion {
 namespace {
@@ -168,8 +169,12 @@ class Matcher {
   };
 
   void FindCommon() {
-    for (const Touch& touch : earlier_.touches) {
-      const Touch* other = later_.Find(touch.tensor);
+    const bool earlier_is_smaller = earlier_.touches.size() < later_.touches.size();
+    const Nest& smaller = earlier_is_smaller ? earlier_ : later_;
+    const Nest& larger = earlier_is_smaller ? later_ : earlier_;
+    CountSteps(smaller.touches.size());
+    for (const Touch& touch : smaller.touches) {
+      const Touch* other = larger.Find(touch.tensor);
       if (other == nullptr) continue;
       const bool conflict = touch.changes || other->changes;
       common_.push_back({earlier_.AccessesOf(touch.tensor), later_.AccessesOf(touch.tensor), conflict});

@@ -8,6 +8,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "fusion/steps.h"
 
 namespace nestor::fusion {
 namespace {
@@ -46,6 +47,7 @@ class Collector {
       declared_[declaration->tensor.value] = vars_.size();
     }
     loop::VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind kind) {
+      CountSteps(1);
       IndexList list(place.begin(), place.end());
       if (known_.emplace(tensor, kind, list).second) nest_.accesses.push_back({tensor, std::move(list), kind});
     });
@@ -148,10 +150,12 @@ absl::Span<const NestAccess> Nest::AccessesOf(TensorId tensor) const {
 Nest NestOf(const Program& program, const Item& item) { return Collector(program).Run(item); }
 
 void TouchSet::Add(absl::Span<const Touch> touches) {
+  CountSteps(touches.size());
   for (const Touch& touch : touches) changed_[touch.tensor] |= touch.changes;
 }
 
 bool TouchSet::ConflictsWith(absl::Span<const Touch> touches) const {
+  CountSteps(touches.size());
   return std::any_of(touches.begin(), touches.end(), [&](const Touch& touch) {
     const auto it = changed_.find(touch.tensor);
     return it != changed_.end() && (it->second || touch.changes);

@@ -103,9 +103,23 @@ absl::Status Verified(const loop::Program& program, absl::string_view where) {
   return status.ok() ? status : absl::InternalError(absl::StrCat(where, ": ", status.message()));
 }
 
+// More are refused, before memory is short: the passes take about a kilobyte for each.
+constexpr int64_t kMaxStatements = 250'000;
+
+absl::Status CheckSize(const loop::Program& program) {
+  int64_t statements = 0;
+  for (const loop::Block& block : program.blocks) {
+    VisitItems(block.body, [&](const loop::Item& item) { statements += item.As<loop::Statement>() != nullptr; });
+  }
+  if (statements <= kMaxStatements) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat("program ", program.name, ": ", statements,
+                                                   " statements, where the passes take at most ", kMaxStatements));
+}
+
 }  // namespace
 
 absl::Status Pipeline::Run(loop::Program& program, const RunOptions& options) const {
+  NESTOR_RETURN_IF_ERROR(CheckSize(program));
   if (options.verify) NESTOR_RETURN_IF_ERROR(Verified(program, "before the first pass"));
   for (size_t i = 0; i < passes_.size(); ++i) {
     const Pass& pass = passes_[i];

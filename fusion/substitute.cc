@@ -16,6 +16,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "fusion/composition.h"
 #include "fusion/scopes.h"
+#include "fusion/steps.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/rewrite.h"
 
@@ -62,6 +63,7 @@ struct Uses {
 int64_t SizeOf(const Program& program, ValueId id) {
   int64_t size = 0;
   VisitValues(program, id, [&](ValueId, const loop::Value& value) {
+    CountSteps(1);
     const auto* load = absl::get_if<loop::LoadValue>(&value.node);
     size += 1 + (load == nullptr ? 0 : static_cast<int64_t>(load->access.conditions.size()));
   });
@@ -196,6 +198,7 @@ class ScopeSubstituter {
     int64_t size = 0;
     VisitValues(program_, value, [&](ValueId, const loop::Value& v) {
       ++size;
+      CountSteps(1);
       const auto* load = absl::get_if<loop::LoadValue>(&v.node);
       if (load == nullptr) return;
       const Access& access = load->access;
@@ -328,6 +331,7 @@ class ScopeSubstituter {
   void VisitReads(const Item& item, absl::FunctionRef<void(TensorId)> visit) const {
     VisitNested(item, [&](const Item& inner) {
       VisitAccesses(program_, inner, [&](TensorId tensor, absl::Span<const IndexId>, AccessKind kind) {
+        CountSteps(1);
         if (kind == AccessKind::kRead) visit(tensor);
       });
     });
@@ -349,6 +353,7 @@ class ScopeSubstituter {
   }
 
   void RemoveItems() {
+    if (gone_.empty()) return;
     Scope kept;
     for (size_t i = 0; i < scope_.size(); ++i) {
       const auto* declaration = scope_[i].As<loop::Declaration>();
@@ -356,6 +361,7 @@ class ScopeSubstituter {
       if (!removed_[i] && !gone) kept.push_back(std::move(scope_[i]));
     }
     scope_ = std::move(kept);
+    if (!is_program_) return;
     auto& temps = program_.temps;
     temps.erase(std::remove_if(temps.begin(), temps.end(), [&](TensorId t) { return IsGone(t); }), temps.end());
   }

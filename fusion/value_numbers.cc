@@ -2,6 +2,8 @@
 // their pool already; those that hold loads carry the versions of what they load.
 #include "fusion/value_numbers.h"
 
+#include "fusion/steps.h"
+
 namespace nestor::fusion {
 
 using loop::Access;
@@ -19,6 +21,7 @@ int ValueNumbers::Of(ValueId id) {
 }
 
 ValueNumbers::Key ValueNumbers::KeyOf(const Value& value) {
+  CountSteps(1);
   Key key = {static_cast<int64_t>(value.node.index()), static_cast<int64_t>(value.type)};
   struct Visitor {
     ValueNumbers& self;

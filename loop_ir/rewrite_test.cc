@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
@@ -105,6 +106,39 @@ TEST(Rewrite, Values) {
     EXPECT_TRUE(Verify(program).ok()) << Verify(program);
     EXPECT_EQ(statement.value == old, *c.after == '\0') << c.before;
     EXPECT_EQ(ToText(program), ToText(Of(absl::StrCat("for i in [0, N) { y[i] = ", *c.after ? c.after : c.before, " }"))));
+  }
+}
+
+// Values that nothing holds go, those that something holds stay as they are: operands,
+// fills, positions, and what only a scope outside the program holds.
+TEST(Rewrite, DropsUnusedValues) {
+  for (const char* items : {"y[0] = 1.0 + x[0]", "for i in [0, N) { y[i] = x[i | 2.0 if i < 3] * x[i] }",
+                            "acc b: f32 = argmax  b argmax= (x[0], index(N))  d[0] = b"}) {
+    Program program = Of(absl::StrCat("block { ", items, " }"));
+    const std::string text = ToText(program);
+    DropUnusedValues(program);
+    const size_t used = program.values.size();
+    std::vector<Value> values = program.values;
+    program.values.clear();
+    const auto move = [](ValueId& id) { id.value += id.valid() ? 2 : 0; };
+    for (int i = 0; i < 2; ++i) program.AddConstant(Scalar::Float(DType::kF32, 7));
+    for (Value& value : values) {
+      if (auto* load = absl::get_if<LoadValue>(&value.node)) move(load->access.fill);
+      if (auto* apply = absl::get_if<ApplyValue>(&value.node)) std::for_each(apply->args.begin(), apply->args.end(), move);
+      program.values.push_back(value);
+    }
+    const auto move_all = [&](Statement& statement) {
+      move(statement.value);
+      move(statement.position);
+    };
+    for (Block& block : program.blocks) VisitStatements(block.body, move_all);
+    program.AddConstant(Scalar::Float(DType::kF32, 8));
+    Scope outside = std::move(program.blocks[0].body);
+    program.blocks[0].body.clear();
+    DropUnusedValues(program, &outside);
+    program.blocks[0].body = std::move(outside);
+    EXPECT_EQ(program.values.size(), used) << items;
+    EXPECT_EQ(ToText(program), text);
   }
 }
 

@@ -1,0 +1,118 @@
+// How fusion grows with the number of statements: steps (fusion/steps.h), not times,
+// so that the bounds hold on each machine.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "fusion/pipeline.h"
+#include "gtest/gtest.h"
+#include "fusion/steps.h"
+#include "loop_ir/program.h"
+#include "nestor.h"
+
+namespace nestor {
+namespace {
+
+// Name k of n: x, t1, t2, .., y.
+std::string Name(int k, int n) { return k == 0 ? "x" : k == n ? "y" : absl::StrCat("t", k); }
+
+// An op of n statements, statement k made from the names before and of it.
+template <class Statement>
+std::string Chain(absl::string_view arguments, int n, Statement statement) {
+  std::string text = absl::StrCat("op f(", arguments, ") -> (y) {\n");
+  for (int k = 1; k <= n; ++k) absl::StrAppend(&text, "  ", statement(Name(k - 1, n), Name(k, n)), "\n");
+  return text + "}\n";
+}
+
+std::string Elementwise(int n) {
+  return Chain("x: f32[N]", n, [](auto x, auto y) { return absl::StrCat(y, "[i] = ", x, "[i] * 1.5 + x[i]"); });
+}
+
+std::string Stencil(int n) {
+  return Chain("x: f32[N]", n, [](auto x, auto y) {
+    return absl::StrCat(y, "[i] = ", x, "[i - 1] + ", x, "[i] + ", x, "[i + 1] where i < N");
+  });
+}
+
+std::string Softmax(int n) {
+  return Chain("x: f32[N, C]", n, [](auto x, auto y) { return absl::StrCat(y, " = softmax(", x, ")"); });
+}
+
+std::string Matmul(int n) {
+  return Chain("x: f32[N, C], w: f32[C, C]", n, [](auto x, auto y) {
+    return absl::StrCat(y, "[i, j] = sum[k](", x, "[i, k] * w[k, j])");
+  });
+}
+
+std::string Outputs(int n) {
+  std::vector<std::string> names, lines;
+  for (int k = 1; k <= n; ++k) {
+    names.push_back(absl::StrCat("y", k));
+    lines.push_back(absl::StrCat("y", k, "[i] = x[i] * ", k, ".5"));
+  }
+  return absl::StrCat("op f(x: f32[N]) -> (", absl::StrJoin(names, ", "), ") {\n", absl::StrJoin(lines, "\n"), "\n}\n");
+}
+
+std::string OneSum(int n) {
+  std::vector<std::string> terms;
+  for (int k = 1; k <= n; ++k) terms.push_back(absl::StrCat("x[i] * ", k, ".5"));
+  return absl::StrCat("op f(x: f32[N]) -> (y) { y[i] = ", absl::StrJoin(terms, " + "), " }\n");
+}
+
+constexpr struct {
+  const char* name;
+  std::string (*text)(int n);
+  int n;
+} kKinds[] = {
+    {"elementwise", Elementwise, 1000}, {"stencil", Stencil, 200}, {"softmax", Softmax, 200},
+    {"matmul", Matmul, 400},            {"outputs", Outputs, 1200}, {"one sum", OneSum, 1000},
+};
+
+struct Work {
+  int64_t steps = 0;
+  size_t values = 0;  // that the fused program keeps
+};
+
+Work FusionOf(const std::string& text) {
+  const auto op = Parse(text);
+  EXPECT_TRUE(op.ok()) << op.status() << "\n" << text;
+  loop::Program program = Lower(*op);
+  const int64_t before = fusion::StepsOfThread();
+  EXPECT_EQ(fusion::Pipeline::Default().Run(program), absl::OkStatus());
+  return {fusion::StepsOfThread() - before, program.values.size()};
+}
+
+// n log n is 2.2 times the work for twice the statements.
+TEST(FusionGrowth, OfStepsIsNoWorseThanNLogN) {
+  for (const auto& kind : kKinds) {
+    const Work once = FusionOf(kind.text(kind.n)), twice = FusionOf(kind.text(2 * kind.n));
+    EXPECT_LT(static_cast<double>(twice.steps) / static_cast<double>(once.steps), 2.3) << kind.name;
+    EXPECT_LT(static_cast<double>(twice.values) / static_cast<double>(once.values), 2.1) << kind.name;
+    RecordProperty(kind.name, absl::StrCat(once.steps, " ", twice.steps));
+  }
+}
+
+loop::Program ProgramOf(size_t statements) {
+  loop::Program program;
+  program.name = "f";
+  const loop::TensorId y = program.AddTensor({"y", DType::kF32, {}, loop::Storage::kOutput});
+  program.outputs.push_back(y);
+  const loop::ValueId one = program.AddConstant(Scalar::Float(DType::kF32, 1));
+  const loop::Item item{loop::Statement{{y}, absl::nullopt, one, loop::ValueId()}};
+  program.blocks.push_back({loop::Scope(statements, item)});
+  return program;
+}
+
+TEST(FusionGrowth, TooManyStatementsAreRefused) {
+  loop::Program most = ProgramOf(250'000), more = ProgramOf(250'001);
+  const fusion::Pipeline nothing({});
+  EXPECT_EQ(nothing.Run(most), absl::OkStatus());
+  const absl::Status status = nothing.Run(more);
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(status.message(), "program f: 250001 statements, where the passes take at most 250000");
+}
+
+}  // namespace
+}  // namespace nestor
