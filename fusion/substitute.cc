@@ -42,6 +42,10 @@ constexpr int kMaxChain = 4;
 // Size of the expression that substitution may make of a statement (see SizeOf): a
 // chain of n statements becomes n / kMaxSize long ones, not one that is copied n times.
 constexpr int64_t kMaxSize = 1024;
+// How deep it may nest: text that nests deeper than 200 does not parse.
+constexpr int kMaxHeight = 160;
+// Levels that a choice adds to what is read masked.
+constexpr int kMaskedLevels = 4;
 // How often larger a masked read makes what it reads.
 constexpr int64_t kMaskedGrowth = 3;
 
@@ -68,6 +72,21 @@ int64_t SizeOf(const Program& program, ValueId id) {
     size += 1 + (load == nullptr ? 0 : static_cast<int64_t>(load->access.conditions.size()));
   });
   return size;
+}
+
+// Levels of the expression, each load of `tensor` having `of_load`.
+int HeightOf(const Program& program, ValueId id, TensorId tensor = {}, int of_load = 1) {
+  CountSteps(1);
+  const auto& node = program[id].node;
+  if (const auto* load = absl::get_if<loop::LoadValue>(&node)) {
+    if (load->access.tensor != tensor) return 1;
+    return of_load + (load->access.masked ? kMaskedLevels : 0);
+  }
+  int height = 0;
+  if (const auto* apply = absl::get_if<loop::ApplyValue>(&node)) {
+    for (ValueId arg : apply->args) height = std::max(height, HeightOf(program, arg, tensor, of_load));
+  }
+  return height + 1;
 }
 
 class ScopeSubstituter {
@@ -124,6 +143,7 @@ class ScopeSubstituter {
     if (!definition || (definition->cost == 0) != copies) return;
     feeds_.clear();
     size_ = SizeOf(program_, definition->value);
+    height_ = HeightOf(program_, definition->value);
     for (size_t item : ReadersBehind(tensor, at)) {
       if (!IsUnchanged(*definition, at, item)) break;
       SubstituteInto(*definition, item);
@@ -191,7 +211,7 @@ class ScopeSubstituter {
     if (statement.position.valid()) statement.position = rewrite(statement.position);
   }
 
-  // Whether the value stays small enough with all its reads of the tensor replaced, a
+  // Whether the value stays small and flat enough with all its reads of the tensor replaced, a
   // masked read by a choice whose loads have conditions of their own.
   bool Fits(const Definition& definition, ValueId value) const {
     if (size_ == 1) return true;
@@ -205,7 +225,7 @@ class ScopeSubstituter {
       size += static_cast<int64_t>(access.conditions.size());
       if (access.tensor == definition.tensor) size += size_ * (access.masked ? kMaskedGrowth : 1);
     });
-    return size <= kMaxSize;
+    return size <= kMaxSize && HeightOf(program_, value, definition.tensor, height_) <= kMaxHeight;
   }
 
   IndexId ReplaceInIndex(const Definition& definition, IndexId e) {
@@ -377,6 +397,7 @@ class ScopeSubstituter {
   absl::flat_hash_map<TensorId, Uses> uses_;
   absl::flat_hash_map<TensorId, bool> feeds_;  // FeedsReduction, while nothing changes
   int64_t size_ = 0;  // of the definition at hand
+  int height_ = 0;    // likewise
   size_t kept_values_;  // of the program, when the unused ones were dropped last
   int replaced_ = 0;
   bool changed_ = false;

@@ -20,7 +20,8 @@ namespace nestor::fusion {
 //  - a read by a statement that assigns, along loops that E's own loops could not
 //    be merged with (shifted, permuted, broadcast): then E is computed again, which
 //    is bounded.
-// All other temporaries are left to merging and contraction.
+// All other temporaries are left to merging and contraction, as are those that would make
+// a statement larger than 1024 values or deeper than 160 levels.
 //
 // Returns whether it changed anything; if not, the program is untouched. No result
 // changes in any bit. A second run changes nothing. REQUIRES: Verify accepts the

@@ -11,6 +11,8 @@
 #include "fusion/steps.h"
 #include "loop_ir/program.h"
 #include "nestor.h"
+#include "tests/pass_sameness.h"
+#include "tests/random_programs.h"
 
 namespace nestor {
 namespace {
@@ -91,6 +93,22 @@ TEST(FusionGrowth, OfStepsIsNoWorseThanNLogN) {
     EXPECT_LT(static_cast<double>(twice.steps) / static_cast<double>(once.steps), 2.3) << kind.name;
     EXPECT_LT(static_cast<double>(twice.values) / static_cast<double>(once.values), 2.1) << kind.name;
     RecordProperty(kind.name, absl::StrCat(once.steps, " ", twice.steps));
+  }
+}
+
+// Programs large enough that partners are too many, expressions too long and values
+// dropped: passes keep bits, verify and find nothing to do when they run again.
+TEST(FusionGrowth, BeyondTheBoundsPassesKeepTheirPromises) {
+  int bounded = 0;
+  for (const auto& kind : kKinds) {
+    const auto op = Parse(kind.text(kind.n / 4));
+    ASSERT_TRUE(op.ok()) << op.status();
+    Counts counts;
+    const loop::Program lowered = Lower(*op);
+    const Finding finding =
+        CheckPasses(fusion::Pipeline::Default(), lowered, lowered, RandomInputs(*op, 1).inputs, counts, bounded);
+    EXPECT_FALSE(finding.has_value()) << kind.name << ": " << *finding;
+    EXPECT_EQ(counts.refused, 0) << kind.name;
   }
 }
 
