@@ -61,15 +61,23 @@ ValueId Program::AddApply(ScalarOp op, absl::Span<const ValueId> args, DType tar
   return Append(*this, {ApplyValue{op, {args.begin(), args.end()}}, *type});
 }
 
-void VisitValues(const Program& program, ValueId id, absl::FunctionRef<void(ValueId, const Value&)> visit) {
-  const Value& value = program[id];
-  if (const auto* apply = absl::get_if<ApplyValue>(&value.node)) {
-    for (ValueId arg : apply->args) VisitValues(program, arg, visit);
+void VisitValues(const Program& program, ValueId root, absl::FunctionRef<void(ValueId, const Value&)> visit) {
+  absl::InlinedVector<std::pair<ValueId, bool>, 32> stack = {{root, false}};  // whether the operands were visited
+  while (!stack.empty()) {
+    const auto [id, ready] = stack.back();
+    stack.pop_back();
+    const auto* apply = absl::get_if<ApplyValue>(&program[id].node);
+    const auto* load = absl::get_if<LoadValue>(&program[id].node);
+    const bool leaf = apply == nullptr && (load == nullptr || !load->access.fill.valid());
+    if (ready || leaf) {
+      visit(id, program[id]);
+      continue;
+    }
+    stack.emplace_back(id, true);
+    if (load != nullptr) stack.emplace_back(load->access.fill, false);
+    if (apply == nullptr) continue;
+    for (size_t i = apply->args.size(); i-- > 0;) stack.emplace_back(apply->args[i], false);
   }
-  if (const auto* load = absl::get_if<LoadValue>(&value.node)) {
-    if (load->access.fill.valid()) VisitValues(program, load->access.fill, visit);
-  }
-  visit(id, value);
 }
 
 void VisitItems(const Scope& scope, absl::FunctionRef<void(const Item&)> visit) {

@@ -208,8 +208,8 @@ struct Program {
   ValueId AddApply(ScalarOp op, absl::Span<const ValueId> args, DType target = DType::kF32);
 };
 
-// ---- Traversal. None of these recurses through values deeper than a program's
-// expressions are nested.
+// ---- Traversal. None of these recurses through values, which may be nested to any
+// depth: a sum of n terms is n deep.
 
 // Calls `visit` on every value of the tree, operands first, fills included.
 void VisitValues(const Program& program, ValueId id, absl::FunctionRef<void(ValueId, const Value&)> visit);

@@ -1,5 +1,5 @@
-// Bottom-up rebuilding. Values are trees as deep as a program's expressions are
-// nested; a value met twice is rebuilt twice.
+// Bottom-up rebuilding. Values are trees of any depth; a value met twice is rebuilt
+// twice.
 #include "loop_ir/rewrite.h"
 
 #include <utility>
@@ -18,12 +18,29 @@ bool RewriteList(IndexList& list, IndexMap index) {
   return changed;
 }
 
-ValueId WithArgs(Program& program, ValueId id, absl::FunctionRef<ValueId(ValueId)> rewrite) {
-  const ApplyValue apply = absl::get<ApplyValue>(program[id].node);
-  const DType type = program[id].type;
-  absl::InlinedVector<ValueId, 3> args;
-  for (ValueId arg : apply.args) args.push_back(rewrite(arg));
-  return args == apply.args ? id : program.AddApply(apply.op, args, type);
+// Operands first, without recursion: `map` is given each value with its operands mapped,
+// and gives what stands for it.
+ValueId Rebuild(Program& program, ValueId root, absl::FunctionRef<ValueId(ValueId)> map) {
+  std::vector<std::pair<ValueId, bool>> stack = {{root, false}};  // whether the operands are in `rebuilt`
+  std::vector<ValueId> rebuilt;
+  while (!stack.empty()) {
+    const auto [id, ready] = stack.back();
+    stack.pop_back();
+    const auto* apply = absl::get_if<ApplyValue>(&program[id].node);
+    if (apply == nullptr) {
+      rebuilt.push_back(map(id));
+    } else if (!ready) {
+      stack.emplace_back(id, true);
+      for (size_t i = apply->args.size(); i-- > 0;) stack.emplace_back(apply->args[i], false);
+    } else {
+      const absl::InlinedVector<ValueId, 3> args(rebuilt.end() - static_cast<int64_t>(apply->args.size()), rebuilt.end());
+      rebuilt.resize(rebuilt.size() - args.size());
+      const bool same = args == apply->args;
+      const ScalarOp op = apply->op;
+      rebuilt.push_back(map(same ? id : program.AddApply(op, args, program[id].type)));
+    }
+  }
+  return rebuilt[0];
 }
 
 }  // namespace
@@ -35,11 +52,10 @@ Access RewriteAccess(Program& program, Access access, IndexMap index) {
   return access;
 }
 
-ValueId RewriteIndices(Program& program, ValueId id, IndexMap index) {
+namespace {
+
+ValueId RewriteIndicesOfLeaf(Program& program, ValueId id, IndexMap index) {
   const Value& value = program[id];
-  if (absl::holds_alternative<ApplyValue>(value.node)) {
-    return WithArgs(program, id, [&](ValueId arg) { return RewriteIndices(program, arg, index); });
-  }
   if (const auto* node = absl::get_if<IndexValue>(&value.node)) {
     const IndexId old = node->index, by = index(old);
     return by == old ? id : program.AddIndexValue(by);
@@ -59,13 +75,14 @@ ValueId RewriteIndices(Program& program, ValueId id, IndexMap index) {
   return id;
 }
 
+}  // namespace
+
+ValueId RewriteIndices(Program& program, ValueId id, IndexMap index) {
+  return Rebuild(program, id, [&](ValueId rebuilt) { return RewriteIndicesOfLeaf(program, rebuilt, index); });
+}
+
 ValueId RewriteValues(Program& program, ValueId id, ValueMap map) {
-  ValueId rebuilt = id;
-  if (absl::holds_alternative<ApplyValue>(program[id].node)) {
-    rebuilt = WithArgs(program, id, [&](ValueId arg) { return RewriteValues(program, arg, map); });
-  }
-  const absl::optional<ValueId> mapped = map(rebuilt);
-  return mapped ? *mapped : rebuilt;
+  return Rebuild(program, id, [&](ValueId rebuilt) { return map(rebuilt).value_or(rebuilt); });
 }
 
 void RewriteIndices(Program& program, Scope& scope, IndexMap index) {
