@@ -50,19 +50,15 @@ class Disassembler {
   ZydisFormatter formatter_;
 };
 
-std::string Comment(const Kernel& kernel, int32_t statement) {
-  return statement < 0 ? "..." : kernel.StatementText(statement);
-}
-
-void AppendFunction(const Kernel& kernel, const Kernel::FunctionView& function, const Disassembler& disassembler,
-                    std::string& text) {
+void AppendFunction(const Kernel::FunctionView& function, const std::vector<std::string>& statements,
+                    const Disassembler& disassembler, std::string& text) {
   absl::StrAppend(&text, function.name, ":  # ", function.code.size(), " bytes\n");
   auto next = function.statements.begin();
   for (size_t offset = 0; offset < function.code.size();) {
     // Of several at one place, all but the last have no code.
     for (; next != function.statements.end() && next->first <= static_cast<int32_t>(offset); ++next) {
       if (next + 1 != function.statements.end() && next[1].first <= static_cast<int32_t>(offset)) continue;
-      absl::StrAppend(&text, "  # ", Comment(kernel, next->second), "\n");
+      absl::StrAppend(&text, "  # ", next->second < 0 ? "..." : statements[next->second], "\n");
     }
     offset += disassembler.AppendLine(function.code, offset, text);
   }
@@ -72,9 +68,10 @@ void AppendFunction(const Kernel& kernel, const Kernel::FunctionView& function, 
 
 std::string Disassemble(const Kernel& kernel) {
   const Disassembler disassembler;
+  const std::vector<std::string> statements = kernel.StatementTexts();
   std::string text;
   for (const Kernel::FunctionView& function : kernel.Functions()) {
-    AppendFunction(kernel, function, disassembler, text);
+    AppendFunction(function, statements, disassembler, text);
   }
   return text;
 }

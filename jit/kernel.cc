@@ -14,7 +14,6 @@
 #include "jit/codegen/emit.h"
 #include "jit/codegen/operation_passes.h"
 #include "jit/codegen/registers.h"
-#include "loop_ir/text.h"
 #include "uops/invariant.h"
 
 namespace nestor::jit {
@@ -56,12 +55,11 @@ class DefaultFloatSettings {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<const Kernel>> Kernel::Compile(loop::Program program, const TranslateOptions& options) {
-  NESTOR_ASSIGN_OR_RETURN(Translation translation, Translate(program, options));
   std::unique_ptr<Kernel> kernel(new Kernel);
   const RegisterFile file = RegistersOf(options.isa);
   std::vector<uint8_t> code;
   std::vector<int64_t> offsets;
-  for (jit::Step& step : translation.steps) {
+  const auto compile = [&](jit::Step& step) -> absl::Status {
     RemoveDeadWrites(step.operations);
     HoistInvariants(step.operations, file);
     const Allocated allocated = AllocateRegisters(step.operations, file);
@@ -73,7 +71,10 @@ absl::StatusOr<std::unique_ptr<const Kernel>> Kernel::Compile(loop::Program prog
     kernel->spilled_ += allocated.spilled;
     kernel->steps_.push_back({step.name, step.first_item, nullptr, machine.code_bytes, step.parallel, step.begin,
                               step.end, step.stride, step.granularity, std::move(machine.statements)});
-  }
+    return absl::OkStatus();
+  };
+  const StepSink sink = compile;
+  NESTOR_ASSIGN_OR_RETURN(Translation translation, Translate(program, options, &sink));
   NESTOR_ASSIGN_OR_RETURN(kernel->code_, CodeMemory::Seal(code));
   for (size_t i = 0; i < offsets.size(); ++i) {
     const uint8_t* begin = kernel->code_.data() + offsets[i];
@@ -91,13 +92,14 @@ absl::StatusOr<std::unique_ptr<const Kernel>> Kernel::Compile(loop::Program prog
 
 void Kernel::RegisterForCrashReport() {
   std::vector<CodeRegistration::Part> parts;
+  const std::vector<std::string> texts = StatementTexts();
   for (const Step& step : steps_) {
     const size_t begin = static_cast<size_t>(reinterpret_cast<const uint8_t*>(step.function) - code_.data());
     const std::string function = absl::StrCat("kernel ", program_.name, ", function ", step.name);
     parts.push_back({begin, absl::StrCat(function, ", entry")});
     for (const auto& [offset, statement] : step.statements) {
       std::string place = absl::StrCat(function, ", between statements");
-      if (statement >= 0) place = absl::StrCat(function, ", statement ", statement, ": ", StatementText(statement));
+      if (statement >= 0) place = absl::StrCat(function, ", statement ", statement, ": ", texts[statement]);
       if (begin + static_cast<size_t>(offset) == parts.back().offset) parts.pop_back();
       parts.push_back({begin + static_cast<size_t>(offset), std::move(place)});
     }

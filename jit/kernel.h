@@ -18,6 +18,7 @@
 #include "jit/runtime/executor.h"
 #include "loop_ir/memory_plan.h"
 #include "loop_ir/program.h"
+#include "loop_ir/text.h"
 
 namespace nestor::jit {
 
@@ -55,8 +56,9 @@ class Kernel {
   // REQUIRES: `table` is filled; `private_memory` has one address for each worker.
   int64_t Run(const int64_t* table, absl::Span<char* const> private_memory, const RunOptions& options) const;
 
-  // The text of statement `number`.
+  // The text of statement `number`, and of all of them.
   std::string StatementText(int64_t number) const;
+  std::vector<std::string> StatementTexts() const { return loop::ToTexts(program_, statements_); }
 
   int64_t code_bytes() const { return code_bytes_; }  // without constants
   int64_t spilled() const { return spilled_; }

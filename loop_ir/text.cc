@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "loop_ir/text_syntax.h"
+#include "uops/invariant.h"
 
 namespace nestor::loop {
 namespace {
@@ -30,11 +31,6 @@ const PrefixRow* PrefixOf(ScalarOp op, DType operand) {
     if (row.op == op && (!row.logical || operand == DType::kBool)) return &row;
   }
   return nullptr;
-}
-
-std::string Parenthesised(std::string text, int own, int surrounding) {
-  if (own < surrounding) return absl::StrCat("(", text, ")");
-  return text;
 }
 
 // Old numbers in the order of the text; a number not met there comes last.
@@ -112,28 +108,18 @@ class Writer {
     return absl::StrCat(text, "]");
   }
 
-  // Walks down the left spine of infix ops, so that a chain of any length takes
-  // no stack.
   std::string ValueText(ValueId id, int surrounding = 0) {
-    struct Step {
-      const InfixRow* row;
-      ValueId right;
-      int surrounding;
-    };
-    std::vector<Step> steps;
-    while (const InfixRow* row = InfixRowOf(id)) {
-      const auto& args = absl::get<ApplyValue>(program_[id].node).args;
-      steps.push_back({row, args[1], surrounding});
-      surrounding = row->tightness + (row->tightness == kCompareTightness);
-      id = args[0];
-    }
-    std::string text = NonInfix(id, surrounding);
-    for (; !steps.empty(); steps.pop_back()) {
-      const Step& step = steps.back();
-      absl::StrAppend(&text, " ", step.row->text, " ", ValueText(step.right, step.row->tightness + 1));
-      text = Parenthesised(std::move(text), step.row->tightness, step.surrounding);
-    }
+    std::string text;
+    AppendValue(id, surrounding, text);
     return text;
+  }
+
+  std::string StatementText(const Statement& s) {
+    const std::string sign(s.op ? AccumulationSign(*s.op) : "");
+    const std::string value = s.position.valid()
+                                  ? absl::StrCat("(", ValueText(s.value), ", ", ValueText(s.position), ")")
+                                  : ValueText(s.value);
+    return absl::StrCat(Store(s.target), " ", sign, "= ", value);
   }
 
   std::string OneLine(const Item& item) {
@@ -240,14 +226,6 @@ class Writer {
                         a.vector ? " vector" : "", a.unroll ? " unroll" : "");
   }
 
-  std::string StatementText(const Statement& s) {
-    const std::string sign(s.op ? AccumulationSign(*s.op) : "");
-    const std::string value = s.position.valid()
-                                  ? absl::StrCat("(", ValueText(s.value), ", ", ValueText(s.position), ")")
-                                  : ValueText(s.value);
-    return absl::StrCat(Store(s.target), " ", sign, "= ", value);
-  }
-
   // ---- Accesses and values
 
   std::string Indices(const IndexList& list) {
@@ -270,46 +248,90 @@ class Writer {
     return absl::StrCat(Name(value.type), "(", LiteralText(value), ")");
   }
 
-  const InfixRow* InfixRowOf(ValueId id) const {
-    const auto* apply = absl::get_if<ApplyValue>(&program_[id].node);
-    if (apply == nullptr || apply->args.size() != 2) return nullptr;
-    return InfixOf(apply->op, program_[apply->args[0]].type);
+  // What is still to be written of a value: a piece of text, or a value in its place.
+  struct Piece {
+    absl::string_view text;
+    ValueId value = {};
+    int surrounding = 0;  // the tightness around the value
+  };
+
+  // Without recursion and straight to the end of `out`, so that an expression of any
+  // depth takes no stack, and time for its length.
+  void AppendValue(ValueId id, int surrounding, std::string& out) {
+    std::vector<Piece> pieces = {{"", id, surrounding}};  // the next one last
+    while (!pieces.empty()) {
+      const Piece piece = pieces.back();
+      pieces.pop_back();
+      if (!piece.value.valid()) {
+        out.append(piece.text.data(), piece.text.size());
+      } else if (const auto* apply = absl::get_if<ApplyValue>(&program_[piece.value].node)) {
+        const std::vector<Piece> parts = PartsOf(*apply, program_[piece.value].type, piece.surrounding);
+        pieces.insert(pieces.end(), parts.rbegin(), parts.rend());
+      } else {
+        out += LeafText(piece.value);
+      }
+    }
   }
 
-  std::string NonInfix(ValueId id, int surrounding) {
+  // In the order of the text.
+  std::vector<Piece> PartsOf(const ApplyValue& apply, DType type, int surrounding) const {
+    const DType operand = program_[apply.args[0]].type;
+    if (const InfixRow* row = apply.args.size() == 2 ? InfixOf(apply.op, operand) : nullptr) {
+      const int left = row->tightness + (row->tightness == kCompareTightness);
+      return Parenthesised({{"", apply.args[0], left}, {" "}, {row->text}, {" "}, {"", apply.args[1], row->tightness + 1}},
+                           row->tightness, surrounding);
+    }
+    // A sign before a constant, or a type around one, would read as part of it.
+    const bool constant = absl::holds_alternative<ConstantValue>(program_[apply.args[0]].node);
+    const PrefixRow* row = apply.args.size() == 1 && !constant ? PrefixOf(apply.op, operand) : nullptr;
+    if (row != nullptr) {
+      return Parenthesised({{row->text}, {"", apply.args[0], kPrefixTightness}}, kPrefixTightness, surrounding);
+    }
+    const bool cast = apply.op == ScalarOp::kCast;
+    std::vector<Piece> parts = {{cast ? Name(type) : Row(apply.op).name}, {"("}};
+    if (cast && constant) return Around(apply.args[0], operand, std::move(parts));
+    for (size_t i = 0; i < apply.args.size(); ++i) {
+      if (i > 0) parts.push_back({", "});
+      parts.push_back({"", apply.args[i]});
+    }
+    parts.push_back({")"});
+    return parts;
+  }
+
+  // A constant that is cast says its own type, too.
+  static std::vector<Piece> Around(ValueId constant, DType type, std::vector<Piece> cast) {
+    const bool bare = IsBare(type);
+    if (bare) cast.push_back({Name(type)});
+    if (bare) cast.push_back({"("});
+    cast.push_back({"", constant});
+    if (bare) cast.push_back({")"});
+    cast.push_back({")"});
+    return cast;
+  }
+
+  // Whether a literal alone has the type.
+  static bool IsBare(DType type) { return type == DType::kF32 || type == DType::kI64 || type == DType::kBool; }
+
+  static std::vector<Piece> Parenthesised(std::vector<Piece> parts, int own, int surrounding) {
+    if (own >= surrounding) return parts;
+    parts.insert(parts.begin(), {"("});
+    parts.push_back({")"});
+    return parts;
+  }
+
+  std::string LeafText(ValueId id) {
     struct {
       Writer& writer;
       DType type;
-      int surrounding;
       std::string operator()(const ConstantValue& v) const {
-        const bool plain = type == DType::kF32 || type == DType::kI64 || type == DType::kBool;
-        return plain ? LiteralText(v.value) : TypedConstant(v.value);
+        return IsBare(type) ? LiteralText(v.value) : TypedConstant(v.value);
       }
       std::string operator()(const ParamValue& v) const { return v.name; }
-      std::string operator()(const IndexValue& v) const {
-        return absl::StrCat("index(", writer.Index(v.index), ")");
-      }
+      std::string operator()(const IndexValue& v) const { return absl::StrCat("index(", writer.Index(v.index), ")"); }
       std::string operator()(const LoadValue& v) const { return writer.Load(v.access); }
-      std::string operator()(const ApplyValue& v) const { return writer.Applied(v, type, surrounding); }
-    } visitor{*this, program_[id].type, surrounding};
+      std::string operator()(const ApplyValue&) const { NESTOR_CHECK(false, "no leaf"); }
+    } visitor{*this, program_[id].type};
     return absl::visit(visitor, program_[id].node);
-  }
-
-  // A sign before a constant, or a type around one, would read as part of it.
-  std::string Applied(const ApplyValue& apply, DType type, int surrounding) {
-    const Value& first = program_[apply.args[0]];
-    const auto* constant = absl::get_if<ConstantValue>(&first.node);
-    const PrefixRow* row = apply.args.size() == 1 ? PrefixOf(apply.op, first.type) : nullptr;
-    if (row != nullptr && constant == nullptr) {
-      return Parenthesised(absl::StrCat(row->text, ValueText(apply.args[0], kPrefixTightness)),
-                           kPrefixTightness, surrounding);
-    }
-    const bool cast = apply.op == ScalarOp::kCast;
-    if (cast && constant != nullptr) return absl::StrCat(Name(type), "(", TypedConstant(constant->value), ")");
-    return absl::StrCat(cast ? Name(type) : Row(apply.op).name, "(",
-                        absl::StrJoin(apply.args, ", ", [&](std::string* out, ValueId arg) {
-                          absl::StrAppend(out, ValueText(arg));
-                        }), ")");
   }
 
   const Program& program_;
@@ -323,6 +345,12 @@ class Writer {
 
 std::string ToText(const Program& program) { return Writer(program).Whole(); }
 std::string ToText(const Program& program, const Item& item) { return Writer(program).OneLine(item); }
+std::vector<std::string> ToTexts(const Program& program, absl::Span<const Statement> statements) {
+  Writer writer(program);
+  std::vector<std::string> texts;
+  for (const Statement& statement : statements) texts.push_back(writer.StatementText(statement));
+  return texts;
+}
 std::string ToText(const Program& program, const Access& access) { return Writer(program).Load(access); }
 std::string ToText(const Program& program, ValueId value) { return Writer(program).ValueText(value); }
 std::string ToText(const Program& program, IndexId index) { return Writer(program).Index(index); }

@@ -39,9 +39,11 @@
 #include "uops/cpp20.h"  // first, so that an older standard is named before all else
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "loop_ir/program.h"
 
 namespace nestor::loop {
@@ -54,6 +56,8 @@ std::string ToText(const Program& program, const Item& item);
 std::string ToText(const Program& program, const Access& access);
 std::string ToText(const Program& program, ValueId value);
 std::string ToText(const Program& program, IndexId index);
+// Of many statements of the program, each as the text of one, in linear time.
+std::vector<std::string> ToTexts(const Program& program, absl::Span<const Statement> statements);
 
 // Bad text gives an InvalidArgument Status "LINE:COLUMN: ...". What the grammar
 // and the types of operands do not forbid is left to Verify.

@@ -142,16 +142,12 @@ void FunctionBuilder::Branch(Condition condition, Operand a, Operand b, int labe
 
 Operand FunctionBuilder::OnEntry(int depth, Operation operation) {
   Frame& frame = frames_[depth];
-  operation.result = {};
-  for (const auto& [known, result] : frame.computed) {
-    if (SameComputation(known, operation)) return result;
-  }
-  const Operation key = operation;
+  const auto [known, is_new] = frame.computed.try_emplace(operation);
+  if (!is_new) return known->second;
   const RegisterClass result_class = Info(operation.opcode).result;
   operation.result = result_class == RegisterClass::kMask ? list_.NewMask() : list_.NewRegister(result_class);
   frame.entry.push_back(operation);
-  frame.computed.emplace_back(key, operation.result);
-  return operation.result;
+  return known->second = operation.result;
 }
 
 void FunctionBuilder::EmitOnEntry(int depth, absl::FunctionRef<void()> emit) {
@@ -428,7 +424,7 @@ Operand FunctionBuilder::Coefficient(const std::vector<TableSlot::Part>& parts, 
   }
   if (slot.parts.empty()) return Immediate(constant);
   if (constant != 0) slot.parts.push_back({constant, {}, {}, 0});
-  return Operand::Table(table_.Slot(std::move(slot)));
+  return Operand::Table(table_.Slot(slot));
 }
 
 Operand FunctionBuilder::BaseOf(loop::TensorId tensor) {
@@ -525,12 +521,11 @@ Operand FunctionBuilder::RunningPointer(int depth, Operand pointer, const std::v
     const Operand bytes = OnEntry(depth, Make(Opcode::kMulG, value, coefficient, 0));
     return OnEntry(depth, Make(Opcode::kAddG, pointer, bytes, 0));
   }
-  for (const auto& [around, times, running] : frames_[moving].running) {
-    if (around == pointer && times == coefficient) return running;
-  }
+  const auto [known, is_new] = frames_[moving].running.try_emplace({pointer, coefficient});
+  if (!is_new) return known->second;
   Frame& preheader = frames_[moving - 1];
   const Operand begin = frames_[moving].begin;
-  const Operand running = list_.NewGeneral();
+  const Operand running = known->second = list_.NewGeneral();
   Operation start = Make(Opcode::kMoveG, pointer, {}, 0);
   if (!(begin == Immediate(0))) {
     Operation bytes = Make(Opcode::kMulG, begin, coefficient, 0);
@@ -543,7 +538,6 @@ Operand FunctionBuilder::RunningPointer(int depth, Operand pointer, const std::v
   Operation move = Make(Opcode::kAddG, running, Coefficient(parts, frames_[moving].step), 0);
   move.result = running;
   frames_[moving].latch.push_back(move);
-  frames_[moving].running.emplace_back(pointer, coefficient, running);
   return running;
 }
 

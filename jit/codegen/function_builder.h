@@ -10,7 +10,7 @@
 
 #include <cstdint>
 #include <memory>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -118,9 +118,9 @@ class FunctionBuilder {
     Operand value, begin;
     int64_t offset = 0, step = 0;
     absl::flat_hash_map<IndexId, Operand> indices;
-    std::vector<std::pair<Operation, Operand>> computed;  // operation without result, result
+    Computed computed;
     // Running pointers: (pointer around, step slot or constant) -> pointer
-    std::vector<std::tuple<Operand, Operand, Operand>> running;
+    absl::flat_hash_map<std::pair<Operand, Operand>, Operand> running;
   };
   // Σ factor * atom: one summand of an address.
   struct Summand {

@@ -28,20 +28,20 @@ struct Use {
 
 class UseWalk {
  public:
-  explicit UseWalk(const Program& program) : program_(program), uses_(program.tensors.size()) {}
+  explicit UseWalk(const Program& program)
+      : program_(program), uses_(program.tensors.size()), scopes_(program.tensors.size()) {}
 
   void Walk(const Scope& scope, int step) {
-    std::vector<TensorId> declared;
     for (const Item& item : scope) {
       if (const auto* declaration = item.As<loop::Declaration>()) {
-        declared.push_back(declaration->tensor);
+        scopes_[declaration->tensor.value] = &scope;
         See(declaration->tensor, step);
       }
       VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId>, loop::AccessKind) { See(tensor, step); });
       if (const auto* statement = item.As<loop::Statement>()) {
         Use& use = uses_[statement->target.tensor.value];
         ++use.writes;
-        const bool here = std::find(declared.begin(), declared.end(), statement->target.tensor) != declared.end();
+        const bool here = scopes_[statement->target.tensor.value] == &scope;
         use.written_where_declared = here && !statement->op && !statement->target.masked;
       }
       if (const auto* loop = item.As<loop::Loop>()) Walk(loop->body, step);
@@ -58,6 +58,7 @@ class UseWalk {
 
   const Program& program_;
   std::vector<Use> uses_;
+  std::vector<const Scope*> scopes_;  // by tensor: that declared it
 };
 
 // Finds the register tensors that some access uses otherwise than in whole vectors.
@@ -190,11 +191,12 @@ std::vector<Home> FindHomes(const Program& program, const std::vector<int>& step
                             const LaneLoops& lane_loops, Isa isa) {
   UseWalk uses(program);
   for (size_t i = 0; i < program.blocks.size(); ++i) uses.Walk(program.blocks[i].body, step_of_block[i]);
+  std::vector<bool> of_program(program.tensors.size(), false);
+  for (TensorId temp : program.temps) of_program[temp.value] = true;
   std::vector<Home> homes;
   for (size_t i = 0; i < program.tensors.size(); ++i) {
     const TensorId tensor{static_cast<int32_t>(i)};
-    const bool of_program = std::find(program.temps.begin(), program.temps.end(), tensor) != program.temps.end();
-    homes.push_back(HomeOf(program, tensor, uses[tensor], of_program, isa));
+    homes.push_back(HomeOf(program, tensor, uses[tensor], of_program[i], isa));
   }
   TileWalk tiles(program, lane_loops, homes);
   for (const loop::Block& block : program.blocks) tiles.Walk(block.body);

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "jit/codegen/allocate_registers.h"
 #include "jit/codegen/operand_constraints.h"
 
@@ -49,7 +50,13 @@ class Pressure {
 class Hoister {
  public:
   Hoister(OperationList& list, const RegisterFile& file)
-      : list_(list), file_(file), pressure_(list), writes_(list.classes.size()), writes_inside_(list.classes.size()) {}
+      : list_(list), file_(file), pressure_(list), writes_(list.classes.size()), writes_inside_(list.classes.size()) {
+    for (const RegisterClass c : kHoisted) {
+      const int all = static_cast<int>(file_.Of(c).size());
+      const bool spills = pressure_.Most(c, 0, list_.operations.size() - 1) > all;
+      usable_[static_cast<int>(c)] = all - (spills ? MostScratchRegisters(c) : 0);
+    }
+  }
 
   void Run() {
     for (const Operation& op : list_.operations) {
@@ -63,16 +70,16 @@ class Hoister {
       begin = kOutside;  // what is around is no innermost loop
     }
     if (!hoisted_.empty()) Rewrite();
+    if (!renamed_.empty()) Rename();
   }
 
  private:
   static constexpr size_t kOutside = static_cast<size_t>(-1);
+  static constexpr RegisterClass kHoisted[] = {RegisterClass::kVector, RegisterClass::kMask};
 
   void Enter(size_t begin, size_t end) {
-    for (const RegisterClass c : {RegisterClass::kVector, RegisterClass::kMask}) {
-      const int all = static_cast<int>(file_.Of(c).size());
-      const bool spills = pressure_.Most(c, 0, list_.operations.size() - 1) > all;
-      free_[static_cast<int>(c)] = all - (spills ? MostScratchRegisters(c) : 0) - pressure_.Most(c, begin, end);
+    for (const RegisterClass c : kHoisted) {
+      free_[static_cast<int>(c)] = usable_[static_cast<int>(c)] - pressure_.Most(c, begin, end);
     }
     for (size_t i = begin; i < end; ++i) {
       if (list_.operations[i].result.is_register()) ++writes_inside_[list_.operations[i].result.value];
@@ -102,19 +109,20 @@ class Hoister {
   }
 
   void HoistOperations(size_t begin, size_t end) {
+    Computed before;  // what was hoisted out of this loop
     for (size_t i = begin; i < end; ++i) {
-      const Operation op = list_.operations[i];
+      const Operation op = Renamed(list_.operations[i]);
       if (!MayHoist(op.opcode) || writes_[op.result.value] != 1) continue;
       bool moves = false;
       VisitReads(op, [&](const Operand& read) { moves |= writes_inside_[read.value] > 0; });
       if (moves) continue;
-      const Operand known = SameBefore(begin, op);
-      if (known.is_register()) {
-        Replace(op.result, known, i, list_.operations.size());
+      if (const auto known = before.find(op); known != before.end()) {
+        renamed_[op.result] = known->second;
       } else if (FreeOf(op.result) <= 0) {
         continue;
       } else {
         --FreeOf(op.result);
+        before.emplace(op, op.result);
         hoisted_.push_back({begin, op});
       }
       writes_inside_[op.result.value] = 0;
@@ -122,21 +130,18 @@ class Hoister {
     }
   }
 
-  // The result of an equal operation that was hoisted out of the same loop.
-  Operand SameBefore(size_t loop, const Operation& op) const {
-    for (const auto& [before, other] : hoisted_) {
-      if (before == loop && SameComputation(other, op)) return other.result;
+  // ---- Registers that others stand for. Each is written once, so that all its reads,
+  // wherever they are, can wait for one walk at the end.
+
+  Operation Renamed(Operation op) const {
+    for (Operand& operand : op.operands) {
+      for (auto by = renamed_.find(operand); by != renamed_.end(); by = renamed_.find(operand)) operand = by->second;
     }
-    return {};
+    return op;
   }
 
-  void Replace(const Operand& from, const Operand& to, size_t begin, size_t end) {
-    for (size_t i = begin; i < end; ++i) {
-      Operation& op = list_.operations[i];
-      for (Operand* operand : {&op.operands[0], &op.operands[1], &op.operands[2]}) {
-        if (*operand == from) *operand = to;
-      }
-    }
+  void Rename() {
+    for (Operation& op : list_.operations) op = Renamed(op);
   }
 
   // ---- Constants
@@ -157,33 +162,38 @@ class Hoister {
       Operation load{Opcode::kMove, Lane::kI32, static_cast<uint8_t>(use.bytes / LaneBytes(Lane::kI32))};
       load.operands[0] = Operand::Constant(use.constant);
       load.result = list_.NewVector();
-      Replace(Operand::Constant(use.constant), load.result, begin, end);
-      RemoveCopies(load.result, begin, end);
+      Load(Operand::Constant(use.constant), load.result, begin, end);
       hoisted_.push_back({begin, load});
     }
   }
 
-  // A register that only ever is a copy of the constant is the constant.
-  void RemoveCopies(const Operand& constant, size_t begin, size_t end) {
+  // Puts `loaded`, a register, in the place of a constant. One that only ever is a copy
+  // of the constant is the constant.
+  void Load(const Operand& constant, const Operand& loaded, size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
-      const Operation& op = list_.operations[i];
-      if (op.opcode != Opcode::kMove || !(op.operands[0] == constant) || writes_[op.result.value] != 1) continue;
-      Replace(op.result, constant, i + 1, list_.operations.size());
+      Operation& op = list_.operations[i];
+      for (Operand& operand : op.operands) {
+        if (operand == constant) operand = loaded;
+      }
+      if (op.opcode != Opcode::kMove || !(op.operands[0] == loaded) || writes_[op.result.value] != 1) continue;
+      renamed_[op.result] = loaded;
       removed_.push_back(i);
     }
   }
 
   std::vector<Use> UsesIn(size_t begin, size_t end) const {
     std::vector<Use> uses;
+    absl::flat_hash_map<int64_t, size_t> places;  // in `uses`, by constant
     for (size_t i = begin; i < end; ++i) {
       const Operation& op = list_.operations[i];
       for (int k = 0; k < 3; ++k) {
         if (op.operands[k].kind != Operand::kConstant) continue;
         const int64_t number = op.operands[k].value;
-        auto use = std::find_if(uses.begin(), uses.end(), [&](const Use& u) { return u.constant == number; });
-        if (use == uses.end()) use = uses.insert(uses.end(), {number});
-        use->gain += InMemory(op, k) ? 1 : 2;
-        use->bytes = std::max(use->bytes, OperandBytes(op, k));
+        const auto [place, is_new] = places.try_emplace(number, uses.size());
+        if (is_new) uses.push_back({number});
+        Use& use = uses[place->second];
+        use.gain += InMemory(op, k) ? 1 : 2;
+        use.bytes = std::max(use.bytes, OperandBytes(op, k));
       }
     }
     return uses;
@@ -218,7 +228,9 @@ class Hoister {
   const RegisterFile& file_;
   const Pressure pressure_;
   std::vector<int> writes_, writes_inside_;            // by register: in the list, in the loop
-  int free_[4] = {};                                   // registers by class, in the loop
+  int usable_[4] = {};                                 // registers by class, that need not be kept for spills
+  int free_[4] = {};                                   // ... in the loop
+  absl::flat_hash_map<Operand, Operand> renamed_;      // registers, what stands for them
   std::vector<std::pair<size_t, Operation>> hoisted_;  // before the loop that begins there
   std::vector<size_t> removed_;
 };

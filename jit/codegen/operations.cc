@@ -167,6 +167,10 @@ bool SameComputation(const Operation& x, const Operation& y) {
          x.condition == y.condition && std::equal(x.operands, x.operands + 3, y.operands);
 }
 
+size_t ComputationHash::operator()(const Operation& x) const {
+  return absl::HashOf(x.opcode, x.lane, x.lanes, x.immediate, x.condition, x.operands[0], x.operands[1], x.operands[2]);
+}
+
 Operand OperationList::AddConstant(const PoolConstant& constant) {
   PoolConstant wanted = constant;
   if (LaneBytes(wanted.lane) == 4) {
@@ -174,10 +178,15 @@ Operand OperationList::AddConstant(const PoolConstant& constant) {
     wanted.bits &= 0xffffffff;
     wanted.step &= 0xffffffff;
   }
-  const auto at = std::find(constants.begin(), constants.end(), wanted);
-  const int64_t number = at - constants.begin();
-  if (at == constants.end()) constants.push_back(wanted);
-  return Operand::Constant(number);
+  for (; numbered_ < constants.size(); ++numbered_) {
+    numbers_.try_emplace(constants[numbered_], static_cast<int64_t>(numbered_));
+  }
+  const auto [known, is_new] = numbers_.try_emplace(wanted, static_cast<int64_t>(numbered_));
+  if (is_new) {
+    constants.push_back(wanted);
+    ++numbered_;
+  }
+  return Operand::Constant(known->second);
 }
 
 std::string ToString(const OperationList& list, const Operation& op) {

@@ -21,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "jit/runtime/cpu_features.h"
 #include "uops/dtype.h"
@@ -87,6 +88,8 @@ struct Operand {
   static Operand Table(int64_t v) { return {kTable, v}; }
   bool is_register() const { return kind == kRegister; }
   friend bool operator==(const Operand& x, const Operand& y) { return x.kind == y.kind && x.value == y.value; }
+  template <class H>
+  friend H AbslHashValue(H h, const Operand& x) { return H::combine(std::move(h), x.kind, x.value); }
 };
 
 // base + index * scale + displacement, in bytes. Base and index are general
@@ -129,6 +132,15 @@ inline bool IsControl(const Operation& operation) { return operation.opcode >= O
 // Whether both compute the same, wherever they put it. Not of memory.
 bool SameComputation(const Operation& x, const Operation& y);
 
+// What was computed before, by the operation that computed it (whatever its result).
+struct ComputationHash {
+  size_t operator()(const Operation& operation) const;
+};
+struct ComputationEqual {
+  bool operator()(const Operation& x, const Operation& y) const { return SameComputation(x, y); }
+};
+using Computed = absl::flat_hash_map<Operation, Operand, ComputationHash, ComputationEqual>;
+
 // The bits of a vector constant: `bits` in every lane, or lane i holds
 // bits + i * step (integer lanes).
 struct PoolConstant {
@@ -137,6 +149,10 @@ struct PoolConstant {
   uint64_t step = 0;
   friend bool operator==(const PoolConstant& x, const PoolConstant& y) {
     return LaneBytes(x.lane) == LaneBytes(y.lane) && x.bits == y.bits && x.step == y.step;
+  }
+  template <class H>
+  friend H AbslHashValue(H h, const PoolConstant& x) {
+    return H::combine(std::move(h), LaneBytes(x.lane), x.bits, x.step);
   }
 };
 
@@ -159,6 +175,10 @@ struct OperationList {
   Operand NewGeneral() { return NewRegister(RegisterClass::kGeneral); }
   Operand AddConstant(const PoolConstant& constant);  // an equal one is shared
   int NewLabel() { return labels++; }
+
+ private:
+  absl::flat_hash_map<PoolConstant, int64_t> numbers_;  // of the first `numbered_` constants
+  size_t numbered_ = 0;
 };
 
 // One line an operation: "v3 = fma.f32x8 v1, v2, c0". For tests and `print`.

@@ -1,15 +1,11 @@
 #include "jit/codegen/table.h"
 
-#include <algorithm>
-#include <utility>
-
 namespace nestor::jit {
 
-int Table::Slot(TableSlot slot) {
-  const auto it = std::find(slots.begin(), slots.end(), slot);
-  if (it != slots.end()) return static_cast<int>(it - slots.begin());
-  slots.push_back(std::move(slot));
-  return static_cast<int>(slots.size()) - 1;
+int Table::Slot(const TableSlot& slot) {
+  const auto [it, is_new] = numbers_.try_emplace(slot, static_cast<int>(slots.size()));
+  if (is_new) slots.push_back(slot);
+  return it->second;
 }
 
 Layout CompactLayout(size_t rank) {

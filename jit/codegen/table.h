@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "loop_ir/program.h"
 
 namespace nestor::jit {
@@ -31,6 +32,10 @@ struct TableSlot {
     friend bool operator==(const Part& x, const Part& y) {
       return x.factor == y.factor && x.symbols == y.symbols && x.tensor == y.tensor && x.axis == y.axis;
     }
+    template <class H>
+    friend H AbslHashValue(H h, const Part& part) {
+      return H::combine(std::move(h), part.factor, part.symbols, part.tensor, part.axis);
+    }
   };
 
   Kind kind;
@@ -40,12 +45,19 @@ struct TableSlot {
   friend bool operator==(const TableSlot& x, const TableSlot& y) {
     return x.kind == y.kind && x.tensor == y.tensor && x.parts == y.parts && x.param == y.param;
   }
+  template <class H>
+  friend H AbslHashValue(H h, const TableSlot& slot) {
+    return H::combine(std::move(h), slot.kind, slot.tensor, slot.parts, slot.param);
+  }
 };
 
 struct Table {
   std::vector<TableSlot> slots;
   // The number of the slot that holds this; an equal one is shared.
-  int Slot(TableSlot slot);
+  int Slot(const TableSlot& slot);
+
+ private:
+  absl::flat_hash_map<TableSlot, int> numbers_;
 };
 
 // How the elements of an argument lie along an axis.

@@ -56,8 +56,8 @@ void Interleave(std::vector<Operation>& operations, absl::Span<const size_t> sta
 
 }  // namespace
 
-Translator::Translator(Program& program, const TranslateOptions& options)
-    : program_(program), options_(options), registers_(program.tensors.size()) {}
+Translator::Translator(Program& program, const TranslateOptions& options, const StepSink* sink)
+    : program_(program), options_(options), sink_(sink), registers_(program.tensors.size()) {}
 
 // Parallel loops have a step each; what lies between shares one.
 std::vector<int> Translator::StepsOfBlocks() const {
@@ -112,6 +112,7 @@ absl::StatusOr<Translation> Translator::Run() {
   if (options_.streaming) prefetches_ = PrefetchesOf(program_, proofs_);
   homes_ = FindHomes(program_, steps, proofs_.lane_loops, options_.isa);
   NESTOR_RETURN_IF_ERROR(CheckMemory());
+  FindTempsOfSteps();
   places_ = Places();
   for (TensorId tensor : program_.temps) {
     const bool is_filled = KindOf(tensor) == HomeKind::kMemory && program_[tensor].storage == Storage::kAccumulator;
@@ -121,14 +122,14 @@ absl::StatusOr<Translation> Translator::Run() {
     const loop::Block& block = program_.blocks[i];
     const loop::Loop* parallel = ParallelLoop(block);
     if (i == 0 || steps[i] != steps[i - 1]) {
-      if (parallel != nullptr) FillStep(block.body[0]);
+      if (parallel != nullptr) NESTOR_RETURN_IF_ERROR(FillStep(block.body[0]));
       BeginStep(parallel != nullptr);
       ProgramTemps(steps[i]);
     }
     if (parallel != nullptr) ParallelBlock(*parallel);
     else SequentialBlock(block);
     item_ += static_cast<int>(block.body.size());
-    if (i + 1 == program_.blocks.size() || steps[i + 1] != steps[i]) EndStep();
+    if (i + 1 == program_.blocks.size() || steps[i + 1] != steps[i]) NESTOR_RETURN_IF_ERROR(EndStep());
   }
   return std::move(out_);
 }
@@ -140,17 +141,28 @@ void Translator::BeginStep(bool parallel) {
   f_ = std::make_unique<FunctionBuilder>(program_, out_.table, places_, options_.isa);
 }
 
-void Translator::EndStep() {
+absl::Status Translator::EndStep() {
   Operation leave{Opcode::kReturn};
   leave.operands[0] = Immediate(0);
   f_->list().operations.push_back(leave);
-  out_.steps.back().operations = f_->Finish();
+  Step& step = out_.steps.back();
+  step.operations = f_->Finish();
+  if (sink_ == nullptr) return absl::OkStatus();
+  const absl::Status taken = (*sink_)(step);
+  step.operations = OperationList(options_.isa);
+  return taken;
 }
 
 // Declares the program's temps that live in registers of `step`.
 void Translator::ProgramTemps(int step) {
+  const auto temps = temps_.find(step);
+  if (temps == temps_.end()) return;
+  for (TensorId tensor : temps->second) Declare(tensor);
+}
+
+void Translator::FindTempsOfSteps() {
   for (TensorId tensor : program_.temps) {
-    if (KindOf(tensor) != HomeKind::kMemory && homes_[tensor.value].step == step) Declare(tensor);
+    if (KindOf(tensor) != HomeKind::kMemory) temps_[homes_[tensor.value].step].push_back(tensor);
   }
 }
 
@@ -168,12 +180,12 @@ std::vector<TensorId> Translator::TakeUnfilled(const loop::Item& item) {
 
 // A step of its own, before the parallel loop, for the accumulators that it touches
 // first.
-void Translator::FillStep(const loop::Item& item) {
+absl::Status Translator::FillStep(const loop::Item& item) {
   const std::vector<TensorId> tensors = TakeUnfilled(item);
-  if (tensors.empty()) return;
+  if (tensors.empty()) return absl::OkStatus();
   BeginStep(false);
   for (TensorId tensor : tensors) Fill(tensor);
-  EndStep();
+  return EndStep();
 }
 
 void Translator::SequentialBlock(const loop::Block& block) {
@@ -475,8 +487,8 @@ int64_t Translator::ConstantOf(IndexId e) const {
   return *value;
 }
 
-absl::StatusOr<Translation> Translate(Program& program, const TranslateOptions& options) {
-  return Translator(program, options).Run();
+absl::StatusOr<Translation> Translate(Program& program, const TranslateOptions& options, const StepSink* sink) {
+  return Translator(program, options, sink).Run();
 }
 
 }  // namespace nestor::jit

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "jit/codegen/operations.h"
 #include "jit/codegen/table.h"
@@ -48,9 +49,15 @@ struct TranslateOptions {
   bool streaming = false;
 };
 
-// Unimplemented, naming it, for what cannot be translated. Adds expressions to the
-// program's pool and changes nothing else. REQUIRES: Verify accepts the program.
-absl::StatusOr<Translation> Translate(loop::Program& program, const TranslateOptions& options);
+// Takes a step as soon as it is whole; its operations are gone afterwards, so that those of
+// a long program are never there all at once.
+using StepSink = absl::FunctionRef<absl::Status(Step& step)>;
+
+// Unimplemented, naming it, for what cannot be translated, or what `sink` says of a step.
+// Adds expressions to the program's pool and changes nothing else. REQUIRES: Verify accepts
+// the program.
+absl::StatusOr<Translation> Translate(loop::Program& program, const TranslateOptions& options,
+                                      const StepSink* sink = nullptr);
 
 }  // namespace nestor::jit
 

@@ -23,16 +23,36 @@ using loop::ValueId;
 namespace {
 
 Operand Immediate(int64_t v) { return Operand::Immediate(v); }
-bool SameLoad(const Operation& x, const Operation& y) {
+bool IsZero(Operand operand) { return operand == Immediate(0); }
+
+}  // namespace
+
+const TypedValue* Translator::Memo::Find(ValueId id) const {
+  const auto known = values_.find(id.value);
+  return known == values_.end() ? nullptr : &known->second;
+}
+
+void Translator::Memo::Add(ValueId id, const TypedValue& value) {
+  values_.emplace(id.value, value);
+  operands_.insert(value.operand);
+}
+
+void Translator::Memo::Clear() {
+  values_.clear();
+  operands_.clear();
+}
+
+size_t Translator::LoadHash::operator()(const Operation& x) const {
+  return absl::HashOf(x.opcode, x.type, x.lanes, x.operands[0], x.operands[1], x.operands[2], x.memory.base,
+                      x.memory.index, x.memory.scale, x.memory.displacement);
+}
+
+bool Translator::LoadEqual::operator()(const Operation& x, const Operation& y) const {
   return x.opcode == y.opcode && x.type == y.type && x.lanes == y.lanes &&
          std::equal(x.operands, x.operands + 3, y.operands) && x.memory.base == y.memory.base &&
          x.memory.index == y.memory.index && x.memory.scale == y.memory.scale &&
          x.memory.displacement == y.memory.displacement;
 }
-
-bool IsZero(Operand operand) { return operand == Immediate(0); }
-
-}  // namespace
 
 Operand Translator::Emit(Operation operation) {
   const RegisterClass result = Info(operation.opcode).result;
@@ -67,7 +87,7 @@ void Translator::Statement(const loop::Statement& statement) {
   if (is_new) out_.statements.push_back(statement);
   statement_ = number->second;
   const size_t first = f_->list().operations.size();
-  memo_.clear();
+  memo_.Clear();
   loaded_.clear();
   const HomeKind kind = KindOf(statement.target.tensor);
   const bool in_memory = kind != HomeKind::kScalar && kind != HomeKind::kTile;
@@ -110,9 +130,7 @@ TypedValue Translator::Result(const loop::Statement& statement, const TypedValue
 void Translator::Assign(TypedValue& target, const TypedValue& value) {
   std::vector<Operation>& operations = f_->list().operations;
   const bool is_mask = target.type == DType::kBool;
-  const auto is_value = [&](const auto& known) { return known.second.operand == value.operand; };
-  const bool is_known = std::any_of(memo_.begin(), memo_.end(), is_value);
-  const bool fresh = !is_known && !operations.empty() && value.operand.is_register() &&
+  const bool fresh = !memo_.Holds(value.operand) && !operations.empty() && value.operand.is_register() &&
                      operations.back().result == value.operand;
   if (is_mask && value.mask_lane_bytes != target.mask_lane_bytes) {
     ValueBuilder builder = Builder();
@@ -134,7 +152,7 @@ void Translator::WriteScalar(const loop::Statement& statement) {
   Registers& home = registers_[statement.target.tensor.value];
   if (!homes_[statement.target.tensor.value].is_single) {
     const TypedValue value = statement.op ? Result(statement, home.value) : Value(statement.value);
-    memo_.clear();
+    memo_.Clear();
     return Assign(home.value, value);
   }
   home.value = Value(statement.value);
@@ -143,7 +161,7 @@ void Translator::WriteScalar(const loop::Statement& statement) {
   if (load != nullptr && KindOf(load->access.tensor) != HomeKind::kArgument) {
     TypedValue copy = home.value;
     copy.operand = copy.type == DType::kBool ? f_->list().NewMask() : f_->list().NewVector();
-    memo_.clear();
+    memo_.Clear();
     Assign(copy, home.value);
     home.value = copy;
   }
@@ -155,7 +173,7 @@ void Translator::WriteTile(const loop::Statement& statement) {
   TypedValue target{program_[statement.target.tensor].type, TileRegister(statement.target, lane)};
   registers_[statement.target.tensor.value].columns.clear();
   TypedValue value = statement.op ? Result(statement, target) : Value(statement.value);
-  memo_.clear();
+  memo_.Clear();
   if (IsPartial() && !CoversTile(statement.target)) {
     ValueBuilder builder = Builder();
     const Operand mask = ActiveMask(LaneBytes(LaneOf(target.type)));
@@ -243,13 +261,22 @@ Translator::Location Translator::PositionsOf(TensorId tensor, const Location& lo
 
 // ---- Values
 
-TypedValue Translator::Value(ValueId id) {
-  for (const auto& [known, value] : memo_) {
-    if (known == id) return value;
+// Operands first, without recursion: a sum may have any number of terms.
+TypedValue Translator::Value(ValueId root) {
+  std::vector<std::pair<ValueId, bool>> stack = {{root, false}};  // whether the operands are known
+  while (!stack.empty()) {
+    const auto [id, ready] = stack.back();
+    stack.pop_back();
+    if (memo_.Find(id) != nullptr) continue;
+    const auto* apply = absl::get_if<loop::ApplyValue>(&program_[id].node);
+    if (ready || apply == nullptr) {
+      memo_.Add(id, Compute(id));
+      continue;
+    }
+    stack.emplace_back(id, true);
+    for (size_t i = apply->args.size(); i-- > 0;) stack.emplace_back(apply->args[i], false);
   }
-  const TypedValue value = Compute(id);
-  memo_.emplace_back(id, value);
-  return value;
+  return *memo_.Find(root);
 }
 
 TypedValue Translator::Compute(ValueId id) {
@@ -265,7 +292,7 @@ TypedValue Translator::Compute(ValueId id) {
     TypedValue operator()(const loop::LoadValue& v) const { return self.Load(v.access); }
     TypedValue operator()(const loop::ApplyValue& v) const {
       absl::InlinedVector<TypedValue, 3> args;
-      for (ValueId arg : v.args) args.push_back(self.Value(arg));
+      for (ValueId arg : v.args) args.push_back(*self.memo_.Find(arg));
       ValueBuilder builder = self.Builder();
       return ApplyScalarOp(builder, v.op, args, type);
     }
@@ -280,7 +307,7 @@ TypedValue Translator::Param(const std::string& name, DType type) {
   TableSlot slot{TableSlot::kParam};
   slot.param = name;
   Operation load{Opcode::kMoveG};
-  load.operands[0] = Operand::Table(out_.table.Slot(std::move(slot)));
+  load.operands[0] = Operand::Table(out_.table.Slot(slot));
   const Operand bits = f_->OnEntry(0, load);
   Operation spread{Opcode::kBroadcastGeneral, LaneOf(type), static_cast<uint8_t>(lanes_.count)};
   spread.operands[0] = bits;
@@ -330,16 +357,17 @@ void Translator::PrefetchNextRow(const Access& access) {
   if (f_->Var(lanes_.var).second * ByteSize(type) % kCacheLineBytes != 0) return;
   const RowLoop& around = prefetch->second;
   IndexPool& pool = program_.pool;
-  std::vector<IndexId> next;
-  for (size_t v = 0; v < program_.vars.size(); ++v) next.push_back(pool.Var(static_cast<int64_t>(v)));
-  const IndexId row = pool.Add(next[around.var], pool.Const(around.step));
+  const IndexId row = pool.Add(pool.Var(around.var), pool.Const(around.step));
   const IndexId row_that_is = pool.Min(row, pool.Sub(around.end, pool.Const(1)));
   IndexList place;
   std::vector<ComputedPlace> computed(access.place.size());
   for (size_t axis = 0; axis < access.place.size(); ++axis) {
     const bool gathers = pool.HasLoad(access.place[axis]);
-    next[around.var] = gathers ? row_that_is : row;
-    place.push_back(SubstituteVars(pool, access.place[axis], next));
+    place.push_back(CopyIndex(pool, access.place[axis], pool,
+                              [&](const IndexNode& node, absl::Span<const IndexId>) -> absl::optional<IndexId> {
+                                if (node.kind != IndexKind::kVar || node.value != around.var) return absl::nullopt;
+                                return gathers ? row_that_is : row;
+                              }));
     if (!gathers) continue;
     if (!IsSharedGather(place[axis])) return;
     f_->EmitOnEntry(lanes_.region, [&] { computed[axis] = {f_->Checked(place[axis]).value, lanes_.region}; });
@@ -404,15 +432,13 @@ TypedValue Translator::LoadMasked(const Access& access, const Location& location
   EmitTo(target.operand, move);
   const int outside = f_->list().NewLabel();
   f_->Branch(Condition::kEqual, location.valid, Immediate(0), outside);
-  // What is computed here is not remembered: it may not have been.
+  // What is loaded here is not remembered: it may not have been.
   f_->OpenRegion();
-  const auto memo = memo_;
-  const auto loads = loaded_;
+  remembers_ = false;
   const HomeKind kind = KindOf(access.tensor);
   const TypedValue loaded = kind == HomeKind::kScalar ? LoadScalar(access.tensor) : LoadMemory(access.tensor, location);
   Assign(target, loaded);
-  memo_ = memo;
-  loaded_ = loads;
+  remembers_ = true;
   f_->CloseRegion();
   f_->Label(outside);
   return target;
@@ -442,11 +468,9 @@ TypedValue Translator::LoadElements(DType type, const Location& location) {
     load.operands[1] = ActiveMask(LaneBytes(LaneOf(type)));
     load.operands[2] = lanes_.active;
   }
-  for (const auto& [known, value] : loaded_) {
-    if (SameLoad(known, load)) return value;
-  }
+  if (const auto known = loaded_.find(load); known != loaded_.end()) return known->second;
   const TypedValue value = FromLoaded(builder, type, Emit(load));
-  loaded_.emplace_back(load, value);
+  if (remembers_) loaded_.emplace(load, value);
   return value;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/types/optional.h"
 #include "jit/codegen/function_builder.h"
 #include "jit/codegen/homes.h"
@@ -20,7 +21,7 @@ namespace nestor::jit {
 
 class Translator {
  public:
-  Translator(loop::Program& program, const TranslateOptions& options);
+  Translator(loop::Program& program, const TranslateOptions& options, const StepSink* sink);
   absl::StatusOr<Translation> Run();
 
  private:
@@ -41,6 +42,18 @@ class Translator {
     Operand active;                 // of a tail: how many lanes take part; kNone: all
     int64_t end = -1;               // of a loop over a register tile: where it ends, if that is a number
   };
+  // Values that were computed, and the operands that hold them.
+  class Memo {
+   public:
+    const TypedValue* Find(loop::ValueId id) const;
+    void Add(loop::ValueId id, const TypedValue& value);
+    bool Holds(const Operand& operand) const { return operands_.contains(operand); }
+    void Clear();
+
+   private:
+    absl::flat_hash_map<int32_t, TypedValue> values_;  // by number of the value
+    absl::flat_hash_set<Operand> operands_;
+  };
   struct Location {
     Memory memory;
     Operand valid;                  // 1 where the access is made; kNone: always
@@ -49,13 +62,14 @@ class Translator {
 
   // ---- Steps and scopes (translate.cc)
   std::vector<int> StepsOfBlocks() const;
+  void FindTempsOfSteps();
   absl::Status CheckMemory();
   std::vector<TensorPlace> Places() const;
   void BeginStep(bool parallel);
-  void EndStep();
+  absl::Status EndStep();
   void ProgramTemps(int step);
   std::vector<loop::TensorId> TakeUnfilled(const loop::Item& item);
-  void FillStep(const loop::Item& item);
+  absl::Status FillStep(const loop::Item& item);
   void SequentialBlock(const loop::Block& block);
   void ParallelBlock(const loop::Loop& loop);
   void Scope(const loop::Scope& scope);
@@ -120,11 +134,13 @@ class Translator {
 
   loop::Program& program_;
   const TranslateOptions& options_;
+  const StepSink* const sink_;
   Translation out_;
   Proofs proofs_;
   Prefetches prefetches_;
   std::vector<Home> homes_;
   std::vector<loop::TensorId> unfilled_;  // accumulators of the program in memory, before their first use
+  absl::flat_hash_map<int, std::vector<loop::TensorId>> temps_;  // of the program, in registers, by step
   std::vector<TensorPlace> places_;
   std::unique_ptr<FunctionBuilder> f_;
   std::vector<Registers> registers_;  // by tensor
@@ -132,8 +148,15 @@ class Translator {
   int32_t statement_ = -1;
   int item_ = 0;  // at the top of the program, counted over all blocks
   // Of the statement: values and loads that were computed.
-  std::vector<std::pair<loop::ValueId, TypedValue>> memo_;
-  std::vector<std::pair<Operation, TypedValue>> loaded_;
+  Memo memo_;
+  struct LoadHash {
+    size_t operator()(const Operation& load) const;
+  };
+  struct LoadEqual {
+    bool operator()(const Operation& x, const Operation& y) const;
+  };
+  absl::flat_hash_map<Operation, TypedValue, LoadHash, LoadEqual> loaded_;
+  bool remembers_ = true;  // loads
   absl::flat_hash_map<const loop::Statement*, int32_t> numbers_;
 };
 
