@@ -16,6 +16,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
+
 namespace nestor::loop {
 namespace {
 
@@ -216,50 +219,76 @@ class Windows {
   std::vector<std::vector<Range>> axes_;
 };
 
-void AddAccesses(const Program& program, const Scope& scope, TensorId tensor, std::vector<const Loop*>& inner,
-                 Windows& windows) {
-  for (const Item& item : scope) {
-    VisitAccesses(program, item, [&](TensorId t, absl::Span<const IndexId> place, AccessKind) {
-      if (t == tensor) windows.Add(place, inner);
-    });
-    const Loop* loop = item.As<Loop>();
-    if (loop == nullptr) continue;
-    inner.push_back(loop);
-    AddAccesses(program, loop->body, tensor, inner, windows);
-    inner.pop_back();
+// The accesses in a loop's body of what the body changes, found in one walk.
+class BodyAccesses {
+ public:
+  BodyAccesses(const Program& program, const Loop& loop, const Footprint& footprint)
+      : program_(program), loop_(loop), footprint_(footprint) {
+    Collect(loop.body, -1);
   }
-}
 
-// The common cases, without windows: an axis that the bare loop index walks in every
-// access; a loop index, of this loop or of one whose bounds it moves, nowhere.
-absl::optional<bool> IsApartAtOnce(const Program& program, const Loop& loop, TensorId tensor) {
-  std::vector<bool> walked;
-  bool any = false, bounds_move = false, mentioned = false;
-  VisitItems(loop.body, [&](const Item& item) {
-    VisitAccesses(program, item, [&](TensorId t, absl::Span<const IndexId> place, AccessKind) {
-      if (t != tensor) return;
-      if (!any) walked.assign(place.size(), true);
-      any = true;
-      for (size_t axis = 0; axis < place.size(); ++axis) {
-        walked[axis] = walked[axis] && program.pool.VarValue(place[axis]) == loop.var;
-        mentioned = mentioned || HoldsVar(program.pool, place[axis], loop.var);
+  bool AreApart(TensorId tensor) const {
+    if (const auto apart = AreApartAtOnce(tensor)) return *apart;
+    Windows windows(program_, loop_);
+    for (const Place& place : places_.at(tensor)) windows.Add(place.place, LoopsAround(place.nest));
+    return windows.AreApart();
+  }
+
+ private:
+  struct Nest {  // an inner loop, and the number of the one around it
+    const Loop* loop;
+    int around;
+  };
+  struct Place {
+    absl::InlinedVector<IndexId, 4> place;  // a copy: the visitor's may be gone after the visit
+    int nest;
+  };
+
+  void Collect(const Scope& scope, int nest) {
+    for (const Item& item : scope) {
+      VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind) {
+        if (footprint_.Changes(tensor)) places_[tensor].push_back({{place.begin(), place.end()}, nest});
+      });
+      const Loop* loop = item.As<Loop>();
+      if (loop == nullptr) continue;
+      bounds_move_ = bounds_move_ || program_.pool.HasVar(loop->begin) || program_.pool.HasVar(loop->end);
+      nests_.push_back({loop, nest});
+      Collect(loop->body, static_cast<int>(nests_.size()) - 1);
+    }
+  }
+
+  // Outermost first.
+  std::vector<const Loop*> LoopsAround(int nest) const {
+    std::vector<const Loop*> loops;
+    for (; nest >= 0; nest = nests_[nest].around) loops.push_back(nests_[nest].loop);
+    std::reverse(loops.begin(), loops.end());
+    return loops;
+  }
+
+  // The common cases, without windows: an axis that the bare loop index walks in every
+  // access; a loop index, of this loop or of one whose bounds it moves, nowhere.
+  absl::optional<bool> AreApartAtOnce(TensorId tensor) const {
+    const std::vector<Place>& places = places_.at(tensor);
+    std::vector<bool> walked(places[0].place.size(), true);
+    bool mentioned = false;
+    for (const Place& access : places) {
+      for (size_t axis = 0; axis < access.place.size(); ++axis) {
+        walked[axis] = walked[axis] && program_.pool.VarValue(access.place[axis]) == loop_.var;
+        mentioned = mentioned || HoldsVar(program_.pool, access.place[axis], loop_.var);
       }
-    });
-    const Loop* inner = item.As<Loop>();
-    bounds_move = bounds_move || (inner != nullptr && (program.pool.HasVar(inner->begin) || program.pool.HasVar(inner->end)));
-  });
-  if (std::find(walked.begin(), walked.end(), true) != walked.end()) return true;
-  if (!mentioned && !bounds_move) return false;
-  return absl::nullopt;
-}
+    }
+    if (std::find(walked.begin(), walked.end(), true) != walked.end()) return true;
+    if (!mentioned && !bounds_move_) return false;
+    return absl::nullopt;
+  }
 
-bool IsApart(const Program& program, const Loop& loop, TensorId tensor) {
-  if (const auto apart = IsApartAtOnce(program, loop, tensor)) return *apart;
-  Windows windows(program, loop);
-  std::vector<const Loop*> inner;
-  AddAccesses(program, loop.body, tensor, inner, windows);
-  return windows.AreApart();
-}
+  const Program& program_;
+  const Loop& loop_;
+  const Footprint& footprint_;
+  std::vector<Nest> nests_;
+  absl::flat_hash_map<TensorId, std::vector<Place>> places_;
+  bool bounds_move_ = false;  // of an inner loop
+};
 
 }  // namespace
 
@@ -287,6 +316,7 @@ Footprint FootprintOf(const Program& program, const Item& item) {
 
 absl::optional<TensorId> CarriedTensor(const Program& program, const Loop& loop) {
   const Footprint footprint = FootprintOf(program, loop.body);
+  const BodyAccesses accesses(program, loop, footprint);
   absl::flat_hash_set<TensorId> proven;
   absl::optional<TensorId> carried;
   VisitItems(loop.body, [&](const Item& item) {
@@ -294,7 +324,7 @@ absl::optional<TensorId> CarriedTensor(const Program& program, const Loop& loop)
     if (carried || statement == nullptr) return;
     const TensorId target = statement->target.tensor;
     if (!footprint.Changes(target) || !proven.insert(target).second) return;
-    if (!IsApart(program, loop, target)) carried = target;
+    if (!accesses.AreApart(target)) carried = target;
   });
   return carried;
 }

@@ -8,12 +8,7 @@
 //   for i .. { for j .. { t[i, j] = exp(s[i, j]) } }                     # yes
 //   for i .. { for k .. { m max= s[i, k] }  for j .. { t[i, j] = m } }   # yes
 //   for i .. { for j .. { t[i, j] = s[j, i] } }                          # no
-//
-// The proof: go down from the item through the loops that hold accesses of both
-// tensors. If such a loop's index stands alone on one axis of all these accesses,
-// then no two iterations meet in an element; and within an iteration,
-// all that touches s comes before what touches t; what touches both is looked into
-// in turn, down to a statement, which reads before it writes.
+// (take_over.h proves it.)
 //
 // Places: the largest first, each into the smallest gap among those placed whose
 // lifetimes meet its own ("greedy by size for offset calculation", Y. Pisarchyk
@@ -26,71 +21,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "loop_ir/dependence.h"
+#include "loop_ir/take_over.h"
 #include "uops/invariant.h"
 
 namespace nestor::loop {
 namespace {
-
-// ---- In place
-
-// Whether `heir` may take the memory of `donor`, both being touched by `item`:
-// see the head of this file.
-class TakeOver {
- public:
-  TakeOver(const Program& program, TensorId donor, TensorId heir) : program_(program), donor_(donor), heir_(heir) {}
-
-  bool IsSafe(const Item& item) const {
-    const Item* shared = &item;
-    while (const Loop* loop = shared->As<Loop>()) {
-      if (!SeparatesIterations(*loop)) return false;
-      const Scope& body = loop->body;
-      const int last = LastOf(body, donor_), first = FirstOf(body, heir_);
-      if (last < first) return true;
-      if (last > first) return false;
-      shared = &body[last];
-    }
-    // Here the donor is read, as the heir is written: what the heir held before has
-    // not been written, so that nothing reads it.
-    return shared->As<Statement>()->target.tensor == heir_;
-  }
-
- private:
-  bool Touches(const Item& item, TensorId tensor) const {
-    const Footprint footprint = FootprintOf(program_, item);
-    return footprint.Touches(tensor);
-  }
-
-  int FirstOf(const Scope& scope, TensorId tensor) const {
-    const auto touches = [&](const Item& item) { return Touches(item, tensor); };
-    return static_cast<int>(std::find_if(scope.begin(), scope.end(), touches) - scope.begin());
-  }
-
-  int LastOf(const Scope& scope, TensorId tensor) const {
-    int last = static_cast<int>(scope.size()) - 1;
-    while (last >= 0 && !Touches(scope[last], tensor)) --last;
-    return last;
-  }
-
-  // On some axis, every place in both tensors is the loop's index.
-  bool SeparatesIterations(const Loop& loop) const {
-    std::vector<bool> separates(program_[donor_].shape.size(), true);
-    VisitItems(loop.body, [&](const Item& item) {
-      VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind) {
-        if (tensor != donor_ && tensor != heir_) return;
-        for (size_t axis = 0; axis < place.size(); ++axis) {
-          if (program_.pool.VarValue(place[axis]) != loop.var) separates[axis] = false;
-        }
-      });
-    });
-    return std::find(separates.begin(), separates.end(), true) != separates.end();
-  }
-
-  const Program& program_;
-  const TensorId donor_, heir_;
-};
 
 // ---- Lifetimes
 
@@ -181,7 +120,7 @@ class LifeWalk {
 
 class Planner {
  public:
-  Planner(const Program& program, const MemoryOptions& options) : program_(program), options_(options) {}
+  Planner(const Program& program, const MemoryOptions& options) : program_(program), options_(options), take_over_(program) {}
 
   MemoryPlan Run() {
     lives_ = LifeWalk(program_, options_).Run(plan_.first_steps);
@@ -205,26 +144,27 @@ class Planner {
     return order;
   }
 
-  bool CanTakeOver(TensorId donor, TensorId heir) const {
+  bool CanTakeOver(TensorId donor, TensorId heir) {
     const TensorInfo& from = program_[donor];
     const TensorInfo& to = program_[heir];
     if (IsArgAccumulator(from) || IsArgAccumulator(to)) return false;
     if (from.shape != to.shape || ByteSize(from.type) != ByteSize(to.type)) return false;
     const Life &before = LifeOf(donor), &after = LifeOf(heir);
     if (before.steps.last < after.steps.first) return true;
-    return before.last == after.first && TakeOver(program_, donor, heir).IsSafe(*after.first);
+    return before.last == after.first && take_over_.IsSafe(*after.first, donor, heir);
   }
 
   // The buffer whose last tensor dies in the item where `heir` is born, or -1.
-  int DonorOf(TensorId heir) const {
+  int DonorOf(TensorId heir) {
     // An accumulator is filled before it is touched.
     if (!options_.in_place || program_[heir].storage == Storage::kAccumulator) return -1;
-    for (size_t i = 0; i < plan_.buffers.size(); ++i) {
+    const Item* const birth = LifeOf(heir).first;
+    for (int i : ending_[birth]) {
       const PlannedBuffer& buffer = plan_.buffers[i];
       const TensorId donor = buffer.tensors.back();
       const bool same_arena = buffer.is_private == LifeOf(heir).is_private;
       if (buffer.output.value >= 0 || !same_arena) continue;
-      if (LifeOf(donor).last == LifeOf(heir).first && CanTakeOver(donor, heir)) return static_cast<int>(i);
+      if (LifeOf(donor).last == birth && CanTakeOver(donor, heir)) return i;
     }
     return -1;
   }
@@ -233,9 +173,11 @@ class Planner {
     const Life& life = LifeOf(tensor);
     const int donor = DonorOf(tensor);
     if (donor < 0) {
+      ending_[life.last].push_back(static_cast<int>(plan_.buffers.size()));
       plan_.buffers.push_back({{tensor}, life.steps.first, life.steps.last, life.is_private, TensorId()});
       return;
     }
+    ending_[life.last].push_back(donor);
     plan_.buffers[donor].tensors.push_back(tensor);
     plan_.buffers[donor].last = life.steps.last;
   }
@@ -255,6 +197,9 @@ class Planner {
   const Program& program_;
   const MemoryOptions options_;
   std::vector<Life> lives_;  // by tensor
+  TakeOver take_over_;
+  // Buffers by an item in which a tensor of theirs died: the last one, or one before.
+  absl::flat_hash_map<const Item*, std::vector<int>> ending_;
   MemoryPlan plan_;
 };
 

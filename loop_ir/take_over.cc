@@ -1,0 +1,57 @@
+// The proof: go down through the loops that hold accesses of both tensors. If such a
+// loop's index stands alone on one axis of all these accesses, then no two iterations
+// meet in an element; and within an iteration, all that touches the donor comes before
+// what touches the heir; what touches both is looked into in turn, down to a statement,
+// which reads before it writes.
+#include "loop_ir/take_over.h"
+
+#include <algorithm>
+
+#include "loop_ir/dependence.h"
+
+namespace nestor::loop {
+
+bool TakeOver::IsSafe(const Item& item, TensorId donor, TensorId heir) {
+  const Item* shared = &item;
+  while (const Loop* loop = shared->As<Loop>()) {
+    const auto& touches = In(*loop);
+    const auto before = touches.find(donor), after = touches.find(heir);
+    // One that the loop declares is not the loop's to hand on.
+    if (before == touches.end() || after == touches.end()) return false;
+    bool separates = false;
+    for (size_t axis = 0; axis < before->second.along_axis.size(); ++axis) {
+      separates = separates || (before->second.along_axis[axis] && after->second.along_axis[axis]);
+    }
+    if (!separates) return false;
+    if (before->second.last != after->second.first) return before->second.last < after->second.first;
+    shared = &loop->body[before->second.last];
+  }
+  // Here the donor is read, as the heir is written: what the heir held before has
+  // not been written, so that nothing reads it.
+  const auto* statement = shared->As<Statement>();
+  return statement != nullptr && statement->target.tensor == heir;
+}
+
+const absl::flat_hash_map<TensorId, TakeOver::Touches>& TakeOver::In(const Loop& loop) {
+  const auto [known, is_new] = loops_.try_emplace(&loop);
+  auto& touches = known->second;
+  if (!is_new) return touches;
+  for (size_t i = 0; i < loop.body.size(); ++i) {
+    const int position = static_cast<int>(i);
+    const auto look = [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind) {
+      const auto [it, first] = touches.try_emplace(tensor, Touches{position, position, {}});
+      if (first) it->second.along_axis.assign(place.size(), true);
+      it->second.last = position;
+      for (size_t axis = 0; axis < place.size(); ++axis) {
+        if (program_.pool.VarValue(place[axis]) != loop.var) it->second.along_axis[axis] = false;
+      }
+    };
+    VisitAccesses(program_, loop.body[i], look);
+    if (const Loop* inner = loop.body[i].As<Loop>()) {
+      VisitItems(inner->body, [&](const Item& item) { VisitAccesses(program_, item, look); });
+    }
+  }
+  return touches;
+}
+
+}  // namespace nestor::loop
