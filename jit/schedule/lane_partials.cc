@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "fusion/decided_copy.h"
 #include "fusion/scopes.h"
@@ -47,7 +49,7 @@ class LaneSums {
       : program_(program), options_(options), ranges_(program) {}
 
   bool Run() {
-    for (loop::Block& block : program_.blocks) Place(block.body, Visit(block.body, /*is_top=*/true));
+    for (loop::Block& block : program_.blocks) Surround(block.body, Visit(block.body, /*is_top=*/true));
     return changed_;
   }
 
@@ -55,72 +57,107 @@ class LaneSums {
   // Splits what qualifies in the scope and below; returns the partial results that are
   // wanted further out.
   std::vector<Partial> Visit(Scope& scope, bool is_top) {
+    const Uses uses = UsesIn(scope);
     std::vector<Partial> outwards;
-    for (size_t i = 0; i < scope.size(); ++i) {
-      if (scope[i].As<Loop>() == nullptr) continue;
-      std::vector<Partial> wanted;
-      const size_t items = Split(scope, i, wanted);
-      std::vector<Partial> here;
+    Scope visited;
+    for (Item& item : scope) {
+      std::vector<Partial> wanted, here;
+      Scope items = Split(std::move(item), wanted);
       for (const Partial& partial : wanted) {
-        (StaysIn(scope, i, items, partial.accumulator, is_top) ? here : outwards).push_back(partial);
+        const bool stays = is_top || uses.CombineHere(partial.accumulator);
+        (stays ? here : outwards).push_back(partial);
       }
-      i += items - 1 + Surround(scope, i, items, here);
+      Surround(items, here);
+      visited.insert(visited.end(), std::make_move_iterator(items.begin()), std::make_move_iterator(items.end()));
     }
+    scope = std::move(visited);
     return outwards;
   }
 
-  // What is wanted around a whole block.
-  void Place(Scope& scope, const std::vector<Partial>& partials) { Surround(scope, 0, scope.size(), partials); }
+  // Which tensors a scope declares, and how many of its items use each.
+  struct Uses {
+    absl::flat_hash_set<TensorId> declared;
+    absl::flat_hash_map<TensorId, int> items;
 
-  // How many items stand for item `i` afterwards.
-  size_t Split(Scope& scope, size_t i, std::vector<Partial>& wanted) {
-    Loop& loop = *scope[i].As<Loop>();
-    const bool innermost =
-        std::none_of(loop.body.begin(), loop.body.end(), [](const Item& item) { return item.As<Loop>() != nullptr; });
-    if (!innermost) {
-      ranges_.Enter(loop);
-      wanted = Visit(loop.body, /*is_top=*/false);
-      ranges_.Leave();
-      return 1;
+    // Whether the partial results of an item must be combined in the scope.
+    bool CombineHere(TensorId accumulator) const {
+      const auto users = items.find(accumulator);
+      return declared.contains(accumulator) || (users != items.end() && users->second > 1);
     }
-    const std::vector<TensorId> accumulators = Accumulators(loop);
-    if (accumulators.empty() || !Qualifies(loop, accumulators)) return 1;
-    Scope split = SplitLoop(loop, accumulators, wanted);
-    const size_t count = split.size();
-    scope.erase(scope.begin() + static_cast<int64_t>(i));
-    scope.insert(scope.begin() + static_cast<int64_t>(i), std::make_move_iterator(split.begin()),
-                 std::make_move_iterator(split.end()));
-    changed_ = true;
-    return count;
+  };
+
+  Uses UsesIn(const Scope& scope) const {
+    Uses uses;
+    for (const Item& item : scope) {
+      if (const auto* declaration = item.As<loop::Declaration>()) uses.declared.insert(declaration->tensor);
+      const loop::Footprint footprint = FootprintOf(program_, item);
+      absl::flat_hash_set<TensorId> touched = footprint.reads;
+      touched.insert(footprint.writes.begin(), footprint.writes.end());
+      touched.insert(footprint.accumulates.begin(), footprint.accumulates.end());
+      for (TensorId tensor : touched) ++uses.items[tensor];
+    }
+    return uses;
+  }
+
+  // What stands for the item afterwards.
+  Scope Split(Item item, std::vector<Partial>& wanted) {
+    Scope one;
+    auto* loop = item.As<Loop>();
+    const bool splits = loop != nullptr && IsInnermost(*loop);
+    if (splits) {
+      const std::vector<TensorId> accumulators = Accumulators(*loop);
+      if (!accumulators.empty() && Qualifies(*loop, accumulators)) {
+        changed_ = true;
+        return SplitLoop(*loop, accumulators, wanted);
+      }
+    } else if (loop != nullptr) {
+      ranges_.Enter(*loop);
+      wanted = Visit(loop->body, /*is_top=*/false);
+      ranges_.Leave();
+    }
+    one.push_back(std::move(item));
+    return one;
+  }
+
+  static bool IsInnermost(const Loop& loop) {
+    return std::none_of(loop.body.begin(), loop.body.end(), [](const Item& item) { return item.As<Loop>() != nullptr; });
   }
 
   // The scalars that the loop carries, if it only accumulates into them, in a way that
   // may be reordered; else nothing.
   std::vector<TensorId> Accumulators(const Loop& loop) const {
     std::vector<TensorId> accumulators;
+    const Own own = OwnOf(loop);
     bool good = !loop.attributes.vector;
     for (const Item& item : loop.body) {
       const auto* statement = item.As<Statement>();
-      if (statement == nullptr || !IsCarried(loop, statement->target.tensor)) continue;
+      if (statement == nullptr || !IsCarried(own, statement->target.tensor)) continue;
       good = good && statement->op && MayReorder(*statement->op, program_[statement->target.tensor]) &&
              !statement->target.masked;
       accumulators.push_back(statement->target.tensor);
     }
+    std::sort(accumulators.begin(), accumulators.end(), ByNumber);
     for (const Item& item : loop.body) {
       VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId>, AccessKind kind) {
         const bool reads = kind == AccessKind::kRead;
-        good = good && !(reads && std::find(accumulators.begin(), accumulators.end(), tensor) != accumulators.end());
+        good = good && !(reads && std::binary_search(accumulators.begin(), accumulators.end(), tensor, ByNumber));
       });
     }
-    std::sort(accumulators.begin(), accumulators.end(), [](TensorId a, TensorId b) { return a.value < b.value; });
     const bool twice = std::adjacent_find(accumulators.begin(), accumulators.end()) != accumulators.end();
     return good && !twice ? accumulators : std::vector<TensorId>();
   }
 
-  bool IsCarried(const Loop& loop, TensorId tensor) const {
-    if (!program_[tensor].shape.empty()) return false;
+  static bool ByNumber(TensorId a, TensorId b) { return a.value < b.value; }
+
+  // What a loop declares.
+  using Own = absl::flat_hash_set<TensorId>;
+  static Own OwnOf(const Loop& loop) {
     const std::vector<TensorId> own = fusion::DeclaredIn(loop.body);
-    return std::find(own.begin(), own.end(), tensor) == own.end();
+    return Own(own.begin(), own.end());
+  }
+
+  bool IsCarried(const Own& own, TensorId tensor) const {
+    return program_[tensor].shape.empty() && !own.contains(tensor);
   }
 
   bool MayReorder(ReduceOp op, const TensorInfo& tensor) const {
@@ -139,9 +176,10 @@ class LaneSums {
     if (LaneGain(program_, loop) <= 0 || !RunsInLanes(program_, ranges_, loop)) return false;
     // Nothing is carried but the accumulators.
     Loop rest = loop;
+    const Own own = OwnOf(loop);
     const auto is_one = [&](const Item& item) {
       const auto* statement = item.As<Statement>();
-      return statement != nullptr && IsCarried(loop, statement->target.tensor);
+      return statement != nullptr && IsCarried(own, statement->target.tensor);
     };
     rest.body.erase(std::remove_if(rest.body.begin(), rest.body.end(), is_one), rest.body.end());
     return !CarriedTensor(program_, rest).has_value();
@@ -203,42 +241,26 @@ class LaneSums {
     loop::VarReplacement replace(program_);
     replace.Set(copy->var, pool.Add(first, pool.Var(lane)));
     RewriteIndices(program_, lanes.body, [&](IndexId e) { return replace(e); });
+    absl::flat_hash_map<TensorId, TensorId> lanes_of;
+    for (const Partial& partial : partials) lanes_of.emplace(partial.accumulator, partial.lanes);
     for (Item& item : lanes.body) {
       auto* statement = item.As<Statement>();
       if (statement == nullptr) continue;
-      for (const Partial& partial : partials) {
-        if (statement->target.tensor == partial.accumulator) statement->target = {partial.lanes, {pool.Var(lane)}};
-      }
+      const auto partial = lanes_of.find(statement->target.tensor);
+      if (partial != lanes_of.end()) statement->target = {partial->second, {pool.Var(lane)}};
     }
     return lanes;
   }
 
-  // Whether the partial results of `items` items from `i` must be combined in this scope.
-  bool StaysIn(const Scope& scope, size_t i, size_t items, TensorId accumulator, bool is_top) const {
-    if (is_top) return true;
-    for (size_t k = 0; k < scope.size(); ++k) {
-      const auto* declaration = scope[k].As<loop::Declaration>();
-      if (declaration != nullptr && declaration->tensor == accumulator) return true;
-      if (k >= i && k < i + items) continue;
-      if (loop::FootprintOf(program_, scope[k]).Touches(accumulator)) return true;
-    }
-    return false;
-  }
-
-  // Declares the partial results before the items and combines them behind; returns how
-  // many items were added.
-  size_t Surround(Scope& scope, size_t i, size_t items, const std::vector<Partial>& partials) {
+  // Declares the partial results before the items and combines them behind.
+  void Surround(Scope& items, const std::vector<Partial>& partials) {
     Scope before, behind;
     for (const Partial& partial : partials) {
       before.push_back(fusion::DeclarationOf(partial.lanes));
       Combine(partial, behind);
     }
-    const size_t added = before.size() + behind.size();
-    scope.insert(scope.begin() + static_cast<int64_t>(i + items), std::make_move_iterator(behind.begin()),
-                 std::make_move_iterator(behind.end()));
-    scope.insert(scope.begin() + static_cast<int64_t>(i), std::make_move_iterator(before.begin()),
-                 std::make_move_iterator(before.end()));
-    return added;
+    items.insert(items.end(), std::make_move_iterator(behind.begin()), std::make_move_iterator(behind.end()));
+    items.insert(items.begin(), std::make_move_iterator(before.begin()), std::make_move_iterator(before.end()));
   }
 
   // Halves the partial results until one is left.

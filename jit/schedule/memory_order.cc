@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "fusion/scopes.h"
 #include "jit/codegen/lanes.h"
 #include "loop_ir/dependence.h"
@@ -199,8 +200,9 @@ class MemoryOrder {
     body.erase(std::remove_if(body.begin(), body.end(),
                               [](const Item& item) { return item.As<loop::Declaration>() != nullptr; }),
                body.end());
+    const absl::flat_hash_set<TensorId> expanded(scalars.begin(), scalars.end());
     RewritePlaces(program_, body, [&](TensorId tensor, IndexList& place) {
-      if (std::find(scalars.begin(), scalars.end(), tensor) == scalars.end()) return false;
+      if (!expanded.contains(tensor)) return false;
       for (const Strips& s : strips) place.push_back(pool_.Var(s.inside));
       return true;
     });
