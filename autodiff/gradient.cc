@@ -6,12 +6,14 @@
 #include "autodiff/gradient.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "autodiff/adjoint.h"
+#include "autodiff/recomputation.h"
 #include "uops/call.h"
 #include "uops/invariant.h"
 #include "uops/module.h"
@@ -22,7 +24,7 @@ namespace {
 class Differentiator {
  public:
   Differentiator(const Op& op, const GradientRequest& request)
-      : op_(op), request_(request), work_(op), forward_size_(op.graph.size()) {}
+      : op_(op), request_(request), work_(op), forward_size_(op.graph.size()), used_names_(NamesOfOp()) {}
 
   absl::StatusOr<GradientResult> Run() {
     NESTOR_RETURN_IF_ERROR(ChooseResults());
@@ -94,23 +96,23 @@ class Differentiator {
 
   // A name that neither the op nor the gradient op uses yet.
   std::string Fresh(const std::string& name) {
-    std::string fresh = FreshName(name, [&](absl::string_view n) {
-      return op_.FindArgument(n) != nullptr || op_.FindResult(n) != nullptr || used_names_.contains(n) || IsDimension(n);
-    });
+    std::string fresh = FreshName(name, [&](absl::string_view n) { return used_names_.contains(n); });
     used_names_.insert(fresh);
     return fresh;
   }
 
-  bool IsDimension(absl::string_view name) const {
-    bool found = false;
+  absl::flat_hash_set<std::string> NamesOfOp() const {
+    absl::flat_hash_set<std::string> names;
     for (const Argument& arg : op_.args) {
+      names.insert(arg.name);
       for (IndexId extent : arg.shape) {
         VisitIndex(op_.graph.pool(), extent, [&](IndexId id, const IndexNode& node) {
-          found |= node.kind == IndexKind::kSymbol && op_.graph.pool().SymbolName(id) == name;
+          if (node.kind == IndexKind::kSymbol) names.insert(op_.graph.pool().SymbolName(id));
         });
       }
     }
-    return found;
+    for (const Result& result : op_.results) names.insert(result.name);
+    return names;
   }
 
   // ---- Adjoints
@@ -151,45 +153,45 @@ class Differentiator {
     return candidates;
   }
 
-  struct Cost {
-    int reductions = 0;                 // of the forward program, recomputed
-    std::vector<std::string> missing;   // arguments that are needed and not given
-  };
-
   std::vector<NodeId> CutAt(const std::vector<Candidate>& given) const {
     std::vector<NodeId> cut;
     for (const Candidate& c : given) cut.push_back(c.node);
     return cut;
   }
 
-  Cost CostOf(const std::vector<Candidate>& given) const {
-    const std::vector<NodeId> cut = CutAt(given);
-    const std::vector<bool> live = Reachable(work_.graph, gradients_, cut);
-    Cost cost;
-    for (int i = 0; i < forward_size_; ++i) {
-      const NodeId id{i};
-      if (!live[i] || std::find(cut.begin(), cut.end(), id) != cut.end()) continue;
-      if (const Input* input = work_.graph.As<Input>(id)) cost.missing.push_back(input->name);
-      cost.reductions += work_.graph.As<Reduce>(id) != nullptr || work_.graph.As<Scatter>(id) != nullptr;
-    }
-    return cost;
-  }
-
   absl::Status ChooseGiven() {
     if (request_.given) return TakeGiven(*request_.given);
-    given_ = Candidates();
-    const int least = CostOf(given_).reductions;
-    std::vector<Candidate> order = given_;
-    std::stable_sort(order.begin(), order.end(), [](const Candidate& a, const Candidate& b) {
-      return a.rank != b.rank ? a.rank > b.rank : a.is_result < b.is_result;
+    const std::vector<Candidate> all = Candidates();
+    Recomputation recomputed(work_.graph, forward_size_, gradients_, CutAt(all));
+    std::vector<size_t> order(all.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+      return all[a].rank != all[b].rank ? all[a].rank > all[b].rank : all[a].is_result < all[b].is_result;
     });
-    for (const Candidate& candidate : order) {
-      std::vector<Candidate> fewer;
-      for (const Candidate& c : given_) {
-        if (c.name != candidate.name) fewer.push_back(c);
+    // One name may stand for two nodes, and two names for one, which is given until both
+    // are dropped.
+    absl::flat_hash_map<NodeId, int> names;
+    absl::flat_hash_map<std::string, std::vector<size_t>> named;
+    for (size_t i = 0; i < all.size(); ++i) {
+      ++names[all[i].node];
+      named[all[i].name].push_back(i);
+    }
+    std::vector<bool> dropped(all.size(), false);
+    if (!recomputed.Missing().empty()) order.clear();
+    for (const size_t i : order) {
+      if (dropped[i]) continue;
+      std::vector<NodeId> nodes;
+      for (const size_t k : named[all[i].name]) {
+        if (--names[all[k].node] == 0) nodes.push_back(all[k].node);
       }
-      const Cost cost = CostOf(fewer);
-      if (cost.missing.empty() && cost.reductions <= least) given_ = std::move(fewer);
+      const bool drop = recomputed.Drop(nodes);
+      for (const size_t k : named[all[i].name]) {
+        dropped[k] = drop;
+        if (!drop) ++names[all[k].node];
+      }
+    }
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (!dropped[i]) given_.push_back(all[i]);
     }
     return absl::OkStatus();
   }
@@ -199,12 +201,11 @@ class Differentiator {
     std::vector<std::string> known, missing;
     for (const Candidate& c : candidates) known.push_back(c.name);
     for (const Argument& adjoint : adjoint_args_) known.push_back(adjoint.name);
+    const absl::flat_hash_set<std::string> sought(names.begin(), names.end()), found(known.begin(), known.end());
     for (const std::string& name : names) {
-      if (std::find(known.begin(), known.end(), name) == known.end()) return Unknown("given value", name, known);
+      if (!found.contains(name)) return Unknown("given value", name, known);
     }
-    const auto is_given = [&](const std::string& name) {
-      return std::find(names.begin(), names.end(), name) != names.end();
-    };
+    const auto is_given = [&](const std::string& name) { return sought.contains(name); };
     for (const Candidate& c : candidates) {
       if (is_given(c.name)) given_.push_back(c);
     }
@@ -212,7 +213,8 @@ class Differentiator {
     for (const Argument& adjoint : adjoint_args_) {
       if (live[adjoint.node.value] && !is_given(adjoint.name)) missing.push_back(adjoint.name);
     }
-    for (const std::string& name : CostOf(given_).missing) missing.push_back(name);
+    const Recomputation recomputed(work_.graph, forward_size_, gradients_, CutAt(given_));
+    for (const std::string& name : recomputed.Missing()) missing.push_back(name);
     if (missing.empty()) return absl::OkStatus();
     return Error(absl::StrCat("what is given does not suffice: it also needs ", absl::StrJoin(missing, ", ")));
   }
@@ -262,9 +264,14 @@ class Differentiator {
     };
     for (const Argument& arg : adjoint_args_) bind(arg.shape);
     for (const Candidate& c : given_) bind(work_.graph.shape(c.node));
+    absl::flat_hash_set<std::string> listed;  // what is given, and then shapes
+    for (const Candidate& c : given_) listed.insert(c.name);
+    const auto list = [&](const Argument& arg) {
+      listed.insert(arg.name);
+      shapes_.push_back(&arg);
+    };
     for (const Argument& arg : op_.args) {
-      const bool is_given = std::any_of(given_.begin(), given_.end(), [&](const Candidate& c) { return c.name == arg.name; });
-      if (!is_given && bind(arg.shape)) shapes_.push_back(&arg);
+      if (!listed.contains(arg.name) && bind(arg.shape)) list(arg);
     }
     // A dimension that nothing can bind must be mentioned, so that the caller can
     // give it.
@@ -277,9 +284,7 @@ class Differentiator {
     for (const Candidate& c : given_) mention(work_.graph.shape(c.node));
     for (const Argument* arg : shapes_) mention(arg->shape);
     for (const Argument& arg : op_.args) {
-      const bool is_given = std::any_of(given_.begin(), given_.end(), [&](const Candidate& c) { return c.name == arg.name; });
-      const bool is_shape = std::find(shapes_.begin(), shapes_.end(), &arg) != shapes_.end();
-      if (!is_given && !is_shape && mention(arg.shape)) shapes_.push_back(&arg);
+      if (!listed.contains(arg.name) && mention(arg.shape)) list(arg);
     }
   }
 
@@ -369,13 +374,13 @@ class Differentiator {
   const GradientRequest& request_;
   Op work_;  // the forward graph and, behind it, the adjoints
   const int forward_size_;
+  absl::flat_hash_set<std::string> used_names_;  // the op's and the gradient op's
   std::vector<const Result*> of_;
   std::vector<const Argument*> wrt_;
   std::vector<Argument> adjoint_args_;
   std::vector<NodeId> gradients_;  // of wrt_, in work_
   std::vector<Candidate> given_;
   std::vector<const Argument*> shapes_;
-  absl::flat_hash_set<std::string> used_names_;
   absl::flat_hash_map<NodeId, NodeId> images_;
 };
 

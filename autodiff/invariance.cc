@@ -6,7 +6,9 @@
 #include "autodiff/invariance.h"
 
 #include <algorithm>
+#include <set>
 
+#include "absl/container/flat_hash_map.h"
 #include "uops/invariant.h"
 
 namespace nestor {
@@ -20,6 +22,7 @@ struct Dependence {
   std::vector<int> axes;  // axis j of m runs along axis axes[j]
 };
 
+const Dependence kNone;
 const Dependence kOther{Kind::kOther, 0, {}};
 
 Dependence Of(Kind kind, int power, std::vector<int> axes) {
@@ -27,23 +30,56 @@ Dependence Of(Kind kind, int power, std::vector<int> axes) {
   return {kind, power, std::move(axes)};
 }
 
+// By node: those that it is an operand of.
+std::vector<std::vector<NodeId>> UsersOf(const Graph& graph) {
+  std::vector<std::vector<NodeId>> users(graph.size());
+  for (int i = 0; i < graph.size(); ++i) {
+    VisitOperands(graph, NodeId{i}, [&](NodeId x) { users[x.value].push_back(NodeId{i}); });
+  }
+  return users;
+}
+
 class Classifier {
  public:
-  Classifier(const Graph& graph, NodeId m) : graph_(graph), classes_(graph.size()) {
+  // Classifies the nodes of `live`, which lead to the results, as far as m is felt; stops
+  // where a node depends on it otherwise, and so does whatever is computed from that.
+  Classifier(const Graph& graph, const std::vector<std::vector<NodeId>>& users, const std::vector<bool>& live, NodeId m)
+      : graph_(graph), users_(users), live_(live) {
     std::vector<int> axes(graph.rank(m));
     for (size_t j = 0; j < axes.size(); ++j) axes[j] = static_cast<int>(j);
-    classes_[m.value] = {Kind::kAdditive, 1, std::move(axes)};
-    for (int i = m.value + 1; i < graph.size(); ++i) classes_[i] = Classify(NodeId{i});
+    classes_[m] = {Kind::kAdditive, 1, std::move(axes)};
+    AddUsers(m);
+    while (!reached_.empty() && !dependent_) {
+      const NodeId id = *reached_.begin();  // all of its operands are classified
+      reached_.erase(reached_.begin());
+      Dependence dependence = Classify(id);
+      if (dependence.kind == Kind::kNone) continue;
+      dependent_ = dependence.kind == Kind::kOther;
+      classes_[id] = std::move(dependence);
+      AddUsers(id);
+    }
   }
 
-  bool Independent(NodeId id) const { return classes_[id.value].kind == Kind::kNone; }
+  bool Independent(const std::vector<bool>& is_result) const {
+    const auto depends = [&](const auto& known) { return is_result[known.first.value]; };
+    return !dependent_ && std::none_of(classes_.begin(), classes_.end(), depends);
+  }
 
  private:
-  const Dependence& At(NodeId id) const { return classes_[id.value]; }
+  const Dependence& At(NodeId id) const {
+    const auto known = classes_.find(id);
+    return known == classes_.end() ? kNone : known->second;
+  }
+
+  void AddUsers(NodeId id) {
+    for (NodeId user : users_[id.value]) {
+      if (live_[user.value]) reached_.insert(user);
+    }
+  }
 
   Dependence Classify(NodeId id) const {
     bool none = true;
-    VisitOperands(graph_, id, [&](NodeId x) { none &= Independent(x); });
+    VisitOperands(graph_, id, [&](NodeId x) { none &= !classes_.contains(x); });
     if (none) return {};
     if (const Map* map = graph_.As<Map>(id)) return ClassifyMap(*map);
     if (const Reindex* reindex = graph_.As<Reindex>(id)) return ClassifyReindex(id, *reindex);
@@ -89,7 +125,7 @@ class Classifier {
     const Dependence& x = At(reindex.x);
     if (x.kind == Kind::kOther) return kOther;
     bool gathers = false;  // from something that depends on m
-    VisitOperands(graph_, id, [&](NodeId operand) { gathers |= operand != reindex.x && !Independent(operand); });
+    VisitOperands(graph_, id, [&](NodeId operand) { gathers |= operand != reindex.x && classes_.contains(operand); });
     if (gathers || !FillKeeps(id, reindex, x.kind)) return kOther;
     std::vector<int> axes;
     for (int axis : x.axes) {
@@ -127,22 +163,27 @@ class Classifier {
   }
 
   const Graph& graph_;
-  std::vector<Dependence> classes_;
+  const std::vector<std::vector<NodeId>>& users_;
+  const std::vector<bool>& live_;
+  absl::flat_hash_map<NodeId, Dependence> classes_;  // of what depends on m
+  std::set<NodeId> reached_;                         // not classified yet, in the order of the graph
+  bool dependent_ = false;
 };
 
 }  // namespace
 
 std::vector<NodeId> CancellingExtrema(const Graph& graph, absl::Span<const NodeId> results) {
   const std::vector<bool> live = Reachable(graph, results);
+  const std::vector<std::vector<NodeId>> users = UsersOf(graph);
+  std::vector<bool> is_result(graph.size(), false);
+  for (NodeId id : results) is_result[id.value] = true;
   std::vector<NodeId> cancelling;
   for (int i = 0; i < graph.size(); ++i) {
     const Reduce* reduce = graph.As<Reduce>(NodeId{i});
     if (!live[i] || reduce == nullptr) continue;
     if (reduce->op != ReduceOp::kMax && reduce->op != ReduceOp::kMin) continue;
-    const Classifier classifier(graph, NodeId{i});
-    const bool independent =
-        std::all_of(results.begin(), results.end(), [&](NodeId r) { return classifier.Independent(r); });
-    if (independent) cancelling.push_back(NodeId{i});
+    const Classifier classifier(graph, users, live, NodeId{i});
+    if (classifier.Independent(is_result)) cancelling.push_back(NodeId{i});
   }
   return cancelling;
 }

@@ -1,0 +1,48 @@
+// What a gradient program recomputes of the forward one, by what it is given of it.
+#ifndef NESTOR_AUTODIFF_RECOMPUTATION_H_
+#define NESTOR_AUTODIFF_RECOMPUTATION_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "uops/graph.h"
+
+namespace nestor {
+
+class Recomputation {
+ public:
+  // The nodes below `forward_size` are the forward program's; `results` are computed
+  // from what is given. REQUIRES: `graph` outlives this and does not change.
+  Recomputation(const Graph& graph, int forward_size, absl::Span<const NodeId> results,
+                absl::Span<const NodeId> given);
+
+  // The forward program's inputs that are needed and not given, by name, in order.
+  std::vector<std::string> Missing() const;
+
+  // Whether these nodes need not be given: without them no input is missing and no
+  // reduction of the forward program recomputed that was not before. Then they are given
+  // no longer. Over all calls of a program about linear in its size.
+  bool Drop(absl::Span<const NodeId> nodes);
+
+ private:
+  // One attempt to do without some nodes.
+  struct Attempt {
+    std::vector<NodeId> reached, pending;
+    NodeId obstacle;  // what must not be computed
+  };
+  bool Costs(NodeId id) const;
+  void Compute(NodeId id, Attempt& attempt);
+  void Undo(const Attempt& attempt, absl::Span<const NodeId> nodes);
+
+  const Graph& graph_;
+  const int forward_size_;
+  std::vector<bool> live_;      // reached from the results; what is given ends the walk
+  std::vector<bool> given_;
+  std::vector<bool> hopeless_;  // cannot be computed without an obstacle, ever again
+  std::vector<NodeId> user_;    // of what the last attempt reached: by which node
+};
+
+}  // namespace nestor
+
+#endif  // NESTOR_AUTODIFF_RECOMPUTATION_H_
