@@ -159,6 +159,7 @@ struct Workspace::State {
   std::vector<int64_t> table;
   std::vector<std::pair<int, int>> addresses;  // (slot, argument)
   std::vector<ByteRange> footprints;           // by argument
+  std::vector<size_t> sorted_outputs;          // numbers of arguments, by address at the last call
   int64_t bytes = 0;                           // of all arguments
   bool has_results = false;                    // some output has elements
   Buffer memory, private_memory;
@@ -221,7 +222,7 @@ struct Executable::Code {
   const ExecutableOptions options;
   const std::shared_ptr<const Program> unfused;
   const Kernel* compact = nullptr;
-  std::vector<std::pair<int, int>> aliases;
+  std::vector<std::pair<int, int>> aliases;  // sorted
   mutable absl::Mutex mutex;
   mutable absl::flat_hash_map<std::string, std::unique_ptr<const Kernel>> variants ABSL_GUARDED_BY(mutex);
   mutable std::shared_ptr<const Code> plain ABSL_GUARDED_BY(mutex);
@@ -229,12 +230,14 @@ struct Executable::Code {
 
 void Executable::Code::SetCompact(const Kernel* kernel) {
   compact = kernel;
-  const auto number = [](const std::vector<TensorId>& list, TensorId tensor) {
-    return static_cast<int>(std::find(list.begin(), list.end(), tensor) - list.begin());
-  };
-  for (const auto& [output, input] : kernel->plan().aliases) {
-    aliases.emplace_back(number(program.outputs, output), number(program.inputs, input));
+  std::vector<int> numbers(program.tensors.size());  // of inputs and outputs, in the signature
+  for (const std::vector<TensorId>* list : {&program.inputs, &program.outputs}) {
+    for (size_t i = 0; i < list->size(); ++i) numbers[(*list)[i].value] = static_cast<int>(i);
   }
+  for (const auto& [output, input] : kernel->plan().aliases) {
+    aliases.emplace_back(numbers[output.value], numbers[input.value]);
+  }
+  std::sort(aliases.begin(), aliases.end());
 }
 
 Executable::Executable(std::shared_ptr<const Code> code, std::vector<Input> inputs)
@@ -390,7 +393,7 @@ absl::Status Executable::RunPlain(const Arguments& arguments, Workspace::State& 
 }
 
 // What addresses alone decide: they may be others at each call.
-absl::Status Executable::CheckMemory(const Arguments& arguments, const Workspace::State& state) const {
+absl::Status Executable::CheckMemory(const Arguments& arguments, Workspace::State& state) const {
   const size_t count = NumArguments();
   for (size_t i = 0; i < count; ++i) {
     const TensorView& view = ArgumentAt(arguments, i);
@@ -401,12 +404,43 @@ absl::Status Executable::CheckMemory(const Arguments& arguments, const Workspace
     return ArgumentError(i, absl::StrCat("elements of ", Name(view.type), " do not lie at a multiple of ", bytes,
                                          " bytes"));
   }
+  if (OutputsAreApart(arguments, state)) return absl::OkStatus();
   for (size_t output = inputs_.size(); output < count; ++output) {
     for (size_t other = 0; other < output; ++other) {
       NESTOR_RETURN_IF_ERROR(CheckOverlap(arguments, state, output, other));
     }
   }
   return absl::OkStatus();
+}
+
+// Whether CheckOverlap has nothing to say of any output. Sorted by address, outputs are
+// apart from each other where neighbours are, and an input can only overlap outputs that
+// follow each other.
+bool Executable::OutputsAreApart(const Arguments& arguments, Workspace::State& state) const {
+  const auto begin = [&](size_t i) {
+    return static_cast<const char*>(ArgumentAt(arguments, i).data) + state.footprints[i].begin;
+  };
+  const auto end = [&](size_t i) {
+    return static_cast<const char*>(ArgumentAt(arguments, i).data) + state.footprints[i].end;
+  };
+  const auto is_empty = [&](size_t i) { return state.footprints[i].begin == state.footprints[i].end; };
+  std::vector<size_t>& outputs = state.sorted_outputs;
+  outputs.clear();
+  for (size_t i = inputs_.size(); i < NumArguments(); ++i) {
+    if (!is_empty(i)) outputs.push_back(i);
+  }
+  std::sort(outputs.begin(), outputs.end(), [&](size_t a, size_t b) { return begin(a) < begin(b); });
+  for (size_t k = 1; k < outputs.size(); ++k) {
+    if (end(outputs[k - 1]) > begin(outputs[k])) return false;
+  }
+  for (size_t input = 0; input < inputs_.size(); ++input) {
+    if (is_empty(input)) continue;
+    auto output = std::partition_point(outputs.begin(), outputs.end(), [&](size_t i) { return end(i) <= begin(input); });
+    for (; output != outputs.end() && begin(*output) < end(input); ++output) {
+      if (!CheckOverlap(arguments, state, *output, input).ok()) return false;
+    }
+  }
+  return true;
 }
 
 absl::Status Executable::CheckOverlap(const Arguments& arguments, const Workspace::State& state, size_t output,
@@ -421,7 +455,7 @@ absl::Status Executable::CheckOverlap(const Arguments& arguments, const Workspac
   }
   const std::pair<int, int> pair(static_cast<int>(output - inputs_.size()), static_cast<int>(other));
   const std::vector<std::pair<int, int>>& aliases = code_->aliases;
-  const bool allowed = other < inputs_.size() && std::find(aliases.begin(), aliases.end(), pair) != aliases.end() &&
+  const bool allowed = other < inputs_.size() && std::binary_search(aliases.begin(), aliases.end(), pair) &&
                        a.data == b.data && IsContiguous(a) && IsContiguous(b);
   if (allowed) return absl::OkStatus();
   return ArgumentError(output, absl::StrCat("its memory overlaps that of ", program()[TensorAt(other)].name));
@@ -566,12 +600,13 @@ absl::Status Executable::FillTable(const Kernel& kernel, const Binding& binding,
   const std::vector<TableSlot>& slots = kernel.table().slots;
   state.table.assign(slots.size(), 0);
   state.addresses.clear();
+  absl::flat_hash_map<TensorId, int> arguments_of;
+  for (size_t a = 0; a < NumArguments(); ++a) arguments_of.emplace(TensorAt(a), static_cast<int>(a));
   for (size_t i = 0; i < slots.size(); ++i) {
     state.table[i] = values.Of(slots[i]);
     if (slots[i].kind != TableSlot::kAddress) continue;
-    for (size_t a = 0; a < NumArguments(); ++a) {
-      if (TensorAt(a) == slots[i].tensor) state.addresses.emplace_back(static_cast<int>(i), static_cast<int>(a));
-    }
+    const auto argument = arguments_of.find(slots[i].tensor);
+    if (argument != arguments_of.end()) state.addresses.emplace_back(static_cast<int>(i), argument->second);
   }
   return absl::OkStatus();
 }

@@ -149,7 +149,8 @@ class Executable {
   absl::StatusOr<Binding> BindArguments(absl::Span<const TensorView> inputs, absl::Span<const Scalar> params,
                                         const absl::flat_hash_map<std::string, int64_t>* dims) const;
   absl::Status CheckOutputs(const Arguments& arguments, const Binding& binding) const;
-  absl::Status CheckMemory(const Arguments& arguments, const Workspace::State& state) const;
+  absl::Status CheckMemory(const Arguments& arguments, Workspace::State& state) const;
+  bool OutputsAreApart(const Arguments& arguments, Workspace::State& state) const;
   absl::Status CheckOverlap(const Arguments& arguments, const Workspace::State& state, size_t output,
                             size_t other) const;
   absl::Status Prepare(const Arguments& arguments, Workspace::State& state) const;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "uops/invariant.h"
@@ -25,8 +26,9 @@ absl::Status CheckKnown(absl::string_view op, absl::string_view what, const Map&
   std::vector<std::string> names;
   for (const auto& [name, value] : given) names.push_back(name);
   std::sort(names.begin(), names.end());
+  const absl::flat_hash_set<absl::string_view> found(known.begin(), known.end());
   for (const std::string& name : names) {
-    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    if (found.contains(name)) continue;
     return InvalidInput(
         absl::StrCat("op ", op, ": no ", what, " is named '", name, "'", DidYouMean(name, known),
                      known.empty() ? "" : absl::StrCat(" (there are ", absl::StrJoin(known, ", "), ")")));

@@ -18,10 +18,8 @@ class Inliner {
         from_(callee.graph.pool()), to_(caller.graph.pool()) {}
 
   absl::StatusOr<std::vector<NodeId>> Run() {
-    // Ops that call each other twice grow as powers of two.
-    constexpr int kMaxNodes = 1 << 20;
-    if (caller_.graph.size() + callee_.graph.size() > kMaxNodes) {
-      return Error(absl::StrCat("the program grows beyond ", kMaxNodes, " micro-ops"));
+    if (caller_.graph.size() + callee_.graph.size() > kMostMicroOps) {
+      return Error(absl::StrCat("the program grows beyond ", kMostMicroOps, " micro-ops"));
     }
     NESTOR_RETURN_IF_ERROR(CheckArguments());
     NESTOR_RETURN_IF_ERROR(BindParams());

@@ -14,6 +14,10 @@
 
 namespace nestor {
 
+// An op whose graph has more micro-ops is refused, wherever they come from: the text, or
+// calls, which may double at every level. Each takes some hundred bytes.
+constexpr int kMostMicroOps = 1 << 20;
+
 // What a callee's $params (names with "$") and otherwise unbound dimensions
 // become in the caller; $params that are left out take their defaults.
 struct CallBindings {

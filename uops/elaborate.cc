@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "uops/call.h"
 #include "uops/environment.h"
@@ -21,6 +22,11 @@ namespace {
 
 using ast::Expr;
 using ast::ExprKind;
+
+absl::Status CheckSize(const Graph& graph, const ast::Position& position) {
+  if (graph.size() <= kMostMicroOps) return absl::OkStatus();
+  return ErrorAt(position, absl::StrCat("the program grows beyond ", kMostMicroOps, " micro-ops"));
+}
 
 // ---- Values
 
@@ -201,6 +207,7 @@ class ValueBuilder {
       both[0].node = graph_.AddCast(both[0].node, type);
       result = Apply(Infix(expr.operators[i - 1], type), absl::MakeSpan(both), expr.operator_positions[i - 1]);
       NESTOR_RETURN_IF_ERROR(result.status());
+      NESTOR_RETURN_IF_ERROR(CheckSize(graph_, expr.operator_positions[i - 1]));
     }
     return result;
   }
@@ -273,7 +280,10 @@ class Elaborator {
     NESTOR_RETURN_IF_ERROR(DeclareDimensions());
     NESTOR_RETURN_IF_ERROR(DeclareParams());
     NESTOR_RETURN_IF_ERROR(DeclareArguments());
-    for (const ast::Statement& statement : syntax_.statements) NESTOR_RETURN_IF_ERROR(Run(statement));
+    for (const ast::Statement& statement : syntax_.statements) {
+      NESTOR_RETURN_IF_ERROR(Run(statement));
+      NESTOR_RETURN_IF_ERROR(CheckSize(op().graph, statement.position));
+    }
     NESTOR_RETURN_IF_ERROR(CollectResults());
     return std::move(environment_.op);
   }
@@ -412,7 +422,7 @@ class Elaborator {
       if (environment_.dims.contains(arg.name)) {
         return ErrorAt(arg.position, absl::StrCat("the argument '", arg.name, "' has the name of a dimension"));
       }
-      if (op().FindArgument(arg.name) != nullptr) {
+      if (environment_.tensors.contains(arg.name) || environment_.shapes.contains(arg.name)) {
         return ErrorAt(arg.position, absl::StrCat("'", arg.name, "' is already defined"));
       }
       NESTOR_ASSIGN_OR_RETURN(const DType type, environment_.Type(arg.type));
@@ -423,7 +433,8 @@ class Elaborator {
                                                        shape.size(), " dimensions, is given ", *spec->second.rank));
       }
       const NodeId node = op().graph.AddInput(arg.name, type, shape);
-      if (!arg.shape_only) environment_.tensors[arg.name] = node;
+      if (arg.shape_only) environment_.shapes.insert(arg.name);
+      else environment_.tensors[arg.name] = node;
       op().args.push_back({arg.name, type, std::move(shape), arg.shape_only, node});
     }
     return absl::OkStatus();
@@ -441,7 +452,7 @@ class Elaborator {
   }
 
   absl::Status CheckFree(const std::string& name, const ast::Position& position) const {
-    if (environment_.tensors.contains(name) || environment_.op.FindArgument(name) != nullptr) {
+    if (environment_.tensors.contains(name) || environment_.shapes.contains(name)) {
       return ErrorAt(position, absl::StrCat("'", name, "' is already defined"));
     }
     if (environment_.dims.contains(name)) {
@@ -582,12 +593,13 @@ class Elaborator {
   }
 
   absl::Status CollectResults() {
+    absl::flat_hash_set<absl::string_view> named;
     for (const ast::Result& result : syntax_.results) {
       const auto it = environment_.tensors.find(result.name);
       if (it == environment_.tensors.end()) {
         return ErrorAt(result.position, absl::StrCat("the result '", result.name, "' is not defined"));
       }
-      if (op().FindResult(result.name) != nullptr) {
+      if (!named.insert(result.name).second) {
         return ErrorAt(result.position, absl::StrCat("the result '", result.name, "' is named twice"));
       }
       op().results.push_back({result.name, it->second});

@@ -17,6 +17,7 @@ namespace nestor {
 struct Environment {
   Op op;  // under construction
   absl::flat_hash_map<std::string, NodeId> tensors;
+  absl::flat_hash_set<std::string> shapes;         // arguments of which only dimensions are read
   absl::flat_hash_map<std::string, IndexId> dims;
   absl::flat_hash_map<std::string, std::vector<IndexId>> dim_packs;
   absl::flat_hash_map<std::string, DType> params;  // with "$"

@@ -71,7 +71,9 @@ using Names = std::vector<std::string>;  // of the indices along a node's axes
 class Printer {
  public:
   Printer(const Op& op, const PrintOptions& options)
-      : op_(op), options_(options), graph_(op.graph), pool_(op.graph.pool()) {}
+      : op_(op), options_(options), graph_(op.graph), pool_(op.graph.pool()) {
+    for (const Equality& e : op.equalities) equal_.emplace(std::min(e.left, e.right), std::max(e.left, e.right));
+  }
 
   std::string Run() {
     live_ = Reachable(graph_, op_.ResultNodes());
@@ -336,11 +338,7 @@ class Printer {
   }
 
   bool KnownEqual(IndexId a, IndexId b) const {
-    if (a == b) return true;
-    for (const Equality& e : op_.equalities) {
-      if ((e.left == a && e.right == b) || (e.left == b && e.right == a)) return true;
-    }
-    return false;
+    return a == b || equal_.contains({std::min(a, b), std::max(a, b)});
   }
 
   // " where i < .." for the indices whose range the accesses do not say.
@@ -510,6 +508,7 @@ class Printer {
   const PrintOptions options_;
   const Graph& graph_;
   const IndexPool& pool_;
+  absl::flat_hash_set<std::pair<IndexId, IndexId>> equal_;
   std::vector<bool> live_;
   absl::flat_hash_set<std::string> identifiers_;
   absl::flat_hash_map<NodeId, std::string> named_;

@@ -53,10 +53,8 @@ absl::Status Environment::UnknownName(const std::string& name, const ast::Positi
 absl::StatusOr<NodeId> Environment::Tensor(const std::string& name, const ast::Position& position) const {
   const auto it = tensors.find(name);
   if (it != tensors.end()) return it->second;
-  for (const Argument& arg : op.args) {
-    if (arg.name == name) {
-      return ErrorAt(position, absl::StrCat("'", name, "' is a shape: only its dimensions can be read"));
-    }
+  if (shapes.contains(name)) {
+    return ErrorAt(position, absl::StrCat("'", name, "' is a shape: only its dimensions can be read"));
   }
   return UnknownName(name, position, "tensor");
 }
