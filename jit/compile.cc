@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "fusion/flatten.h"
 #include "jit/runtime/executor.h"
 #include "jit/schedule/attributes.h"
@@ -56,6 +57,10 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
 }
 
 absl::StatusOr<loop::Program> Schedule(loop::Program program, const CompileOptions& options) {
+  if (static_cast<int64_t>(program.blocks.size()) > kMostBlocks) {
+    return absl::ResourceExhaustedError(absl::StrCat("program ", program.name, ": ", program.blocks.size(),
+                                                     " blocks; at most ", kMostBlocks, " are compiled"));
+  }
   fusion::RunOptions run;
   run.strict = options.mode == Mode::kStrict;
   NESTOR_RETURN_IF_ERROR(fusion::Pipeline::Default().Run(program, run));

@@ -37,15 +37,19 @@ struct CompileOptions {
   absl::optional<int64_t> least_parallel_bytes, streaming_bytes;
 };
 
+// A lowered program of more blocks is refused with ResourceExhausted, rather than compiled
+// until memory is: each takes some kilobytes on the way. A micro-op is a block.
+constexpr int64_t kMostBlocks = int64_t{1} << 17;
+
 // The schedule passes of compile.cc for a machine, in their order, as a list that can be
 // cut and watched like fusion's.
 fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa);
 
 // `program`, which is lowered, fused and scheduled for `options`, whose instruction set
-// the CPU may lack. The Statuses of BestIsa.
+// the CPU may lack. The Statuses of BestIsa; ResourceExhausted beyond kMostBlocks.
 absl::StatusOr<loop::Program> Schedule(loop::Program program, const CompileOptions& options);
 
-// `program` is lowered. The Statuses of Executable::Create and BestIsa.
+// `program` is lowered. The Statuses of Schedule and Executable::Create.
 absl::StatusOr<std::unique_ptr<const Executable>> Compile(loop::Program program, const CompileOptions& options = {});
 // `program` is fused and scheduled already. `unfused`: see Executable::Create.
 absl::StatusOr<std::unique_ptr<const Executable>> CompileScheduled(
