@@ -68,9 +68,10 @@ class Pipeline {
   // Keeps the first `count` passes.
   void Truncate(int count);
 
-  // Runs the passes. An Internal Status names the pass that failed or behind which
-  // the program does not verify, and holds the violation; the program is then in an
-  // unspecified state. REQUIRES: Verify accepts the program.
+  // Runs the passes. ResourceExhausted, naming the number, where the program has more
+  // than 250,000 statements; it is then untouched. An Internal Status names the pass
+  // that failed or behind which the program does not verify, and holds the violation;
+  // the program is then in an unspecified state. REQUIRES: Verify accepts the program.
   absl::Status Run(loop::Program& program, const RunOptions& options = {}) const;
 
  private:
