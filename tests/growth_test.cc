@@ -3,12 +3,8 @@
 // and how much, which is the same on every machine: a stage that copies or keeps more than
 // its share for each statement shows in it. (A scan that only reads does not; //bench:growth
 // prints seconds.)
-#include <atomic>
-#include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <functional>
-#include <new>
 #include <string>
 #include <vector>
 
@@ -21,36 +17,8 @@
 #include "gtest/gtest.h"
 #include "jit/compile.h"
 #include "nestor.h"
+#include "tests/allocation_counter.h"
 #include "uops/call.h"
-
-namespace {
-
-std::atomic<int64_t> allocations{0}, allocated_bytes{0};
-
-void* Counted(size_t bytes, size_t alignment) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  allocated_bytes.fetch_add(static_cast<int64_t>(bytes), std::memory_order_relaxed);
-  const size_t rounded = (bytes + alignment - 1) / alignment * alignment;
-  void* const memory = alignment <= alignof(std::max_align_t) ? std::malloc(bytes == 0 ? 1 : bytes)
-                                                              : std::aligned_alloc(alignment, rounded);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-
-}  // namespace
-
-void* operator new(size_t bytes) { return Counted(bytes, 1); }
-void* operator new[](size_t bytes) { return Counted(bytes, 1); }
-void* operator new(size_t bytes, std::align_val_t alignment) { return Counted(bytes, static_cast<size_t>(alignment)); }
-void* operator new[](size_t bytes, std::align_val_t alignment) { return Counted(bytes, static_cast<size_t>(alignment)); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
 
 namespace nestor::bench {
 namespace {
@@ -70,11 +38,12 @@ using Stages = std::function<std::vector<GrowthStage>(int n)>;
 void AddCosts(const std::vector<GrowthStage>& stages, std::vector<Cost>& costs) {
   costs.resize(stages.size());
   for (size_t i = 0; i < stages.size(); ++i) {
-    const int64_t allocations_before = allocations, bytes_before = allocated_bytes;
+    const Allocations before = AllocationsSoFar();
     const absl::Status status = stages[i].run();
+    const Allocations after = AllocationsSoFar();
     costs[i].stage = stages[i].name;
-    costs[i].allocations += allocations - allocations_before;
-    costs[i].bytes += allocated_bytes - bytes_before;
+    costs[i].allocations += after.count - before.count;
+    costs[i].bytes += after.bytes - before.bytes;
     EXPECT_EQ(status, absl::OkStatus()) << stages[i].name;
   }
 }
