@@ -116,6 +116,7 @@ AtomSum operator-(const AtomSum& a) { return AtomSum(-1) * a; }
 AtomSum operator-(const AtomSum& a, const AtomSum& b) { return a + -b; }
 
 std::pair<AtomSum, AtomSum> AtomSum::DividedBy(const AtomSum& divisor) const {
+  if (!exact_ || !divisor.exact_) return {Inexact(), Inexact()};
   AtomSum quotient, remainder, rest = *this;
   const Term& lead = divisor.terms_.front();
   for (size_t steps = 0; rest.exact_ && !rest.terms_.empty(); ++steps) {

@@ -59,7 +59,8 @@ class AtomSum {
 
   // Quotient and remainder of the division by leading terms: *this =
   // first * divisor + second, no term of `second` being divisible by the
-  // divisor's first term. REQUIRES: the divisor is not zero.
+  // divisor's first term; both inexact where either of the two is, or the quotient is too
+  // long. REQUIRES: the divisor is not zero.
   std::pair<AtomSum, AtomSum> DividedBy(const AtomSum& divisor) const;
   // *this / divisor where that leaves nothing.
   absl::optional<AtomSum> ExactQuotient(const AtomSum& divisor) const;
