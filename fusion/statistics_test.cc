@@ -90,8 +90,9 @@ TEST(Statistics, Errors) {
       {"temp t: f32[N - C]  for i in [0, N) { t[0] = 1.0  y[i] = t[0] }", {{"N", 6}, {"C", 7}}, "tensor t: an extent is negative: -1"},
       {"temp t: f32[N / C]  for i in [0, N) { t[0] = 1.0  y[i] = t[0] }", {{"N", 6}, {"C", 0}}, "tensor t: an extent divides by zero"},
       {"temp t: f32[N, N]  for i in [0, N) { t[0, i] = 1.0  y[i] = t[0, i] }", {{"N", int64_t{1} << 31}, {"C", 1}}, "overflows"},
-      {"for i in [0, N) { y[i] = x[i * 4, 0] }", {{"N", int64_t{1} << 62}, {"C", 1}}, "overflows"},
-      {"for i in [0, N) { y[i] = x[i, 0] }", {{"N", int64_t{1} << 62}, {"C", 1}}, "overflows"},
+      {"for i in [0, N) { y[i] = x[i * 1048576, 0] }", {{"N", int64_t{1} << 44}, {"C", 1}}, "overflows"},
+      {"for i in [0, N) { y[i] = x[i, 0] }", {{"N", int64_t{1} << 31}, {"C", int64_t{1} << 31}}, "overflows"},
+      {"for i in [0, N) { y[i] = x[i, 0] }", {{"N", int64_t{1} << 62}, {"C", 1}}, "iterations"},
   };
   for (const auto& c : kCases) {
     const auto statistics = StatisticsOf(Around(c.program), c.sizes);

@@ -132,12 +132,13 @@ class Interpreter {
     return absl::OkStatus();
   }
 
-  // The heir has the other mark, so that to it nothing is written.
+  // The heir has the next mark, so that to it nothing is written. All the heirs of one item
+  // have their memory before it runs: marks repeat only after 255 of them.
   void TakeOver(TensorId donor, TensorId heir) {
     const struct Cell& from = Cell(donor);
     struct Cell& to = Cell(heir);
     to.memory = from.memory;
-    to.mark = static_cast<uint8_t>(3 - from.mark);
+    to.mark = static_cast<uint8_t>(from.mark % 255 + 1);
     to.view = ViewOf(program_[heir].type, from.view.data, from.view.shape);
   }
 
@@ -147,7 +148,7 @@ class Interpreter {
     if (cell.memory.use_count() == 1) {
       bytes_ -= cell.memory->elements.num_bytes();
     } else {
-      // The heir's own heir will have this mark.
+      // A later heir may have this mark again.
       std::replace(cell.memory->written.begin(), cell.memory->written.end(), cell.mark, uint8_t{0});
     }
     cell.memory.reset();

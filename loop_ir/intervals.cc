@@ -148,7 +148,8 @@ class Prover {
       zero_divisor_ = true;
       return absl::nullopt;
     }
-    if (kind == IndexKind::kMod) return b.low > 0 ? Interval{0, b.high - 1} : Interval{b.low + 1, 0};
+    const bool is_number = a.low == a.high && b.low == b.high;
+    if (kind == IndexKind::kMod && !is_number) return b.low > 0 ? Interval{0, b.high - 1} : Interval{b.low + 1, 0};
     absl::optional<Interval> hull;
     for (int64_t x : {a.low, a.high}) {
       for (int64_t y : {b.low, b.high}) {
