@@ -5,10 +5,12 @@
 #include "loop_ir/intervals.h"
 
 #include <algorithm>
+#include <string>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "uops/invariant.h"
 
@@ -103,7 +105,23 @@ class Prover {
     const auto tensor = [&](int64_t t) { return program_.tensors[t].name; };
     return absl::InvalidArgumentError(absl::StrCat("program ", program_.name, ": the index expression ",
                                                    IndexText(program_.pool, e, {var, tensor}),
-                                                   " overflows or divides by zero for these sizes"));
+                                                   " overflows or divides by zero for these sizes", Leaves(e)));
+  }
+
+  // What is known of the symbols and loop indices in `e`: " ($k = 9, i in [0, 2])".
+  std::string Leaves(IndexId e) const {
+    std::vector<std::string> known;
+    VisitIndex(program_.pool, e, [&](IndexId id, const IndexNode& node) {
+      if (node.kind == IndexKind::kSymbol) {
+        const std::string& name = program_.pool.SymbolName(id);
+        const auto value = symbol_(name);
+        known.push_back(absl::StrCat(name, " = ", value ? absl::StrCat(*value) : "unknown"));
+      } else if (node.kind == IndexKind::kVar && vars_[node.value]) {
+        const Interval& range = *vars_[node.value];
+        known.push_back(absl::StrCat(program_.vars[node.value], " in [", range.low, ", ", range.high, "]"));
+      }
+    });
+    return known.empty() ? "" : absl::StrCat(" (", absl::StrJoin(known, ", "), ")");
   }
 
   // Each maximal affine part of `e` has an interval.

@@ -50,9 +50,7 @@ class Lowering {
     }
     const std::vector<bool> live = Reachable(graph_, op_.ResultNodes());
     for (int i = 0; i < graph_.size(); ++i) {
-      if (!live[i]) continue;
-      LowerNode(NodeId{i});
-      AddDomains(NodeId{i});
+      if (live[i]) LowerNode(NodeId{i});
     }
     CopyRemainingOutputs();
     return std::move(program_);
@@ -186,31 +184,6 @@ class Lowering {
 
   // ---- Domains: what the node asks of sizes and $params
 
-  void AddDomains(NodeId id) {
-    struct Visitor {
-      Lowering& self;
-      NodeId id;
-      void operator()(const Input&) const {}
-      void operator()(const Param&) const {}
-      void operator()(const Constant&) const {}
-      void operator()(const Map&) const {}
-      void operator()(const Index& n) const { self.AddDomain(self.graph_.shape(id), {}, {n.expr}); }
-      void operator()(const Reindex& n) const {
-        IndexList places = n.place;
-        places.insert(places.end(), n.conditions.begin(), n.conditions.end());
-        self.AddDomain(self.graph_.shape(id), places, {});
-      }
-      void operator()(const Reduce& n) const {
-        if (IsArg(n.op)) self.AddPositionDomain(self.graph_.shape(n.x), n.count);
-      }
-      void operator()(const Scatter& n) const {
-        self.AddDomain(self.graph_.shape(id), {}, {});
-        self.AddDomain(self.graph_.shape(n.x), n.place, {});
-      }
-    };
-    absl::visit(Visitor{*this, id}, graph_[id].op);
-  }
-
   void AddDomain(const Shape& extents, const IndexList& places, const IndexList& values) {
     loop::Domain domain{ImportList(extents), {}, {}};
     ReserveDomainVars(extents.size());
@@ -235,12 +208,13 @@ class Lowering {
     while (program_.domain_vars.size() < rank) program_.domain_vars.push_back(program_.AddVar("d"));
   }
 
-  // Equal ones once, and none that hold for every size.
+  // Equal ones once, and none that hold for every size or ask nothing new.
   void Keep(loop::Domain domain) {
-    const bool holds = domain.places.empty() && domain.values.empty() &&
-                       std::all_of(domain.extents.begin(), domain.extents.end(),
+    const bool has_new_extents = domain_extents_.insert(domain.extents).second;
+    const bool plain = std::all_of(domain.extents.begin(), domain.extents.end(),
                                    [&](IndexId e) { return loop::IsPlainExtent(program_.pool, e); });
-    if (!holds && domains_.insert(domain).second) program_.domains.push_back(std::move(domain));
+    if (domain.places.empty() && domain.values.empty() && (plain || !has_new_extents)) return;
+    if (domains_.insert(domain).second) program_.domains.push_back(std::move(domain));
   }
 
   // What is not affine may overflow at an access, but its affine parts may not.
@@ -281,12 +255,16 @@ class Lowering {
   }
 
   void LowerIndex(NodeId id, const Index& node) {
+    AddDomain(graph_.shape(id), {}, {node.expr});
     Fill(Target(id), [&](absl::Span<const int32_t> vars) {
       return program_.AddIndexValue(ImportOver(node.expr, vars));
     });
   }
 
   void LowerReindex(NodeId id, const Reindex& node) {
+    IndexList places = node.place;
+    places.insert(places.end(), node.conditions.begin(), node.conditions.end());
+    AddDomain(graph_.shape(id), places, {});
     Fill(Target(id), [&](absl::Span<const int32_t> vars) {
       IndexList place = ImportList(node.place, vars);
       if (IsInline(node.x) && node.conditions.empty()) return ValueAt(node.x, {});
@@ -332,6 +310,7 @@ class Lowering {
   }
 
   void LowerReduce(NodeId id, const Reduce& node) {
+    if (IsArg(node.op)) AddPositionDomain(graph_.shape(node.x), node.count);
     const TensorId target = Target(id);
     const Shape extents = ImportList(graph_.shape(node.x));
     const size_t kept = extents.size() - node.count;
@@ -364,6 +343,8 @@ class Lowering {
   }
 
   void LowerScatter(NodeId id, const Scatter& node) {
+    AddDomain(graph_.shape(id), {}, {});
+    AddDomain(graph_.shape(node.x), node.place, {});
     const TensorId target = Target(id);
     const DType type = AccumulatorType(graph_.type(id));
     const bool widened = type != graph_.type(id);
@@ -387,6 +368,7 @@ class Lowering {
   Program program_;
   absl::flat_hash_map<NodeId, TensorId> tensors_;
   absl::flat_hash_set<loop::Domain> domains_;
+  absl::flat_hash_set<Shape> domain_extents_;
 };
 
 }  // namespace
