@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "fusion/assume_products.h"
 #include "fusion/common_subexpressions.h"
 #include "fusion/contract.h"
 #include "fusion/dead_code.h"
@@ -29,6 +30,8 @@ Pipeline Pipeline::Default() {
   return Pipeline({
       // Each loop a block of its own: what follows sees one scope at the top.
       {"flatten", FlattenBlocks},
+      // Before any index is rewritten: products of indices are as they were written.
+      {"assume_products", AssumeProducts},
       {"dead_code", EliminateDeadCode},
       // Copies and chains go into the expressions that use them, so that merging
       // sees only what is worth a loop. What is proven in range then needs no mask,

@@ -62,6 +62,7 @@ TEST(Pipeline, DefaultOrder) {
     const char* later;
   } kOrder[] = {
       {"flatten", "dead_code"},
+      {"assume_products", "substitute"},
       {"dead_code", "substitute"},
       {"substitute", "merge"},
       {"gather_from_scatter", "merge"},

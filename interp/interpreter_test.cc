@@ -76,6 +76,9 @@ TEST(Interpreter, TempsHaveMemoryWhileTheyAreNeeded) {
       // The same within one loop, the last one read after it.
       {"temp t: f32[N]  temp u: f32[N]  temp v: f32[N]  for i in [0, N) { t[i] = x[i]  u[i] = t[i]  v[i] = u[i] }  "
        "for i in [0, N) { y[i] = v[i] }", 32},
+      // Declared before the one whose memory it takes.
+      {"temp t: f32[N]  acc s: f32[N] = sum  for i in [0, N) { s[i] += x[i]  t[i] = s[i] }  "
+       "for i in [0, N) { y[i] = t[i] }", 32},
       // After the one before.
       {"temp t: f32[N]  temp u: f32[N]  for i in [0, N) { t[i] = x[i] }  for i in [0, N) { y[i] = t[N - 1 - i] }  "
        "for i in [0, N) { u[i] = y[i] }  for i in [0, N) { y[i] = u[N - 1 - i] }", 32},

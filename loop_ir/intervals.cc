@@ -11,6 +11,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "uops/invariant.h"
 
@@ -38,11 +39,35 @@ class Prover {
         for (IndexId extent : program_[tensor].shape) NESTOR_RETURN_IF_ERROR(Check(extent));
       }
     }
+    for (const Domain& domain : program_.assumptions) NESTOR_RETURN_IF_ERROR(CheckAssumption(domain));
+    memo_.clear();
+    for (int32_t var : program_.domain_vars) vars_[var].reset();
     for (const Block& block : program_.blocks) NESTOR_RETURN_IF_ERROR(CheckScope(block.body));
     return absl::OkStatus();
   }
 
   absl::Status CheckDomain(const Domain& domain) {
+    NESTOR_ASSIGN_OR_RETURN(const bool runs, Enter(domain));
+    if (!runs) return absl::OkStatus();
+    for (IndexId place : domain.places) NESTOR_RETURN_IF_ERROR(Check(place));
+    for (IndexId value : domain.values) {
+      if (!Of(value) || zero_divisor_) return Failure(value);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckAssumption(const Domain& domain) {
+    NESTOR_ASSIGN_OR_RETURN(const bool runs, Enter(domain));
+    if (!runs) return absl::OkStatus();
+    for (IndexId e : domain.places) {
+      if (!Of(e)) return Failure(e);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  // Whether no extent is 0; then the indices have their intervals.
+  absl::StatusOr<bool> Enter(const Domain& domain) {
     memo_.clear();
     bool runs = true;
     for (size_t k = 0; k < domain.extents.size(); ++k) {
@@ -53,15 +78,9 @@ class Prover {
       runs = runs && extent->low > 0;
       vars_[program_.domain_vars[k]] = Interval{0, extent->low - 1};
     }
-    if (!runs) return absl::OkStatus();
-    for (IndexId place : domain.places) NESTOR_RETURN_IF_ERROR(Check(place));
-    for (IndexId value : domain.values) {
-      if (!Of(value)) return Failure(value);
-    }
-    return absl::OkStatus();
+    return runs;
   }
 
- private:
   absl::Status ExtentError(IndexId e, int64_t value, absl::string_view what) const {
     return absl::InvalidArgumentError(absl::StrCat("program ", program_.name, ": the extent ",
                                                    SymbolicText(program_.pool, e), " = ", value, " ", what));
@@ -160,11 +179,21 @@ class Prover {
     return result;
   }
 
+  // Quotients and remainders of `b` but for 0; nullopt where nothing is left of it.
+  absl::optional<Interval> ByNonzero(IndexKind kind, Interval a, Interval b) {
+    absl::optional<Interval> below, above;
+    if (b.low < 0) below = Apply(kind, a, {b.low, -1});
+    if (b.high > 0) above = Apply(kind, a, {1, b.high});
+    if ((b.low < 0 && !below) || (b.high > 0 && !above)) return absl::nullopt;
+    if (!below || !above) return below ? below : above;
+    return Interval{std::min(below->low, above->low), std::max(below->high, above->high)};
+  }
+
   absl::optional<Interval> Apply(IndexKind kind, Interval a, Interval b) {
     const bool divides = kind == IndexKind::kDiv || kind == IndexKind::kMod;
     if (divides && b.low <= 0 && b.high >= 0) {
       zero_divisor_ = true;
-      return absl::nullopt;
+      return ByNonzero(kind, a, b);
     }
     const bool is_number = a.low == a.high && b.low == b.high;
     if (kind == IndexKind::kMod && !is_number) return b.low > 0 ? Interval{0, b.high - 1} : Interval{b.low + 1, 0};

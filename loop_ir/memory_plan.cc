@@ -302,9 +302,9 @@ std::vector<ItemLives> LivesOfItems(const Program& program, const MemoryPlan& pl
     const auto next = std::upper_bound(plan.first_steps.begin(), plan.first_steps.end(), step);
     return static_cast<size_t>(next - plan.first_steps.begin()) - 1;
   };
-  for (TensorId temp : program.temps) {
-    const Lifetime& lifetime = plan.lifetimes[temp.value];
-    if (lifetime.first >= 0) items[item_of(lifetime.first)].born.push_back(temp);
+  for (const PlannedBuffer& buffer : plan.buffers) {
+    if (buffer.is_private) continue;
+    for (TensorId temp : buffer.tensors) items[item_of(plan.lifetimes[temp.value].first)].born.push_back(temp);
   }
   for (size_t i = 0; i < program.tensors.size(); ++i) {
     const Storage storage = program.tensors[i].storage;

@@ -62,8 +62,9 @@ struct MemoryOptions {
 // REQUIRES: Verify accepts the program.
 MemoryPlan PlanMemory(const Program& program, const MemoryOptions& options = {});
 
-// Of an item at the top: the program's temporaries that need memory from it on, and all
-// that need none after it, those of its scopes among them.
+// Of an item at the top: the program's temporaries that need memory from it on, each after
+// the one whose memory it takes, and all that need none after it, those of its scopes
+// among them.
 struct ItemLives {
   std::vector<TensorId> born, dying;
 };

@@ -187,6 +187,10 @@ struct Program {
   std::vector<Equality> equalities;
   std::vector<RangeCheck> range_checks;
   std::vector<Domain> domains;
+  // Numbers that are not affine, as `places` of domains: passes took them to stay in int64
+  // (fusion/assume_products.h). Where sizes or $params may break that, the loops as they
+  // are now may not run: see ProveNoOverflow.
+  std::vector<Domain> assumptions;
   std::vector<int32_t> domain_vars;  // loop indices of no loop, shared by all domains
   std::vector<TensorId> temps;    // declared for the whole program
   std::vector<Block> blocks;

@@ -71,7 +71,8 @@ class Writer {
       Line(1, absl::StrCat("require ", c.low ? absl::StrCat(*c.low) : "-inf", " <= ", Index(c.value), " <= ",
                            c.high ? absl::StrCat(*c.high) : "inf", Message(c.message)));
     }
-    for (const Domain& domain : program_.domains) Line(1, DomainText(domain));
+    for (const Domain& domain : program_.domains) Line(1, absl::StrCat("domain ", DomainText(domain)));
+    for (const Domain& domain : program_.assumptions) Line(1, absl::StrCat("assume ", DomainText(domain)));
     for (TensorId t : program_.temps) Line(1, Declared(t));
     for (const Block& block : program_.blocks) WriteBlock(block);
     absl::StrAppend(&text_, "}\n");
@@ -177,13 +178,13 @@ class Writer {
     return absl::StrCat(" \"", absl::Utf8SafeCEscape(message), "\"");
   }
 
-  // domain d < E, d_2 < F: places; values
+  // d < E, d_2 < F: places; values
   std::string DomainText(const Domain& domain) {
     std::vector<std::string> indices;
     for (size_t k = 0; k < domain.extents.size(); ++k) {
       indices.push_back(absl::StrCat(var_names_[program_.domain_vars[k]], " < ", Index(domain.extents[k], kSumTightness)));
     }
-    return absl::StrCat("domain ", absl::StrJoin(indices, ", "), domain.places.empty() ? "" : ": ",
+    return absl::StrCat(absl::StrJoin(indices, ", "), domain.places.empty() ? "" : ": ",
                         Indices(domain.places), domain.values.empty() ? "" : "; ", Indices(domain.values));
   }
 

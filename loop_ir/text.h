@@ -4,6 +4,7 @@
 //     require K == P "both are index k"           # Program::equalities
 //     require 1 <= $k <= inf "op conv: $k"        # Program::range_checks
 //     domain d < H - $k, d_2 < C: d*$s; d*C + d_2 # Program::domains: places; values
+//     assume d < H, d_2 < C: d*d_2                # Program::assumptions
 //     temp t: f32[N, C]                           # Program::temps
 //     for n in [0, N) step 4 parallel {           # a block of one loop
 //       acc m: f32 = max

@@ -1,6 +1,6 @@
 // Recursive descent over the signature, scopes and statements.
 //
-// The words that begin an item (for, temp, acc, drop, block, require, domain) are not
+// The words that begin an item (for, temp, acc, drop, block, require, domain, assume) are not
 // reserved: they are keywords where no statement could stand, that is, where an
 // access and an assignment do not follow.
 #include "absl/strings/escaping.h"
@@ -150,14 +150,15 @@ class ProgramParser : private ExpressionParser {
       return absl::OkStatus();
     }
     if (Take("require")) return Require();
-    if (Take("domain")) return ReadDomain();
+    if (Take("domain")) return ReadDomain(program_.domains);
+    if (Take("assume")) return ReadDomain(program_.assumptions);
     Block block;
     if (At("for")) {
       NESTOR_RETURN_IF_ERROR(AppendItem(block.body));
     } else if (Take("block")) {
       NESTOR_RETURN_IF_ERROR(ReadScope(block.body));
     } else {
-      return Expected("'temp', 'acc', 'require', 'domain', 'for', 'block' or '}'");
+      return Expected("'temp', 'acc', 'require', 'domain', 'assume', 'for', 'block' or '}'");
     }
     program_.blocks.push_back(std::move(block));
     return absl::OkStatus();
@@ -200,7 +201,7 @@ class ProgramParser : private ExpressionParser {
     return absl::OkStatus();
   }
 
-  absl::Status ReadDomain() {
+  absl::Status ReadDomain(std::vector<Domain>& domains) {
     Domain domain;
     const size_t outside = defined_.size();
     while (Peek().kind == TokenKind::kName && At("<", 1)) {
@@ -210,7 +211,7 @@ class ProgramParser : private ExpressionParser {
     if (Take(":")) NESTOR_RETURN_IF_ERROR(Numbers(domain.places));
     if (Take(";")) NESTOR_RETURN_IF_ERROR(Numbers(domain.values));
     ForgetDownTo(outside);
-    program_.domains.push_back(std::move(domain));
+    domains.push_back(std::move(domain));
     return absl::OkStatus();
   }
 

@@ -45,6 +45,7 @@ constexpr const char* kPrograms[] = {
   domain : $k*N
   domain d < 2*N - 1, d_2 < A: d*$k + d_2 - $k, d_2/$k; d*d_2
   domain d < A; d*$k
+  assume d < A, d_2 < N: d*d_2, $k/d
   temp t: u8[A/2, B%2]
   acc a: f32 = prod
 }
@@ -258,7 +259,7 @@ TEST(Text, Errors) {
       {"program p(; k: i64) -> () {}", "1:13: expected a $param, found 'k'"},
       {"program p() -> (y: f32[N]) {}", "1:24: 'N' is no index of a loop around and no dimension"},
       {"program p() -> () {} x", "1:22: expected the end of the text, found 'x'"},
-      {"program p() -> () { x = 1 }", "1:21: expected 'temp', 'acc', 'require', 'domain', 'for', 'block' or '}'"},
+      {"program p() -> () { x = 1 }", "1:21: expected 'temp', 'acc', 'require', 'domain', 'assume', 'for', 'block' or '}'"},
       {"program p() -> () {\n  require 1 == 2\n}", "3:1: expected a message in quotes, found '}'"},
       {"program p() -> () {\n  require 1 == 2 \"a\\q\"\n}", "2:18: bad escape"},
       {"program p() -> () { ? }", "1:21: unexpected '?': a choice is where(c, a, b)"},

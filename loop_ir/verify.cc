@@ -129,7 +129,9 @@ class Verifier {
       NESTOR_RETURN_IF_ERROR(OverSymbols(e.right, "an equality"));
     }
     for (const RangeCheck& c : program_.range_checks) NESTOR_RETURN_IF_ERROR(OverSymbols(c.value, "a range check"));
-    for (const Domain& domain : program_.domains) NESTOR_RETURN_IF_ERROR(CheckDomain(domain));
+    for (const auto* list : {&program_.domains, &program_.assumptions}) {
+      for (const Domain& domain : *list) NESTOR_RETURN_IF_ERROR(CheckDomain(domain));
+    }
     looped_.insert(program_.domain_vars.begin(), program_.domain_vars.end());
     return absl::OkStatus();
   }

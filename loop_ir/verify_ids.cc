@@ -20,9 +20,11 @@ class IdChecker {
     for (const Equality& e : program_.equalities) NESTOR_RETURN_IF_ERROR(Indices({e.left, e.right}));
     for (const RangeCheck& c : program_.range_checks) NESTOR_RETURN_IF_ERROR(Index(c.value));
     for (int32_t var : program_.domain_vars) NESTOR_RETURN_IF_ERROR(Var(var));
-    for (const Domain& domain : program_.domains) {
-      for (const IndexList* list : {&domain.extents, &domain.places, &domain.values}) {
-        NESTOR_RETURN_IF_ERROR(Indices(*list));
+    for (const auto* domains : {&program_.domains, &program_.assumptions}) {
+      for (const Domain& domain : *domains) {
+        for (const IndexList* list : {&domain.extents, &domain.places, &domain.values}) {
+          NESTOR_RETURN_IF_ERROR(Indices(*list));
+        }
       }
     }
     for (const Block& block : program_.blocks) NESTOR_RETURN_IF_ERROR(Items(block.body));

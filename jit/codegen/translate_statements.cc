@@ -87,6 +87,7 @@ void Translator::Statement(const loop::Statement& statement) {
   if (is_new) out_.statements.push_back(statement);
   statement_ = number->second;
   const size_t first = f_->list().operations.size();
+  first_own_register_ = static_cast<int64_t>(f_->list().classes.size());
   memo_.Clear();
   loaded_.clear();
   const HomeKind kind = KindOf(statement.target.tensor);
@@ -130,7 +131,7 @@ TypedValue Translator::Result(const loop::Statement& statement, const TypedValue
 void Translator::Assign(TypedValue& target, const TypedValue& value) {
   std::vector<Operation>& operations = f_->list().operations;
   const bool is_mask = target.type == DType::kBool;
-  const bool fresh = !memo_.Holds(value.operand) && !operations.empty() && value.operand.is_register() &&
+  const bool fresh = !memo_.Holds(value.operand) && !operations.empty() && IsOwn(value.operand) &&
                      operations.back().result == value.operand;
   if (is_mask && value.mask_lane_bytes != target.mask_lane_bytes) {
     ValueBuilder builder = Builder();
@@ -148,6 +149,12 @@ void Translator::Assign(TypedValue& target, const TypedValue& value) {
   EmitTo(target.operand, move);
 }
 
+// Whether the statement has made the register: not where its value is another tensor's
+// register as it is, or that reinterpreted.
+bool Translator::IsOwn(Operand operand) const {
+  return operand.is_register() && operand.value >= first_own_register_;
+}
+
 void Translator::WriteScalar(const loop::Statement& statement) {
   Registers& home = registers_[statement.target.tensor.value];
   if (!homes_[statement.target.tensor.value].is_single) {
@@ -157,8 +164,7 @@ void Translator::WriteScalar(const loop::Statement& statement) {
   }
   home.value = Value(statement.value);
   // A register that may change later is copied.
-  const auto* load = absl::get_if<loop::LoadValue>(&program_[statement.value].node);
-  if (load != nullptr && KindOf(load->access.tensor) != HomeKind::kArgument) {
+  if (home.value.operand.is_register() && !IsOwn(home.value.operand)) {
     TypedValue copy = home.value;
     copy.operand = copy.type == DType::kBool ? f_->list().NewMask() : f_->list().NewVector();
     memo_.Clear();

@@ -93,6 +93,7 @@ class Translator {
   // ---- Statements (translate_statements.cc)
   void Statement(const loop::Statement& statement);
   void Write(const loop::Statement& statement, const Location& location);
+  bool IsOwn(Operand operand) const;
   void WriteScalar(const loop::Statement& statement);
   void WriteTile(const loop::Statement& statement);
   bool CoversTile(const loop::Access& target) const;
@@ -146,6 +147,7 @@ class Translator {
   std::vector<Registers> registers_;  // by tensor
   Lanes lanes_;
   int32_t statement_ = -1;
+  int64_t first_own_register_ = 0;  // of the statement: those before are others'
   int item_ = 0;  // at the top of the program, counted over all blocks
   // Of the statement: values and loads that were computed.
   Memo memo_;

@@ -132,10 +132,17 @@ class Jammer {
       VisitAccesses(program_, item, [&](loop::TensorId tensor, absl::Span<const IndexId> place, loop::AccessKind) {
         const absl::optional<IndexId> distance = Distance(tensor, place, loop.var);
         if (!distance) return;
-        pages.push_back(pool_.Div(*distance, pool_.Const(kPageBytes / ByteSize(program_[tensor].type))));
+        pages.push_back(pool_.Div(Length(*distance), pool_.Const(kPageBytes / ByteSize(program_[tensor].type))));
       });
     });
     return pages;
+  }
+
+  // Rows may run backwards.
+  IndexId Length(IndexId distance) {
+    const IndexId opposite = pool_.Neg(distance);
+    if (ranges_.NonNegative(distance)) return distance;
+    return ranges_.NonNegative(opposite) ? opposite : pool_.Max(distance, opposite);
   }
 
   // Elements between the rows that follow each other; nullopt for what is not in rows, or

@@ -28,6 +28,11 @@ TEST(UnrollAndJam, TextInTextOut) {
        ROWS_OF("for k_3 in [0, min(4294967296*(C/1024), 2)) { for j in [0, C) {"
                " a[j] = a[j] + f[4*k_3, j] + f[4*k_3 + 1, j] + f[4*k_3 + 2, j] + f[4*k_3 + 3, j] } }"
                " for k_2 in [4*min(4294967296*(C/1024), 2), 9) { for j_2 in [0, C) { a[j_2] += f[k_2, j_2] } }")},
+      // Backwards.
+      {ROWS_OF("for k in [0, K) { for j in [0, C) { a[j] += x[K - 1 - k, j] } }"),
+       ROWS_OF("for k_3 in [0, min(4294967296*(C/1024), K/4)) { for j in [0, C) {"
+               " a[j] = a[j] + x[-4*k_3 + K - 1, j] + x[-4*k_3 + K - 2, j] + x[-4*k_3 + K - 3, j] + x[-4*k_3 + K - 4, j] } }"
+               " for k_2 in [4*min(4294967296*(C/1024), K/4), K) { for j_2 in [0, C) { a[j_2] += x[-k_2 + K - 1, j_2] } }")},
       // Rows of one page, never; larger ones always.
       {"block { temp a: f32[1023] for i in [0, 1023) { a[i] = 0.0 } "
        "for k in [0, K) { for j in [0, 1023) { a[j] += e[k, j] } } for o in [0, C) { y[o] = a[o | 0.0] } }", ""},

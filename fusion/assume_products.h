@@ -1,0 +1,23 @@
+// What passes take for granted of index arithmetic, made a part of the program.
+#ifndef NESTOR_FUSION_ASSUME_PRODUCTS_H_
+#define NESTOR_FUSION_ASSUME_PRODUCTS_H_
+
+#include "absl/status/statusor.h"
+#include "loop_ir/program.h"
+
+namespace nestor::fusion {
+
+// Adds to Program::assumptions the numbers in places and conditions that are neither
+// affine nor hold loads, such as i*j and i/j: where one overflows, its access is out of
+// bounds, but a pass that puts a number for i makes an affine expression of it and decides
+// it in exact arithmetic. Whoever runs the program then proves for its sizes that none
+// overflows (ProveNoOverflow). Returns whether it changed anything; if not, the program is
+// untouched.
+//
+// REQUIRES: Verify accepts the program; and so it does afterwards. Loops that begin at 0
+// and end at a number of the program, as lowering makes them: of others nothing is added.
+absl::StatusOr<bool> AssumeProducts(loop::Program& program);
+
+}  // namespace nestor::fusion
+
+#endif  // NESTOR_FUSION_ASSUME_PRODUCTS_H_

@@ -1,0 +1,33 @@
+#include "fusion/assume_products.h"
+
+#include "fusion/pass_testing.h"
+#include "gtest/gtest.h"
+
+namespace nestor::fusion {
+namespace {
+
+constexpr Frame kFrame = {
+    "program p(x: f32[N, C], k: i64[N]; $s: i64) -> (y: f32[N]) {\n",
+    "\n  for o in [0, N) { y[o] = 1.0 }\n}\n"};
+
+TEST(AssumeProducts, TextInTextOut) {
+  ExpectPass(AssumeProducts, kFrame, {
+      // What is affine is proven before a run anyway; what is gathered, nobody assumes anything of.
+      {"for i in [0, N) { for c in [0, C) { y[i] = x[i*$s + c, c | 0.0] } }", ""},
+      {"for i in [0, N) { for c in [0, C) { y[i] = x[k[i]*c, c | 0.0 if k[c] < c/$s] } }", ""},
+      // Over the loops that hold the number, whatever else is around.
+      {"for i in [0, N) { for j in [0, 4) { for c in [0, C) { y[i] = x[i*c, c | 0.0] } } }",
+       "assume d < N, d_2 < C: d*d_2  "
+       "for i in [0, N) { for j in [0, 4) { for c in [0, C) { y[i] = x[i*c, c | 0.0] } } }"},
+      // In conditions, beside gathers, in the indices of gathers, on the left; equal ones once.
+      {"for i in [0, N) { for c in [0, C) { drop y[i*c] if c/i < $s && k[c] < i, i == 0 || i*c + 1 < 4  = "
+       "x[k[i%c] + i*c, 0 | 0.0] } }",
+       "assume d < N, d_2 < C: d*d_2  assume d < N, d_2 < C: d_2/d  assume d < N, d_2 < C: d*d_2 + 1  "
+       "assume d < N, d_2 < C: d%d_2  "
+       "for i in [0, N) { for c in [0, C) { drop y[i*c] if c/i < $s && k[c] < i, i == 0 || i*c + 1 < 4  = "
+       "x[k[i%c] + i*c, 0 | 0.0] } }"},
+  });
+}
+
+}  // namespace
+}  // namespace nestor::fusion
