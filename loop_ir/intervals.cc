@@ -60,7 +60,9 @@ class Prover {
     NESTOR_ASSIGN_OR_RETURN(const bool runs, Enter(domain));
     if (!runs) return absl::OkStatus();
     for (IndexId e : domain.places) {
-      if (!Of(e)) return Failure(e);
+      // What always divides by zero has no value to assume anything of.
+      const bool known = Of(e).has_value() || zero_divisor_;
+      if (!known || overflow_) return Failure(e);
     }
     return absl::OkStatus();
   }
@@ -156,7 +158,7 @@ class Prover {
   }
 
   absl::optional<Interval> Of(IndexId e) {
-    zero_divisor_ = false;
+    zero_divisor_ = overflow_ = false;
     return Compute(e);
   }
 
@@ -201,6 +203,7 @@ class Prover {
     for (int64_t x : {a.low, a.high}) {
       for (int64_t y : {b.low, b.high}) {
         const auto value = CheckedApply(kind, x, y);
+        overflow_ |= !value;
         if (!value) return absl::nullopt;
         if (!hull) hull = Interval{*value, *value};
         hull = Interval{std::min(hull->low, *value), std::max(hull->high, *value)};
@@ -214,7 +217,7 @@ class Prover {
   std::vector<absl::optional<Interval>> vars_;
   double iterations_ = 1;  // of the loops around, at most
   absl::flat_hash_map<IndexId, Interval> memo_;
-  bool zero_divisor_ = false;
+  bool zero_divisor_ = false, overflow_ = false;  // met since Of()
 };
 
 }  // namespace
