@@ -467,6 +467,16 @@ Result Simplifier::Rewrite(IndexId e) {
 
 }  // namespace
 
-IndexId SimplifyIndex(IndexPool& pool, Ranges& ranges, IndexId e) { return Simplifier(pool, ranges).Simplify(e); }
+bool IsPlainSum(const IndexPool& pool, IndexId e) {
+  const IndexNode& node = pool[e];
+  if (node.kind == IndexKind::kAdd || node.kind == IndexKind::kMul) {
+    return pool.IsAffine(e) && IsPlainSum(pool, node.args[0]) && IsPlainSum(pool, node.args[1]);
+  }
+  return IsLeaf(node.kind);
+}
+
+IndexId SimplifyIndex(IndexPool& pool, Ranges& ranges, IndexId e) {
+  return IsPlainSum(pool, e) ? e : Simplifier(pool, ranges).Simplify(e);
+}
 
 }  // namespace nestor::fusion

@@ -19,6 +19,10 @@ namespace nestor::fusion {
 // REQUIRES: `ranges` is of the program that owns `pool`.
 IndexId SimplifyIndex(IndexPool& pool, loop::Ranges& ranges, IndexId e);
 
+// Whether `e` is affine without a division, min or max: whatever is known, SimplifyIndex
+// leaves it as it is.
+bool IsPlainSum(const IndexPool& pool, IndexId e);
+
 }  // namespace nestor::fusion
 
 #endif  // NESTOR_FUSION_INDEX_SIMPLIFY_H_

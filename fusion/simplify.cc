@@ -9,6 +9,10 @@
 //
 // What a statement's store demands holds in its value: the store's conditions and
 // place come first, and where it is dropped the value is not evaluated.
+//
+// What was found about an access is kept as long as the item of the block is walked, for
+// each context: the loops around with their bounds, and what the store demands. A walk that
+// repeats another finds most answers there.
 #include "fusion/simplify.h"
 
 #include <iterator>
@@ -17,6 +21,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/node_hash_map.h"
 #include "absl/types/variant.h"
 #include "fusion/index_simplify.h"
 #include "fusion/simplify_access.h"
@@ -41,7 +46,7 @@ using loop::Storage;
 using loop::TensorId;
 using loop::ValueId;
 
-constexpr int kMaxWalks = 8;  // of a block; two or three are usual
+constexpr int kMaxWalks = 8;  // of an item of a block; two or three are usual
 
 bool Same(const Access& a, const Access& b) {
   return a.place == b.place && a.masked == b.masked && a.fill == b.fill && a.conditions == b.conditions;
@@ -98,29 +103,33 @@ class Walk {
 
   // ---- Scopes
 
-  // Walks are repeated until one changes nothing.
+  // Walks of an item are repeated until one changes nothing.
   bool SimplifyBlock(Block& block) {
-    for (int i = 0; i < kMaxWalks; ++i) {
+    bool changed = false;
+    for (size_t i = 0, walks = 1; i < block.body.size(); ++walks) {
       changed_ = false;
-      SimplifyScope(block.body);
-      if (!changed_) return i > 0;
+      const size_t next = SimplifyItem(block.body, i);
+      changed |= changed_;
+      if (next > i && changed_ && walks < kMaxWalks) continue;
+      i = next;
+      walks = 0;
+      memos_.clear();
     }
-    return true;
+    return changed;
   }
 
   void SimplifyScope(Scope& scope) {
-    for (size_t i = 0; i < scope.size();) {
-      if (scope[i].As<Loop>() != nullptr) {
-        i = SimplifyLoop(scope, i);
-      } else if (scope[i].As<Statement>() != nullptr) {
-        i = SimplifyStatement(scope, i);
-      } else {
-        SimplifyShape(scope[i++].As<Declaration>()->tensor);
-      }
-    }
+    for (size_t i = 0; i < scope.size();) i = SimplifyItem(scope, i);
   }
 
   // These return the position of the next item to look at.
+
+  size_t SimplifyItem(Scope& scope, size_t i) {
+    if (scope[i].As<Loop>() != nullptr) return SimplifyLoop(scope, i);
+    if (scope[i].As<Statement>() != nullptr) return SimplifyStatement(scope, i);
+    SimplifyShape(scope[i].As<Declaration>()->tensor);
+    return i + 1;
+  }
 
   size_t SimplifyLoop(Scope& scope, size_t i) {
     Loop& loop = *scope[i].As<Loop>();
@@ -130,9 +139,12 @@ class Walk {
     if (trips == Trips::kNone) return Remove(scope, i) ? i : i + 1;
     if (trips == Trips::kOne) return Inline(scope, i);
     const bool was_empty = loop.body.empty(), had_changed = std::exchange(changed_, false);
+    const size_t around = context_.size();
+    context_.insert(context_.end(), {loop.var, loop.begin.value, loop.end.value, loop.step});
     ranges_.Enter(loop);
     SimplifyScope(loop.body);
     ranges_.Leave();
+    context_.resize(around);
     if (changed_) KeepAttributesProven(loop);
     changed_ |= had_changed;
     if (!loop.body.empty() || was_empty) return i + 1;
@@ -186,17 +198,34 @@ class Walk {
   size_t SimplifyStatement(Scope& scope, size_t i) {
     Statement& statement = *scope[i].As<Statement>();
     Access target = statement.target;
-    if (!SimplifyAccess(program_, ranges_, target)) return Remove(scope, i) ? i : i + 1;
+    memo_ = &memos_[context_];
+    if (!SimplifyAccess(program_, ranges_, *memo_, target)) return Remove(scope, i) ? i : i + 1;
     if (!Same(target, statement.target)) {
       statement.target = target;
       changed_ = true;
     }
+    const size_t around = context_.size();
+    AppendFacts(target);
+    memo_ = &memos_[context_];
     for (IndexId condition : target.conditions) ranges_.Assume(condition);
     ranges_.AssumeInRange(target.place, program_[target.tensor].shape);
     Set(statement.value, SimplifyValue(statement.value));
     if (statement.position.valid()) Set(statement.position, SimplifyValue(statement.position));
     for (size_t k = 0; k <= target.conditions.size(); ++k) ranges_.Forget();
+    context_.resize(around);
     return i + 1;
+  }
+
+  // What a store says to the context: its place is within the shape, its conditions hold.
+  // The -1 is no loop's index.
+  void AppendFacts(const Access& target) {
+    context_.insert(context_.end(), {-1, static_cast<int64_t>(target.place.size())});
+    const auto append = [&](const IndexList& list) {
+      for (IndexId e : list) context_.push_back(e.value);
+    };
+    append(target.place);
+    append(program_[target.tensor].shape);
+    append(target.conditions);
   }
 
   ValueId SimplifyValue(ValueId id) {
@@ -224,7 +253,7 @@ class Walk {
 
   absl::optional<ValueId> SimplerLoad(Access access) {
     const Access before = access;
-    if (!SimplifyAccess(program_, ranges_, access)) return access.fill;
+    if (!SimplifyAccess(program_, ranges_, *memo_, access)) return access.fill;
     if (Same(access, before)) return absl::nullopt;
     return program_.AddLoad(std::move(access));
   }
@@ -264,6 +293,10 @@ class Walk {
   absl::flat_hash_map<IndexId, IndexId> sizes_;
   absl::flat_hash_map<std::tuple<IndexId, IndexId, int64_t>, Trips> trips_;
   std::vector<int> writes_;  // statements that write each tensor
+  using Context = std::vector<int64_t>;  // what `ranges_` was told since it was at the top
+  Context context_;
+  absl::node_hash_map<Context, AccessMemo> memos_;
+  AccessMemo* memo_ = nullptr;  // of the context
   bool changed_ = false;
 };
 

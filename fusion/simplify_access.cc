@@ -9,6 +9,10 @@
 // What stands before a gather keeps it from reading what was never written, so a
 // condition is not dropped for the sake of something behind a gather that it may
 // be guarding.
+//
+// Each condition by all of the others takes as many proofs as there are pairs of them.
+// Composition adds conditions by the dozen, and most of them hold anyway or follow from
+// the place being in range: those go first, one proof each.
 #include "fusion/simplify_access.h"
 
 #include <algorithm>
@@ -17,7 +21,6 @@
 #include "fusion/index_simplify.h"
 
 namespace nestor::fusion {
-namespace {
 
 using loop::Access;
 using loop::Program;
@@ -25,14 +28,39 @@ using loop::Ranges;
 
 class AccessSimplifier {
  public:
-  AccessSimplifier(Program& program, Ranges& ranges, Access& access)
-      : program_(program), pool_(program.pool), ranges_(ranges), access_(access) {}
+  AccessSimplifier(Program& program, Ranges& ranges, AccessMemo& memo, Access& access)
+      : program_(program), pool_(program.pool), ranges_(ranges), memo_(memo), access_(access) {}
 
   bool Run() {
+    if (!access_.masked && access_.conditions.empty() && HasPlainPlace()) return true;
+    const AccessMemo::Key asked = KeyOfAccess();
+    if (const auto known = Remembered(asked)) return *known;
     SplitConjunctions();
-    if (!DropDecided()) return false;
+    const bool made = DropDecided() && RunWithOpen();
+    Remember(asked, made);
+    return made;
+  }
+
+ private:
+  const Shape& shape() const { return program_[access_.tensor].shape; }
+
+  bool HasPlainPlace() const {
+    return std::all_of(access_.place.begin(), access_.place.end(), [&](IndexId e) { return IsPlainSum(pool_, e); });
+  }
+
+  // No condition is a conjunction, or decided here.
+  bool RunWithOpen() {
     SimplifyPlace();
     if (!access_.masked) return true;
+    if (!DropImpliedByPlace()) return false;
+    const AccessMemo::Key asked = KeyOfAccess();
+    if (const auto known = Remembered(asked)) return *known;
+    const bool made = RunWithFew();
+    Remember(asked, made);
+    return made;
+  }
+
+  bool RunWithFew() {
     if (!SimplifyConditions() || NeverInRange()) return false;
     if (access_.conditions.empty() && ranges_.InRange(access_.place, shape())) {
       access_.masked = false;
@@ -41,8 +69,46 @@ class AccessSimplifier {
     return true;
   }
 
- private:
-  const Shape& shape() const { return program_[access_.tensor].shape; }
+  // ---- What is known already
+
+  // The lists follow their lengths.
+  static void Append(const IndexList& list, AccessMemo::Key& key) {
+    key.push_back(static_cast<int32_t>(list.size()));
+    for (IndexId e : list) key.push_back(e.value);
+  }
+
+  AccessMemo::Key KeyOfPlace() const {
+    AccessMemo::Key key;
+    key.reserve(4 + 2 * access_.place.size() + access_.conditions.size());
+    Append(access_.place, key);
+    Append(shape(), key);
+    return key;
+  }
+
+  AccessMemo::Key KeyOfAccess() const {
+    AccessMemo::Key key = KeyOfPlace();
+    Append(access_.conditions, key);
+    key.push_back(access_.masked);
+    return key;
+  }
+
+  absl::optional<bool> Remembered(const AccessMemo::Key& asked) {
+    const auto it = memo_.outcomes_.find(asked);
+    if (it == memo_.outcomes_.end()) return absl::nullopt;
+    const AccessMemo::Outcome& outcome = it->second;
+    if (!outcome.made) return false;
+    access_.place = outcome.place;
+    access_.conditions = outcome.conditions;
+    if (!outcome.masked) access_.fill = {};
+    access_.masked = outcome.masked;
+    return true;
+  }
+
+  void Remember(const AccessMemo::Key& asked, bool made) {
+    memo_.outcomes_.try_emplace(asked, AccessMemo::Outcome{made, access_.masked, access_.place, access_.conditions});
+  }
+
+  // ---- By what holds here
 
   // `a && b` is `a, b`.
   void SplitConjunctions() {
@@ -73,39 +139,70 @@ class AccessSimplifier {
 
   // Where the conditions do not hold, the place does not matter.
   void SimplifyPlace() {
+    if (HasPlainPlace()) return;
     for (IndexId condition : access_.conditions) ranges_.Assume(condition);
     for (IndexId& e : access_.place) e = SimplifyIndex(pool_, ranges_, e);
     for (size_t i = 0; i < access_.conditions.size(); ++i) ranges_.Forget();
   }
 
-  // False where some condition never holds together with the rest. The later of
-  // two that imply each other goes.
-  bool SimplifyConditions() {
+  // ---- By being in range
+
+  // False where some condition never holds in range.
+  bool DropImpliedByPlace() {
+    AccessMemo::Key key = KeyOfPlace();
+    key.push_back(0);
     IndexList& conditions = access_.conditions;
-    for (size_t k = conditions.size(); k-- > 0;) {
-      const IndexId simple = SimplifyByTheOthers(k);
-      const auto constant = pool_.ConstValue(simple);
-      if (constant == 0) return false;
-      conditions[k] = simple;
-      if (constant) conditions.erase(conditions.begin() + static_cast<int64_t>(k));
+    bool in_range = false, made = true;  // in_range: that is assumed
+    for (size_t k = conditions.size(); made && k-- > 0 && !GathersBehind(k);) {
+      key.back() = conditions[k].value;
+      const auto [it, is_new] = memo_.decided_.try_emplace(key);
+      if (is_new && !std::exchange(in_range, true)) ranges_.AssumeInRange(access_.place, shape());
+      if (is_new) it->second = ranges_.Decide(conditions[k]);
+      made = it->second != false;
+      if (it->second == true) conditions.erase(conditions.begin() + static_cast<int64_t>(k));
     }
-    return true;
+    if (in_range) ranges_.Forget();
+    return made;
   }
 
+  // ---- By each other
+
+  // False where some condition never holds together with the rest. The later of
+  // two that imply each other goes. The conditions before the one at hand are
+  // assumed throughout.
+  bool SimplifyConditions() {
+    IndexList& conditions = access_.conditions;
+    if (conditions.size() == 1 && IsPlainComparison(conditions[0]) && !GathersBehind(0)) return true;
+    size_t assumed = 0;
+    while (assumed + 1 < conditions.size()) ranges_.Assume(conditions[assumed++]);
+    bool made = true;
+    for (size_t k = conditions.size(); made && k-- > 0;) {
+      const IndexId simple = SimplifyByTheOthers(k);
+      const auto constant = pool_.ConstValue(simple);
+      made = constant != 0;
+      conditions[k] = simple;
+      if (constant) conditions.erase(conditions.begin() + static_cast<int64_t>(k));
+      for (; assumed > 0 && assumed + 1 > k; --assumed) ranges_.Forget();
+    }
+    for (; assumed > 0; --assumed) ranges_.Forget();
+    return made;
+  }
+
+  // Decided by what DropImpliedByPlace tried, or not at all.
+  bool IsPlainComparison(IndexId condition) const {
+    const IndexNode& node = pool_[condition];
+    const bool compares = node.kind >= IndexKind::kLt && node.kind <= IndexKind::kNe;
+    return compares && IsPlainSum(pool_, node.args[0]) && IsPlainSum(pool_, node.args[1]);
+  }
+
+  // Those before it are assumed.
   IndexId SimplifyByTheOthers(size_t k) {
     const IndexList& conditions = access_.conditions;
-    int assumed = 0;
-    const auto assume = [&](size_t begin, size_t end) {
-      for (size_t j = begin; j < end; ++j, ++assumed) ranges_.Assume(conditions[j]);
-    };
-    assume(0, k);
-    if (!GathersBehind(k)) {
-      assume(k + 1, conditions.size());
-      ranges_.AssumeInRange(access_.place, shape());
-      ++assumed;
-    }
+    if (GathersBehind(k)) return SimplifyIndex(pool_, ranges_, conditions[k]);
+    for (size_t j = k + 1; j < conditions.size(); ++j) ranges_.Assume(conditions[j]);
+    ranges_.AssumeInRange(access_.place, shape());
     const IndexId simple = SimplifyIndex(pool_, ranges_, conditions[k]);
-    while (assumed-- > 0) ranges_.Forget();
+    for (size_t j = k; j < conditions.size(); ++j) ranges_.Forget();
     return simple;
   }
 
@@ -129,13 +226,12 @@ class AccessSimplifier {
   Program& program_;
   IndexPool& pool_;
   Ranges& ranges_;
+  AccessMemo& memo_;
   Access& access_;
 };
 
-}  // namespace
-
-bool SimplifyAccess(Program& program, Ranges& ranges, Access& access) {
-  return AccessSimplifier(program, ranges, access).Run();
+bool SimplifyAccess(Program& program, Ranges& ranges, AccessMemo& memo, Access& access) {
+  return AccessSimplifier(program, ranges, memo, access).Run();
 }
 
 }  // namespace nestor::fusion

@@ -2,15 +2,38 @@
 #ifndef NESTOR_FUSION_SIMPLIFY_ACCESS_H_
 #define NESTOR_FUSION_SIMPLIFY_ACCESS_H_
 
+#include <cstdint>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/types/optional.h"
 #include "loop_ir/program.h"
 #include "loop_ir/ranges.h"
 
 namespace nestor::fusion {
 
+// What was found about accesses at one place of a program. Expressions make many accesses
+// that differ only in the tensor, or in conditions that do not matter.
+class AccessMemo {
+ public:
+  // The same facts must hold at all uses of one memo.
+  AccessMemo() = default;
+
+ private:
+  friend class AccessSimplifier;
+  struct Outcome {
+    bool made, masked;
+    IndexList place, conditions;
+  };
+  using Key = std::vector<int32_t>;  // of what is asked, see simplify_access.cc
+  absl::flat_hash_map<Key, Outcome> outcomes_;
+  absl::flat_hash_map<Key, absl::optional<bool>> decided_;  // conditions, of accesses in range
+};
+
 // Simplifies the place and the conditions of an access made where `ranges` stands;
 // unmasks it where it is always in range. False where the access, a masked one, is
 // never made: a load always gives its fill, a store is always dropped.
-bool SimplifyAccess(loop::Program& program, loop::Ranges& ranges, loop::Access& access);
+bool SimplifyAccess(loop::Program& program, loop::Ranges& ranges, AccessMemo& memo, loop::Access& access);
 
 }  // namespace nestor::fusion
 

@@ -98,6 +98,11 @@ Interval Least(const Interval& a, const Interval& b) {
   return result;
 }
 
+// Behind the first term.
+bool RestIsConstant(const AtomSum& sum) {
+  return sum.terms().size() == 1 || (sum.terms().size() == 2 && sum.terms()[1].atoms.empty());
+}
+
 Interval Negative(const Interval& a) { return Scaled(a, -1); }
 
 }  // namespace
@@ -179,7 +184,7 @@ void Facts::AddNonNegative(const AtomSum& sum) {
 void Facts::AddConsequences(const AtomSum& sum, int depth) {
   if (!sum.exact() || sum.Constant() || known_.size() >= kMaxFacts || Proves(sum, kFewSteps)) return;
   const AtomSum::Term& first = sum.terms().front();
-  const bool alone = first.atoms.size() == 1 && (sum - AtomSum::OfTerm(first)).Constant().has_value();
+  const bool alone = first.atoms.size() == 1 && RestIsConstant(sum);
   if (alone && first.coefficient != std::numeric_limits<int64_t>::min()) {
     // v >= -floor(k/c), or of a negative c, v <= floor(k/-c).
     const int64_t k = sum.ConstantTerm(), c = first.coefficient;
@@ -191,6 +196,7 @@ void Facts::AddConsequences(const AtomSum& sum, int depth) {
   Changed();
   if (depth == kMaxConsequences) return;
   for (IndexId atom : sum.Atoms()) {
+    if (pool_[atom].args.empty()) continue;
     const IndexNode node = pool_[atom];
     const auto parts = sum.SplitBy(atom);
     const Number factor = parts ? parts->factor.Constant() : absl::nullopt;
@@ -208,8 +214,7 @@ void Facts::AddConsequences(const AtomSum& sum, int depth) {
 // c*v*w >= k with c, k > 0: of factors that are not negative, none is zero.
 void Facts::AddFactors(const AtomSum& sum) {
   const AtomSum::Term& first = sum.terms().front();
-  const auto rest = (sum - AtomSum::OfTerm(first)).Constant();
-  if (first.atoms.size() < 2 || first.coefficient < 0 || !rest || *rest >= 0) return;
+  if (first.atoms.size() < 2 || first.coefficient < 0 || !RestIsConstant(sum) || sum.ConstantTerm() >= 0) return;
   const bool signs_known = std::all_of(first.atoms.begin(), first.atoms.end(),
                                        [&](IndexId atom) { return IsNonNegative(IntervalOf(atom)); });
   for (IndexId atom : first.atoms) {
@@ -232,6 +237,10 @@ void Facts::Restore(const State& state) {
 // ---- Intervals of numbers
 
 Interval Facts::IntervalOf(IndexId atom) {
+  if (pool_[atom].args.empty()) {
+    const auto stated = intervals_.find(atom);
+    return stated == intervals_.end() ? Interval() : stated->second;
+  }
   const auto it = computed_.find(atom);
   if (it != computed_.end()) return it->second;
   Interval result = ComputeInterval(atom);
@@ -290,9 +299,9 @@ class ProofSearch {
   bool Proves(const AtomSum& p, FactSet used, int depth) {
     if (!p.exact()) return false;
     if (const auto constant = p.Constant()) return *constant >= 0;
-    if (IsEvident(p)) return true;
-    if (depth == kMaxDepth || --steps_ < 0) return false;
     const Interval interval = facts_.IntervalOf(p);
+    if (IsEvident(p, interval)) return true;
+    if (depth == kMaxDepth || --steps_ < 0) return false;
     if (interval.high && *interval.high < 0) return false;
     for (IndexId atom : Choices(p)) {
       if (ProvesWithout(atom, p, used, depth)) return true;
@@ -312,10 +321,11 @@ class ProofSearch {
   }
 
   // By intervals, or by writing each atom as its lower bound plus something that
-  // is not negative: then no coefficient may be negative.
-  bool IsEvident(const AtomSum& p) {
-    const Interval interval = facts_.IntervalOf(p);
+  // is not negative: then no coefficient may be negative. Of a sum of single atoms that
+  // says what its interval does.
+  bool IsEvident(const AtomSum& p, const Interval& interval) {
     if (IsNonNegative(interval)) return true;
+    if (p.terms().front().atoms.size() <= 1) return false;
     AtomSum shifted;
     for (const AtomSum::Term& term : p.terms()) {
       AtomSum product(term.coefficient);
@@ -330,10 +340,18 @@ class ProofSearch {
                                           [](const AtomSum::Term& t) { return t.coefficient >= 0; });
   }
 
+  // Evidently.
+  bool IsPositive(const AtomSum& scale) {
+    if (const auto constant = scale.Constant()) return *constant >= 1;
+    const AtomSum less = scale - AtomSum(1);
+    return less.exact() && IsEvident(less, facts_.IntervalOf(less));
+  }
+
   // The atom that no other one depends on: of the innermost loop, the deepest. Of
   // symbols alone, any, the last one first.
   AtomProduct Choices(const AtomSum& p) {
     AtomProduct atoms = p.Atoms();
+    if (atoms.size() == 1) return atoms;
     const auto rank = [&](IndexId a) { return std::make_tuple(facts_.LevelOf(a), pool_.Depth(a), a.value); };
     std::sort(atoms.begin(), atoms.end(), [&](IndexId a, IndexId b) { return rank(a) > rank(b); });
     if (pool_[atoms[0]].kind != IndexKind::kSymbol) atoms.resize(1);
@@ -415,10 +433,11 @@ class ProofSearch {
   void AddKnownBounds(IndexId atom, bool lower, FactSet used, std::vector<Bound>& bounds) {
     for (size_t i = 0; i < facts_.known_.size(); ++i) {
       const FactSet bit = FactSet{1} << i;
-      const auto parts = (used & bit) == 0 ? facts_.known_[i].SplitBy(atom) : absl::nullopt;
-      if (!parts || parts->factor.IsZero()) continue;
+      if ((used & bit) != 0 || !facts_.known_[i].Holds(atom)) continue;
+      const auto parts = facts_.known_[i].SplitBy(atom);
+      if (!parts) continue;
       const AtomSum scale = lower ? parts->factor : -parts->factor;
-      if (!IsEvident(scale - AtomSum(1))) continue;
+      if (!IsPositive(scale)) continue;
       bounds.push_back({scale, lower ? -parts->rest : parts->rest, used | bit});
     }
   }

@@ -23,7 +23,9 @@ int Compare(const AtomProduct& a, const AtomProduct& b) {
   return 0;
 }
 
-AtomProduct Times(const AtomProduct& a, const AtomProduct& b) {
+AtomProduct Product(const AtomProduct& a, const AtomProduct& b) {
+  if (a.empty()) return b;
+  if (b.empty()) return a;
   AtomProduct product(a.size() + b.size());
   std::merge(a.begin(), a.end(), b.begin(), b.end(), product.begin());
   return product;
@@ -76,44 +78,51 @@ int64_t AtomSum::ConstantTerm() const {
   return terms_.empty() || !terms_.back().atoms.empty() ? 0 : terms_.back().coefficient;
 }
 
-AtomSum operator+(const AtomSum& a, const AtomSum& b) {
-  if (!a.exact_ || !b.exact_ || a.terms_.size() + b.terms_.size() > kMaxTerms) return AtomSum::Inexact();
+// a + sign*b, in one pass: most sums are differences.
+AtomSum AtomSum::Merged(const AtomSum& a, const AtomSum& b, int64_t sign) {
+  if (!a.exact_ || !b.exact_ || a.terms_.size() + b.terms_.size() > kMaxTerms) return Inexact();
   AtomSum sum;
   sum.terms_.reserve(a.terms_.size() + b.terms_.size());
   auto x = a.terms_.begin(), y = b.terms_.begin();
-  while (x != a.terms_.end() && y != b.terms_.end()) {
-    const int order = Compare(x->atoms, y->atoms);
-    if (order != 0) {
-      sum.terms_.push_back(order < 0 ? *x++ : *y++);
+  while (x != a.terms_.end() || y != b.terms_.end()) {
+    const int order = x == a.terms_.end() ? 1 : y == b.terms_.end() ? -1 : Compare(x->atoms, y->atoms);
+    if (order < 0) {
+      sum.terms_.push_back(*x++);
       continue;
     }
-    const auto c = CheckedApply(IndexKind::kAdd, x->coefficient, y->coefficient);
-    if (!c) return AtomSum::Inexact();
-    if (*c != 0) sum.terms_.push_back({x->atoms, *c});
-    ++x, ++y;
+    const auto by = CheckedApply(IndexKind::kMul, sign, y->coefficient);
+    const auto c = by && order == 0 ? CheckedApply(IndexKind::kAdd, x->coefficient, *by) : by;
+    if (!c) return Inexact();
+    if (*c != 0) sum.terms_.push_back({y->atoms, *c});
+    ++y;
+    if (order == 0) ++x;
   }
-  sum.terms_.insert(sum.terms_.end(), x, a.terms_.end());
-  sum.terms_.insert(sum.terms_.end(), y, b.terms_.end());
   return sum;
+}
+
+AtomSum operator+(const AtomSum& a, const AtomSum& b) { return AtomSum::Merged(a, b, 1); }
+AtomSum operator-(const AtomSum& a, const AtomSum& b) { return AtomSum::Merged(a, b, -1); }
+AtomSum operator-(const AtomSum& a) { return AtomSum::Merged({}, a, -1); }
+
+AtomSum AtomSum::Times(const Term& by) const {
+  AtomSum product;
+  product.terms_.reserve(terms_.size());
+  for (const Term& term : terms_) {
+    const auto c = CheckedApply(IndexKind::kMul, by.coefficient, term.coefficient);
+    if (!c) return Inexact();
+    product.terms_.push_back({Product(by.atoms, term.atoms), *c});
+  }
+  return product;
 }
 
 AtomSum operator*(const AtomSum& a, const AtomSum& b) {
   if (!a.exact_ || !b.exact_) return AtomSum::Inexact();
+  if (a.terms_.size() == 1) return b.Times(a.terms_[0]);
+  if (b.terms_.size() == 1) return a.Times(b.terms_[0]);
   AtomSum sum;
-  for (const AtomSum::Term& x : a.terms_) {
-    AtomSum row;
-    for (const AtomSum::Term& y : b.terms_) {
-      const auto c = CheckedApply(IndexKind::kMul, x.coefficient, y.coefficient);
-      if (!c) return AtomSum::Inexact();
-      row.terms_.push_back({Times(x.atoms, y.atoms), *c});
-    }
-    sum = sum + row;
-  }
+  for (const AtomSum::Term& x : a.terms_) sum = sum + b.Times(x);
   return sum;
 }
-
-AtomSum operator-(const AtomSum& a) { return AtomSum(-1) * a; }
-AtomSum operator-(const AtomSum& a, const AtomSum& b) { return a + -b; }
 
 std::pair<AtomSum, AtomSum> AtomSum::DividedBy(const AtomSum& divisor) const {
   if (!exact_ || !divisor.exact_) return {Inexact(), Inexact()};
@@ -158,6 +167,12 @@ absl::optional<AtomSum::Parts> AtomSum::SplitBy(IndexId atom) const {
     parts.factor.terms_.push_back(std::move(without));
   }
   return parts;
+}
+
+bool AtomSum::Holds(IndexId atom) const {
+  return std::any_of(terms_.begin(), terms_.end(), [&](const Term& term) {
+    return std::find(term.atoms.begin(), term.atoms.end(), atom) != term.atoms.end();
+  });
 }
 
 AtomProduct AtomSum::Atoms() const {

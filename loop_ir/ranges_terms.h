@@ -70,6 +70,8 @@ class AtomSum {
   struct Parts;
   absl::optional<Parts> SplitBy(IndexId atom) const;
 
+  // Whether some product holds the atom.
+  bool Holds(IndexId atom) const;
   // The distinct atoms, ascending.
   AtomProduct Atoms() const;
   // The expression, through the pool's constructors. REQUIRES: exact().
@@ -82,6 +84,9 @@ class AtomSum {
   }
 
  private:
+  static AtomSum Merged(const AtomSum& a, const AtomSum& b, int64_t sign);
+  AtomSum Times(const Term& by) const;
+
   Terms terms_;
   bool exact_ = true;
 };
