@@ -39,7 +39,7 @@ constexpr int kMaxRecomputed = 128;
 constexpr int kMaxCheap = 3;
 // How far a value is followed to a reduction.
 constexpr int kMaxChain = 4;
-// Size of the expression that substitution may make of a statement (see SizeOf): a
+// Size of the expression that substitution may make of a statement (see Measure): a
 // chain of n statements becomes n / kMaxSize long ones, not one that is copied n times.
 constexpr int64_t kMaxSize = 1024;
 // How deep it may nest: text that nests deeper than 200 does not parse.
@@ -63,37 +63,63 @@ struct Uses {
   }
 };
 
-// Values and conditions that are written in the expression.
-int64_t SizeOf(const Program& program, ValueId id) {
+// Of an expression: the values and conditions that are written in it, and its levels.
+struct Measure {
   int64_t size = 0;
+  int height = 0;
+};
+
+// With each load of `tensor` replaced by what measures `of_load`; a masked one by a choice
+// whose loads have conditions of their own.
+Measure MeasureOf(const Program& program, ValueId id, TensorId tensor = {}, Measure of_load = {}) {
+  int64_t size = 0;
+  absl::InlinedVector<int, 32> heights;  // of the operands, up to the one that takes them
   VisitValues(program, id, [&](ValueId, const loop::Value& value) {
     CountSteps(1);
-    const auto* load = absl::get_if<loop::LoadValue>(&value.node);
-    size += 1 + (load == nullptr ? 0 : static_cast<int64_t>(load->access.conditions.size()));
+    ++size;
+    int height = 1;
+    if (const auto* apply = absl::get_if<loop::ApplyValue>(&value.node)) {
+      const auto args = heights.end() - static_cast<int64_t>(apply->args.size());
+      for (auto arg = args; arg != heights.end(); ++arg) height = std::max(height, *arg + 1);
+      heights.erase(args, heights.end());
+    } else if (const auto* load = absl::get_if<loop::LoadValue>(&value.node)) {
+      const Access& access = load->access;
+      size += static_cast<int64_t>(access.conditions.size());
+      if (access.fill.valid()) heights.pop_back();
+      if (access.tensor == tensor) {
+        size += of_load.size * (access.masked ? kMaskedGrowth : 1);
+        height = of_load.height + (access.masked ? kMaskedLevels : 0);
+      }
+    }
+    heights.push_back(height);
   });
-  return size;
+  return {size, heights.back()};
 }
 
-// Levels of the expression, each load of `tensor` having `of_load`.
-int HeightOf(const Program& program, ValueId id, TensorId tensor = {}, int of_load = 1) {
-  CountSteps(1);
-  const auto& node = program[id].node;
-  if (const auto* load = absl::get_if<loop::LoadValue>(&node)) {
-    if (load->access.tensor != tensor) return 1;
-    return of_load + (load->access.masked ? kMaskedLevels : 0);
+// The tensors that some index of a pool loads from; the pool may grow.
+class Gathered {
+ public:
+  explicit Gathered(const IndexPool& pool) : pool_(pool) {}
+
+  bool Contains(TensorId tensor) {
+    for (; seen_ < pool_.size(); ++seen_) {
+      const IndexNode& node = pool_[IndexId{static_cast<int32_t>(seen_)}];
+      if (node.kind == IndexKind::kLoad) tensors_.insert(TensorId{static_cast<int32_t>(node.value)});
+    }
+    return tensors_.contains(tensor);
   }
-  int height = 0;
-  if (const auto* apply = absl::get_if<loop::ApplyValue>(&node)) {
-    for (ValueId arg : apply->args) height = std::max(height, HeightOf(program, arg, tensor, of_load));
-  }
-  return height + 1;
-}
+
+ private:
+  const IndexPool& pool_;
+  size_t seen_ = 0;
+  absl::flat_hash_set<TensorId> tensors_;
+};
 
 class ScopeSubstituter {
  public:
   // `is_program`: the scope is all that there is of the program.
-  ScopeSubstituter(Program& program, Scope& scope, std::vector<TensorId> declared, bool is_program)
-      : program_(program), scope_(scope), declared_(std::move(declared)), is_program_(is_program),
+  ScopeSubstituter(Program& program, Gathered& gathered, Scope& scope, std::vector<TensorId> declared, bool is_program)
+      : program_(program), gathered_(gathered), scope_(scope), declared_(std::move(declared)), is_program_(is_program),
         removed_(scope.size()), kept_values_(program.values.size()) {
     for (size_t i = 0; i < scope_.size(); ++i) Collect(i);
   }
@@ -142,8 +168,7 @@ class ScopeSubstituter {
     const absl::optional<Definition> definition = DefinitionOf(program_, scope_[at], tensor);
     if (!definition || (definition->cost == 0) != copies) return;
     feeds_.clear();
-    size_ = SizeOf(program_, definition->value);
-    height_ = HeightOf(program_, definition->value);
+    measure_ = MeasureOf(program_, definition->value);
     for (size_t item : ReadersBehind(tensor, at)) {
       if (!IsUnchanged(*definition, at, item)) break;
       SubstituteInto(*definition, item);
@@ -193,9 +218,10 @@ class ScopeSubstituter {
 
   void VisitStatement(const Definition& definition, Statement& statement, const std::vector<const Loop*>& chain) {
     const auto in_index = [&](IndexId e) { return ReplaceInIndex(definition, e); };
-    statement.target = RewriteAccess(program_, std::move(statement.target), in_index);
+    const bool gathered = gathered_.Contains(definition.tensor);
+    if (gathered) statement.target = RewriteAccess(program_, std::move(statement.target), in_index);
     const auto rewrite = [&](ValueId value) {
-      value = RewriteIndices(program_, value, in_index);
+      if (gathered) value = RewriteIndices(program_, value, in_index);
       if (!Fits(definition, value)) return value;
       return RewriteValues(program_, value, [&](ValueId id) -> absl::optional<ValueId> {
         const auto* load = absl::get_if<loop::LoadValue>(&program_[id].node);
@@ -211,21 +237,11 @@ class ScopeSubstituter {
     if (statement.position.valid()) statement.position = rewrite(statement.position);
   }
 
-  // Whether the value stays small and flat enough with all its reads of the tensor replaced, a
-  // masked read by a choice whose loads have conditions of their own.
+  // Whether the value stays small and flat enough with all its reads of the tensor replaced.
   bool Fits(const Definition& definition, ValueId value) const {
-    if (size_ == 1) return true;
-    int64_t size = 0;
-    VisitValues(program_, value, [&](ValueId, const loop::Value& v) {
-      ++size;
-      CountSteps(1);
-      const auto* load = absl::get_if<loop::LoadValue>(&v.node);
-      if (load == nullptr) return;
-      const Access& access = load->access;
-      size += static_cast<int64_t>(access.conditions.size());
-      if (access.tensor == definition.tensor) size += size_ * (access.masked ? kMaskedGrowth : 1);
-    });
-    return size <= kMaxSize && HeightOf(program_, value, definition.tensor, height_) <= kMaxHeight;
+    if (measure_.size == 1) return true;
+    const Measure measure = MeasureOf(program_, value, definition.tensor, measure_);
+    return measure.size <= kMaxSize && measure.height <= kMaxHeight;
   }
 
   IndexId ReplaceInIndex(const Definition& definition, IndexId e) {
@@ -389,6 +405,7 @@ class ScopeSubstituter {
   bool IsGone(TensorId tensor) const { return gone_.contains(tensor); }
 
   Program& program_;
+  Gathered& gathered_;
   Scope& scope_;
   const std::vector<TensorId> declared_;
   const bool is_program_;
@@ -396,25 +413,25 @@ class ScopeSubstituter {
   absl::flat_hash_set<TensorId> gone_;
   absl::flat_hash_map<TensorId, Uses> uses_;
   absl::flat_hash_map<TensorId, bool> feeds_;  // FeedsReduction, while nothing changes
-  int64_t size_ = 0;  // of the definition at hand
-  int height_ = 0;    // likewise
+  Measure measure_;  // of the definition at hand
   size_t kept_values_;  // of the program, when the unused ones were dropped last
   int replaced_ = 0;
   bool changed_ = false;
 };
 
-bool SubstituteIn(Program& program, Scope& scope, std::vector<TensorId> declared, bool is_program) {
+bool SubstituteIn(Program& program, Gathered& gathered, Scope& scope, std::vector<TensorId> declared, bool is_program) {
   bool changed = false;
-  if (!declared.empty()) changed = ScopeSubstituter(program, scope, std::move(declared), is_program).Run();
+  if (!declared.empty()) changed = ScopeSubstituter(program, gathered, scope, std::move(declared), is_program).Run();
   for (Item& item : scope) {
-    if (Loop* loop = item.As<Loop>()) changed |= SubstituteIn(program, loop->body, DeclaredIn(loop->body), false);
+    Loop* loop = item.As<Loop>();
+    if (loop != nullptr) changed |= SubstituteIn(program, gathered, loop->body, DeclaredIn(loop->body), false);
   }
   return changed;
 }
 
-bool SubstituteOnce(Program& program) {
+bool SubstituteOnce(Program& program, Gathered& gathered) {
   return RewriteTopScopes(program, [&](Scope& scope, bool is_program) {
-    return SubstituteIn(program, scope, is_program ? program.temps : DeclaredIn(scope), is_program);
+    return SubstituteIn(program, gathered, scope, is_program ? program.temps : DeclaredIn(scope), is_program);
   });
 }
 
@@ -422,8 +439,9 @@ bool SubstituteOnce(Program& program) {
 
 absl::StatusOr<bool> SubstituteTemporaries(Program& program) {
   bool changed = false;
+  Gathered gathered(program.pool);
   // Each round leaves fewer reads of temporaries, or passes them on to later ones.
-  while (SubstituteOnce(program)) changed = true;
+  while (SubstituteOnce(program, gathered)) changed = true;
   return changed;
 }
 

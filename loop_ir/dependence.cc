@@ -30,11 +30,9 @@ void VisitIndexLoads(const IndexPool& pool, IndexId id, AccessVisitor visit) {
   });
 }
 
-void VisitValueLoads(const Program& program, ValueId id, AccessVisitor visit) {
-  VisitValues(program, id, [&](ValueId, const Value& value) {
-    const auto* load = absl::get_if<LoadValue>(&value.node);
-    if (load != nullptr) visit(load->access.tensor, load->access.place, AccessKind::kRead);
-  });
+void VisitIndices(const Access& access, absl::FunctionRef<void(IndexId)> visit) {
+  for (IndexId e : access.place) visit(e);
+  for (IndexId e : access.conditions) visit(e);
 }
 
 // Collects a footprint; what the scope declares is taken out at the end.
@@ -292,12 +290,23 @@ class BodyAccesses {
 
 }  // namespace
 
+// What indices gather comes first; the values are walked once.
 void VisitAccesses(const Program& program, const Item& item, AccessVisitor visit) {
-  VisitIndices(program, item, [&](IndexId id) { VisitIndexLoads(program.pool, id, visit); });
   const Statement* statement = item.As<Statement>();
-  if (statement == nullptr) return;
-  VisitValueLoads(program, statement->value, visit);
-  if (statement->position.valid()) VisitValueLoads(program, statement->position, visit);
+  const auto visit_index = [&](IndexId id) { VisitIndexLoads(program.pool, id, visit); };
+  if (statement == nullptr) return VisitIndices(program, item, visit_index);
+  absl::InlinedVector<const Access*, 16> loads;
+  const auto visit_value = [&](ValueId, const Value& value) {
+    if (const auto* index = absl::get_if<IndexValue>(&value.node)) visit_index(index->index);
+    const auto* load = absl::get_if<LoadValue>(&value.node);
+    if (load == nullptr) return;
+    VisitIndices(load->access, visit_index);
+    loads.push_back(&load->access);
+  };
+  VisitIndices(statement->target, visit_index);
+  VisitValues(program, statement->value, visit_value);
+  if (statement->position.valid()) VisitValues(program, statement->position, visit_value);
+  for (const Access* load : loads) visit(load->tensor, load->place, AccessKind::kRead);
   visit(statement->target.tensor, statement->target.place,
         statement->op ? AccessKind::kAccumulate : AccessKind::kWrite);
 }

@@ -62,21 +62,22 @@ ValueId Program::AddApply(ScalarOp op, absl::Span<const ValueId> args, DType tar
 }
 
 void VisitValues(const Program& program, ValueId root, absl::FunctionRef<void(ValueId, const Value&)> visit) {
-  absl::InlinedVector<std::pair<ValueId, bool>, 32> stack = {{root, false}};  // whether the operands were visited
+  absl::InlinedVector<int32_t, 64> stack = {root.value};  // ~id where the operands were visited
   while (!stack.empty()) {
-    const auto [id, ready] = stack.back();
+    const int32_t top = stack.back();
     stack.pop_back();
-    const auto* apply = absl::get_if<ApplyValue>(&program[id].node);
-    const auto* load = absl::get_if<LoadValue>(&program[id].node);
-    const bool leaf = apply == nullptr && (load == nullptr || !load->access.fill.valid());
-    if (ready || leaf) {
-      visit(id, program[id]);
+    const ValueId id{top < 0 ? ~top : top};
+    const Value& value = program[id];
+    const auto* apply = top < 0 ? nullptr : absl::get_if<ApplyValue>(&value.node);
+    const auto* load = top < 0 ? nullptr : absl::get_if<LoadValue>(&value.node);
+    if (apply == nullptr && (load == nullptr || !load->access.fill.valid())) {
+      visit(id, value);
       continue;
     }
-    stack.emplace_back(id, true);
-    if (load != nullptr) stack.emplace_back(load->access.fill, false);
+    stack.push_back(~top);
+    if (load != nullptr) stack.push_back(load->access.fill.value);
     if (apply == nullptr) continue;
-    for (size_t i = apply->args.size(); i-- > 0;) stack.emplace_back(apply->args[i], false);
+    for (size_t i = apply->args.size(); i-- > 0;) stack.push_back(apply->args[i].value);
   }
 }
 

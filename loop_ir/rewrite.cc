@@ -2,27 +2,24 @@
 // twice.
 #include "loop_ir/rewrite.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
+
+#include "absl/container/inlined_vector.h"
 
 namespace nestor::loop {
 namespace {
 
-bool RewriteList(IndexList& list, IndexMap index) {
-  bool changed = false;
-  for (IndexId& e : list) {
-    const IndexId by = index(e);
-    changed |= by != e;
-    e = by;
-  }
-  return changed;
+void RewriteList(IndexList& list, IndexMap index) {
+  for (IndexId& e : list) e = index(e);
 }
 
 // Operands first, without recursion: `map` is given each value with its operands mapped,
 // and gives what stands for it.
 ValueId Rebuild(Program& program, ValueId root, absl::FunctionRef<ValueId(ValueId)> map) {
-  std::vector<std::pair<ValueId, bool>> stack = {{root, false}};  // whether the operands are in `rebuilt`
-  std::vector<ValueId> rebuilt;
+  absl::InlinedVector<std::pair<ValueId, bool>, 32> stack = {{root, false}};  // whether the operands are in `rebuilt`
+  absl::InlinedVector<ValueId, 32> rebuilt;
   while (!stack.empty()) {
     const auto [id, ready] = stack.back();
     stack.pop_back();
@@ -33,10 +30,11 @@ ValueId Rebuild(Program& program, ValueId root, absl::FunctionRef<ValueId(ValueI
       stack.emplace_back(id, true);
       for (size_t i = apply->args.size(); i-- > 0;) stack.emplace_back(apply->args[i], false);
     } else {
-      const absl::InlinedVector<ValueId, 3> args(rebuilt.end() - static_cast<int64_t>(apply->args.size()), rebuilt.end());
-      rebuilt.resize(rebuilt.size() - args.size());
-      const bool same = args == apply->args;
+      const auto first = rebuilt.end() - static_cast<int64_t>(apply->args.size());
+      const bool same = std::equal(first, rebuilt.end(), apply->args.begin());
+      const absl::InlinedVector<ValueId, 3> args(first, same ? first : rebuilt.end());
       const ScalarOp op = apply->op;
+      rebuilt.erase(first, rebuilt.end());
       rebuilt.push_back(map(same ? id : program.AddApply(op, args, program[id].type)));
     }
   }
@@ -54,25 +52,35 @@ Access RewriteAccess(Program& program, Access access, IndexMap index) {
 
 namespace {
 
+// An access is copied only where something in it changes: most hold what they held.
+ValueId RewriteIndicesOfLoad(Program& program, ValueId id, IndexMap index) {
+  const auto access = [&]() -> const Access& { return absl::get<LoadValue>(program[id].node).access; };
+  absl::InlinedVector<IndexId, 8> by;
+  bool changed = false;
+  const auto map = [&](IndexId e) {
+    by.push_back(index(e));
+    changed |= by.back() != e;
+  };
+  for (size_t i = 0; i < access().place.size(); ++i) map(access().place[i]);
+  for (size_t i = 0; i < access().conditions.size(); ++i) map(access().conditions[i]);
+  // A fill holds no loop index, but a symbol may be replaced, too.
+  const ValueId old_fill = access().fill;
+  const ValueId fill = old_fill.valid() ? RewriteIndices(program, old_fill, index) : old_fill;
+  if (!changed && fill == old_fill) return id;
+  Access rewritten = access();
+  const auto conditions = by.begin() + static_cast<int64_t>(rewritten.place.size());
+  rewritten.place.assign(by.begin(), conditions);
+  rewritten.conditions.assign(conditions, by.end());
+  rewritten.fill = fill;
+  return program.AddLoad(std::move(rewritten));
+}
+
 ValueId RewriteIndicesOfLeaf(Program& program, ValueId id, IndexMap index) {
-  const Value& value = program[id];
-  if (const auto* node = absl::get_if<IndexValue>(&value.node)) {
+  if (const auto* node = absl::get_if<IndexValue>(&program[id].node)) {
     const IndexId old = node->index, by = index(old);
     return by == old ? id : program.AddIndexValue(by);
   }
-  if (const auto* load = absl::get_if<LoadValue>(&value.node)) {
-    // A fill holds no loop index, but a symbol may be replaced, too.
-    Access access = load->access;
-    bool changed = RewriteList(access.place, index);
-    changed |= RewriteList(access.conditions, index);
-    if (access.fill.valid()) {
-      const ValueId fill = RewriteIndices(program, access.fill, index);
-      changed |= fill != access.fill;
-      access.fill = fill;
-    }
-    return changed ? program.AddLoad(std::move(access)) : id;
-  }
-  return id;
+  return absl::holds_alternative<LoadValue>(program[id].node) ? RewriteIndicesOfLoad(program, id, index) : id;
 }
 
 }  // namespace
