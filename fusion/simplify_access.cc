@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "fusion/index_simplify.h"
+#include "fusion/steps.h"
 
 namespace nestor::fusion {
 
@@ -157,12 +158,17 @@ class AccessSimplifier {
       key.back() = conditions[k].value;
       const auto [it, is_new] = memo_.decided_.try_emplace(key);
       if (is_new && !std::exchange(in_range, true)) ranges_.AssumeInRange(access_.place, shape());
-      if (is_new) it->second = ranges_.Decide(conditions[k]);
+      if (is_new) it->second = DecideOne(conditions[k]);
       made = it->second != false;
       if (it->second == true) conditions.erase(conditions.begin() + static_cast<int64_t>(k));
     }
     if (in_range) ranges_.Forget();
     return made;
+  }
+
+  absl::optional<bool> DecideOne(IndexId condition) {
+    CountSteps(1);
+    return ranges_.Decide(condition);
   }
 
   // ---- By each other
@@ -197,6 +203,7 @@ class AccessSimplifier {
 
   // Those before it are assumed.
   IndexId SimplifyByTheOthers(size_t k) {
+    CountSteps(1);
     const IndexList& conditions = access_.conditions;
     if (GathersBehind(k)) return SimplifyIndex(pool_, ranges_, conditions[k]);
     for (size_t j = k + 1; j < conditions.size(); ++j) ranges_.Assume(conditions[j]);

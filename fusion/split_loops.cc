@@ -41,6 +41,10 @@ using loop::ValueId;
 struct Comparison {
   IndexId left, right;
   friend bool operator==(const Comparison& a, const Comparison& b) { return a.left == b.left && a.right == b.right; }
+  template <class H>
+  friend H AbslHashValue(H h, const Comparison& c) {
+    return H::combine(std::move(h), c.left, c.right);
+  }
 };
 
 // Where a comparison turns over: it holds from `at` on (rising), or before it.
@@ -90,10 +94,9 @@ void VisitComparisons(Program& program, const Statement& statement, ComparisonVi
   std::vector<ValueId> ids;
   VisitValues(program, statement.value, [&](ValueId id, const Value&) { ids.push_back(id); });
   for (ValueId id : ids) {
-    const auto node = program[id].node;
-    const auto* load = absl::get_if<loop::LoadValue>(&node);
+    const auto* load = absl::get_if<loop::LoadValue>(&program[id].node);
     if (load != nullptr && (!statement.op || id == statement.value)) VisitAccess(program, load->access, visit);
-    const auto* apply = absl::get_if<loop::ApplyValue>(&node);
+    const auto* apply = absl::get_if<loop::ApplyValue>(&program[id].node);
     if (apply == nullptr || apply->op != ScalarOp::kSelect) continue;
     const auto condition = ConditionOf(program, apply->args[0]);
     if (condition) VisitCondition(program.pool, *condition, visit);
@@ -200,8 +203,9 @@ class Splitter {
       if (const Loop* l = item.As<Loop>()) inner.insert(l->var);
     });
     std::vector<Comparison> open;
+    absl::flat_hash_set<Comparison> seen;
     const auto add = [&](Comparison c) {
-      if (std::find(open.begin(), open.end(), c) != open.end() || !DependsOn(c, loop.var, inner)) return;
+      if (!seen.insert(c).second || !DependsOn(c, loop.var, inner)) return;
       if (!ranges_.LessEqual(c.left, c.right) && !ranges_.Less(c.right, c.left)) open.push_back(c);
     };
     ranges_.Enter(loop);

@@ -9,7 +9,8 @@
 namespace nestor::fusion {
 
 // Accesses, values and touched tensors that substitution, merging and value numbers of
-// this thread have looked at so far. Nothing depends on it.
+// this thread have looked at so far, and conditions that simplification of accesses has
+// tried to prove. Nothing depends on it.
 inline int64_t& StepsOfThread() {
   thread_local int64_t steps = 0;
   return steps;
