@@ -13,6 +13,8 @@ namespace nestor::fusion {
 // in turn. *Merge left*: the later nest moves up to the earlier one; *merge right*:
 // the earlier one moves down, as do those in between that depend on it.
 //
+// No loop becomes larger by it than 2048 values and conditions (nest_list.h says why).
+//
 // Returns whether it changed anything; if not, the program is untouched. No result
 // changes in any bit. A block that holds several items takes no part at the top
 // (see flatten.h).

@@ -12,6 +12,8 @@
 #include <iterator>
 #include <utility>
 
+#include "fusion/scopes.h"
+
 namespace nestor::fusion {
 
 using loop::Item;
@@ -24,13 +26,16 @@ constexpr int kNowhere = -1;
 
 NestList::NestList(const Program& program, Scope items) : program_(program), at_(items.size(), kNowhere) {
   entries_.reserve(2 * items.size());
-  for (size_t i = 0; i < items.size(); ++i) Add(std::move(items[i]), static_cast<int>(i));
+  for (size_t i = 0; i < items.size(); ++i) {
+    const int64_t size = SizeOf(program, items[i]);
+    Add(std::move(items[i]), size, static_cast<int>(i));
+  }
 }
 
-int NestList::Add(Item item, int slot) {
-  const int serial = size();
+int NestList::Add(Item item, int64_t size, int slot) {
+  const int serial = this->size();
   Nest nest = NestOf(program_, item);
-  entries_.push_back({std::move(item), std::move(nest), slot});
+  entries_.push_back({std::move(item), std::move(nest), size, slot});
   at_[slot] = serial;
   Index(serial, true);
   return serial;
@@ -46,7 +51,7 @@ void NestList::Place(int serial, int slot) {
 }
 
 void NestList::Index(int serial, bool enter) {
-  const auto& [item, nest, slot] = entries_[serial];
+  const auto& [item, nest, size, slot] = entries_[serial];
   if (nest.band.empty()) return;
   const auto change = [slot = slot, enter](Slots& slots) {
     if (enter) slots.insert(slot);
@@ -80,6 +85,9 @@ std::vector<int> NestList::MayMeet(int serial, std::vector<int> slots) const {
   std::sort(slots.begin(), slots.end());
   slots.erase(std::unique(slots.begin(), slots.end()), slots.end());
   const Entry& entry = entries_[serial];
+  slots.erase(std::remove_if(slots.begin(), slots.end(),
+                             [&](int slot) { return entry.size + entries_[at_[slot]].size > kMostSize; }),
+              slots.end());
   const auto behind = std::lower_bound(slots.begin(), slots.end(), entry.slot);
   std::vector<int> serials;
   AddMeeting(entry, std::make_reverse_iterator(behind), slots.rend(), -1, serials);
@@ -149,9 +157,10 @@ absl::optional<std::vector<bool>> NestList::MovedBehind(int earlier, int later) 
 int NestList::Join(int earlier, int later, const std::vector<bool>& is_behind, Item joined) {
   const std::vector<int> between = Between(earlier, later);
   const int first = entries_[earlier].slot, last = entries_[later].slot;
+  const int64_t size = entries_[earlier].size + entries_[later].size;
   for (int serial : {earlier, later}) {
     Index(serial, false);
-    entries_[serial] = {{}, {}, kNowhere};
+    entries_[serial] = {{}, {}, 0, kNowhere};
   }
   std::fill(at_.begin() + first, at_.begin() + last + 1, kNowhere);
   // The smaller side makes room.
@@ -166,7 +175,7 @@ int NestList::Join(int earlier, int later, const std::vector<bool>& is_behind, I
   for (size_t i = 0; i < between.size(); ++i) {
     if (is_behind[i]) Place(between[i], limit = std::max(entries_[between[i]].slot, limit + 1));
   }
-  return Add(std::move(joined), slot);
+  return Add(std::move(joined), size, slot);
 }
 
 Scope NestList::TakeItems() {

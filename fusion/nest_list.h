@@ -26,6 +26,11 @@ class NestList {
   static constexpr int kMostPartners = 32;
   // Items between two partners.
   static constexpr int kMostBetween = 1024;
+  // Size (scopes.h) of an item that a join makes: about as many operations as an
+  // instruction cache of 32 KiB holds. A larger loop gains next to nothing: what one more
+  // join keeps out of memory is an element for each thousand operations. But passes and
+  // code generation hold a loop and its code at once, and those would have no bound.
+  static constexpr int64_t kMostSize = 2048;
 
   // REQUIRES: the scope declares nothing; `program` outlives this.
   NestList(const loop::Program& program, loop::Scope items);
@@ -38,10 +43,10 @@ class NestList {
   // Its nest stays known. REQUIRES: it is joined next.
   loop::Item TakeItem(int serial) { return std::move(entries_[serial].item); }
 
-  // The loops near the loop `serial`, in order, that it can meet as things are and that
-  // touch a tensor that it touches; a scalar, which no loop walks, does not count.
+  // The loops near the loop `serial`, in order, that it can meet and be joined with as things
+  // are and that touch a tensor that it touches; a scalar, which no loop walks, does not count.
   std::vector<int> Sharing(int serial, Side side) const;
-  // Those that it can meet and whose bands have the same ranges, in any order.
+  // Those that it can meet and be joined with and whose bands have the same ranges, in any order.
   std::vector<int> OfEqualLoops(int serial, Side side) const;
 
   // For each item between the two in order, whether it must move behind for them to
@@ -61,10 +66,11 @@ class NestList {
   struct Entry {
     loop::Item item;
     Nest nest;
+    int64_t size;
     int slot;  // -1: joined with another
   };
 
-  int Add(loop::Item item, int slot);
+  int Add(loop::Item item, int64_t size, int slot);
   void Place(int serial, int slot);
   // Enters the loop at its slot into the index, or takes it out.
   void Index(int serial, bool enter);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "fusion/steps.h"
 #include "loop_ir/dependence.h"
 
 namespace nestor::fusion {
@@ -27,6 +28,29 @@ std::vector<TensorId> DeclaredIn(const Scope& scope) {
     if (const auto* declaration = item.As<Declaration>()) declared.push_back(declaration->tensor);
   }
   return declared;
+}
+
+int64_t SizeOf(const Program& program, loop::ValueId value) {
+  int64_t size = 0;
+  VisitValues(program, value, [&](loop::ValueId, const loop::Value& v) {
+    CountSteps(1);
+    const auto* load = absl::get_if<loop::LoadValue>(&v.node);
+    size += 1 + (load == nullptr ? 0 : static_cast<int64_t>(load->access.conditions.size()));
+  });
+  return size;
+}
+
+int64_t SizeOf(const Program& program, const Item& item) {
+  int64_t size = 0;
+  const auto add = [&](const Item& inner) {
+    const auto* statement = inner.As<loop::Statement>();
+    if (statement == nullptr) return;
+    size += SizeOf(program, statement->value);
+    if (statement->position.valid()) size += SizeOf(program, statement->position);
+  };
+  add(item);
+  if (const auto* loop = item.As<loop::Loop>()) VisitItems(loop->body, add);
+  return size;
 }
 
 namespace {

@@ -2,6 +2,7 @@
 #ifndef NESTOR_FUSION_SCOPES_H_
 #define NESTOR_FUSION_SCOPES_H_
 
+#include <cstdint>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -25,6 +26,10 @@ loop::Scope WithDeclarations(const loop::Program& program, loop::Scope items,
 // Declares `more` as well as what the scope declares already, each tensor before the
 // first item that uses it.
 void Declare(const loop::Program& program, loop::Scope& scope, absl::Span<const loop::TensorId> more);
+
+// Values and conditions that are written in the expression; in all statements of the item.
+int64_t SizeOf(const loop::Program& program, loop::ValueId value);
+int64_t SizeOf(const loop::Program& program, const loop::Item& item);
 
 // True where each block is one loop or one statement.
 bool IsFlat(const loop::Program& program);

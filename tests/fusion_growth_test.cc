@@ -1,14 +1,17 @@
 // How fusion grows with the number of statements: steps (fusion/steps.h), not times,
 // so that the bounds hold on each machine.
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "fusion/nest_list.h"
 #include "fusion/pipeline.h"
-#include "gtest/gtest.h"
+#include "fusion/scopes.h"
 #include "fusion/steps.h"
+#include "gtest/gtest.h"
 #include "loop_ir/program.h"
 #include "nestor.h"
 #include "tests/pass_sameness.h"
@@ -67,9 +70,10 @@ constexpr struct {
   const char* name;
   std::string (*text)(int n);
   int n;
+  bool in_one_loop;  // all statements could share a loop
 } kKinds[] = {
-    {"elementwise", Elementwise, 1000}, {"stencil", Stencil, 200}, {"softmax", Softmax, 200},
-    {"matmul", Matmul, 400},            {"outputs", Outputs, 1200}, {"one sum", OneSum, 1000},
+    {"elementwise", Elementwise, 1000, true}, {"stencil", Stencil, 200, false},  {"softmax", Softmax, 200, true},
+    {"matmul", Matmul, 400, true},            {"outputs", Outputs, 1200, true}, {"one sum", OneSum, 1000, true},
 };
 
 struct Work {
@@ -93,6 +97,51 @@ TEST(FusionGrowth, OfStepsIsNoWorseThanNLogN) {
     EXPECT_LT(static_cast<double>(twice.steps) / static_cast<double>(once.steps), 2.3) << kind.name;
     EXPECT_LT(static_cast<double>(twice.values) / static_cast<double>(once.values), 2.1) << kind.name;
     RecordProperty(kind.name, absl::StrCat(once.steps, " ", twice.steps));
+  }
+}
+
+// What merging makes of a program of many statements.
+struct Merged {
+  int64_t loops = 0, largest = 0, all = 0;  // all: the size of all of them
+};
+
+Merged MergedLoopsOf(const loop::Program& program) {
+  Merged merged;
+  for (const loop::Block& block : program.blocks) {
+    for (const loop::Item& item : block.body) {
+      const int64_t size = fusion::SizeOf(program, item);
+      int statements = 0;
+      loop::VisitItems({item}, [&](const loop::Item& inner) { statements += inner.As<loop::Statement>() != nullptr; });
+      ++merged.loops;
+      merged.all += size;
+      if (statements > 1) merged.largest = std::max(merged.largest, size);  // one alone may be larger
+    }
+  }
+  return merged;
+}
+
+// However many loops may be merged, what comes of it is bounded, and fills the bound: no two
+// that could be one are left. With substitution there are few long statements, without it
+// many short ones.
+TEST(FusionGrowth, LoopsStayWithinTheBound) {
+  constexpr int64_t kMost = fusion::NestList::kMostSize;
+  for (const bool substitutes : {true, false}) {
+    fusion::Pipeline pipeline = fusion::Pipeline::Default();
+    if (!substitutes) {
+      for (const char* name : {"substitute", "substitute_2"}) EXPECT_EQ(pipeline.Disable(name), absl::OkStatus());
+    }
+    for (const auto& kind : kKinds) {
+      loop::Program program = Lower(*Parse(kind.text(2 * kind.n)));
+      fusion::RunOptions options;
+      options.observer = [&](const fusion::PassReport& report, const loop::Program& now) {
+        if (report.pass.name != "merge" && report.pass.name != "merge_2") return;
+        const Merged merged = MergedLoopsOf(now);
+        EXPECT_LE(merged.largest, kMost) << kind.name << ", " << report.pass.name;
+        const int64_t enough = 2 * merged.all / kMost + 1;
+        EXPECT_TRUE(!kind.in_one_loop || merged.loops <= enough) << kind.name << ": " << merged.loops;
+      };
+      EXPECT_EQ(pipeline.Run(program, options), absl::OkStatus());
+    }
   }
 }
 

@@ -102,6 +102,16 @@ TEST_P(Growth, OfLongLoopsIsLinear) {
   ExpectLinear(kind().name, 60, [&](int n) { return StagesToResults(kind().text(n), merged); }, "fusion");
 }
 
+// More statements could share a loop than merging puts into one.
+TEST_P(Growth, OfFusionBeyondOneLoopIsLinear) {
+  const GrowthOptions merged = Without("substitute");
+  ExpectLinear(kind().name, 300, [&](int n) {
+    std::vector<GrowthStage> stages = StagesToResults(kind().text(n), merged);
+    stages.resize(3);  // parse, lower, fusion
+    return stages;
+  });
+}
+
 TEST_P(Growth, OfGradientsIsLinear) {
   ExpectLinear(kind().name, 200, [&](int n) { return StagesToGradient(kind().text(n)); });
 }
