@@ -210,34 +210,39 @@ Workspace& Workspace::operator=(Workspace&&) noexcept = default;
 Workspace::~Workspace() = default;
 
 struct Executable::Code {
-  Code(Program given, const ExecutableOptions& options, std::shared_ptr<const Program> unfused)
-      : program(std::move(given)), options(options), unfused(std::move(unfused)) {}
+  Code(std::unique_ptr<const Kernel> kernel, const ExecutableOptions& options, std::shared_ptr<const Program> unfused);
   static absl::StatusOr<std::shared_ptr<const Code>> Make(Program program, const ExecutableOptions& options,
                                                           std::shared_ptr<const Program> unfused);
-  void SetCompact(const Kernel* kernel);
   // That of the unfused program, compiled when it is asked for first; null: there is none.
   absl::StatusOr<std::shared_ptr<const Code>> Plain() const;
 
-  const Program program;
+  const Kernel* const compact;  // one of the variants
+  const Program& program;       // the one that it keeps: programs may be large
   const ExecutableOptions options;
   const std::shared_ptr<const Program> unfused;
-  const Kernel* compact = nullptr;
   std::vector<std::pair<int, int>> aliases;  // sorted
   mutable absl::Mutex mutex;
   mutable absl::flat_hash_map<std::string, std::unique_ptr<const Kernel>> variants ABSL_GUARDED_BY(mutex);
   mutable std::shared_ptr<const Code> plain ABSL_GUARDED_BY(mutex);
 };
 
-void Executable::Code::SetCompact(const Kernel* kernel) {
-  compact = kernel;
+Executable::Code::Code(std::unique_ptr<const Kernel> kernel, const ExecutableOptions& options,
+                       std::shared_ptr<const Program> unfused)
+    : compact(kernel.get()), program(compact->program()), options(options), unfused(std::move(unfused)) {
   std::vector<int> numbers(program.tensors.size());  // of inputs and outputs, in the signature
   for (const std::vector<TensorId>* list : {&program.inputs, &program.outputs}) {
     for (size_t i = 0; i < list->size(); ++i) numbers[(*list)[i].value] = static_cast<int>(i);
   }
-  for (const auto& [output, input] : kernel->plan().aliases) {
+  for (const auto& [output, input] : compact->plan().aliases) {
     aliases.emplace_back(numbers[output.value], numbers[input.value]);
   }
   std::sort(aliases.begin(), aliases.end());
+  std::string key;
+  const auto add = [&](TensorId tensor) { AddToKey(CompactLayout(program[tensor].shape.size()), &key); };
+  for (TensorId tensor : program.inputs) add(tensor);
+  for (TensorId tensor : program.outputs) add(tensor);
+  absl::MutexLock lock(&mutex);
+  variants.emplace(std::move(key), std::move(kernel));
 }
 
 Executable::Executable(std::shared_ptr<const Code> code, std::vector<Input> inputs)
@@ -247,18 +252,10 @@ Executable::~Executable() = default;
 
 absl::StatusOr<std::shared_ptr<const Executable::Code>> Executable::Code::Make(
     Program program, const ExecutableOptions& options, std::shared_ptr<const Program> unfused) {
-  auto code = std::make_shared<Code>(std::move(program), options, std::move(unfused));
   TranslateOptions compact;
   compact.isa = options.isa;
-  NESTOR_ASSIGN_OR_RETURN(std::unique_ptr<const Kernel> kernel, Kernel::Compile(code->program, compact));
-  code->SetCompact(kernel.get());
-  std::string key;
-  const auto add = [&](TensorId tensor) { AddToKey(CompactLayout(code->program[tensor].shape.size()), &key); };
-  for (TensorId tensor : code->program.inputs) add(tensor);
-  for (TensorId tensor : code->program.outputs) add(tensor);
-  absl::MutexLock lock(&code->mutex);
-  code->variants.emplace(std::move(key), std::move(kernel));
-  return code;
+  NESTOR_ASSIGN_OR_RETURN(std::unique_ptr<const Kernel> kernel, Kernel::Compile(std::move(program), compact));
+  return std::make_shared<const Code>(std::move(kernel), options, std::move(unfused));
 }
 
 absl::StatusOr<std::shared_ptr<const Executable::Code>> Executable::Code::Plain() const {

@@ -176,6 +176,7 @@ class ValueSweep {
 
   void Compact() {
     std::vector<Value> kept;
+    kept.reserve(number_.size() - static_cast<size_t>(std::count(number_.begin(), number_.end(), kUnused)));
     for (size_t i = 0; i < number_.size(); ++i) {
       if (number_[i] == kUnused) continue;
       number_[i] = static_cast<int32_t>(kept.size());
