@@ -26,6 +26,25 @@ Program Of(absl::string_view items) {
   return *program;
 }
 
+// Values and conditions, of all that is below.
+TEST(Scopes, SizesStatements) {
+  const struct {
+    const char* item;
+    int64_t size;
+  } kCases[] = {
+      {"block { r = 1.0 }", 1},
+      {"block { r = x[0 | 0.0] + 1.0 }", 4},
+      {"block { r = x[0 | 0.0 if 1 < N, 2 < N] }", 4},
+      {"for i in [0, N) { y[i] = x[i] * 2.0  y[i] = y[i] }", 4},
+      {"for i in [0, N) { acc a: f32 = argmax  for j in [0, N) { a argmax= (x[j], index(j)) }  y[i] = x[i] }", 3},
+  };
+  for (const auto& c : kCases) {
+    const Program program = Of(c.item);
+    ASSERT_FALSE(program.blocks.empty());
+    EXPECT_EQ(SizeOf(program, program.blocks[0].body[0]), c.size) << c.item;
+  }
+}
+
 TEST(Scopes, DeclaresBeforeTheFirstUse) {
   const struct {
     const char* before;
