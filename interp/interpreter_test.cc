@@ -76,9 +76,6 @@ TEST(Interpreter, TempsHaveMemoryWhileTheyAreNeeded) {
       // The same within one loop, the last one read after it.
       {"temp t: f32[N]  temp u: f32[N]  temp v: f32[N]  for i in [0, N) { t[i] = x[i]  u[i] = t[i]  v[i] = u[i] }  "
        "for i in [0, N) { y[i] = v[i] }", 32},
-      // Declared before the one whose memory it takes.
-      {"temp t: f32[N]  acc s: f32[N] = sum  for i in [0, N) { s[i] += x[i]  t[i] = s[i] }  "
-       "for i in [0, N) { y[i] = t[i] }", 32},
       // After the one before.
       {"temp t: f32[N]  temp u: f32[N]  for i in [0, N) { t[i] = x[i] }  for i in [0, N) { y[i] = t[N - 1 - i] }  "
        "for i in [0, N) { u[i] = y[i] }  for i in [0, N) { y[i] = u[N - 1 - i] }", 32},
@@ -97,6 +94,16 @@ TEST(Interpreter, TempsHaveMemoryWhileTheyAreNeeded) {
     EXPECT_TRUE(BitEqual((*result)[0], Tensor::Of<float>({4}, {1, 2, 3, 4}))) << text;
     EXPECT_EQ(RunText(text.c_str(), {0, c.bytes - 1, {}}).status().code(), absl::StatusCode::kResourceExhausted) << text;
   }
+}
+
+// Passes may list the one that takes memory before the one that it takes it from.
+TEST(Interpreter, TakesMemoryInAnyOrderOfTemps) {
+  loop::Program program = loop::ParseProgram("program p() -> (y: f32) { acc s: f32 = sum  temp t: f32  "
+                                             "block { t = s }  block { y = t } }").value();
+  std::swap(program.temps[0], program.temps[1]);
+  const auto result = Interpret(program, {});
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_TRUE(BitEqual((*result)[0], Tensor::Of<float>({}, {0})));
 }
 
 // In the memory of another, a tensor has not written what the other did.

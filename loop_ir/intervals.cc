@@ -73,14 +73,30 @@ class Prover {
     memo_.clear();
     bool runs = true;
     for (size_t k = 0; k < domain.extents.size(); ++k) {
-      const auto extent = Of(domain.extents[k]);
+      const absl::optional<int64_t> extent = ValueOf(domain.extents[k]);
       if (!extent) return Failure(domain.extents[k]);
-      if (extent->low < 0) return ExtentError(domain.extents[k], extent->low, "is negative");
-      if (extent->low > kMaxExtent) return ExtentError(domain.extents[k], extent->low, "exceeds 2^48");
-      runs = runs && extent->low > 0;
-      vars_[program_.domain_vars[k]] = Interval{0, extent->low - 1};
+      if (*extent < 0) return ExtentError(domain.extents[k], *extent, "is negative");
+      if (*extent > kMaxExtent) return ExtentError(domain.extents[k], *extent, "exceeds 2^48");
+      runs = runs && *extent > 0;
+      vars_[program_.domain_vars[k]] = Interval{0, *extent - 1};
     }
     return runs;
+  }
+
+  // Of an expression over symbols, to the number: an interval may be wider.
+  absl::optional<int64_t> ValueOf(IndexId e) const {
+    return EvaluateIndex(program_.pool, e,
+                         [&](const IndexNode& node, absl::Span<const int64_t>) -> absl::optional<int64_t> {
+                           if (node.kind != IndexKind::kSymbol) return absl::nullopt;
+                           return symbol_(program_.pool.SymbolNameAt(node.value));
+                         });
+  }
+
+  absl::optional<Interval> BoundOf(IndexId e) {
+    if (program_.pool.HasVar(e)) return Of(e);
+    const absl::optional<int64_t> value = ValueOf(e);
+    if (!value) return absl::nullopt;
+    return Interval{*value, *value};
   }
 
   absl::Status ExtentError(IndexId e, int64_t value, absl::string_view what) const {
@@ -97,7 +113,7 @@ class Prover {
       NESTOR_RETURN_IF_ERROR(status);
       const Loop* loop = item.As<Loop>();
       if (loop == nullptr) continue;
-      const auto begin = Of(loop->begin), end = Of(loop->end);
+      const auto begin = BoundOf(loop->begin), end = BoundOf(loop->end);
       if (!IsBound(begin)) return Failure(loop->begin);
       if (!IsBound(end)) return Failure(loop->end);
       if (end->high <= begin->low) continue;  // never runs
@@ -197,8 +213,7 @@ class Prover {
       zero_divisor_ = true;
       return ByNonzero(kind, a, b);
     }
-    const bool is_number = a.low == a.high && b.low == b.high;
-    if (kind == IndexKind::kMod && !is_number) return b.low > 0 ? Interval{0, b.high - 1} : Interval{b.low + 1, 0};
+    if (kind == IndexKind::kMod) return b.low > 0 ? Interval{0, b.high - 1} : Interval{b.low + 1, 0};
     absl::optional<Interval> hull;
     for (int64_t x : {a.low, a.high}) {
       for (int64_t y : {b.low, b.high}) {
