@@ -1,7 +1,7 @@
 // Interval arithmetic over a program's domains and scopes: a loop index runs over the hull of
 // its bounds; every operation on intervals is checked at the ends that reach its
-// extremes. An expression that holds something not affine has no interval, but
-// its affine parts are checked.
+// extremes. A place may hold what is not affine: there only its affine parts are
+// checked. Values and assumptions are checked whole, products of indices included.
 #include "loop_ir/intervals.h"
 
 #include <algorithm>
@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "uops/invariant.h"
 

@@ -28,7 +28,7 @@ absl::Status CheckDomains(const Program& program, SymbolValue symbol);
 // leave int64, or an assumption of the program may not hold; ResourceExhausted where a nest would have more than 2^45 iterations.
 // Gathered values, products of indices and divisions by indices are not
 // affine: they may overflow, and put an access out of bounds. A program that passes
-// CheckDomains can fail here only if passes rewrote it.
+// CheckDomains overflows here only if passes rewrote it.
 absl::Status ProveNoOverflow(const Program& program, SymbolValue symbol);
 
 // Whether `e`, over domain indices and symbols, is known to lie far inside of int64 for
