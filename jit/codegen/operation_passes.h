@@ -11,6 +11,11 @@ namespace nestor::jit {
 // it, as far as this shows between labels and jumps.
 void RemoveDeadWrites(OperationList& list);
 
+// Where a register holds already what is computed or loaded again, takes it from there:
+// the loads and broadcasts that unrolled copies of a body share are made once. A line is
+// prefetched once.
+void ReuseComputations(OperationList& list);
+
 // Before each innermost loop, computes what does not change in it: constants of the pool,
 // which then need not come from memory each time, masks, and scalars in all lanes. Only
 // while registers are free: where nothing had to be spilled, nothing has to be then.

@@ -2,6 +2,7 @@
 #include "jit/codegen/operation_passes.h"
 
 #include <string>
+#include <vector>
 
 #include "gtest/gtest.h"
 #include "jit/codegen/allocate_registers.h"
@@ -45,6 +46,57 @@ TEST(OperationPasses, RemovesDeadWrites) {
   for (const Case& c : kCases) {
     OperationList list = ParseOperations(c.before, Isa::kAvx2);
     RemoveDeadWrites(list);
+    EXPECT_EQ(ToString(list), Normal(c.after)) << c.what;
+  }
+}
+
+TEST(OperationPasses, ReusesComputations) {
+  const Case kCases[] = {
+      {"a load that unrolled copies share",
+       "v0 = load.f32x8 f32 [g8]\nv1 = load.f32x8 f32 [g8]\nv2 = add.f32x8 v0, v1\nstore.f32x8 f32 [g9], v2",
+       "v0 = load.f32x8 f32 [g8]\nv2 = add.f32x8 v0, v0\nstore.f32x8 f32 [g9], v2"},
+      {"and what is computed from it",
+       "v0 = load.f32x8 f32 [g8]\nv1 = mul.f32x8 v0, v0\nv2 = load.f32x8 f32 [g8]\nv3 = mul.f32x8 v2, v2\n"
+       "v4 = add.f32x8 v1, v3\nstore.f32x8 f32 [g9], v4",
+       "v0 = load.f32x8 f32 [g8]\nv1 = mul.f32x8 v0, v0\nv4 = add.f32x8 v1, v1\nstore.f32x8 f32 [g9], v4"},
+      {"not another place, type, width or opcode",
+       "v0 = load.f32x8 f32 [g8]\nv1 = load.f32x8 f32 [g8+4]\nv2 = load.f32x8 f16 [g8]\nv3 = load.f32x4 f32 [g8]\n"
+       "v4 = load_broadcast.f32x8 f32 [g8]\nreturn 0",
+       "v0 = load.f32x8 f32 [g8]\nv1 = load.f32x8 f32 [g8+4]\nv2 = load.f32x8 f16 [g8]\nv3 = load.f32x4 f32 [g8]\n"
+       "v4 = load_broadcast.f32x8 f32 [g8]\nreturn 0"},
+      {"not behind a store, which may have written there",
+       "v0 = load.f32x8 f32 [g8]\nstore.f32x8 f32 [g9], v0\nv1 = load.f32x8 f32 [g8]\nstore.f32x8 f32 [g9], v1",
+       "v0 = load.f32x8 f32 [g8]\nstore.f32x8 f32 [g9], v0\nv1 = load.f32x8 f32 [g8]\nstore.f32x8 f32 [g9], v1"},
+      {"not where a pointer has moved on",
+       "g7 = move_g 64\nv0 = load.f32x8 f32 [g7]\ng7 = add_g g7, 4\nv1 = load.f32x8 f32 [g7]\n"
+       "v2 = add.f32x8 v0, v1\nstore.f32x8 f32 [g9], v2",
+       "g7 = move_g 64\nv0 = load.f32x8 f32 [g7]\ng7 = add_g g7, 4\nv1 = load.f32x8 f32 [g7]\n"
+       "v2 = add.f32x8 v0, v1\nstore.f32x8 f32 [g9], v2"},
+      {"not into a register that is written again",
+       "v0 = move.f32x8 v5\nv0 = load.f32x8 f32 [g8]\nv1 = load.f32x8 f32 [g8]\nstore.f32x8 f32 [g9], v1",
+       "v0 = move.f32x8 v5\nv0 = load.f32x8 f32 [g8]\nv1 = load.f32x8 f32 [g8]\nstore.f32x8 f32 [g9], v1"},
+      {"behind a branch, what was known before it alone",
+       "v0 = load.f32x8 f32 [g8]\nbranch less g8, 0, L0\nv1 = load.f32x8 f32 [g8+4]\nv2 = load.f32x8 f32 [g8]\n"
+       "label L0\nv3 = load.f32x8 f32 [g8]\nv4 = load.f32x8 f32 [g8+4]\nv5 = add.f32x8 v3, v4\n"
+       "store.f32x8 f32 [g9], v5",
+       "v0 = load.f32x8 f32 [g8]\nbranch less g8, 0, L0\nv1 = load.f32x8 f32 [g8+4]\n"
+       "label L0\nv4 = load.f32x8 f32 [g8+4]\nv5 = add.f32x8 v0, v4\n"
+       "store.f32x8 f32 [g9], v5"},
+      {"not around a loop, nor across one that a branch passes over",
+       "g7 = move_g 0\nv0 = load.f32x8 f32 [g8]\nbranch less g8, 0, L1\nloop_begin L0\n"
+       "v1 = load.f32x8 f32 [g8]\nv6 = load.f32x8 f32 [g8]\nstore.f32x8 f32 [g9], v6\n"
+       "g7 = add_g g7, 1\nloop_end less g7, 5, L0\nv2 = load.f32x8 f32 [g8+4]\nlabel L1\n"
+       "v3 = load.f32x8 f32 [g8+4]\nstore.f32x8 f32 [g9], v3",
+       "g7 = move_g 0\nv0 = load.f32x8 f32 [g8]\nbranch less g8, 0, L1\nloop_begin L0\n"
+       "v1 = load.f32x8 f32 [g8]\nstore.f32x8 f32 [g9], v1\n"
+       "g7 = add_g g7, 1\nloop_end less g7, 5, L0\nv2 = load.f32x8 f32 [g8+4]\nlabel L1\n"
+       "v3 = load.f32x8 f32 [g8+4]\nstore.f32x8 f32 [g9], v3"},
+      {"a line is prefetched once",
+       "prefetch.f32x8 f32 [g8]\nprefetch.f32x8 f32 [g8]\nreturn 0", "prefetch.f32x8 f32 [g8]\nreturn 0"},
+  };
+  for (const Case& c : kCases) {
+    OperationList list = ParseOperations(c.before, Isa::kAvx2);
+    ReuseComputations(list);
     EXPECT_EQ(ToString(list), Normal(c.after)) << c.what;
   }
 }
@@ -179,16 +231,45 @@ store.f32x8 f32 [g0], v1)"},
   }
 }
 
+// Computes what it can twice, and reads the second result.
+OperationList WithCopies(const OperationList& list) {
+  OperationList out = list;
+  out.operations.clear();
+  std::vector<int> writes(list.classes.size(), 0);
+  for (const Operation& op : list.operations) {
+    if (op.result.is_register()) ++writes[op.result.value];
+  }
+  std::vector<Operand> copies(list.classes.size());
+  for (Operation op : list.operations) {
+    for (Operand& operand : op.operands) {
+      if (operand.is_register() && copies[operand.value].is_register()) operand = copies[operand.value];
+    }
+    out.operations.push_back(op);
+    const bool is_copied = op.result.is_register() && writes[op.result.value] == 1 &&
+                           list.classes[op.result.value] == RegisterClass::kVector;
+    if (!is_copied) continue;
+    const Operand copy = out.NewVector();
+    copies[op.result.value] = copy;
+    op.result = copy;
+    out.operations.push_back(op);
+  }
+  return out;
+}
+
 TEST(OperationPasses, RandomListsStoreTheSame) {
-  int hoisted = 0, removed = 0, roomy = 0;
+  int hoisted = 0, reused = 0, removed = 0, roomy = 0;
   for (const Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
     for (uint64_t seed = 0; seed < 300; ++seed) {
       RandomListOptions options{isa, seed, 1, 1, 1, 120};
       if (seed % 3 == 0) options.live_vectors = 9;
       const OperationList before = RandomOperations(options);
-      OperationList list = before;
+      OperationList list = WithCopies(before);
+      const size_t all = list.operations.size();
+      ReuseComputations(list);
+      const size_t distinct = list.operations.size();
+      reused += static_cast<int>(all - distinct);
       RemoveDeadWrites(list);
-      removed += static_cast<int>(before.operations.size() - list.operations.size());
+      removed += static_cast<int>(distinct - list.operations.size());
       const int spilled = AllocateRegisters(list, RegistersOf(isa)).spilled;
       const std::string text = ToString(list);
       HoistInvariants(list, RegistersOf(isa));
@@ -196,13 +277,14 @@ TEST(OperationPasses, RandomListsStoreTheSame) {
       const MixedRun wanted = RunMixing(before), got = RunMixing(list);
       ASSERT_EQ(got.error, "") << ToString(before) << "became\n" << ToString(list);
       ASSERT_EQ(got.trace, wanted.trace) << ToString(before) << "became\n" << ToString(list);
-if (spilled == 0) {
+      if (spilled == 0) {
         ++roomy;
         EXPECT_EQ(AllocateRegisters(list, RegistersOf(isa)).spilled, 0) << text << "became\n" << ToString(list);
       }
     }
   }
   EXPECT_GT(hoisted, 50);
+  EXPECT_GT(reused, 50);
   EXPECT_GT(removed, 50);
   EXPECT_GT(roomy, 50);
 }

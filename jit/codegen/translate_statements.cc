@@ -42,18 +42,6 @@ void Translator::Memo::Clear() {
   operands_.clear();
 }
 
-size_t Translator::LoadHash::operator()(const Operation& x) const {
-  return absl::HashOf(x.opcode, x.type, x.lanes, x.operands[0], x.operands[1], x.operands[2], x.memory.base,
-                      x.memory.index, x.memory.scale, x.memory.displacement);
-}
-
-bool Translator::LoadEqual::operator()(const Operation& x, const Operation& y) const {
-  return x.opcode == y.opcode && x.type == y.type && x.lanes == y.lanes &&
-         std::equal(x.operands, x.operands + 3, y.operands) && x.memory.base == y.memory.base &&
-         x.memory.index == y.memory.index && x.memory.scale == y.memory.scale &&
-         x.memory.displacement == y.memory.displacement;
-}
-
 Operand Translator::Emit(Operation operation) {
   const RegisterClass result = Info(operation.opcode).result;
   if (result == RegisterClass::kNone) return EmitTo({}, operation);
@@ -89,7 +77,6 @@ void Translator::Statement(const loop::Statement& statement) {
   const size_t first = f_->list().operations.size();
   first_own_register_ = static_cast<int64_t>(f_->list().classes.size());
   memo_.Clear();
-  loaded_.clear();
   const HomeKind kind = KindOf(statement.target.tensor);
   const bool in_memory = kind != HomeKind::kScalar && kind != HomeKind::kTile;
   Location location;
@@ -348,9 +335,8 @@ TypedValue Translator::Load(const Access& access) {
   }
   if (kind == HomeKind::kScalar) return LoadScalar(access.tensor);
   if (kind == HomeKind::kTile) return LoadTile(access);
-  const size_t loads = loaded_.size();
   const TypedValue value = LoadMemory(access.tensor, Locate(access));
-  if (loaded_.size() > loads) PrefetchNextRow(access);
+  PrefetchNextRow(access);
   return value;
 }
 
@@ -438,13 +424,10 @@ TypedValue Translator::LoadMasked(const Access& access, const Location& location
   EmitTo(target.operand, move);
   const int outside = f_->list().NewLabel();
   f_->Branch(Condition::kEqual, location.valid, Immediate(0), outside);
-  // What is loaded here is not remembered: it may not have been.
   f_->OpenRegion();
-  remembers_ = false;
   const HomeKind kind = KindOf(access.tensor);
   const TypedValue loaded = kind == HomeKind::kScalar ? LoadScalar(access.tensor) : LoadMemory(access.tensor, location);
   Assign(target, loaded);
-  remembers_ = true;
   f_->CloseRegion();
   f_->Label(outside);
   return target;
@@ -474,10 +457,7 @@ TypedValue Translator::LoadElements(DType type, const Location& location) {
     load.operands[1] = ActiveMask(LaneBytes(LaneOf(type)));
     load.operands[2] = lanes_.active;
   }
-  if (const auto known = loaded_.find(load); known != loaded_.end()) return known->second;
-  const TypedValue value = FromLoaded(builder, type, Emit(load));
-  if (remembers_) loaded_.emplace(load, value);
-  return value;
+  return FromLoaded(builder, type, Emit(load));
 }
 
 void Translator::StoreElements(DType type, const Location& location, const TypedValue& value, bool streams) {

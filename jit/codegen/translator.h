@@ -149,16 +149,7 @@ class Translator {
   int32_t statement_ = -1;
   int64_t first_own_register_ = 0;  // of the statement: those before are others'
   int item_ = 0;  // at the top of the program, counted over all blocks
-  // Of the statement: values and loads that were computed.
-  Memo memo_;
-  struct LoadHash {
-    size_t operator()(const Operation& load) const;
-  };
-  struct LoadEqual {
-    bool operator()(const Operation& x, const Operation& y) const;
-  };
-  absl::flat_hash_map<Operation, TypedValue, LoadHash, LoadEqual> loaded_;
-  bool remembers_ = true;  // loads
+  Memo memo_;  // of the statement: values that were computed
   absl::flat_hash_map<const loop::Statement*, int32_t> numbers_;
 };
 

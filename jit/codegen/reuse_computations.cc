@@ -1,0 +1,146 @@
+// One walk in the order of the list. What was computed is known from there on, until the
+// walk comes to a place that control also reaches without passing it: behind the label of
+// a branch, what was computed since the branch; at both ends of a loop, everything.
+//
+// A register that is written more than once has a version for each write so far; a load
+// belongs to the stores before it, as any of them may have written what it reads.
+#include <cstdint>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "jit/codegen/operation_passes.h"
+#include "jit/codegen/operations.h"
+
+namespace nestor::jit {
+namespace {
+
+bool IsStore(Opcode opcode) {
+  switch (opcode) {
+    case Opcode::kStore:
+    case Opcode::kStorePartial:
+    case Opcode::kStoreStream:
+    case Opcode::kStoreStrided:
+    case Opcode::kStoreStridedPartial: return true;
+    default: return false;
+  }
+}
+
+bool ReadsMemory(const Operation& op) { return op.memory.base.kind != Operand::kNone; }
+
+// An operation whose registers carry their versions.
+struct Key {
+  Operation op;
+  int64_t stores = 0;  // before a load
+
+  friend bool operator==(const Key& x, const Key& y) {
+    return SameComputation(x.op, y.op) && x.stores == y.stores && x.op.type == y.op.type &&
+           x.op.memory.base == y.op.memory.base && x.op.memory.index == y.op.memory.index &&
+           x.op.memory.scale == y.op.memory.scale && x.op.memory.displacement == y.op.memory.displacement;
+  }
+  template <class H>
+  friend H AbslHashValue(H h, const Key& key) {
+    const Memory& memory = key.op.memory;
+    return H::combine(std::move(h), ComputationHash()(key.op), key.stores, key.op.type, memory.base, memory.index,
+                      memory.scale, memory.displacement);
+  }
+};
+
+class Reuse {
+ public:
+  explicit Reuse(OperationList& list)
+      : list_(list), writes_(list.classes.size(), 0), versions_(list.classes.size(), 0), names_(list.classes.size()) {}
+
+  void Run() {
+    for (const Operation& op : list_.operations) {
+      if (op.result.is_register()) ++writes_[op.result.value];
+    }
+    std::vector<Operation> kept;
+    kept.reserve(list_.operations.size());
+    for (Operation op : list_.operations) {
+      Rename(op);
+      if (IsControl(op)) Pass(op);
+      else if (IsStore(op.opcode)) ++stores_;
+      else if (IsKnown(op)) continue;
+      if (op.result.is_register()) ++versions_[op.result.value];
+      kept.push_back(op);
+    }
+    list_.operations = std::move(kept);
+  }
+
+ private:
+  void Pass(const Operation& op) {
+    switch (op.opcode) {
+      case Opcode::kBranch:
+      case Opcode::kJump: known_at_.try_emplace(op.immediate, order_.size()); break;
+      case Opcode::kLabel:
+        if (const auto at = known_at_.find(op.immediate); at != known_at_.end()) {
+          ForgetSince(at->second);
+          known_at_.erase(at);
+        }
+        break;
+      case Opcode::kLoopBegin:
+      case Opcode::kLoopEnd:
+        ForgetSince(0);
+        for (auto& [label, count] : known_at_) count = 0;
+        break;
+      default: break;
+    }
+  }
+
+  void ForgetSince(size_t count) {
+    for (; order_.size() > count; order_.pop_back()) known_.erase(order_.back());
+  }
+
+  // Whether a register holds what `op` computes, or the line is prefetched; remembers it.
+  bool IsKnown(const Operation& op) {
+    const bool is_prefetch = op.opcode == Opcode::kPrefetch;
+    if (!is_prefetch && !IsCandidate(op)) return false;
+    Key key = KeyOf(op);
+    const auto [known, is_new] = known_.try_emplace(key, op.result);
+    if (is_new) {
+      order_.push_back(std::move(key));
+    } else if (!is_prefetch) {
+      names_[op.result.value] = known->second;
+    }
+    return !is_new;
+  }
+
+  // Written once, its result may be read wherever it is: another that is written once can
+  // stand for it.
+  bool IsCandidate(const Operation& op) const {
+    return op.result.is_register() && writes_[op.result.value] == 1 &&
+           list_.classes[op.result.value] != RegisterClass::kGeneral;
+  }
+
+  Key KeyOf(const Operation& op) const {
+    Key key{op};
+    key.op.result = {};
+    for (Operand* operand : {&key.op.operands[0], &key.op.operands[1], &key.op.operands[2], &key.op.memory.base,
+                             &key.op.memory.index}) {
+      if (operand->is_register()) operand->value += int64_t{versions_[operand->value]} << 32;
+    }
+    if (ReadsMemory(op)) key.stores = stores_;
+    return key;
+  }
+
+  void Rename(Operation& op) const {
+    for (Operand& operand : op.operands) {
+      if (operand.is_register() && names_[operand.value].is_register()) operand = names_[operand.value];
+    }
+  }
+
+  OperationList& list_;
+  std::vector<int> writes_;      // by register
+  std::vector<int> versions_;    // by register: its writes so far
+  std::vector<Operand> names_;   // by register: what stands for it, if anything does
+  absl::flat_hash_map<Key, Operand> known_;
+  std::vector<Key> order_;       // of known_
+  absl::flat_hash_map<int64_t, size_t> known_at_;  // by label: how many were known at the first branch to it
+  int64_t stores_ = 0;
+};
+
+}  // namespace
+
+void ReuseComputations(OperationList& list) { Reuse(list).Run(); }
+
+}  // namespace nestor::jit
