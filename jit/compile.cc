@@ -8,6 +8,7 @@
 #include "fusion/flatten.h"
 #include "jit/runtime/executor.h"
 #include "jit/schedule/attributes.h"
+#include "jit/schedule/contraction_tiles.h"
 #include "jit/schedule/lane_partials.h"
 #include "jit/schedule/memory_order.h"
 #include "jit/schedule/multiply_add.h"
@@ -40,9 +41,12 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
   lanes.vectors = options.accumulators;
   LanePartialsOptions exact_lanes = lanes;
   exact_lanes.reorders_rounding = false;
+  ContractionTileOptions contractions = options.contractions;
+  contractions.isa = isa;
   return fusion::Pipeline({
       // A block each, so that what is parallel stands alone.
       {"flatten", fusion::FlattenBlocks},
+      {"contractions", [=](loop::Program& program) { return TileContractions(program, contractions); }},
       {"multiply_add", FuseMultiplyAdd, /*reorders_rounding=*/true},
       {"memory_order", [=](loop::Program& program) { return WalkInMemoryOrder(program, options.memory_order); }},
       {"unroll_and_jam", UnrollAndJam},

@@ -12,6 +12,7 @@
 #include "fusion/pipeline.h"
 #include "jit/executable.h"
 #include "jit/runtime/cpu_features.h"
+#include "jit/schedule/contraction_tiles.h"
 #include "jit/schedule/memory_order.h"
 #include "loop_ir/program.h"
 
@@ -32,6 +33,7 @@ struct CompileOptions {
   // Vectors that a sum has partial results for.
   int accumulators = 4;
   MemoryOrderOptions memory_order;
+  ContractionTileOptions contractions;  // but for `isa`
   // See ExecutableOptions; nullopt: from what the program computes, and the sizes of the
   // machine's caches.
   absl::optional<int64_t> least_parallel_bytes, streaming_bytes;

@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
 
@@ -263,21 +264,43 @@ class BodyAccesses {
     return loops;
   }
 
-  // The common cases, without windows: an axis that the bare loop index walks in every
-  // access; a loop index, of this loop or of one whose bounds it moves, nowhere.
+  // The common cases, without windows: an axis that all accesses walk by the same steps of
+  // the loop index; a loop index, of this loop or of one whose bounds it moves, nowhere.
   absl::optional<bool> AreApartAtOnce(TensorId tensor) const {
     const std::vector<Place>& places = places_.at(tensor);
     std::vector<bool> walked(places[0].place.size(), true);
     bool mentioned = false;
     for (const Place& access : places) {
       for (size_t axis = 0; axis < access.place.size(); ++axis) {
-        walked[axis] = walked[axis] && program_.pool.VarValue(access.place[axis]) == loop_.var;
+        walked[axis] = walked[axis] && access.place[axis] == places[0].place[axis];
         mentioned = mentioned || HoldsVar(program_.pool, access.place[axis], loop_.var);
       }
     }
-    if (std::find(walked.begin(), walked.end(), true) != walked.end()) return true;
+    for (size_t axis = 0; axis < walked.size(); ++axis) {
+      if (walked[axis] && Steps(places[0].place[axis])) return true;
+    }
     if (!mentioned && !bounds_move_) return false;
     return absl::nullopt;
+  }
+
+  // Whether e is the loop index, times a number that is not 0, and what does not change in
+  // the loop.
+  bool Steps(IndexId e) const {
+    const IndexPool& pool = program_.pool;
+    if (pool.VarValue(e) == loop_.var) return true;
+    if (!HoldsVar(pool, e, loop_.var) || !pool.IsAffine(e) || pool.HasLoad(e)) return false;
+    for (const Nest& nest : nests_) {
+      if (HoldsVar(pool, e, nest.loop->var)) return false;
+    }
+    const auto polynomial = Polynomial::Of(pool, e);
+    if (!polynomial) return false;
+    int walks = 0;
+    for (const Polynomial::Term& term : polynomial->terms()) {
+      const bool is_index = term.atoms.size() == 1 && pool.VarValue(term.atoms[0]) == loop_.var;
+      if (is_index) ++walks;
+      else if (absl::c_any_of(term.atoms, [&](IndexId atom) { return HoldsVar(pool, atom, loop_.var); })) return false;
+    }
+    return walks == 1;
   }
 
   const Program& program_;

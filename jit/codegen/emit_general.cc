@@ -111,6 +111,11 @@ struct Multiply {
 void EmitMulG(Generator& g, const Operation& op) {
   Operand a = op.operands[0], b = op.operands[1];
   if (IsImmediate(a)) std::swap(a, b);
+  if (IsImmediate(b) && b.value > 0 && (b.value & (b.value - 1)) == 0) {
+    const Xbyak::Reg64 result = g.General(op.result);
+    g.LoadGeneral(result, a);
+    return g.shl(result, __builtin_ctzll(static_cast<uint64_t>(b.value)));
+  }
   if (Fits(b) && !IsImmediate(a)) {
     return g.imul(g.General(op.result), g.GeneralPlace(a), static_cast<int>(b.value));
   }

@@ -40,7 +40,7 @@ class VectorMarker {
 
   // Marks one loop of a chain of nested loops, or goes down into what it holds.
   bool Visit(Loop& loop) {
-    if (loop.attributes.vector) return false;
+    if (IsScheduled(loop)) return false;
     const double own = Gain(loop);
     if (own > 0 && own >= BestInside(loop)) {
       loop.attributes.vector = true;
@@ -76,6 +76,14 @@ class VectorMarker {
 };
 
 }  // namespace
+
+bool IsScheduled(const Loop& loop) {
+  if (loop.attributes.vector || loop.attributes.unroll) return true;
+  return std::any_of(loop.body.begin(), loop.body.end(), [](const Item& item) {
+    const auto* inner = item.As<Loop>();
+    return inner != nullptr && IsScheduled(*inner);
+  });
+}
 
 absl::StatusOr<bool> MarkParallel(Program& program) {
   bool changed = false;

@@ -7,6 +7,10 @@
 
 namespace nestor::jit {
 
+// Whether the loop, or one in it, is marked `vector` or `unroll`: how it runs is decided,
+// and passes leave it alone.
+bool IsScheduled(const loop::Loop& loop);
+
 // The outermost loop of each block becomes `parallel` where it carries no dependence
 // (loop_ir/dependence.h).
 absl::StatusOr<bool> MarkParallel(loop::Program& program);

@@ -10,6 +10,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "fusion/scopes.h"
 #include "jit/codegen/lanes.h"
+#include "jit/schedule/attributes.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
@@ -57,6 +58,7 @@ class MemoryOrder {
   }
 
   bool Visit(Loop& loop) {
+    if (IsScheduled(loop)) return false;
     const Loop* only = loop.body.size() == 1 ? loop.body[0].As<Loop>() : nullptr;
     if (only != nullptr && Moves(loop) && !BoundsHold(*only, loop.var)) {
       ranges_.Enter(loop);

@@ -11,6 +11,7 @@
 #include "fusion/scopes.h"
 #include "jit/codegen/lanes.h"
 #include "jit/codegen/operations.h"
+#include "jit/schedule/attributes.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
@@ -55,7 +56,7 @@ class TransposeTiles {
     bool changed = false;
     for (size_t i = 0; i < scope.size(); ++i) {
       auto* loop = scope[i].As<Loop>();
-      if (loop == nullptr) continue;
+      if (loop == nullptr || IsScheduled(*loop)) continue;
       absl::optional<Scope> tiled = Tiled(*loop);
       if (!tiled) {
         ranges_.Enter(*loop);

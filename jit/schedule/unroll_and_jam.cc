@@ -7,6 +7,7 @@
 #include "absl/types/optional.h"
 #include "fusion/decided_copy.h"
 #include "jit/codegen/lanes.h"
+#include "jit/schedule/attributes.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
@@ -44,7 +45,7 @@ class Jammer {
     bool changed = false;
     for (size_t i = 0; i < scope.size(); ++i) {
       auto* loop = scope[i].As<Loop>();
-      if (loop == nullptr) continue;
+      if (loop == nullptr || IsScheduled(*loop)) continue;
       if (Qualifies(*loop)) {
         absl::optional<Loop> rest = Jam(*loop);
         changed = true;

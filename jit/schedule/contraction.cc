@@ -1,0 +1,204 @@
+// The band of loops is collected, then each pair of its loops is tried as row and column;
+// of those that work, the one whose lanes lie best in memory is taken.
+#include "jit/schedule/contraction.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "jit/codegen/lanes.h"
+#include "loop_ir/dependence.h"
+
+namespace nestor::jit {
+namespace {
+
+using loop::Access;
+using loop::Item;
+using loop::Loop;
+using loop::Program;
+using loop::Ranges;
+using loop::Scope;
+using loop::Statement;
+using loop::Storage;
+using loop::TensorId;
+using loop::Value;
+using loop::ValueId;
+
+class Matcher {
+ public:
+  Matcher(Program& program, Ranges& ranges) : program_(program), pool_(program.pool), ranges_(ranges) {}
+
+  absl::optional<Contraction> Match(const Loop& outermost) {
+    std::vector<const Loop*> band;
+    for (const Loop* loop = &outermost; loop != nullptr; loop = Only(loop->body)) {
+      if (!IsPlain(*loop)) return absl::nullopt;
+      band.push_back(loop);
+    }
+    core_ = &band.back()->body;
+    if (band.size() < 2 || !FindSum() || !AreIndependent(band)) return absl::nullopt;
+    absl::optional<Contraction> best;
+    int best_score = 0;
+    for (const Loop* row : band) {
+      for (const Loop* column : band) {
+        absl::optional<Contraction> found = WithTile(band, *row, *column);
+        if (!found) continue;
+        const int score = LaneScore(*found);
+        if (best && score <= best_score) continue;
+        best = std::move(found);
+        best_score = score;
+      }
+    }
+    return best;
+  }
+
+ private:
+  static const Loop* Only(const Scope& scope) { return scope.size() == 1 ? scope[0].As<Loop>() : nullptr; }
+
+  bool IsPlain(const Loop& loop) const {
+    const loop::LoopAttributes& a = loop.attributes;
+    return loop.step == 1 && !a.parallel && !a.vector && !a.unroll && !pool_.HasVar(loop.begin) && !pool_.HasVar(loop.end) &&
+           !pool_.HasLoad(loop.begin) && !pool_.HasLoad(loop.end);
+  }
+
+  // ---- The core: scalars, one nest that sums into one of them, and statements.
+
+  bool FindSum() {
+    for (const Item& item : *core_) {
+      if (const auto* loop = item.As<Loop>()) {
+        if (!found_.sums.empty() || !FindStep(*loop)) return false;
+      } else if (const auto* declaration = item.As<loop::Declaration>()) {
+        if (!program_[declaration->tensor].shape.empty()) return false;
+        declared_.insert(declaration->tensor);
+      } else if (found_.sums.empty()) {
+        return false;
+      }
+    }
+    return found_.step != nullptr && declared_.contains(found_.accumulator) && EndsUseOnlyTheSum();
+  }
+
+  bool FindStep(const Loop& outermost) {
+    for (const Loop* loop = &outermost; loop != nullptr; loop = Only(loop->body)) {
+      if (!IsPlain(*loop)) return false;
+      found_.sums.push_back(loop);
+    }
+    const Scope& body = found_.sums.back()->body;
+    if (body.size() != 1) return false;
+    found_.step = body[0].As<Statement>();
+    if (found_.step == nullptr || !found_.step->op || IsArg(*found_.step->op)) return false;
+    found_.accumulator = found_.step->target.tensor;
+    const loop::TensorInfo& info = program_[found_.accumulator];
+    return info.storage == Storage::kAccumulator && info.op == *found_.step->op && info.shape.empty() &&
+           info.type != DType::kBool && !found_.step->target.masked;
+  }
+
+  // What a scalar of the core decides is no matter of rows and columns.
+  bool EndsUseOnlyTheSum() const {
+    bool good = true;
+    for (const Item& item : *core_) {
+      const auto* statement = item.As<Statement>();
+      if (statement == nullptr) continue;
+      good = good && statement->target.tensor != found_.accumulator;
+      VisitIndices(program_, item, [&](IndexId e) { good = good && !pool_.HasLoad(e); });
+    }
+    return good;
+  }
+
+  bool AreIndependent(const std::vector<const Loop*>& band) const {
+    const loop::Footprint footprint = FootprintOf(program_, *core_);
+    bool good = true;
+    VisitValues(program_, found_.step->value, [&](ValueId, const Value& value) {
+      if (const auto* load = absl::get_if<loop::LoadValue>(&value.node)) {
+        good = good && !footprint.Changes(load->access.tensor) && !declared_.contains(load->access.tensor);
+      }
+    });
+    return good && std::all_of(band.begin(), band.end(),
+                               [&](const Loop* loop) { return !CarriedTensor(program_, *loop).has_value(); });
+  }
+
+  // ---- Row and column
+
+  bool DependsOn(const Access& access, const Loop& loop) const {
+    const auto holds = [&](IndexId e) { return HoldsVar(pool_, e, loop.var); };
+    return std::any_of(access.place.begin(), access.place.end(), holds) ||
+           std::any_of(access.conditions.begin(), access.conditions.end(), holds);
+  }
+
+  absl::optional<Contraction> WithTile(const std::vector<const Loop*>& band, const Loop& row, const Loop& column) {
+    if (&row == &column) return absl::nullopt;
+    Contraction found = found_;
+    found.core = core_;
+    found.row = &row;
+    found.column = &column;
+    for (const Loop* loop : band) {
+      if (loop != &row && loop != &column) found.batch.push_back(loop);
+    }
+    bool good = true;
+    VisitValues(program_, found.step->value, [&](ValueId id, const Value& value) {
+      if (const auto* index = absl::get_if<loop::IndexValue>(&value.node)) good = good && !pool_.HasVar(index->index);
+      const auto* load = absl::get_if<loop::LoadValue>(&value.node);
+      if (load == nullptr) return;
+      const bool in_rows = DependsOn(load->access, row), in_columns = DependsOn(load->access, column);
+      good = good && !(in_rows && in_columns) && !HasLoads(load->access);
+      if (in_rows) Add(found, found.rows, id, load->access);
+      if (in_columns) Add(found, found.columns, id, load->access);
+    });
+    if (!good || found.rows.empty() || found.columns.empty()) return absl::nullopt;
+    return found;
+  }
+
+  bool HasLoads(const Access& access) const {
+    const auto has = [&](IndexId e) { return pool_.HasLoad(e); };
+    return std::any_of(access.place.begin(), access.place.end(), has) ||
+           std::any_of(access.conditions.begin(), access.conditions.end(), has);
+  }
+
+  void Add(const Contraction& found, std::vector<Contraction::Operand>& operands, ValueId id, const Access& access) const {
+    if (std::any_of(operands.begin(), operands.end(), [&](const auto& known) { return known.load == id; })) return;
+    Contraction::Operand operand{id};
+    for (size_t i = 0; i < found.batch.size(); ++i) {
+      if (DependsOn(access, *found.batch[i])) operand.batch_loops = static_cast<int>(i) + 1;
+    }
+    operands.push_back(operand);
+  }
+
+  // Results that lie next to each other count most, then operands that do.
+  int LaneScore(const Contraction& found) {
+    int score = 1;
+    for (const Item& item : *core_) {
+      const auto* statement = item.As<Statement>();
+      if (statement != nullptr && !statement->target.place.empty()) score += 4 * IsAlong(statement->target, *found.column);
+    }
+    for (const Contraction::Operand& operand : found.columns) {
+      score += 2 * IsAlong(absl::get<loop::LoadValue>(program_[operand.load].node).access, *found.column);
+    }
+    for (const Contraction::Operand& operand : found.rows) {
+      const Access access = absl::get<loop::LoadValue>(program_[operand.load].node).access;
+      score += !access.masked && IsAlong(access, *found.sums.back());
+    }
+    return score;
+  }
+
+  // Whether the access goes from element to element with the loop.
+  bool IsAlong(const Access& access, const Loop& loop) {
+    for (size_t axis = 0; axis < access.place.size(); ++axis) {
+      const auto coefficient = CoefficientOf(program_, access.place[axis], loop.var);
+      if (!coefficient || !pool_.IsConst(*coefficient, axis + 1 == access.place.size() ? 1 : 0)) return false;
+    }
+    return true;
+  }
+
+  Program& program_;
+  IndexPool& pool_;
+  Ranges& ranges_;
+  const Scope* core_ = nullptr;
+  Contraction found_;  // what does not depend on row and column
+  absl::flat_hash_set<TensorId> declared_;
+};
+
+}  // namespace
+
+absl::optional<Contraction> ContractionOf(Program& program, Ranges& ranges, const Loop& loop) {
+  return Matcher(program, ranges).Match(loop);
+}
+
+}  // namespace nestor::jit

@@ -1,0 +1,45 @@
+// Nests that read the same elements again and again: matrix products, convolutions, and
+// whatever else reduces over elements that a row and a column share.
+#ifndef NESTOR_JIT_SCHEDULE_CONTRACTION_H_
+#define NESTOR_JIT_SCHEDULE_CONTRACTION_H_
+
+#include <vector>
+
+#include "absl/types/optional.h"
+#include "loop_ir/program.h"
+#include "loop_ir/ranges.h"
+
+namespace nestor::jit {
+
+//   for ..batch.. { for i { for j {
+//     acc s = op
+//     for k.. { s op= f(x[i, k], w[j, k], ..) }
+//     y[i, j] = g(s, ..)
+//   } } }
+//
+// with the loops over i and j in any order among the others. Each load of the sum's value
+// depends on i, the row, or on j, the column, or on none of them; some on each.
+struct Contraction {
+  // A load of the value, and the loops of `batch` up to the last that it depends on.
+  struct Operand {
+    loop::ValueId load;
+    int batch_loops = 0;
+  };
+  std::vector<const loop::Loop*> batch;  // outermost first
+  const loop::Loop* row = nullptr;
+  const loop::Loop* column = nullptr;    // that of the lanes
+  std::vector<const loop::Loop*> sums;   // outermost first
+  const loop::Statement* step = nullptr;  // of the innermost
+  loop::TensorId accumulator;
+  std::vector<Operand> rows, columns;    // loads, each once
+  const loop::Scope* core = nullptr;     // what the innermost loop of the band holds
+};
+
+// Of the nest that begins with `loop`. All loops but those over k carry no dependence, run
+// by one, and their lengths are numbers of symbols; the sum's operands are not changed in
+// the nest. REQUIRES: `ranges` is at the place of the loop. The result points into `loop`.
+absl::optional<Contraction> ContractionOf(loop::Program& program, loop::Ranges& ranges, const loop::Loop& loop);
+
+}  // namespace nestor::jit
+
+#endif  // NESTOR_JIT_SCHEDULE_CONTRACTION_H_

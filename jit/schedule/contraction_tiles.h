@@ -1,0 +1,52 @@
+// Matrix products, convolutions and their like go through register tiles, with operands
+// packed beside each other and loops blocked for the caches.
+#ifndef NESTOR_JIT_SCHEDULE_CONTRACTION_TILES_H_
+#define NESTOR_JIT_SCHEDULE_CONTRACTION_TILES_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "jit/runtime/cpu_features.h"
+#include "loop_ir/program.h"
+
+namespace nestor::jit {
+
+struct ContractionTileOptions {
+  Isa isa = Isa::kAvx2;
+  // Of the register tile: rows, and vectors of columns. 0: as many as there are registers for.
+  int rows = 0, vectors = 0;
+  // Of a block: steps of the outermost sum (of several sums a twelfth), tiles one below the
+  // other, tiles beside each other. A block of columns stays in the second cache while the
+  // rows of a tile stay in the first.
+  int64_t sum_block = 384;
+  int64_t row_block = 4;
+  int64_t column_block = 6;
+};
+
+//   for i in [0, M) { for j in [0, N) { acc s: f32 = sum  for k in [0, K) { s += a[i, k] * b[k, j] }  c[i, j] = s } }
+//     ->
+//   temp packed: f32[N/16.., K, 16]         # columns in vectors, what is left over filled with zeros
+//   for v, k, l in packed { packed[v, k, l] = b[k, 16*v + l] }
+//   for p in [0, M/8) { for q in [0, N/48) {
+//     temp t: f32[8, 3, 16] register
+//     for r, v, l in t { t[r, v, l] = 0 }
+//     for k in [0, K) { for r, v, l in t { t[r, v, l] = t[r, v, l] + a[8*p + r, k] * packed[3*q + v, k, l] } }
+//     for r, v, l in t { c[8*p + r, 48*q + 16*v + l] = t[r, v, l] }
+//   } }
+//   ...                                     # rows and columns that are left over: smaller tiles
+//
+// with loops over blocks of rows, columns and sums around. Any nest that ContractionOf finds
+// is taken, whatever it computes of its operands, and every sum keeps its order. Rows that
+// walk along memory are read where they are; others are packed as well. Where packing
+// would cost more than it brings, for few rows, the nest runs as it was.
+//
+// The method is that of Goto and van de Geijn, "Anatomy of High-Performance Matrix
+// Multiplication" (2008), with one operand in place.
+//
+// Returns whether it changed anything; if not, the program is untouched. REQUIRES: Verify
+// accepts the program; and so it does afterwards.
+absl::StatusOr<bool> TileContractions(loop::Program& program, const ContractionTileOptions& options);
+
+}  // namespace nestor::jit
+
+#endif  // NESTOR_JIT_SCHEDULE_CONTRACTION_TILES_H_

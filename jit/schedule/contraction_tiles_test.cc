@@ -1,0 +1,123 @@
+// Which nests are contractions, and what one becomes. What tiles compute is held against the
+// interpreter in tests/jit_contractions_test.
+#include "jit/schedule/contraction_tiles.h"
+
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "fusion/pass_testing.h"
+#include "gtest/gtest.h"
+#include "jit/runtime/cpu_features.h"
+#include "loop_ir/text.h"
+
+namespace nestor::jit {
+namespace {
+
+constexpr fusion::Frame kFrame = {
+    "program p(a: f32[M, K], b: f32[K, N], d: f32[N, K], g: f32[3, K], ids: i64[K], x: f32[M, N, K]) -> (c: f32[M, N], one: f32[1]) {\n",
+    "\n  block { drop one[0] = 0.0 }\n}\n"};
+
+constexpr char kEnd[] = " for o in [0, M) { for q in [0, N) { c[o, q] = 0.0 } }";
+std::string Product(absl::string_view value) {
+  return absl::StrCat("block { for i in [0, M) { for j in [0, N) { acc s: f32 = sum for k in [0, K) { s += ", value,
+                      " } c[i, j] = s } } }");
+}
+
+// One row and one vector in a tile, and whole sums.
+ContractionTileOptions SmallestTile() {
+  ContractionTileOptions options;
+  options.isa = Isa::kAvx2;
+  options.rows = 1;
+  options.vectors = 1;
+  options.row_block = 1;
+  options.column_block = 1;
+  return options;
+}
+
+TEST(ContractionTiles, TextInTextOut) {
+  loop::Program program = fusion::ParseVerified(
+      "program p(a: f32[16, 8], b: f32[8, 16]) -> (c: f32[16, 16]) { for i in [0, 16) { for j in [0, 16) { "
+      "acc e: f32 = sum for k in [0, 8) { e += a[i, k] * b[k, j] } c[i, j] = e } } }");
+  ASSERT_EQ(TileContractions(program, SmallestTile()).value(), true);
+  EXPECT_EQ(ToText(program), ToText(fusion::ParseVerified(R"(
+program p(a: f32[16, 8], b: f32[8, 16]) -> (c: f32[16, 16]) {
+  block {
+    temp columns: f32[2, 8, 8]
+    for v in [0, 2) { for k_2 in [0, 8) { for l in [0, 8) { columns[v, k_2, l] = b[k_2, 8*v + l] } } }
+    for p in [0, 16) {
+      for q in [0, 2) {
+        for s in [0, 1) {
+          for p_2 in [0, min(-p + 16, 1)) {
+            for q_2 in [0, min(-q + 2, 1)) {
+              temp tile: f32[1, 1, 8] register
+              for r in [0, 1) unroll { for v_2 in [0, 1) unroll { for l_2 in [0, 8) vector { tile[r, v_2, l_2] = 0.0 } } }
+              for k_3 in [0, 8) {
+                for r_2 in [0, 1) unroll { for v_3 in [0, 1) unroll { for l_3 in [0, 8) vector {
+                  tile[r_2, v_3, l_3] = tile[r_2, v_3, l_3] + a[p + p_2 + r_2, k_3] * columns[q + q_2 + v_3, k_3, l_3]
+                } } }
+              }
+              for r_3 in [0, 1) unroll { for v_4 in [0, 1) unroll { for l_4 in [0, 8) vector {
+                c[p + p_2 + r_3, 8*q + 8*q_2 + 8*v_4 + l_4] = tile[r_3, v_4, l_4]
+              } } }
+            }
+          }
+        }
+      }
+    }
+  }
+})")));
+}
+
+// Whether the pass takes the program; if so, a second run must leave it alone.
+bool IsTiled(absl::string_view items) {
+  loop::Program program = fusion::ParseVerified(kFrame, items);
+  const auto changed = TileContractions(program, SmallestTile());
+  EXPECT_TRUE(changed.ok()) << changed.status();
+  const std::string text = ToText(program);
+  EXPECT_EQ(absl::StrContains(text, "tile"), *changed);
+  EXPECT_EQ(TileContractions(program, SmallestTile()).value(), false) << text;
+  EXPECT_EQ(ToText(program), text);
+  return *changed;
+}
+
+TEST(ContractionTiles, TakesContractions) {
+  for (const char* value : {
+           "a[i, k] * b[k, j]",
+           "a[i, k] * d[j, k]",
+           "a[i, k] * b[k, j] * a[0, k]",
+           "max(a[i, k], b[k, j])",
+           "a[i, k | 0.0] * b[k - 1, j | 0.0]",
+       }) {
+    EXPECT_TRUE(IsTiled(Product(value))) << value;
+  }
+}
+
+TEST(ContractionTiles, LeavesWhatIsNone) {
+  for (const char* value : {
+           "a[i, k]",                    // nothing that columns share
+           "b[k, j]",
+           "x[i, j, k]",                 // all elements are read once
+           "x[i, j, k] * a[i, k]",
+           "a[i, k] * b[ids[k], j | 0.0]",  // looked up
+           "a[i, k] * b[k, j] * f32(index(j))",
+       }) {
+    EXPECT_FALSE(IsTiled(Product(value))) << value;
+  }
+}
+
+TEST(ContractionTiles, LeavesWhatIsInOrder) {
+  const std::string ends = kEnd;
+  // The sum is no scalar of the nest, or used within; bounds that move; rows that are few.
+  const std::string kCases[] = {
+      "block { temp t: f32[M, N] for i in [0, M) { for j in [0, N) { t[i, j] = 0.0 for k in [0, K) { t[i, j] += a[i, k] * b[k, j] } } }" + ends + " }",
+      "block { for i in [0, M) { for j in [0, i) { acc s: f32 = sum for k in [0, K) { s += a[i, k] * b[k, j | 0.0] } drop c[i, j] = s } } }",
+      "block { for i in [0, M) { for j in [0, N) { acc s: f32 = sum for k in [0, i) { s += a[i, k | 0.0] * b[k, j | 0.0] } c[i, j] = s } } }",
+      "block {" + ends + " for i in [0, 3) { for j in [0, N) { acc s: f32 = sum for k in [0, K) { s += g[i, k] * b[k, j] } drop c[i, j] = s } } }",
+      "block { for i in [0, M) { for j in [0, N) { acc s: f32 = sum for k in [0, K) { s += a[i, k] * c[0, j | 0.0] } c[i, j] = s } } }",
+  };
+  for (const std::string& items : kCases) EXPECT_FALSE(IsTiled(items)) << items;
+}
+
+}  // namespace
+}  // namespace nestor::jit

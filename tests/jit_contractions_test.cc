@@ -1,0 +1,154 @@
+// Contractions go through register tiles: every remainder of rows, columns and sums by tiny
+// tiles and blocks, for operands that lie every way, every type, and reductions and values
+// that are no products. Each run is held against the interpreter's on the scheduled program,
+// and of a strict one against the unfused program's, bit for bit (tests/jit_runs.h).
+#include <algorithm>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "gtest/gtest.h"
+#include "jit/compile.h"
+#include "jit/runtime/executor.h"
+#include "nestor.h"
+#include "tests/jit_runs.h"
+#include "tests/random_programs.h"
+#include "uops/dtype.h"
+
+namespace nestor {
+namespace {
+
+struct Sizes {
+  int64_t m, n, k;
+};
+
+// Of a letter: M, N, K; W is a row that windows of K go over at N places; digits are themselves.
+int64_t Extent(char letter, const Sizes& sizes) {
+  switch (letter) {
+    case 'M': return sizes.m;
+    case 'N': return sizes.n;
+    case 'K': return sizes.k;
+    case 'W': return sizes.n + std::max<int64_t>(sizes.k - 1, 0);
+    default: return letter - '0';
+  }
+}
+
+struct Case {
+  const char* name;
+  const char* text;  // T stands for the type
+  std::vector<std::pair<const char*, const char*>> inputs;  // names, and letters for extents
+};
+
+const std::vector<Case>& Cases() {
+  static const auto& cases = *new std::vector<Case>{
+      {"product", "op f(a: T[M, K], b: T[K, N]) -> (c) { c[i, j] = sum[k](a[i, k] * b[k, j]) }", {{"a", "MK"}, {"b", "KN"}}},
+      {"rows across", "op f(a: T[K, M], b: T[K, N]) -> (c) { c[i, j] = sum[k](a[k, i] * b[k, j]) }", {{"a", "KM"}, {"b", "KN"}}},
+      {"columns along the sum", "op f(a: T[M, K], b: T[N, K]) -> (c) { c[i, j] = sum[k](a[i, k] * b[j, k]) }",
+       {{"a", "MK"}, {"b", "NK"}}},
+      {"transposed result", "op f(a: T[M, K], b: T[K, N]) -> (c) { c[j, i] = sum[k](a[i, k] * b[k, j]) }",
+       {{"a", "MK"}, {"b", "KN"}}},
+      {"batches", "op f(a: T[2, M, K], b: T[2, K, N]) -> (c) { c[g, i, j] = sum[k](a[g, i, k] * b[g, k, j]) }",
+       {{"a", "2MK"}, {"b", "2KN"}}},
+      {"batches of one operand", "op f(a: T[2, 3, M, K], b: T[3, K, N]) -> (c) { c[g, h, i, j] = sum[k](a[g, h, i, k] * b[h, k, j]) }",
+       {{"a", "23MK"}, {"b", "3KN"}}},
+      {"two sums", "op f(a: T[M, K, 3], b: T[K, 3, N]) -> (c) { c[i, j] = sum[k, l](a[i, k, l] * b[k, l, j]) }",
+       {{"a", "MK3"}, {"b", "K3N"}}},
+      {"windows", "op f(x: T[2, W], w: T[M, 2, K]) -> (y) { y[o, i] = sum[c, r](x[c, i + r] * w[o, c, r]) where o < M, i < W - K + 1 }",
+       {{"x", "2W"}, {"w", "M2K"}}},
+      {"padded windows", "op f(x: T[N], w: T[M, K]) -> (y) { y[o, i] = sum[r](x[i + r - 1 | 0] * w[o, r]) where o < M, i < N }",
+       {{"x", "N"}, {"w", "MK"}}},
+      {"every second", "op f(x: T[N], w: T[M, K]) -> (y) { y[o, i] = sum[r](x[2 * i + r | 0] * w[o, r]) where o < M, i < N / 2 }",
+       {{"x", "N"}, {"w", "MK"}}},
+      {"distances", "op f(a: T[M, K], b: T[K, N]) -> (c) { c[i, j] = sum[k]((a[i, k] - b[k, j]) * (a[i, k] - b[k, j])) }",
+       {{"a", "MK"}, {"b", "KN"}}},
+      {"longest path", "op f(a: T[M, K], b: T[K, N]) -> (c) { c[i, j] = max[k](min(a[i, k], b[k, j])) }", {{"a", "MK"}, {"b", "KN"}}},
+      {"three operands", "op f(a: T[M, K], b: T[K, N], d: T[K]) -> (c) { c[i, j] = sum[k](a[i, k] * d[k] * b[k, j]) }",
+       {{"a", "MK"}, {"b", "KN"}, {"d", "K"}}},
+      {"what follows the sum",
+       "op f(a: T[M, K], b: T[K, N], d: T[N], e: T[M, N]) -> (c, r) "
+       "{ s[i, j] = sum[k](a[i, k] * b[k, j]) + d[j]; c[i, j] = max(s[i, j], T(0)); r[i, j] = s[i, j] * e[i, j] }",
+       {{"a", "MK"}, {"b", "KN"}, {"d", "N"}, {"e", "MN"}}},
+  };
+  return cases;
+}
+
+// Tiles of three rows and two vectors, blocks of two tiles and two steps.
+jit::CompileOptions TinyTiles() {
+  jit::CompileOptions options;
+  options.executor = &jit::InlineExecutor();
+  options.contractions.rows = 3;
+  options.contractions.vectors = 2;
+  options.contractions.sum_block = 2;
+  options.contractions.row_block = 2;
+  options.contractions.column_block = 2;
+  return options;
+}
+
+Finding CheckCase(const Case& c, DType type, const jit::CompileOptions& options, const std::vector<Sizes>& all, bool bounded) {
+  const auto op = Parse(absl::StrReplaceAll(c.text, {{"T[", absl::StrCat(Name(type), "[")}, {"T(", absl::StrCat(Name(type), "(")}}));
+  if (!op.ok()) return op.status().ToString();
+  const auto compiled = CompiledVariants::Compile(Lower(*op), options);
+  if (!compiled.ok()) return compiled.status().ToString();
+  std::mt19937_64 random(static_cast<uint64_t>(type));
+  Counts counts;
+  const JitRunOptions runs[] = {{GuardedMemory::Side::kEnd}, {GuardedMemory::Side::kBegin}};
+  for (const Sizes& sizes : all) {
+    RunInputs inputs;  // views of `drawn`
+    std::vector<Tensor> drawn;
+    for (const auto& [name, letters] : c.inputs) {
+      Dims shape;
+      for (const char letter : std::string(letters)) shape.push_back(Extent(letter, sizes));
+      drawn.push_back(DrawTensor(type, shape, random));
+      inputs.tensors[name] = drawn.back();
+    }
+    if (Finding finding = compiled->Check(inputs, runs, bounded && IsFloat(type), counts)) {
+      return absl::StrCat("m ", sizes.m, ", n ", sizes.n, ", k ", sizes.k, ": ", *finding);
+    }
+  }
+  return absl::nullopt;
+}
+
+// Up to two blocks of rows and one more, columns around vectors of both sets, sums around
+// blocks.
+std::vector<Sizes> AllRemainders() {
+  std::vector<Sizes> all;
+  for (int64_t m = 0; m <= 13; ++m) {
+    for (const int64_t n : {0, 1, 7, 8, 9, 15, 16, 17, 31, 32, 33, 47, 48, 49, 63, 64, 65, 130}) all.push_back({m, n, 3});
+  }
+  for (int64_t k = 0; k <= 9; ++k) all.push_back({7, 33, k});
+  return all;
+}
+
+TEST(JitContractions, EveryRemainder) {
+  for (const Case& c : Cases()) {
+    const Finding finding = CheckCase(c, DType::kF32, TinyTiles(), AllRemainders(), /*bounded=*/false);
+    EXPECT_FALSE(finding.has_value()) << c.name << ": " << *finding;
+  }
+}
+
+TEST(JitContractions, EveryType) {
+  for (const DType type : AllTypes()) {
+    if (type == DType::kBool) continue;
+    for (const Case& c : Cases()) {
+      const Finding finding = CheckCase(c, type, TinyTiles(), {{0, 5, 2}, {4, 18, 3}, {11, 70, 5}}, /*bounded=*/true);
+      EXPECT_FALSE(finding.has_value()) << c.name << " of " << Name(type) << ": " << *finding;
+    }
+  }
+}
+
+// The tiles and blocks that programs get.
+TEST(JitContractions, DefaultTiles) {
+  jit::CompileOptions options;
+  options.executor = &jit::InlineExecutor();
+  for (const Case& c : Cases()) {
+    const Finding finding =
+        CheckCase(c, DType::kF32, options, {{3, 20, 4}, {4, 20, 4}, {45, 70, 9}, {70, 300, 2}, {9, 50, 800}}, /*bounded=*/false);
+    EXPECT_FALSE(finding.has_value()) << c.name << ": " << *finding;
+  }
+}
+
+}  // namespace
+}  // namespace nestor
