@@ -6,12 +6,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "fusion/flatten.h"
+#include "fusion/split_loops.h"
 #include "jit/runtime/executor.h"
 #include "jit/schedule/attributes.h"
 #include "jit/schedule/contraction_tiles.h"
 #include "jit/schedule/lane_partials.h"
 #include "jit/schedule/memory_order.h"
 #include "jit/schedule/multiply_add.h"
+#include "jit/schedule/padded_views.h"
+#include "jit/schedule/split_quotients.h"
 #include "jit/schedule/transpose_tiles.h"
 #include "jit/schedule/unroll_and_jam.h"
 #include "jit/schedule/work.h"
@@ -46,6 +49,10 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
   return fusion::Pipeline({
       // A block each, so that what is parallel stands alone.
       {"flatten", fusion::FlattenBlocks},
+      {"split_quotients", SplitQuotients},
+      {"padded_views", MaterializePaddedViews},
+      // The inside of a padded view needs no mask.
+      {"split_views", fusion::SplitLoops},
       {"contractions", [=](loop::Program& program) { return TileContractions(program, contractions); }},
       {"multiply_add", FuseMultiplyAdd, /*reorders_rounding=*/true},
       {"memory_order", [=](loop::Program& program) { return WalkInMemoryOrder(program, options.memory_order); }},

@@ -260,7 +260,7 @@ Interval Facts::ComputeInterval(IndexId atom) {
       node.kind != IndexKind::kMax) {
     return Interval();
   }
-  const Interval a = IntervalOf(SumOf(node.args[0])), b = IntervalOf(SumOf(node.args[1]));
+  const Interval a = KnownIntervalOf(SumOf(node.args[0])), b = KnownIntervalOf(SumOf(node.args[1]));
   if (node.kind == IndexKind::kMin) return Least(a, b);
   if (node.kind == IndexKind::kMax) return Negative(Least(Negative(a), Negative(b)));
   if (!b.low || *b.low < 1) return Interval();
@@ -276,6 +276,18 @@ Interval Facts::IntervalOf(const AtomSum& sum) {
     total = Plus(total, Scaled(product, term.coefficient));
   }
   return total;
+}
+
+// Also by what is known of the sum as a whole, which intervals of its atoms do not say:
+// that W - S + 1 is not negative, say.
+Interval Facts::KnownIntervalOf(const AtomSum& sum) {
+  Interval interval = IntervalOf(sum);
+  if (interval.low || !sum.exact() || sum.terms().size() < 2) return interval;
+  for (const AtomSum& known : known_) {
+    const auto more = (sum - known).Constant();
+    if (more && (!interval.low || *more > *interval.low)) interval.low = *more;
+  }
+  return interval;
 }
 
 // ---- The search

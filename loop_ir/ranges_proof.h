@@ -64,6 +64,7 @@ class Facts {
   Interval IntervalOf(IndexId atom);
   Interval IntervalOf(const AtomSum& sum);
   Interval ComputeInterval(IndexId atom);
+  Interval KnownIntervalOf(const AtomSum& sum);
   void Tighten(IndexId atom, Interval by);
   void AddConsequences(const AtomSum& sum, int depth);
   void AddFactors(const AtomSum& sum);

@@ -40,8 +40,9 @@ class VectorMarker {
 
   // Marks one loop of a chain of nested loops, or goes down into what it holds.
   bool Visit(Loop& loop) {
-    if (IsScheduled(loop)) return false;
-    const double own = Gain(loop);
+    const Scheduled scheduled = ScheduledOf(loop);
+    if (scheduled == Scheduled::kAll) return false;
+    const double own = scheduled == Scheduled::kNothing ? Gain(loop) : 0;
     if (own > 0 && own >= BestInside(loop)) {
       loop.attributes.vector = true;
       return true;
@@ -77,12 +78,18 @@ class VectorMarker {
 
 }  // namespace
 
-bool IsScheduled(const Loop& loop) {
-  if (loop.attributes.vector || loop.attributes.unroll) return true;
-  return std::any_of(loop.body.begin(), loop.body.end(), [](const Item& item) {
-    const auto* inner = item.As<Loop>();
-    return inner != nullptr && IsScheduled(*inner);
-  });
+Scheduled ScheduledOf(const Loop& loop) {
+  if (loop.attributes.vector || loop.attributes.unroll) return Scheduled::kAll;
+  bool all = true, nothing = true;
+  for (const Item& item : loop.body) {
+    Scheduled part = Scheduled::kNothing;
+    if (const auto* inner = item.As<Loop>()) part = ScheduledOf(*inner);
+    else if (item.As<loop::Statement>() == nullptr) continue;
+    all = all && part == Scheduled::kAll;
+    nothing = nothing && part == Scheduled::kNothing;
+    if (!all && !nothing) return Scheduled::kInPart;
+  }
+  return nothing ? Scheduled::kNothing : Scheduled::kAll;
 }
 
 absl::StatusOr<bool> MarkParallel(Program& program) {

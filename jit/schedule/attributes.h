@@ -2,14 +2,18 @@
 #ifndef NESTOR_JIT_SCHEDULE_ATTRIBUTES_H_
 #define NESTOR_JIT_SCHEDULE_ATTRIBUTES_H_
 
+#include <cstdint>
+
 #include "absl/status/statusor.h"
 #include "loop_ir/program.h"
 
 namespace nestor::jit {
 
-// Whether the loop, or one in it, is marked `vector` or `unroll`: how it runs is decided,
-// and passes leave it alone.
-bool IsScheduled(const loop::Loop& loop);
+// How much of a loop's body stands in loops that are marked `vector` or `unroll`, the loop
+// itself among them: how that runs is decided. Passes leave alone what is scheduled, and of
+// what is in part only look at the parts.
+enum class Scheduled : uint8_t { kNothing, kInPart, kAll };
+Scheduled ScheduledOf(const loop::Loop& loop);
 
 // The outermost loop of each block becomes `parallel` where it carries no dependence
 // (loop_ir/dependence.h).

@@ -187,6 +187,14 @@ class Tiling {
     return !access.masked && IsAlong(access, *nest_.sums.back());
   }
 
+  // Of columns.
+  IndexId WholeVectors() { return Over(columns_, lanes_); }
+  IndexId WholeTiles() { return Over(WholeVectors(), tile_.vectors); }
+  // In vector number `vector`, which may be the last.
+  IndexId ColumnsFrom(IndexId vector) {
+    return pool_.Min(Const(lanes_), pool_.Sub(columns_, Times(lanes_, vector)));
+  }
+
   // ---- Packed operands
 
   // Columns [vectors, k.., lanes], rows [row, k..].
@@ -194,7 +202,7 @@ class Tiling {
     loop::TensorInfo info;
     info.name = in_columns ? "columns" : "rows";
     info.type = program_[operand.load].type;
-    info.shape.push_back(in_columns ? pool_.Add(Over(columns_, lanes_), OverUp(Rest(columns_, lanes_), lanes_)) : rows_);
+    info.shape.push_back(in_columns ? OverUp(columns_, lanes_) : rows_);
     for (const Loop* sum : nest_.sums) info.shape.push_back(ranges_.LengthOf(*sum));
     if (in_columns) info.shape.push_back(Const(lanes_));
     packed_.push_back({operand, in_columns, program_.AddTensor(std::move(info))});
@@ -219,7 +227,7 @@ class Tiling {
 
   // Whole vectors, then one whose other lanes are zero.
   Scope PackColumns(const Packed& packed) {
-    const IndexId whole = Over(columns_, lanes_);
+    const IndexId whole = WholeVectors();
     const auto fill = [&](IndexId vector, IndexId count, absl::FunctionRef<ValueId(IndexId column, const std::vector<IndexId>&)> value) {
       return OverSums(0, {}, {}, {}, [&](const std::vector<IndexId>& sums) {
         return make_.Counted("l", count, kPlain, [&](IndexId lane) {
@@ -237,11 +245,10 @@ class Tiling {
       return program_.AddConstant(Scalar::Zero(program_[packed.tensor].type));
     };
     Scope scope = make_.Counted("v", IfMany(whole), kPlain, [&](IndexId v) { return fill(v, Const(lanes_), loaded); });
-    const IndexId rest = Rest(columns_, lanes_);
-    Append(scope, make_.Counted("v", IfMany(OverUp(rest, lanes_)), kPlain, [&](IndexId v) {
+    Append(scope, make_.Counted("v", IfMany(pool_.Sub(OverUp(columns_, lanes_), whole)), kPlain, [&](IndexId v) {
       const IndexId last = pool_.Add(whole, v);
       Scope both = fill(last, Const(lanes_), zero);
-      Append(both, fill(last, rest, loaded));
+      Append(both, fill(last, ColumnsFrom(last), loaded));
       return both;
     }));
     return scope;
@@ -312,7 +319,7 @@ class Tiling {
   }
 
   Scope ColumnBlocks(IndexId first_row, IndexId row_count) {
-    const IndexId tiles = Over(columns_, tile_.vectors * lanes_);
+    const IndexId tiles = WholeTiles();
     const IndexId steps = ranges_.LengthOf(*nest_.sums[0]);
     const int64_t length = nest_.sums.size() == 1 ? options_.sum_block : std::max<int64_t>(options_.sum_block / 12, 1);
     const auto known = pool_.ConstValue(steps);
@@ -348,19 +355,19 @@ class Tiling {
   // Columns beside the widest tiles, for `rows` rows from `row` on.
   Scope NarrowTiles(int64_t rows, IndexId row) {
     Scope scope;
-    IndexId done = Times(tile_.vectors, Over(columns_, tile_.vectors * lanes_));  // vectors
-    IndexId left = Rest(columns_, tile_.vectors * lanes_);                        // columns
+    IndexId done = Times(tile_.vectors, WholeTiles());  // vectors
+    IndexId left = Rest(WholeVectors(), tile_.vectors);
     for (int64_t vectors = tile_.vectors - 1; vectors > 1; --vectors) {
-      const IndexId count = Over(left, vectors * lanes_);
+      const IndexId count = Over(left, vectors);
       Append(scope, make_.Counted("q", count, kPlain, [&](IndexId q) {
         return Tile({rows, vectors}, row, pool_.Add(done, Times(vectors, q)), Const(lanes_), {}, {}, nullptr);
       }));
       done = pool_.Add(done, Times(vectors, count));
-      left = Rest(left, vectors * lanes_);
+      left = Rest(left, vectors);
     }
-    Append(scope, make_.Counted("q", OverUp(left, lanes_), kPlain, [&](IndexId q) {
-      const IndexId lanes = pool_.Min(Const(lanes_), pool_.Sub(left, Times(lanes_, q)));
-      return Tile({rows, 1}, row, pool_.Add(done, q), lanes, {}, {}, nullptr);
+    Append(scope, make_.Counted("q", pool_.Sub(OverUp(columns_, lanes_), done), kPlain, [&](IndexId q) {
+      const IndexId vector = pool_.Add(done, q);
+      return Tile({rows, 1}, row, vector, ColumnsFrom(vector), {}, {}, nullptr);
     }));
     return scope;
   }
@@ -377,8 +384,7 @@ class Tiling {
       const IndexId count = Over(left, rows);
       Append(scope, make_.Counted("p", IfMany(count), kPlain, [&](IndexId p) {
         const IndexId row = pool_.Add(done, Times(rows, p));
-        const IndexId tiles = Over(columns_, tile_.vectors * lanes_);
-        Scope one = make_.Counted("q", tiles, kPlain, [&](IndexId q) {
+        Scope one = make_.Counted("q", WholeTiles(), kPlain, [&](IndexId q) {
           return Tile({rows, tile_.vectors}, row, Times(tile_.vectors, q), Const(lanes_), {}, {}, nullptr);
         });
         Append(one, NarrowTiles(rows, row));

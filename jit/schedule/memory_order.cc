@@ -58,7 +58,9 @@ class MemoryOrder {
   }
 
   bool Visit(Loop& loop) {
-    if (IsScheduled(loop)) return false;
+    const Scheduled scheduled = ScheduledOf(loop);
+    if (scheduled == Scheduled::kAll) return false;
+    if (scheduled == Scheduled::kInPart) return Inside(loop);
     const Loop* only = loop.body.size() == 1 ? loop.body[0].As<Loop>() : nullptr;
     if (only != nullptr && Moves(loop) && !BoundsHold(*only, loop.var)) {
       ranges_.Enter(loop);
@@ -67,6 +69,10 @@ class MemoryOrder {
       if (both) return Change(loop, {&loop, only});
     }
     if (Qualifies(loop)) return Change(loop, {&loop});
+    return Inside(loop);
+  }
+
+  bool Inside(Loop& loop) {
     ranges_.Enter(loop);
     const bool changed = Visit(loop.body);
     ranges_.Leave();

@@ -56,8 +56,10 @@ class TransposeTiles {
     bool changed = false;
     for (size_t i = 0; i < scope.size(); ++i) {
       auto* loop = scope[i].As<Loop>();
-      if (loop == nullptr || IsScheduled(*loop)) continue;
-      absl::optional<Scope> tiled = Tiled(*loop);
+      const Scheduled scheduled = loop == nullptr ? Scheduled::kAll : ScheduledOf(*loop);
+      if (scheduled == Scheduled::kAll) continue;
+      absl::optional<Scope> tiled;
+      if (scheduled == Scheduled::kNothing) tiled = Tiled(*loop);
       if (!tiled) {
         ranges_.Enter(*loop);
         changed |= Visit(loop->body);

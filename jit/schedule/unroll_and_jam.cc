@@ -45,8 +45,9 @@ class Jammer {
     bool changed = false;
     for (size_t i = 0; i < scope.size(); ++i) {
       auto* loop = scope[i].As<Loop>();
-      if (loop == nullptr || IsScheduled(*loop)) continue;
-      if (Qualifies(*loop)) {
+      const Scheduled scheduled = loop == nullptr ? Scheduled::kAll : ScheduledOf(*loop);
+      if (scheduled == Scheduled::kAll) continue;
+      if (scheduled == Scheduled::kNothing && Qualifies(*loop)) {
         absl::optional<Loop> rest = Jam(*loop);
         changed = true;
         if (!rest) continue;

@@ -1,0 +1,31 @@
+// Operands of contractions whose elements may lie outside of a tensor are copied first, with
+// what stands there.
+#ifndef NESTOR_JIT_SCHEDULE_PADDED_VIEWS_H_
+#define NESTOR_JIT_SCHEDULE_PADDED_VIEWS_H_
+
+#include "absl/status/statusor.h"
+#include "loop_ir/program.h"
+
+namespace nestor::jit {
+
+//   for n in [0, B) { for o in [0, O) { for i in [0, N) {
+//     acc s: f32 = sum  for r in [0, R) { s += w[o, r] * x[n, i + r - 1 | 0.0] }  y[n, o, i] = s
+//   } } }
+//     ->
+//   for n in [0, B) {
+//     temp view: f32[N + R - 1]
+//     for t in [0, N + R - 1) { view[t] = x[n, t - 1 | 0.0] }
+//     for o, i { acc s: f32 = sum  for r in [0, R) { s += w[o, r] * view[i + r] }  y[n, o, i] = s }
+//   }
+//
+// for each masked operand of a nest that ContractionOf finds, whose places are linear in the
+// indices of its rows or columns and of the sums, and whose conditions hold none of these.
+// Each element is masked once, not once for each place of a window.
+//
+// Returns whether it changed anything; if not, the program is untouched. A second run
+// changes nothing. REQUIRES: Verify accepts the program; and so it does afterwards.
+absl::StatusOr<bool> MaterializePaddedViews(loop::Program& program);
+
+}  // namespace nestor::jit
+
+#endif  // NESTOR_JIT_SCHEDULE_PADDED_VIEWS_H_

@@ -1,0 +1,169 @@
+#include "jit/schedule/split_quotients.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/types/optional.h"
+#include "fusion/decided_copy.h"
+#include "jit/schedule/attributes.h"
+#include "loop_ir/dependence.h"
+#include "loop_ir/ranges.h"
+#include "loop_ir/rewrite.h"
+
+namespace nestor::jit {
+namespace {
+
+using loop::Item;
+using loop::Loop;
+using loop::Program;
+using loop::Scope;
+
+constexpr int64_t kLeastDivisor = 16;
+constexpr int64_t kMany = int64_t{1} << 49;  // more than any extent
+
+class QuotientSplitter {
+ public:
+  explicit QuotientSplitter(Program& program) : program_(program), pool_(program.pool), ranges_(program) {}
+
+  bool Run() {
+    bool changed = false;
+    for (loop::Block& block : program_.blocks) changed |= Visit(block.body);
+    return changed;
+  }
+
+ private:
+  bool Visit(Scope& scope) {
+    bool changed = false;
+    for (size_t i = 0; i < scope.size(); ++i) {
+      auto* loop = scope[i].As<Loop>();
+      if (loop == nullptr || ScheduledOf(*loop) != Scheduled::kNothing) continue;
+      const absl::optional<Split> split = SplitOf(*loop);
+      if (!split) {
+        ranges_.Enter(*loop);
+        changed |= Visit(loop->body);
+        ranges_.Leave();
+        continue;
+      }
+      changed = true;
+      absl::optional<Loop> rest = Rest(*loop, *split);
+      Replace(*loop, *split);
+      if (!rest) continue;
+      Item item;
+      item.node = *std::move(rest);
+      scope.insert(scope.begin() + static_cast<int64_t>(++i), std::move(item));
+    }
+    return changed;
+  }
+
+  struct Split {
+    int32_t var;
+    IndexId divisor;
+  };
+
+  absl::optional<Split> SplitOf(const Loop& outermost) {
+    for (const Loop* loop = &outermost; loop != nullptr;
+         loop = loop->body.size() == 1 ? loop->body[0].As<Loop>() : nullptr) {
+      const bool is_plain = loop->step == 1 && !loop->attributes.parallel && !pool_.HasVar(loop->end);
+      if (!is_plain) return absl::nullopt;
+      const absl::optional<IndexId> divisor = pool_.IsConst(loop->begin, 0) ? DivisorOf(*loop) : absl::nullopt;
+      if (divisor && AreIndependent(outermost, *loop)) return Split{loop->var, *divisor};
+    }
+    return absl::nullopt;
+  }
+
+  // What the loop's index alone is divided by.
+  absl::optional<IndexId> DivisorOf(const Loop& loop) const {
+    absl::optional<IndexId> divisor;
+    VisitItems(loop.body, [&](const Item& item) {
+      VisitIndices(program_, item, [&](IndexId e) {
+        VisitIndex(pool_, e, [&](IndexId, const IndexNode& node) {
+          const bool divides = node.kind == IndexKind::kDiv || node.kind == IndexKind::kMod;
+          if (divisor || !divides || pool_.VarValue(node.args[0]) != loop.var) return;
+          if (IsLarge(node.args[1])) divisor = node.args[1];
+        });
+      });
+    });
+    return divisor;
+  }
+
+  bool IsLarge(IndexId divisor) const {
+    const auto value = pool_.ConstValue(divisor);
+    if (value) return *value >= kLeastDivisor;
+    return pool_.IsAffine(divisor) && !pool_.HasVar(divisor) && !pool_.HasLoad(divisor);
+  }
+
+  bool AreIndependent(const Loop& outermost, const Loop& innermost) const {
+    for (const Loop* loop = &outermost;; loop = loop->body[0].As<Loop>()) {
+      if (CarriedTensor(program_, *loop).has_value()) return false;
+      if (loop == &innermost) return true;
+    }
+  }
+
+  static Loop& Find(Loop& outermost, int32_t var) {
+    Loop* loop = &outermost;
+    while (loop->var != var) loop = loop->body[0].As<Loop>();
+    return *loop;
+  }
+
+  IndexId Width(IndexId divisor) { return pool_.Max(divisor, pool_.Const(1)); }
+
+  // None where the divisor is not positive: then the rest is all.
+  IndexId WholeQuotients(const Loop& loop, IndexId divisor) {
+    const IndexId whole = pool_.Div(ranges_.LengthOf(loop), Width(divisor));
+    if (ranges_.Positive(divisor)) return whole;
+    const IndexId not_negative = ranges_.NonNegative(divisor) ? divisor : pool_.Max(divisor, pool_.Const(0));
+    const IndexId is_positive = pool_.Min(not_negative, pool_.Const(1));
+    return pool_.Min(whole, pool_.Mul(is_positive, pool_.Const(kMany)));
+  }
+
+  // The nest for what is left over behind the last whole quotient.
+  absl::optional<Loop> Rest(const Loop& outermost, const Split& split) {
+    Loop rest = outermost;
+    Loop& part = Find(rest, split.var);
+    part.begin = pool_.Mul(WholeQuotients(part, split.divisor), Width(split.divisor));
+    if (part.begin == part.end) return absl::nullopt;
+    ranges_.Enter(rest);
+    absl::optional<Loop> fresh = fusion::DecidedCopy(program_, ranges_, rest, /*fresh=*/true);
+    ranges_.Leave();
+    return fresh;
+  }
+
+  void Replace(Loop& outermost, const Split& split) {
+    Loop& loop = Find(outermost, split.var);
+    const IndexId width = Width(split.divisor);
+    const int32_t quotient = program_.AddVar(program_.vars[split.var]);
+    Loop inner{program_.AddVar(program_.vars[split.var]), pool_.Const(0), width, 1, {}, std::move(loop.body)};
+    const Parts parts = {pool_.Var(quotient), pool_.Var(inner.var), width};
+    RewriteIndices(program_, inner.body, [&](IndexId e) { return Rewritten(e, split, parts); });
+    Loop outer{quotient, pool_.Const(0), WholeQuotients(loop, split.divisor), 1, {}, {}};
+    outer.body.push_back({std::move(inner)});
+    loop = std::move(outer);
+  }
+
+  struct Parts {
+    IndexId quotient, rest, width;
+  };
+
+  IndexId Rewritten(IndexId e, const Split& split, const Parts& parts) {
+    if (!HoldsVar(pool_, e, split.var)) return e;
+    const IndexNode node = pool_[e];
+    if (node.kind == IndexKind::kVar) return pool_.Add(pool_.Mul(parts.quotient, parts.width), parts.rest);
+    const bool divides = node.kind == IndexKind::kDiv || node.kind == IndexKind::kMod;
+    if (divides && pool_.VarValue(node.args[0]) == split.var && node.args[1] == split.divisor) {
+      return node.kind == IndexKind::kDiv ? parts.quotient : parts.rest;
+    }
+    IndexList args;
+    for (IndexId arg : node.args) args.push_back(Rewritten(arg, split, parts));
+    return pool_.Make(node.kind, node.value, args);
+  }
+
+  Program& program_;
+  IndexPool& pool_;
+  loop::Ranges ranges_;
+};
+
+}  // namespace
+
+absl::StatusOr<bool> SplitQuotients(Program& program) { return QuotientSplitter(program).Run(); }
+
+}  // namespace nestor::jit

@@ -1,0 +1,26 @@
+// Loops over flat indices become loops over what the flat index stands for.
+#ifndef NESTOR_JIT_SCHEDULE_SPLIT_QUOTIENTS_H_
+#define NESTOR_JIT_SCHEDULE_SPLIT_QUOTIENTS_H_
+
+#include "absl/status/statusor.h"
+#include "loop_ir/program.h"
+
+namespace nestor::jit {
+
+//   for i in [0, N*M) { y[i] = x[i / M, i % M] }
+//     ->
+//   for q in [0, N*M/max(M, 1)) { for r in [0, max(M, 1)) { y[q*max(M, 1) + r] = x[q, r] } }
+//   for i in [N*M/max(M, 1)*max(M, 1), N*M) { y[i] = x[i / M, i % M] }
+//
+// (but none of the first two where M is not positive), where all loops of the nest from its outermost to this one carry no dependence, the loop
+// begins at 0, and the divisor is a number of symbols, or too large for a few lanes. Inside
+// nothing divides, and what depends on the quotient alone does not change.
+//
+// Returns whether it changed anything; if not, the program is untouched. A second run
+// changes nothing but for what more one index is divided by. REQUIRES: Verify accepts the
+// program; and so it does afterwards.
+absl::StatusOr<bool> SplitQuotients(loop::Program& program);
+
+}  // namespace nestor::jit
+
+#endif  // NESTOR_JIT_SCHEDULE_SPLIT_QUOTIENTS_H_

@@ -1,0 +1,31 @@
+#include "jit/schedule/split_quotients.h"
+
+#include "fusion/pass_testing.h"
+#include "gtest/gtest.h"
+
+namespace nestor::jit {
+namespace {
+
+constexpr fusion::Frame kFrame = {
+    "program p(x: f32[N, M], s: f32[N]) -> (y: f32[N*M], one: f32[1]) {\n", "\n  block { drop one[0] = 0.0 }\n}\n"};
+
+TEST(SplitQuotients, TextInTextOut) {
+  fusion::ExpectPass(SplitQuotients, kFrame, {
+      {"for i in [0, N*M) { y[i] = x[i/M, i%M] }",
+       "block { for i_3 in [0, min(562949953421312*min(M, 1), N*M/max(M, 1))) { for i_4 in [0, max(M, 1)) { y[i_3*max(M, 1) + i_4] = x[i_3, i_4] } }"
+       " for i_2 in [min(562949953421312*min(M, 1), N*M/max(M, 1))*max(M, 1), N*M) { y[i_2] = x[i_2/M, i_2%M] } }"},
+      // The quotient alone, in a nest.
+      {"for i in [0, N) { for j in [0, M) { drop y[i*M + j] = s[j/N | 0.0] } }",
+       "block { for i in [0, N) { for j_3 in [0, min(562949953421312*min(N, 1), M/max(N, 1))) { for j_4 in [0, max(N, 1)) {"
+       " drop y[i*M + j_3*max(N, 1) + j_4] = s[j_3 | 0.0] } } }"
+       " for i_2 in [0, N) { for j_2 in [min(562949953421312*min(N, 1), M/max(N, 1))*max(N, 1), M) { drop y[i_2*M + j_2] = s[j_2/N | 0.0] } } }"},
+      // Not by small numbers, sums of indices, or what is looked up; not where the order matters.
+      {"for i in [0, N*M) { y[i] = s[i/4 | 0.0] }", ""},
+      {"for i in [0, N) { for j in [0, M) { drop y[i*M + j] = s[(i + j)/M | 0.0] } }", ""},
+      {"for i in [1, N*M) { y[i] = x[i/M, i%M] }  for q in [0, N*M) { y[q] = 0.0 }", ""},
+      {"for q in [0, N*M) { y[q] = 0.0 }  for i in [0, N*M) { drop y[0] = x[i/M, i%M] }", ""},
+  });
+}
+
+}  // namespace
+}  // namespace nestor::jit
