@@ -183,7 +183,7 @@ class Matcher {
   }
 
   // Both places have the bare index of their loop at one axis.
-  bool Alike(const IndexList& x, int32_t a, const IndexList& y, int32_t b) const {
+  bool Alike(absl::Span<const IndexId> x, int32_t a, absl::Span<const IndexId> y, int32_t b) const {
     for (size_t axis = 0; axis < x.size(); ++axis) {
       if (program_.pool.VarValue(x[axis]) == a && program_.pool.VarValue(y[axis]) == b) return true;
     }

@@ -3,11 +3,11 @@
 #include "fusion/nest.h"
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/hash/hash.h"
 #include "fusion/steps.h"
 
 namespace nestor::fusion {
@@ -21,11 +21,30 @@ using loop::Program;
 using loop::Scope;
 using loop::Statement;
 using loop::TensorId;
-using VarSet = absl::flat_hash_set<int32_t>;
+
+// Accesses by their number in a list, equal where the accesses are.
+struct AccessHash {
+  const std::vector<NestAccess>* accesses;
+  size_t operator()(size_t i) const {
+    const NestAccess& access = (*accesses)[i];
+    return absl::HashOf(access.tensor, access.kind, absl::MakeConstSpan(access.place));
+  }
+};
+struct AccessEqual {
+  const std::vector<NestAccess>* accesses;
+  bool operator()(size_t i, size_t j) const {
+    const NestAccess& a = (*accesses)[i];
+    const NestAccess& b = (*accesses)[j];
+    return a.tensor == b.tensor && a.kind == b.kind && a.place == b.place;
+  }
+};
 
 class Collector {
  public:
-  explicit Collector(const Program& program) : program_(program) {}
+  explicit Collector(const Program& program)
+      : program_(program), known_(0, AccessHash{&nest_.accesses}, AccessEqual{&nest_.accesses}) {}
+  Collector(const Collector&) = delete;
+  Collector& operator=(const Collector&) = delete;
 
   Nest Run(const Item& item) {
     Walk(item);
@@ -48,8 +67,8 @@ class Collector {
     }
     loop::VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind kind) {
       CountSteps(1);
-      IndexList list(place.begin(), place.end());
-      if (known_.emplace(tensor, kind, list).second) nest_.accesses.push_back({tensor, std::move(list), kind});
+      nest_.accesses.push_back({tensor, {place.begin(), place.end()}, kind});
+      if (!known_.insert(nest_.accesses.size() - 1).second) nest_.accesses.pop_back();
     });
     if (const auto* statement = item.As<Statement>()) {
       nest_.contraction = nest_.contraction || IsContraction(*statement);
@@ -73,51 +92,50 @@ class Collector {
 
   // ---- Contractions
 
-  VarSet VarsOf(absl::Span<const IndexId> place, const VarSet& among, int* rank) const {
-    VarSet vars;
+  // Of the loops around: by depth, whether each is one.
+  using LoopSet = absl::InlinedVector<bool, 8>;
+
+  // The loops that move the place; `rank`: along how many axes.
+  LoopSet LoopsOf(absl::Span<const IndexId> place, int* rank) const {
+    LoopSet loops(vars_.size(), false);
     *rank = 0;
     for (IndexId e : place) {
-      std::vector<int64_t> found;
-      CollectVars(program_.pool, e, found);
       bool moves = false;
-      for (int64_t v : found) {
-        if (!among.contains(static_cast<int32_t>(v))) continue;
-        vars.insert(static_cast<int32_t>(v));
-        moves = true;
+      for (size_t i = 0; i < vars_.size(); ++i) {
+        if (!HoldsVar(program_.pool, e, vars_[i])) continue;
+        loops[i] = moves = true;
       }
       *rank += moves;
     }
-    return vars;
+    return loops;
   }
 
-  // The loops that an accumulation's result lives across, and those it sums over.
-  void Classify(const Statement& statement, VarSet& kept, VarSet& reduced) const {
-    const VarSet all(vars_.begin(), vars_.end());
+  // The loops that an accumulation's result lives across; it sums over the others.
+  LoopSet KeptBy(const Statement& statement) const {
     int rank = 0;
-    kept = VarsOf(statement.target.place, all, &rank);
+    LoopSet kept = LoopsOf(statement.target.place, &rank);
     const auto declared = declared_.find(statement.target.tensor.value);
     const size_t depth = declared == declared_.end() ? 0 : declared->second;
-    for (size_t i = 0; i < vars_.size(); ++i) {
-      if (i < depth) kept.insert(vars_[i]);
-      else if (!kept.contains(vars_[i])) reduced.insert(vars_[i]);
-    }
+    std::fill(kept.begin(), kept.begin() + static_cast<int64_t>(std::min(depth, kept.size())), true);
+    return kept;
   }
 
   bool IsContraction(const Statement& statement) const {
     if (!statement.op) return false;
-    VarSet kept, reduced;
-    Classify(statement, kept, reduced);
-    if (reduced.empty()) return false;
-    const VarSet all(vars_.begin(), vars_.end());
+    const LoopSet kept = KeptBy(statement);
+    if (std::find(kept.begin(), kept.end(), false) == kept.end()) return false;
     bool found = false;
     loop::VisitValues(program_, statement.value, [&](loop::ValueId, const loop::Value& value) {
       const auto* load = absl::get_if<loop::LoadValue>(&value.node);
-      if (load == nullptr) return;
+      if (found || load == nullptr || load->access.place.size() < 2) return;
       int rank = 0;
-      const VarSet vars = VarsOf(load->access.place, all, &rank);
-      const auto in_load = [&](int32_t v) { return vars.contains(v); };
-      found = found || (rank >= 2 && std::any_of(reduced.begin(), reduced.end(), in_load) &&
-                        !std::all_of(kept.begin(), kept.end(), in_load));
+      const LoopSet loops = LoopsOf(load->access.place, &rank);
+      bool reduced = false, misses_kept = false;
+      for (size_t i = 0; i < kept.size(); ++i) {
+        reduced |= loops[i] && !kept[i];
+        misses_kept |= kept[i] && !loops[i];
+      }
+      found = rank >= 2 && reduced && misses_kept;
     });
     return found;
   }
@@ -126,7 +144,7 @@ class Collector {
   Nest nest_;
   std::vector<int32_t> vars_;                       // of the loops around
   absl::flat_hash_map<int32_t, size_t> declared_;   // depth, by tensor
-  absl::flat_hash_set<std::tuple<TensorId, AccessKind, IndexList>> known_;
+  absl::flat_hash_set<size_t, AccessHash, AccessEqual> known_;  // numbers of nest_.accesses
 };
 
 }  // namespace
@@ -149,6 +167,16 @@ absl::Span<const NestAccess> Nest::AccessesOf(TensorId tensor) const {
 
 Nest NestOf(const Program& program, const Item& item) { return Collector(program).Run(item); }
 
+bool Conflict(const Nest& a, const Nest& b) {
+  const Nest& smaller = a.touches.size() < b.touches.size() ? a : b;
+  const Nest& larger = a.touches.size() < b.touches.size() ? b : a;
+  CountSteps(smaller.touches.size());
+  return std::any_of(smaller.touches.begin(), smaller.touches.end(), [&](const Touch& touch) {
+    const Touch* other = larger.Find(touch.tensor);
+    return other != nullptr && (touch.changes || other->changes);
+  });
+}
+
 void TouchSet::Add(absl::Span<const Touch> touches) {
   CountSteps(touches.size());
   for (const Touch& touch : touches) changed_[touch.tensor] |= touch.changes;
@@ -165,13 +193,12 @@ bool TouchSet::ConflictsWith(absl::Span<const Touch> touches) const {
 absl::optional<std::vector<bool>> MovedBehind(absl::Span<const Nest* const> nests) {
   std::vector<bool> behind;
   if (nests.size() == 2) return behind;
-  TouchSet moved, needed;
+  TouchSet moved;
   moved.Add(nests.front()->touches);
-  needed.Add(nests.back()->touches);
   for (const Nest* nest : nests.subspan(1, nests.size() - 2)) {
     behind.push_back(moved.ConflictsWith(nest->touches));
     if (!behind.back()) continue;
-    if (needed.ConflictsWith(nest->touches)) return absl::nullopt;
+    if (Conflict(*nest, *nests.back())) return absl::nullopt;
     moved.Add(nest->touches);
   }
   return behind;

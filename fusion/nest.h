@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "loop_ir/dependence.h"
@@ -25,7 +26,7 @@ struct LoopHead {
 
 struct NestAccess {
   loop::TensorId tensor;
-  IndexList place;
+  absl::InlinedVector<IndexId, 4> place;
   loop::AccessKind kind;
 };
 
@@ -56,12 +57,14 @@ struct Nest {
 
 Nest NestOf(const loop::Program& program, const loop::Item& item);
 
-// Tensors that items touch, and whether they change them.
+// The order of the two items matters: one changes what the other touches.
+bool Conflict(const Nest& a, const Nest& b);
+
+// Tensors that several items touch, and whether they change them.
 class TouchSet {
  public:
   void Add(absl::Span<const Touch> touches);
-  // The order matters between an item of `touches` and one of those added: one changes
-  // what the other touches.
+  // The order matters between an item of `touches` and one of those added.
   bool ConflictsWith(absl::Span<const Touch> touches) const;
 
  private:

@@ -100,18 +100,17 @@ std::vector<int> NestList::MayMeet(int serial, std::vector<int> slots) const {
 // depend on nothing between that depends on it (or the other way round).
 template <class Iterator>
 void NestList::AddMeeting(const Entry& entry, Iterator begin, Iterator end, int step, std::vector<int>& serials) const {
-  TouchSet own, chain;  // chain: of items between with a dependence between them and the entry
-  own.Add(entry.nest.touches);
+  TouchSet chain;  // of items between with a dependence between them and the entry
   int between = 0;
   for (int slot = entry.slot + step; begin != end && between <= kMostBetween; slot += step) {
     if (at_[slot] == kNowhere) continue;
-    const auto& touches = entries_[at_[slot]].nest.touches;
-    const bool is_barred = chain.ConflictsWith(touches);
+    const Nest& nest = entries_[at_[slot]].nest;
+    const bool is_barred = chain.ConflictsWith(nest.touches);
     if (slot == *begin) {
       if (!is_barred) serials.push_back(at_[slot]);
-      ++begin;
+      if (++begin == end) return;
     }
-    if (is_barred || own.ConflictsWith(touches)) chain.Add(touches);
+    if (is_barred || Conflict(entry.nest, nest)) chain.Add(nest.touches);
     ++between;
   }
 }

@@ -24,16 +24,16 @@ namespace nestor::loop {
 namespace {
 
 void VisitIndexLoads(const IndexPool& pool, IndexId id, AccessVisitor visit) {
-  if (!pool.HasLoad(id)) return;
+  if (!pool.HasLoad(id)) return;  // as most do not
   VisitIndex(pool, id, [&](IndexId, const IndexNode& node) {
     if (node.kind != IndexKind::kLoad) return;
     visit(TensorId{static_cast<int32_t>(node.value)}, node.args, AccessKind::kRead);
   });
 }
 
-void VisitIndices(const Access& access, absl::FunctionRef<void(IndexId)> visit) {
-  for (IndexId e : access.place) visit(e);
-  for (IndexId e : access.conditions) visit(e);
+void VisitIndexLoads(const IndexPool& pool, const Access& access, AccessVisitor visit) {
+  for (IndexId e : access.place) VisitIndexLoads(pool, e, visit);
+  for (IndexId e : access.conditions) VisitIndexLoads(pool, e, visit);
 }
 
 // Collects a footprint; what the scope declares is taken out at the end.
@@ -323,10 +323,10 @@ void VisitAccesses(const Program& program, const Item& item, AccessVisitor visit
     if (const auto* index = absl::get_if<IndexValue>(&value.node)) visit_index(index->index);
     const auto* load = absl::get_if<LoadValue>(&value.node);
     if (load == nullptr) return;
-    VisitIndices(load->access, visit_index);
+    VisitIndexLoads(program.pool, load->access, visit);
     loads.push_back(&load->access);
   };
-  VisitIndices(statement->target, visit_index);
+  VisitIndexLoads(program.pool, statement->target, visit);
   VisitValues(program, statement->value, visit_value);
   if (statement->position.valid()) VisitValues(program, statement->position, visit_value);
   for (const Access* load : loads) visit(load->tensor, load->place, AccessKind::kRead);

@@ -411,15 +411,20 @@ void VisitIndex(const IndexPool& pool, IndexId id,
 
 void CollectVars(const IndexPool& pool, IndexId id, std::vector<int64_t>& vars) {
   if (!pool.HasVar(id)) return;
-  VisitIndex(pool, id, [&](IndexId, const IndexNode& node) {
-    if (node.kind == IndexKind::kVar) vars.push_back(node.value);
-  });
+  if (pool[id].kind == IndexKind::kVar) {  // as most are
+    vars.push_back(pool[id].value);
+  } else {
+    VisitIndex(pool, id, [&](IndexId, const IndexNode& node) {
+      if (node.kind == IndexKind::kVar) vars.push_back(node.value);
+    });
+  }
   std::sort(vars.begin(), vars.end());
   vars.erase(std::unique(vars.begin(), vars.end()), vars.end());
 }
 
 bool HoldsVar(const IndexPool& pool, IndexId id, int64_t var) {
   if (!pool.HasVar(id)) return false;
+  if (pool[id].kind == IndexKind::kVar) return pool[id].value == var;  // as most are
   bool found = false;
   VisitIndex(pool, id, [&](IndexId, const IndexNode& node) {
     found |= node.kind == IndexKind::kVar && node.value == var;

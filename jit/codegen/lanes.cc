@@ -145,6 +145,7 @@ int WidestLane(const Program& program, ValueId root) {
 
 absl::optional<IndexId> CoefficientOf(Program& program, IndexId e, int32_t var) {
   IndexPool& pool = program.pool;
+  if (pool.VarValue(e) == var) return pool.Const(1);
   if (!HoldsVar(program.pool, e, var)) return pool.Const(0);
   if (!pool.IsAffine(e) || pool.HasLoad(e) || IsCondition(pool[e].kind)) return absl::nullopt;
   const auto polynomial = Polynomial::Of(pool, e);

@@ -111,8 +111,8 @@ class Hoister {
   void HoistOperations(size_t begin, size_t end) {
     Computed before;  // what was hoisted out of this loop
     for (size_t i = begin; i < end; ++i) {
+      if (!MayHoist(list_.operations[i].opcode) || writes_[list_.operations[i].result.value] != 1) continue;
       const Operation op = Renamed(list_.operations[i]);
-      if (!MayHoist(op.opcode) || writes_[op.result.value] != 1) continue;
       bool moves = false;
       VisitReads(op, [&](const Operand& read) { moves |= writes_inside_[read.value] > 0; });
       if (moves) continue;
