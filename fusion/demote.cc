@@ -181,7 +181,7 @@ class Demoter {
   bool MayMeet(size_t a, size_t b) const {
     std::vector<const Nest*> nests;
     for (size_t i = std::min(a, b); i <= std::max(a, b); ++i) nests.push_back(&nests_[i]);
-    return MovedBehind(nests).has_value();
+    return MovedBehind(nests, scratch_).has_value();
   }
 
   // ---- The rewrite
@@ -286,7 +286,8 @@ class Demoter {
   }
 
   Program& program_;
-  std::vector<Nest> nests_;  // of the items
+  std::vector<Nest> nests_;     // of the items
+  mutable TouchSet scratch_;  // empty
 };
 
 }  // namespace

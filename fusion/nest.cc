@@ -179,28 +179,44 @@ bool Conflict(const Nest& a, const Nest& b) {
 
 void TouchSet::Add(absl::Span<const Touch> touches) {
   CountSteps(touches.size());
-  for (const Touch& touch : touches) changed_[touch.tensor] |= touch.changes;
+  for (const Touch& touch : touches) {
+    const size_t tensor = static_cast<size_t>(touch.tensor.value);
+    if (states_.size() <= tensor) states_.resize(tensor + 1, State::kUntouched);
+    State& state = states_[tensor];
+    if (state == State::kUntouched) added_.push_back(touch.tensor);
+    state = std::max(state, touch.changes ? State::kChanged : State::kRead);
+  }
 }
 
 bool TouchSet::ConflictsWith(absl::Span<const Touch> touches) const {
+  if (added_.empty()) return false;
   CountSteps(touches.size());
   return std::any_of(touches.begin(), touches.end(), [&](const Touch& touch) {
-    const auto it = changed_.find(touch.tensor);
-    return it != changed_.end() && (it->second || touch.changes);
+    const size_t tensor = static_cast<size_t>(touch.tensor.value);
+    const State state = tensor < states_.size() ? states_[tensor] : State::kUntouched;
+    return state == State::kChanged || (state == State::kRead && touch.changes);
   });
 }
 
-absl::optional<std::vector<bool>> MovedBehind(absl::Span<const Nest* const> nests) {
-  std::vector<bool> behind;
+void TouchSet::Clear() {
+  for (TensorId tensor : added_) states_[tensor.value] = State::kUntouched;
+  added_.clear();
+}
+
+absl::optional<std::vector<bool>> MovedBehind(absl::Span<const Nest* const> nests, TouchSet& scratch) {
+  absl::optional<std::vector<bool>> behind(absl::in_place);
   if (nests.size() == 2) return behind;
-  TouchSet moved;
-  moved.Add(nests.front()->touches);
+  scratch.Add(nests.front()->touches);
   for (const Nest* nest : nests.subspan(1, nests.size() - 2)) {
-    behind.push_back(moved.ConflictsWith(nest->touches));
-    if (!behind.back()) continue;
-    if (Conflict(*nest, *nests.back())) return absl::nullopt;
-    moved.Add(nest->touches);
+    const bool moves = scratch.ConflictsWith(nest->touches);
+    if (moves && Conflict(*nest, *nests.back())) {
+      behind.reset();
+      break;
+    }
+    behind->push_back(moves);
+    if (moves) scratch.Add(nest->touches);
   }
+  scratch.Clear();
   return behind;
 }
 

@@ -2,9 +2,9 @@
 #ifndef NESTOR_FUSION_NEST_H_
 #define NESTOR_FUSION_NEST_H_
 
+#include <cstdint>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
@@ -60,21 +60,27 @@ Nest NestOf(const loop::Program& program, const loop::Item& item);
 // The order of the two items matters: one changes what the other touches.
 bool Conflict(const Nest& a, const Nest& b);
 
-// Tensors that several items touch, and whether they change them.
+// Tensors that several items touch, and whether they change them. It holds a byte for each
+// tensor, so that one set is best used again and again.
 class TouchSet {
  public:
   void Add(absl::Span<const Touch> touches);
   // The order matters between an item of `touches` and one of those added.
   bool ConflictsWith(absl::Span<const Touch> touches) const;
+  // Takes out what was added; costs no more than that did.
+  void Clear();
 
  private:
-  absl::flat_hash_map<loop::TensorId, bool> changed_;  // of those touched
+  enum class State : uint8_t { kUntouched, kRead, kChanged };
+  std::vector<State> states_;          // by tensor; those behind the last are untouched
+  std::vector<loop::TensorId> added_;  // those that are not untouched
 };
 
 // Whether the first and the last of `nests`, which follow each other in a scope, can be
 // brought together: for each of those between, whether it depends on the first and so
-// moves behind; nullopt where the last depends on one of those.
-absl::optional<std::vector<bool>> MovedBehind(absl::Span<const Nest* const> nests);
+// moves behind; nullopt where the last depends on one of those. `scratch` is empty before
+// and after.
+absl::optional<std::vector<bool>> MovedBehind(absl::Span<const Nest* const> nests, TouchSet& scratch);
 
 std::vector<LoopHead> BandOf(const loop::Loop& loop);
 // The body of the band's innermost loop.

@@ -100,19 +100,19 @@ std::vector<int> NestList::MayMeet(int serial, std::vector<int> slots) const {
 // depend on nothing between that depends on it (or the other way round).
 template <class Iterator>
 void NestList::AddMeeting(const Entry& entry, Iterator begin, Iterator end, int step, std::vector<int>& serials) const {
-  TouchSet chain;  // of items between with a dependence between them and the entry
   int between = 0;
   for (int slot = entry.slot + step; begin != end && between <= kMostBetween; slot += step) {
     if (at_[slot] == kNowhere) continue;
     const Nest& nest = entries_[at_[slot]].nest;
-    const bool is_barred = chain.ConflictsWith(nest.touches);
+    const bool is_barred = chain_.ConflictsWith(nest.touches);
     if (slot == *begin) {
       if (!is_barred) serials.push_back(at_[slot]);
-      if (++begin == end) return;
+      if (++begin == end) break;
     }
-    if (is_barred || Conflict(entry.nest, nest)) chain.Add(nest.touches);
+    if (is_barred || Conflict(entry.nest, nest)) chain_.Add(nest.touches);
     ++between;
   }
+  chain_.Clear();
 }
 
 std::vector<int> NestList::Sharing(int serial, Side side) const {
@@ -150,7 +150,7 @@ absl::optional<std::vector<bool>> NestList::MovedBehind(int earlier, int later) 
   std::vector<const Nest*> nests = {&nest(earlier)};
   for (int serial : between) nests.push_back(&nest(serial));
   nests.push_back(&nest(later));
-  return fusion::MovedBehind(nests);
+  return fusion::MovedBehind(nests, chain_);
 }
 
 int NestList::Join(int earlier, int later, const std::vector<bool>& is_behind, Item joined) {

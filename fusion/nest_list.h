@@ -86,6 +86,9 @@ class NestList {
   std::vector<int> at_;         // by slot: the number of the item; -1: free
   absl::flat_hash_map<loop::TensorId, Slots> users_;
   absl::flat_hash_map<Ranges, Slots> of_ranges_;
+  // Of items between two nests, those in a chain of dependences that begins at the first;
+  // empty but while one is looked for.
+  mutable TouchSet chain_;
 };
 
 }  // namespace nestor::fusion

@@ -98,6 +98,7 @@ TEST(Nest, MovedBehind) {
       {{"y[0, 0] = 1.0", "r = y[0, 0]", "z[0] = r", "y[0, 1] = v[0]"}, "-"},
       {{"z[0] = 1.0", "r = v[0]", "y[0, 0] = r", "r = r + z[0]"}, "00"},
   };
+  TouchSet scratch;
   for (const auto& c : kCases) {
     std::string items;
     for (const char* statement : c.statements) absl::StrAppend(&items, "block { ", statement, " }  ");
@@ -106,7 +107,7 @@ TEST(Nest, MovedBehind) {
     for (size_t i = 0; i < c.statements.size(); ++i) nests.push_back(NestOf(program, ItemOf(program, i)));
     std::vector<const Nest*> in_order;
     for (const Nest& nest : nests) in_order.push_back(&nest);
-    const auto behind = MovedBehind(in_order);
+    const auto behind = MovedBehind(in_order, scratch);
     std::string got = behind ? "" : "-";
     if (behind) {
       for (bool moves : *behind) got.push_back(moves ? '1' : '0');

@@ -24,7 +24,7 @@ namespace nestor::loop {
 namespace {
 
 void VisitIndexLoads(const IndexPool& pool, IndexId id, AccessVisitor visit) {
-  if (!pool.HasLoad(id)) return;  // as most do not
+  if (!pool.HasLoads() || !pool.HasLoad(id)) return;
   VisitIndex(pool, id, [&](IndexId, const IndexNode& node) {
     if (node.kind != IndexKind::kLoad) return;
     visit(TensorId{static_cast<int32_t>(node.value)}, node.args, AccessKind::kRead);
@@ -32,6 +32,7 @@ void VisitIndexLoads(const IndexPool& pool, IndexId id, AccessVisitor visit) {
 }
 
 void VisitIndexLoads(const IndexPool& pool, const Access& access, AccessVisitor visit) {
+  if (!pool.HasLoads()) return;
   for (IndexId e : access.place) VisitIndexLoads(pool, e, visit);
   for (IndexId e : access.conditions) VisitIndexLoads(pool, e, visit);
 }
@@ -317,7 +318,10 @@ class BodyAccesses {
 void VisitAccesses(const Program& program, const Item& item, AccessVisitor visit) {
   const Statement* statement = item.As<Statement>();
   const auto visit_index = [&](IndexId id) { VisitIndexLoads(program.pool, id, visit); };
-  if (statement == nullptr) return VisitIndices(program, item, visit_index);
+  if (statement == nullptr) {
+    if (program.pool.HasLoads()) VisitIndices(program, item, visit_index);
+    return;
+  }
   absl::InlinedVector<const Access*, 16> loads;
   const auto visit_value = [&](ValueId, const Value& value) {
     if (const auto* index = absl::get_if<IndexValue>(&value.node)) visit_index(index->index);

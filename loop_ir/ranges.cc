@@ -90,6 +90,7 @@ Ranges::Frame& Ranges::Begin() {
 }
 
 void Ranges::Forget() {
+  if (!entered_.empty()) return entered_.pop_back();
   const Frame& frame = frames_.back();
   facts_.Restore(frame.facts);
   nonzero_.resize(frame.nonzero);
@@ -98,7 +99,15 @@ void Ranges::Forget() {
   frames_.pop_back();
 }
 
-void Ranges::Enter(const Loop& loop) {
+// What learning asks is asked of the frames that are there already.
+void Ranges::LearnEntered() {
+  is_settling_ = true;
+  for (const Head& loop : entered_) LearnLoop(loop);
+  entered_.clear();
+  is_settling_ = false;
+}
+
+void Ranges::LearnLoop(const Head& loop) {
   Begin();
   AddDefined(loop.begin);
   AddDefined(loop.end);
@@ -113,7 +122,8 @@ void Ranges::Enter(const Loop& loop) {
   if (is_whole(first)) multiples_.push_back({loop.var, loop.step});
 }
 
-int64_t Ranges::MultipleOf(int64_t var) const {
+int64_t Ranges::MultipleOf(int64_t var) {
+  Settle();
   for (const auto& [v, step] : multiples_) {
     if (v == var) return step;
   }
@@ -121,11 +131,13 @@ int64_t Ranges::MultipleOf(int64_t var) const {
 }
 
 void Ranges::Assume(IndexId condition) {
+  Settle();
   Begin();
   AddCondition(condition);
 }
 
 void Ranges::AssumeInRange(absl::Span<const IndexId> place, const Shape& shape) {
+  Settle();
   Begin();
   for (size_t axis = 0; axis < place.size(); ++axis) {
     AddDefined(place[axis]);
@@ -214,6 +226,7 @@ void Ranges::AddFalse(IndexId condition) {
 
 bool Ranges::Defined(IndexId e) {
   if (pool_[e].args.empty()) return pool_[e].kind != IndexKind::kLoad;
+  Settle();
   auto& memo = frames_.back().defined;
   const auto it = memo.find(e);
   if (it != memo.end()) return it->second;
@@ -234,6 +247,7 @@ bool Ranges::ComputeDefined(IndexId e) {
 
 bool Ranges::NonZero(IndexId e) {
   if (const auto constant = pool_.ConstValue(e)) return *constant != 0;
+  Settle();
   if (std::find(nonzero_.begin(), nonzero_.end(), e) != nonzero_.end()) return true;
   return Positive(e) || Less(e, pool_.Const(0));
 }
@@ -248,6 +262,7 @@ bool Ranges::Equal(IndexId a, IndexId b) { return LessEqual(a, b) && LessEqual(b
 bool Ranges::Holds(IndexId a, IndexId b, int64_t slack) {
   const auto x = pool_.ConstValue(a), y = pool_.ConstValue(b);
   if (x && y) return slack == 0 ? *x <= *y : *x < *y;
+  Settle();
   const auto key = std::make_tuple(a, b, slack);
   auto& memo = frames_.back().proven;
   const auto it = memo.find(key);
@@ -259,6 +274,7 @@ bool Ranges::Holds(IndexId a, IndexId b, int64_t slack) {
 }
 
 absl::optional<bool> Ranges::Decide(IndexId condition) {
+  Settle();
   const IndexNode node = pool_[condition];
   if (std::find(held_.begin(), held_.end(), condition) != held_.end()) return true;
   switch (node.kind) {
@@ -318,11 +334,13 @@ IndexId Ranges::LengthOf(const Loop& loop) {
 }
 
 bool Ranges::IsEmpty(const Loop& loop) {
+  Settle();
   return Defined(loop.begin) && Defined(loop.end) &&
          facts_.Proves(facts_.SumOf(loop.begin) - facts_.SumOf(loop.end), Facts::kFewSteps);
 }
 
 bool Ranges::RunsOnce(const Loop& loop) {
+  Settle();
   if (!Defined(loop.begin) || !Defined(loop.end)) return false;
   const AtomSum count = facts_.SumOf(loop.end) - facts_.SumOf(loop.begin);
   return facts_.Proves(AtomSum(loop.step) - count, Facts::kFewSteps) && facts_.Proves(count - AtomSum(1));

@@ -42,8 +42,9 @@ class Ranges {
   Ranges(const Ranges&) = delete;
   Ranges& operator=(const Ranges&) = delete;
 
-  // Into the loop's body, and back out of the one entered last.
-  void Enter(const Loop& loop);
+  // Into the loop's body, and back out of the one entered last. What the loop says is
+  // learnt when something is asked inside it: of most loops most passes ask nothing.
+  void Enter(const Loop& loop) { entered_.push_back({loop.var, loop.begin, loop.end, loop.step}); }
   void Leave() { Forget(); }
   // That a condition holds, or that a place is within a tensor's shape; Forget
   // ends what began last: such an assumption, or a loop.
@@ -76,7 +77,7 @@ class Ranges {
 
   // Where the index of a loop around is known to be a multiple of the loop's step:
   // that step; else 1.
-  int64_t MultipleOf(int64_t var) const;
+  int64_t MultipleOf(int64_t var);
 
  private:
   struct Frame {
@@ -85,6 +86,17 @@ class Ranges {
     absl::flat_hash_map<std::tuple<IndexId, IndexId, int64_t>, bool> proven;  // a + slack <= b
     absl::flat_hash_map<IndexId, bool> defined;
   };
+  struct Head {  // of a loop
+    int32_t var;
+    IndexId begin, end;
+    int64_t step;
+  };
+  // Learns what the loops say that were entered since it was last called.
+  void Settle() {
+    if (!entered_.empty() && !is_settling_) LearnEntered();
+  }
+  void LearnEntered();
+  void LearnLoop(const Head& loop);
   Frame& Begin();
   void AddSymbols();
   void AddChecks();
@@ -110,6 +122,8 @@ class Ranges {
   std::vector<IndexId> held_;     // conditions that hold here
   std::vector<std::pair<int64_t, int64_t>> multiples_;  // loop index, step
   std::vector<Frame> frames_;
+  std::vector<Head> entered_;  // in frames to come: nothing was asked in them yet
+  bool is_settling_ = false;
 };
 
 }  // namespace nestor::loop

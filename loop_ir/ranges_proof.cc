@@ -327,9 +327,8 @@ class ProofSearch {
     if (!parts) return false;
     const int sign = SignOf(parts->factor, used, depth);
     if (IsCase(atom, sign)) return ProvesCases(atom, *parts, used, depth);
-    if (sign != 0) return ProvesWithSome(BoundsOf(atom, sign > 0, *parts, used), *parts, depth);
-    return ProvesWithSome(BoundsOf(atom, true, *parts, used), *parts, depth) &&
-           ProvesWithSome(BoundsOf(atom, false, *parts, used), *parts, depth);
+    if (sign != 0) return ProvesWithBound(atom, sign > 0, *parts, used, depth);
+    return ProvesWithBound(atom, true, *parts, used, depth) && ProvesWithBound(atom, false, *parts, used, depth);
   }
 
   // By intervals, or by writing each atom as its lower bound plus something that
@@ -403,13 +402,16 @@ class ProofSearch {
     return parts.factor * bound.limit + bound.scale * parts.rest + bound.scale - AtomSum(1);
   }
 
-  std::vector<Bound> BoundsOf(IndexId atom, bool lower, const AtomSum::Parts& parts, FactSet used) {
+  // Those of known facts only where its own do not do.
+  bool ProvesWithBound(IndexId atom, bool lower, const AtomSum::Parts& parts, FactSet used, int depth) {
     std::vector<Bound> bounds;
     AddOwnBounds(atom, lower, parts, used, bounds);
+    if (ProvesWithSome(bounds, parts, depth)) return true;
+    bounds.clear();
     AddKnownBounds(atom, lower, used, bounds);
     const Interval interval = facts_.IntervalOf(atom);
     if (const Number number = lower ? interval.low : interval.high) bounds.push_back({1, *number, used});
-    return bounds;
+    return ProvesWithSome(bounds, parts, depth);
   }
 
   void AddOwnBounds(IndexId atom, bool lower, const AtomSum::Parts& parts, FactSet used, std::vector<Bound>& bounds) {

@@ -86,9 +86,13 @@ absl::optional<Polynomial> Polynomial::Of(const IndexPool& pool, IndexId id) {
       return result;
     case IndexKind::kAdd:
     case IndexKind::kMul: {
-      const auto a = Of(pool, node.args[0]);
+      auto a = Of(pool, node.args[0]);
       const auto b = Of(pool, node.args[1]);
       if (!a || !b) return absl::nullopt;
+      if (node.kind == IndexKind::kAdd && a->IsBefore(pool, *b)) {
+        a->terms_.insert(a->terms_.end(), b->terms_.begin(), b->terms_.end());
+        return a;
+      }
       return node.kind == IndexKind::kAdd ? Sum(pool, *a, *b) : Product(pool, *a, *b);
     }
     default:
@@ -97,9 +101,15 @@ absl::optional<Polynomial> Polynomial::Of(const IndexPool& pool, IndexId id) {
   }
 }
 
+bool Polynomial::IsBefore(const IndexPool& pool, const Polynomial& other) const {
+  return terms_.empty() || other.terms_.empty() ||
+         CompareProducts(pool, terms_.back().atoms, other.terms_.front().atoms) < 0;
+}
+
 absl::optional<Polynomial> Polynomial::Sum(const IndexPool& pool, const Polynomial& a,
                                            const Polynomial& b) {
   Polynomial result;
+  result.terms_.reserve(a.terms_.size() + b.terms_.size());
   size_t i = 0, j = 0;
   while (i < a.terms_.size() || j < b.terms_.size()) {
     int order = 0;
@@ -201,6 +211,7 @@ IndexId IndexPool::Intern(IndexNode node) {
   }
   const int32_t id = static_cast<int32_t>(nodes_.size());
   interned_.emplace(node, id);
+  has_loads_ |= facts.has_load;
   nodes_.push_back(std::move(node));
   facts_.push_back(facts);
   return IndexId{id};
@@ -208,7 +219,12 @@ IndexId IndexPool::Intern(IndexNode node) {
 
 IndexId IndexPool::Const(int64_t value) { return Intern({IndexKind::kConst, value, {}}); }
 
-IndexId IndexPool::Var(int64_t index) { return Intern({IndexKind::kVar, index, {}}); }
+IndexId IndexPool::Var(int64_t index) {
+  if (static_cast<size_t>(index) >= vars_.size()) vars_.resize(static_cast<size_t>(index) + 1);
+  IndexId& var = vars_[static_cast<size_t>(index)];
+  if (var.value < 0) var = Intern({IndexKind::kVar, index, {}});
+  return var;
+}
 
 IndexId IndexPool::Symbol(absl::string_view name) {
   const auto [it, inserted] = symbol_numbers_.try_emplace(name, symbols_.size());
@@ -287,8 +303,8 @@ IndexId IndexPool::Not(IndexId a) {
 
 IndexId IndexPool::Make(IndexKind kind, int64_t value, absl::Span<const IndexId> args) {
   switch (kind) {
+    case IndexKind::kVar: return Var(value);
     case IndexKind::kConst:
-    case IndexKind::kVar:
     case IndexKind::kSymbol:
     case IndexKind::kLoad: return Intern({kind, value, {args.begin(), args.end()}});
     case IndexKind::kAdd: return Add(args[0], args[1]);

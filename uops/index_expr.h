@@ -115,6 +115,8 @@ class IndexPool {
   bool IsAffine(IndexId id) const { return facts_[id.value].affine; }
   bool HasVar(IndexId id) const { return facts_[id.value].has_var; }
   bool HasLoad(IndexId id) const { return facts_[id.value].has_load; }
+  // Whether any expression of the pool does.
+  bool HasLoads() const { return has_loads_; }
   // The longest path below: walks recurse this deep.
   int Depth(IndexId id) const { return facts_[id.value].depth; }
 
@@ -139,6 +141,8 @@ class IndexPool {
   std::vector<IndexNode> nodes_;
   std::vector<Facts> facts_;
   absl::flat_hash_map<IndexNode, int32_t> interned_;
+  IndexList vars_;  // by loop index, of those that nodes hold: the most asked for
+  bool has_loads_ = false;
   std::vector<std::string> symbols_;
   absl::flat_hash_map<std::string, int64_t> symbol_numbers_;
 };
@@ -167,6 +171,8 @@ class Polynomial {
 
  private:
   friend class IndexPool;
+  // All terms come before those of the other, as those of a canonical sum's left side do.
+  bool IsBefore(const IndexPool& pool, const Polynomial& other) const;
   // True where a term holds two loop indices.
   bool MultipliesVars(const IndexPool& pool) const;
   std::vector<Term> terms_;  // in canonical order, no zero coefficient

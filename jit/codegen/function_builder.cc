@@ -51,6 +51,13 @@ Condition ConditionOf(IndexKind kind) {
   }
 }
 
+// Takes all out, and keeps the memory of short lists for the next frame.
+void Empty(std::vector<Operation>& operations) {
+  constexpr size_t kShort = 256;
+  if (operations.capacity() <= kShort) operations.clear();
+  else operations = std::vector<Operation>();
+}
+
 }  // namespace
 
 FunctionBuilder::FunctionBuilder(loop::Program& program, Table& table, const std::vector<TensorPlace>& places,
@@ -67,10 +74,22 @@ OperationList FunctionBuilder::Finish() {
 
 // ---- Frames
 
+void FunctionBuilder::Frame::Clear() {
+  for (std::vector<Operation>* operations : {&entry, &body, &latch}) Empty(*operations);
+  indices.clear();
+  computed.clear();
+  running.clear();
+  var = -1;
+  value = begin = {};
+  offset = step = 0;
+}
+
+// The body of the innermost frame is the list; those of the others wait in their frames.
 void FunctionBuilder::OpenRegion() {
-  frames_.back().body = std::move(list_.operations);
-  list_.operations.clear();
-  frames_.emplace_back();
+  frames_.back().body.swap(list_.operations);
+  if (closed_.empty()) closed_.emplace_back();
+  frames_.push_back(std::move(closed_.back()));
+  closed_.pop_back();
 }
 
 void FunctionBuilder::OpenIteration(int32_t var, Operand value, int64_t offset, int64_t step, Operand begin) {
@@ -86,12 +105,14 @@ void FunctionBuilder::OpenIteration(int32_t var, Operand value, int64_t offset, 
 void FunctionBuilder::CloseRegion() {
   Frame frame = std::move(frames_.back());
   frames_.pop_back();
-  std::vector<Operation> inner = std::move(list_.operations);
-  list_.operations = std::move(frames_.back().body);
-  std::vector<Operation>& out = list_.operations;
-  out.insert(out.end(), frame.entry.begin(), frame.entry.end());
-  out.insert(out.end(), inner.begin(), inner.end());
   NESTOR_CHECK(frame.latch.empty(), "a region does not run");
+  std::vector<Operation>& around = frames_.back().body;
+  around.insert(around.end(), frame.entry.begin(), frame.entry.end());
+  around.insert(around.end(), list_.operations.begin(), list_.operations.end());
+  around.swap(list_.operations);
+  Empty(around);
+  frame.Clear();
+  closed_.push_back(std::move(frame));
 }
 
 void FunctionBuilder::CloseIteration(Operand end) {

@@ -121,6 +121,8 @@ class FunctionBuilder {
     Computed computed;
     // Running pointers: (pointer around, step slot or constant) -> pointer
     absl::flat_hash_map<std::pair<Operand, Operand>, Operand> running;
+
+    void Clear();  // but for its memory
   };
   // Σ factor * atom: one summand of an address.
   struct Summand {
@@ -152,6 +154,7 @@ class FunctionBuilder {
   const std::vector<TensorPlace>& places_;
   OperationList list_;
   std::vector<Frame> frames_;
+  std::vector<Frame> closed_;  // empty ones: frames come by the thousand
   absl::flat_hash_map<IndexId, absl::optional<Polynomial>> polynomials_;
 };
 

@@ -247,7 +247,7 @@ class ProofWalk {
 }  // namespace
 
 Proofs::Key Proofs::KeyOf(int32_t loop, const Access& access) {
-  IndexList key = access.place;
+  absl::InlinedVector<IndexId, 4> key(access.place.begin(), access.place.end());
   key.insert(key.end(), access.conditions.begin(), access.conditions.end());
   return {loop, access.tensor, std::move(key)};
 }

@@ -44,7 +44,7 @@ struct Proofs {
   // around it belongs to the key, by its index (-1: none), and behind the place the
   // conditions.
   using Axes = absl::InlinedVector<bool, 4>;
-  using Key = std::tuple<int32_t, loop::TensorId, IndexList>;
+  using Key = std::tuple<int32_t, loop::TensorId, absl::InlinedVector<IndexId, 4>>;
   absl::flat_hash_map<Key, Axes> axes_in_range;
   // Those of an access that `loop` is around; none where it was not looked at.
   Axes AxesInRange(int32_t loop, const loop::Access& access) const;

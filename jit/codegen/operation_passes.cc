@@ -70,7 +70,8 @@ class Hoister {
       begin = kOutside;  // what is around is no innermost loop
     }
     if (!hoisted_.empty()) Rewrite();
-    if (!renamed_.empty()) Rename();
+    if (renamed_.empty()) return;
+    for (Operation& op : list_.operations) Rename(op);
   }
 
  private:
@@ -133,15 +134,16 @@ class Hoister {
   // ---- Registers that others stand for. Each is written once, so that all its reads,
   // wherever they are, can wait for one walk at the end.
 
-  Operation Renamed(Operation op) const {
+  void Rename(Operation& op) const {
     for (Operand& operand : op.operands) {
+      if (!operand.is_register()) continue;
       for (auto by = renamed_.find(operand); by != renamed_.end(); by = renamed_.find(operand)) operand = by->second;
     }
-    return op;
   }
 
-  void Rename() {
-    for (Operation& op : list_.operations) op = Renamed(op);
+  Operation Renamed(Operation op) const {
+    Rename(op);
+    return op;
   }
 
   // ---- Constants
@@ -239,8 +241,7 @@ class Hoister {
 
 void RemoveDeadWrites(OperationList& list) {
   std::vector<int> dead(list.classes.size(), 0);  // by register: the stretch behind which it is written, not read
-  std::vector<Operation> kept;
-  kept.reserve(list.operations.size());
+  auto kept = list.operations.end();  // those that stay gather at the end
   int stretch = 1;
   for (size_t i = list.operations.size(); i-- > 0;) {
     const Operation& op = list.operations[i];
@@ -251,10 +252,9 @@ void RemoveDeadWrites(OperationList& list) {
       state = stretch;
     }
     VisitReads(op, [&](const Operand& read) { dead[read.value] = 0; });
-    kept.push_back(op);
+    *--kept = op;
   }
-  std::reverse(kept.begin(), kept.end());
-  list.operations = std::move(kept);
+  list.operations.erase(list.operations.begin(), kept);
 }
 
 void HoistInvariants(OperationList& list, const RegisterFile& file) { Hoister(list, file).Run(); }
