@@ -82,7 +82,8 @@ class NestJoiner {
 // Merges among the items of one scope; declarations are taken out beforehand.
 class ScopeMerger {
  public:
-  ScopeMerger(Program& program, Scope items) : program_(program), nests_(program, std::move(items)) {}
+  ScopeMerger(Program& program, Scope items, TouchSet& scratch)
+      : program_(program), nests_(program, std::move(items), scratch) {}
 
   // Whether anything was merged.
   bool Run() {
@@ -197,13 +198,14 @@ class Merger {
     for (const Item& item : scope) {
       if (item.As<loop::Declaration>() == nullptr) items.push_back(item);
     }
-    ScopeMerger merger(program_, std::move(items));
+    ScopeMerger merger(program_, std::move(items), scratch_);
     if (!merger.Run()) return false;
     scope = WithDeclarations(program_, merger.Take(), declared);
     return true;
   }
 
   Program& program_;
+  TouchSet scratch_;  // see NestList
 };
 
 }  // namespace

@@ -24,7 +24,8 @@ namespace {
 constexpr int kNowhere = -1;
 }  // namespace
 
-NestList::NestList(const Program& program, Scope items) : program_(program), at_(items.size(), kNowhere) {
+NestList::NestList(const Program& program, Scope items, TouchSet& scratch)
+    : program_(program), at_(items.size(), kNowhere), chain_(scratch) {
   entries_.reserve(2 * items.size());
   for (size_t i = 0; i < items.size(); ++i) {
     const int64_t size = SizeOf(program, items[i]);

@@ -32,8 +32,9 @@ class NestList {
   // code generation hold a loop and its code at once, and those would have no bound.
   static constexpr int64_t kMostSize = 2048;
 
-  // REQUIRES: the scope declares nothing; `program` outlives this.
-  NestList(const loop::Program& program, loop::Scope items);
+  // REQUIRES: the scope declares nothing; `program` and `scratch` outlive this. `scratch`
+  // is empty but within calls, and so serves the lists of all scopes.
+  NestList(const loop::Program& program, loop::Scope items, TouchSet& scratch);
 
   int size() const { return static_cast<int>(entries_.size()); }  // of all serial numbers
   bool Holds(int serial) const { return entries_[serial].slot >= 0; }
@@ -86,9 +87,7 @@ class NestList {
   std::vector<int> at_;         // by slot: the number of the item; -1: free
   absl::flat_hash_map<loop::TensorId, Slots> users_;
   absl::flat_hash_map<Ranges, Slots> of_ranges_;
-  // Of items between two nests, those in a chain of dependences that begins at the first;
-  // empty but while one is looked for.
-  mutable TouchSet chain_;
+  TouchSet& chain_;  // what items between two nests touch that depend on one of them
 };
 
 }  // namespace nestor::fusion

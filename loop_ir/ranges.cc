@@ -85,12 +85,12 @@ bool Ranges::SubstituteSymbol(IndexId symbol, IndexId by) {
 // ---- Scopes
 
 Ranges::Frame& Ranges::Begin() {
-  frames_.push_back({facts_.state(), nonzero_.size(), held_.size(), multiples_.size(), {}, {}});
+  frames_.push_back({facts_.state(), nonzero_.size(), held_.size(), multiples_.size(), {}, {}, {}});
   return frames_.back();
 }
 
 void Ranges::Forget() {
-  if (!entered_.empty()) return entered_.pop_back();
+  if (!unasked_.empty()) return unasked_.pop_back();
   const Frame& frame = frames_.back();
   facts_.Restore(frame.facts);
   nonzero_.resize(frame.nonzero);
@@ -100,15 +100,18 @@ void Ranges::Forget() {
 }
 
 // What learning asks is asked of the frames that are there already.
-void Ranges::LearnEntered() {
+void Ranges::LearnUnasked() {
   is_settling_ = true;
-  for (const Head& loop : entered_) LearnLoop(loop);
-  entered_.clear();
+  for (const absl::optional<Head>& loop : unasked_) {
+    if (loop) LearnLoop(*loop);
+    else Begin();
+  }
+  unasked_.clear();
   is_settling_ = false;
 }
 
 void Ranges::LearnLoop(const Head& loop) {
-  Begin();
+  Begin().loop = loop;
   AddDefined(loop.begin);
   AddDefined(loop.end);
   AddLess(loop.begin, loop.end);
@@ -137,9 +140,12 @@ void Ranges::Assume(IndexId condition) {
 }
 
 void Ranges::AssumeInRange(absl::Span<const IndexId> place, const Shape& shape) {
+  size_t axis = 0;
+  while (axis < place.size() && IsLoopIndex(place[axis], shape[axis])) ++axis;
+  if (axis == place.size()) return unasked_.push_back(absl::nullopt);
   Settle();
   Begin();
-  for (size_t axis = 0; axis < place.size(); ++axis) {
+  for (; axis < place.size(); ++axis) {
     AddDefined(place[axis]);
     AddLessEqual(pool_.Const(0), place[axis]);
     AddLess(place[axis], shape[axis]);
@@ -320,9 +326,23 @@ absl::optional<bool> Ranges::DecideBoth(IndexId a, IndexId b, bool decisive) {
   return absl::nullopt;
 }
 
+bool Ranges::IsLoopIndex(IndexId e, IndexId extent) const {
+  const int64_t var = pool_.VarValue(e);
+  if (var < 0 || !pool_.IsAffine(extent)) return false;
+  const auto covers = [&](const absl::optional<Head>& loop) {
+    return loop && loop->var == var && loop->end == extent && pool_.ConstValue(loop->begin).value_or(-1) >= 0;
+  };
+  return std::any_of(unasked_.begin(), unasked_.end(), covers) ||
+         std::any_of(frames_.begin(), frames_.end(), [&](const Frame& frame) { return covers(frame.loop); });
+}
+
+bool Ranges::InRange(IndexId e, IndexId extent) {
+  return IsLoopIndex(e, extent) || (NonNegative(e) && Less(e, extent));
+}
+
 bool Ranges::InRange(absl::Span<const IndexId> place, const Shape& shape) {
   for (size_t axis = 0; axis < place.size(); ++axis) {
-    if (!NonNegative(place[axis]) || !Less(place[axis], shape[axis])) return false;
+    if (!InRange(place[axis], shape[axis])) return false;
   }
   return true;
 }

@@ -44,7 +44,7 @@ class Ranges {
 
   // Into the loop's body, and back out of the one entered last. What the loop says is
   // learnt when something is asked inside it: of most loops most passes ask nothing.
-  void Enter(const Loop& loop) { entered_.push_back({loop.var, loop.begin, loop.end, loop.step}); }
+  void Enter(const Loop& loop) { unasked_.push_back(Head{loop.var, loop.begin, loop.end, loop.step}); }
   void Leave() { Forget(); }
   // That a condition holds, or that a place is within a tensor's shape; Forget
   // ends what began last: such an assumption, or a loop.
@@ -62,7 +62,9 @@ class Ranges {
   bool NonZero(IndexId e);
   // Of a condition: what it always is here; nullopt where that is not proven.
   absl::optional<bool> Decide(IndexId condition);
-  // 0 <= place[k] < shape[k] for every axis.
+  // 0 <= e < extent.
+  bool InRange(IndexId e, IndexId extent);
+  // The same for every axis.
   bool InRange(absl::Span<const IndexId> place, const Shape& shape);
   // That the loop runs no iteration, or exactly one, whenever it is reached. Most do
   // not, so the search is short.
@@ -80,23 +82,27 @@ class Ranges {
   int64_t MultipleOf(int64_t var);
 
  private:
-  struct Frame {
-    Facts::State facts;
-    size_t nonzero, held, multiples;
-    absl::flat_hash_map<std::tuple<IndexId, IndexId, int64_t>, bool> proven;  // a + slack <= b
-    absl::flat_hash_map<IndexId, bool> defined;
-  };
   struct Head {  // of a loop
     int32_t var;
     IndexId begin, end;
     int64_t step;
   };
-  // Learns what the loops say that were entered since it was last called.
+  struct Frame {
+    Facts::State facts;
+    size_t nonzero, held, multiples;
+    absl::optional<Head> loop;
+    absl::flat_hash_map<std::tuple<IndexId, IndexId, int64_t>, bool> proven;  // a + slack <= b
+    absl::flat_hash_map<IndexId, bool> defined;
+  };
+  // Makes frames of what was entered since it was last called.
   void Settle() {
-    if (!entered_.empty() && !is_settling_) LearnEntered();
+    if (!unasked_.empty() && !is_settling_) LearnUnasked();
   }
-  void LearnEntered();
+  void LearnUnasked();
   void LearnLoop(const Head& loop);
+  // Whether `e` is the index of a loop around with the range [c, extent), 0 <= c: so are
+  // most places, and that they are in range needs no proof.
+  bool IsLoopIndex(IndexId e, IndexId extent) const;
   Frame& Begin();
   void AddSymbols();
   void AddChecks();
@@ -122,7 +128,9 @@ class Ranges {
   std::vector<IndexId> held_;     // conditions that hold here
   std::vector<std::pair<int64_t, int64_t>> multiples_;  // loop index, step
   std::vector<Frame> frames_;
-  std::vector<Head> entered_;  // in frames to come: nothing was asked in them yet
+  // Of scopes within the last frame: nothing was asked in them yet. nullopt: an assumption
+  // that says nothing new.
+  std::vector<absl::optional<Head>> unasked_;
   bool is_settling_ = false;
 };
 

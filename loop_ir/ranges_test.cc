@@ -2,6 +2,7 @@
 // conditions, target and loads (see Verdicts); each also against enumeration.
 #include "loop_ir/ranges.h"
 
+#include <functional>
 #include <random>
 #include <string>
 #include <vector>
@@ -177,6 +178,62 @@ TEST(Ranges, Edges) {
       {"x: f32[N]; $k: i64 in [-3, -1]", "for i in [0, N) { drop r if i%$k <= 0, i/$k <= 0 = 1.0 }", "??y"},
       {"x: f32[N]", "for i in [0, 0) { r = x[i] }  for i in [N, 0) { r = x[i] }  for i in [0, 0 - N) { r = x[i] }", "yy yy yy"},
   });
+}
+
+// Loops and assumptions are learnt when something is asked inside them: where that is, on
+// the way in and out, changes no answer.
+TEST(Ranges, AnswersDoNotDependOnWhereItWasAsked) {
+  absl::StatusOr<Program> program = ParseProgram(
+      "program p(x: f32[N, C]) -> (r: f32) {\n"
+      "for i in [0, N) { for j in [1, C) { for k in [i, min(N, C)) { drop r if k < j = x[i, j] } } }\n}");
+  ASSERT_TRUE(program.ok()) << program.status();
+  std::vector<const Loop*> loops;
+  const Access* target = nullptr;
+  VisitItems(program->blocks[0].body, [&](const Item& item) {
+    if (const auto* loop = item.As<Loop>()) loops.push_back(loop);
+    if (const auto* statement = item.As<Statement>()) target = &statement->target;
+  });
+  IndexPool& pool = program->pool;
+  const IndexId i = pool.Var(loops[0]->var), j = pool.Var(loops[1]->var), k = pool.Var(loops[2]->var);
+  const IndexId rows = pool.Symbol("N"), columns = pool.Symbol("C"), zero = pool.Const(0);
+  using Step = std::function<void(Ranges&)>;
+  const std::vector<Step> steps = {
+      [&](Ranges& ranges) { ranges.Enter(*loops[0]); },
+      [&](Ranges& ranges) { ranges.AssumeInRange({i}, {rows}); },  // says nothing new
+      [&](Ranges& ranges) { ranges.Enter(*loops[1]); },
+      [&](Ranges& ranges) { ranges.Assume(target->conditions[0]); },
+      [&](Ranges& ranges) { ranges.AssumeInRange({j}, {rows}); },
+      [&](Ranges& ranges) { ranges.Enter(*loops[2]); },
+  };
+  const auto answers = [&](Ranges& ranges) {
+    std::string text;
+    for (IndexId a : {zero, i, j, k, rows, columns}) {
+      for (IndexId b : {zero, i, j, k, rows, columns}) {
+        absl::StrAppend(&text, ranges.LessEqual(a, b), ranges.Less(a, b), ranges.InRange(a, b), " ");
+      }
+    }
+    return text;
+  };
+  std::vector<std::string> want;  // inside so many steps
+  for (size_t depth = 0; depth <= steps.size(); ++depth) {
+    Ranges ranges(*program);
+    for (size_t step = 0; step < depth; ++step) steps[step](ranges);
+    want.push_back(answers(ranges));
+    EXPECT_EQ(depth == 0 || want[depth] != want[depth - 1], depth != 2) << depth;
+  }
+  for (unsigned asked = 0; asked < 1u << (2 * steps.size()); ++asked) {
+    Ranges ranges(*program);
+    for (size_t step = 0; step < steps.size(); ++step) {
+      steps[step](ranges);
+      if ((asked >> step & 1) == 0) continue;
+      ASSERT_EQ(answers(ranges), want[step + 1]) << asked << " in " << step;
+    }
+    for (size_t depth = steps.size(); depth-- > 0;) {
+      ranges.Forget();
+      if ((asked >> (steps.size() + depth) & 1) == 0) continue;
+      ASSERT_EQ(answers(ranges), want[depth]) << asked << " out " << depth;
+    }
+  }
 }
 
 }  // namespace

@@ -221,6 +221,10 @@ void VisitStatements(Scope& scope, absl::FunctionRef<void(Statement&)> visit) {
 
 IndexId VarReplacement::operator()(IndexId e) {
   if (by_.empty() || !program_.pool.HasVar(e)) return e;
+  if (const int64_t var = program_.pool.VarValue(e); var >= 0) {
+    const auto by = by_.find(static_cast<int32_t>(var));
+    return by == by_.end() ? e : by->second;
+  }
   const auto it = memo_.find(e);
   if (it != memo_.end()) return it->second;
   const IndexId result =

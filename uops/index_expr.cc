@@ -219,11 +219,14 @@ IndexId IndexPool::Intern(IndexNode node) {
 
 IndexId IndexPool::Const(int64_t value) { return Intern({IndexKind::kConst, value, {}}); }
 
+// The table is no longer than the pool: one of few nodes may hold a loop index of a high
+// number, which is found as other nodes are.
 IndexId IndexPool::Var(int64_t index) {
-  if (static_cast<size_t>(index) >= vars_.size()) vars_.resize(static_cast<size_t>(index) + 1);
-  IndexId& var = vars_[static_cast<size_t>(index)];
-  if (var.value < 0) var = Intern({IndexKind::kVar, index, {}});
-  return var;
+  const size_t number = static_cast<size_t>(index);
+  if (number > 2 * nodes_.size()) return Intern({IndexKind::kVar, index, {}});
+  if (number >= vars_.size()) vars_.resize(number + 1);
+  if (vars_[number].value < 0) vars_[number] = Intern({IndexKind::kVar, index, {}});
+  return vars_[number];
 }
 
 IndexId IndexPool::Symbol(absl::string_view name) {

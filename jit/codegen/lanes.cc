@@ -25,7 +25,7 @@ bool ProveInRange(Program& program, loop::Ranges& ranges, int32_t loop, const Ac
   if (is_new) {
     for (IndexId condition : access.conditions) ranges.Assume(condition);
     for (size_t axis = 0; axis < access.place.size(); ++axis) {
-      known->second.push_back(ranges.InRange({access.place[axis]}, {program[access.tensor].shape[axis]}));
+      known->second.push_back(ranges.InRange(access.place[axis], program[access.tensor].shape[axis]));
     }
     for (size_t i = 0; i < access.conditions.size(); ++i) ranges.Forget();
   }
@@ -116,7 +116,7 @@ class LaneCheck {
 
   bool InRange(const Access& access, IndexId e, IndexId extent) {
     for (IndexId condition : access.conditions) ranges_.Assume(condition);
-    const bool inside = ranges_.NonNegative(e) && ranges_.Less(e, extent);
+    const bool inside = ranges_.InRange(e, extent);
     for (size_t i = 0; i < access.conditions.size(); ++i) ranges_.Forget();
     return inside;
   }
@@ -146,22 +146,15 @@ int WidestLane(const Program& program, ValueId root) {
 absl::optional<IndexId> CoefficientOf(Program& program, IndexId e, int32_t var) {
   IndexPool& pool = program.pool;
   if (pool.VarValue(e) == var) return pool.Const(1);
-  if (!HoldsVar(program.pool, e, var)) return pool.Const(0);
-  if (!pool.IsAffine(e) || pool.HasLoad(e) || IsCondition(pool[e].kind)) return absl::nullopt;
-  const auto polynomial = Polynomial::Of(pool, e);
-  if (!polynomial) return absl::nullopt;
-  IndexId sum = pool.Const(0);
-  for (const Polynomial::Term& term : polynomial->terms()) {
-    IndexId factor = pool.Const(term.coefficient);
-    bool moves = false;
-    for (IndexId atom : term.atoms) {
-      if (pool.VarValue(atom) == var) moves = true;
-      else if (HoldsVar(program.pool, atom, var)) return absl::nullopt;
-      else factor = pool.Mul(factor, atom);
-    }
-    if (moves) sum = pool.Add(sum, factor);
-  }
-  return sum;
+  if (!HoldsVar(pool, e, var)) return pool.Const(0);
+  const IndexKind kind = pool[e].kind;
+  if (!pool.IsAffine(e) || (kind != IndexKind::kAdd && kind != IndexKind::kMul)) return absl::nullopt;
+  const IndexId a = pool[e].args[0], b = pool[e].args[1];
+  const auto of_a = CoefficientOf(program, a, var), of_b = CoefficientOf(program, b, var);
+  if (!of_a || !of_b) return absl::nullopt;
+  if (kind == IndexKind::kAdd) return pool.Add(*of_a, *of_b);
+  // Of an affine product one factor holds no loop index.
+  return pool.HasVar(a) ? pool.Mul(*of_a, b) : pool.Mul(a, *of_b);
 }
 
 bool LoadsOnlyInputs(const Program& program, IndexId e) {
