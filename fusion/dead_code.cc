@@ -7,7 +7,8 @@
 //
 // so a body is walked until its live set holds still, first without removing
 // anything. A body is walked again only where it starts with reads of something
-// that it changes, so nests do not multiply walks.
+// that it changes, so nests do not multiply walks. All walks share one set, which goes
+// back to what it was: a copy for each loop would take time quadratic in a program.
 #include "fusion/dead_code.h"
 
 #include <algorithm>
@@ -30,37 +31,59 @@ using loop::Scope;
 using loop::Statement;
 using loop::TensorId;
 
-// A set of tensors, one bit each: it is copied for every loop.
-class LiveSet {
+// A set of tensors that can go back to what it was. A state is a number of changes.
+class TensorSet {
  public:
-  explicit LiveSet(size_t tensors) : words_((tensors + 63) / 64) {}
-  bool contains(TensorId t) const { return (words_[t.value / 64] >> (t.value % 64) & 1) != 0; }
-  void insert(TensorId t) { words_[t.value / 64] |= uint64_t{1} << (t.value % 64); }
-  void erase(TensorId t) { words_[t.value / 64] &= ~(uint64_t{1} << (t.value % 64)); }
-  void insert(const LiveSet& other) {
-    for (size_t i = 0; i < words_.size(); ++i) words_[i] |= other.words_[i];
+  explicit TensorSet(size_t tensors) : holds_(tensors) {}
+  bool contains(TensorId t) const { return holds_[t.value]; }
+  void insert(TensorId t) {
+    if (!contains(t)) Flip(t);
+  }
+  void insert(const std::vector<TensorId>& tensors) {
+    for (TensorId t : tensors) insert(t);
+  }
+  void erase(TensorId t) {
+    if (contains(t)) Flip(t);
+  }
+
+  size_t state() const { return flipped_.size(); }
+  // What it holds now and may not have held at the state.
+  std::vector<TensorId> NewSince(size_t state) const {
+    std::vector<TensorId> held;
+    for (size_t i = state; i < flipped_.size(); ++i) {
+      if (contains(flipped_[i])) held.push_back(flipped_[i]);
+    }
+    return held;
+  }
+  void Restore(size_t state) {
+    for (; flipped_.size() > state; flipped_.pop_back()) holds_[flipped_.back().value].flip();
   }
 
  private:
-  std::vector<uint64_t> words_;
+  void Flip(TensorId t) {
+    holds_[t.value].flip();
+    flipped_.push_back(t);
+  }
+
+  std::vector<bool> holds_;        // by tensor
+  std::vector<TensorId> flipped_;  // in order
 };
 
 class Eliminator {
  public:
-  explicit Eliminator(Program& program) : program_(program) {}
+  explicit Eliminator(Program& program) : program_(program), used_(program.tensors.size()) {}
 
   bool Run() {
-    LiveSet live(program_.tensors.size());
-    for (TensorId output : program_.outputs) live.insert(output);
+    TensorSet live(program_.tensors.size());
+    live.insert(program_.outputs);
     std::vector<Block>& blocks = program_.blocks;
     for (size_t i = blocks.size(); i > 0; --i) {
       Sweep(blocks[i - 1].body, live);
       if (blocks[i - 1].body.empty()) Erase(blocks, i - 1);
     }
-    LiveSet used(program_.tensors.size());
-    for (const Block& block : blocks) AddUsed(block.body, used);
+    for (const Block& block : blocks) AddUsed(block.body);
     for (size_t i = program_.temps.size(); i > 0; --i) {
-      if (!used.contains(program_.temps[i - 1])) Erase(program_.temps, i - 1);
+      if (!used_.contains(program_.temps[i - 1])) Erase(program_.temps, i - 1);
     }
     return changed_;
   }
@@ -68,24 +91,23 @@ class Eliminator {
  private:
   // ---- Liveness: from live behind to live before
 
-  void Back(const Scope& scope, LiveSet& live) const {
+  void Back(const Scope& scope, TensorSet& live) const {
     for (size_t i = scope.size(); i > 0; --i) Back(scope[i - 1], live);
   }
 
-  void Back(const Item& item, LiveSet& live) const {
+  void Back(const Item& item, TensorSet& live) const {
     absl::visit([&](const auto& node) { Back(node, item, live); }, item.node);
   }
 
-  void Back(const Loop& loop, const Item&, LiveSet& live) const {
-    const Iteration iteration = LiveIn(loop, live);
-    live.insert(iteration.start);  // the loop may run no iteration
+  void Back(const Loop& loop, const Item&, TensorSet& live) const {
+    live.insert(BackToEnd(loop, live));  // the loop may run no iteration
   }
 
-  void Back(const Declaration& declaration, const Item&, LiveSet& live) const {
+  void Back(const Declaration& declaration, const Item&, TensorSet& live) const {
     live.erase(declaration.tensor);
   }
 
-  void Back(const Statement& statement, const Item& item, LiveSet& live) const {
+  void Back(const Statement& statement, const Item& item, TensorSet& live) const {
     const Access& target = statement.target;
     if (!live.contains(target.tensor)) return;
     if (!statement.op && target.place.empty() && !target.masked) live.erase(target.tensor);
@@ -94,21 +116,20 @@ class Eliminator {
     });
   }
 
-  struct Iteration {
-    LiveSet start, end;
-  };
-
-  // What is live at the start and the end of an iteration, `behind` being live
-  // behind the loop.
-  Iteration LiveIn(const Loop& loop, const LiveSet& behind) const {
-    Iteration iteration{behind, behind};
-    Back(loop.body, iteration.start);
+  // From what is live behind the loop to what is at the end of an iteration. Returns what
+  // is live at the start of one and may not be at its end.
+  std::vector<TensorId> BackToEnd(const Loop& loop, TensorSet& live) const {
     const std::vector<TensorId> changed = TargetsIn(loop.body);
-    while (AddLive(changed, iteration)) {
-      iteration.start = iteration.end;
-      Back(loop.body, iteration.start);
+    for (;;) {
+      const size_t end = live.state();
+      Back(loop.body, live);
+      std::vector<TensorId> at_start = live.NewSince(end);
+      std::vector<TensorId> grown = changed;  // what the next iteration reads of that which this one changes
+      grown.erase(std::remove_if(grown.begin(), grown.end(), [&](TensorId t) { return !live.contains(t); }), grown.end());
+      live.Restore(end);
+      live.insert(grown);
+      if (live.state() == end) return at_start;
     }
-    return iteration;
   }
 
   static std::vector<TensorId> TargetsIn(const Scope& scope) {
@@ -117,17 +138,6 @@ class Eliminator {
       if (const auto* statement = item.As<Statement>()) targets.push_back(statement->target.tensor);
     });
     return targets;
-  }
-
-  // What the next iteration reads of that which this one changes is live at its end.
-  static bool AddLive(const std::vector<TensorId>& changed, Iteration& iteration) {
-    bool grown = false;
-    for (TensorId tensor : changed) {
-      if (!iteration.start.contains(tensor) || iteration.end.contains(tensor)) continue;
-      iteration.end.insert(tensor);
-      grown = true;
-    }
-    return grown;
   }
 
   // ---- Removal
@@ -139,13 +149,16 @@ class Eliminator {
   }
 
   // Removes what is dead and takes `live` to the scope's beginning.
-  void Sweep(Scope& scope, LiveSet& live) {
+  void Sweep(Scope& scope, TensorSet& live) {
     for (size_t i = scope.size(); i > 0; --i) {
       Item& item = scope[i - 1];
       if (Loop* loop = item.As<Loop>()) {
-        LiveSet body = LiveIn(*loop, live).end;
-        Sweep(loop->body, body);
-        live.insert(body);
+        const size_t behind = live.state();
+        BackToEnd(*loop, live);
+        Sweep(loop->body, live);
+        const std::vector<TensorId> at_start = live.NewSince(behind);
+        live.Restore(behind);
+        live.insert(at_start);
         if (loop->body.empty()) Erase(scope, i - 1);
       } else if (IsDead(item, live)) {
         Erase(scope, i - 1);
@@ -156,15 +169,15 @@ class Eliminator {
     RemoveDeclarations(scope);
   }
 
-  static bool IsDead(const Item& item, const LiveSet& live) {
+  static bool IsDead(const Item& item, const TensorSet& live) {
     const Statement* statement = item.As<Statement>();
     return statement != nullptr && !live.contains(statement->target.tensor);
   }
 
-  void AddUsed(const Scope& scope, LiveSet& used) const {
+  void AddUsed(const Scope& scope) {
     VisitItems(scope, [&](const Item& item) {
       VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId>, AccessKind) {
-        used.insert(tensor);
+        used_.insert(tensor);
       });
     });
   }
@@ -172,15 +185,16 @@ class Eliminator {
   void RemoveDeclarations(Scope& scope) {
     const auto declares = [](const Item& item) { return item.As<Declaration>() != nullptr; };
     if (std::none_of(scope.begin(), scope.end(), declares)) return;
-    LiveSet used(program_.tensors.size());
-    AddUsed(scope, used);
+    AddUsed(scope);
     for (size_t i = scope.size(); i > 0; --i) {
       const auto* declaration = scope[i - 1].As<Declaration>();
-      if (declaration != nullptr && !used.contains(declaration->tensor)) Erase(scope, i - 1);
+      if (declaration != nullptr && !used_.contains(declaration->tensor)) Erase(scope, i - 1);
     }
+    used_.Restore(0);
   }
 
   Program& program_;
+  TensorSet used_;  // empty but while something is looked for
   bool changed_ = false;
 };
 

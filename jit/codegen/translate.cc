@@ -45,6 +45,7 @@ void Interleave(std::vector<Operation>& operations, absl::Span<const size_t> sta
     return;
   }
   std::vector<Operation> mixed;
+  mixed.reserve(operations.size() - first);
   for (size_t i = 0; mixed.size() < operations.size() - first; ++i) {
     for (size_t g = 0; g < starts.size(); ++g) {
       const size_t end = g + 1 < starts.size() ? starts[g + 1] : operations.size();
