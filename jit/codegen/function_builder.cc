@@ -51,11 +51,22 @@ Condition ConditionOf(IndexKind kind) {
   }
 }
 
-// Takes all out, and keeps the memory of short lists for the next frame.
+// Takes all out, and keeps the memory of a short list for the next frame.
 void Empty(std::vector<Operation>& operations) {
   constexpr size_t kShort = 256;
   if (operations.capacity() <= kShort) operations.clear();
   else operations = std::vector<Operation>();
+}
+
+// Puts `first` and `second` together in one of them, the longer, and leaves the other empty.
+void Join(std::vector<Operation>& first, std::vector<Operation>& second) {
+  if (first.size() < second.size()) {
+    second.insert(second.begin(), first.begin(), first.end());
+    first.swap(second);
+  } else {
+    first.insert(first.end(), second.begin(), second.end());
+  }
+  Empty(second);
 }
 
 }  // namespace
@@ -67,7 +78,7 @@ FunctionBuilder::FunctionBuilder(loop::Program& program, Table& table, const std
 OperationList FunctionBuilder::Finish() {
   NESTOR_CHECK(frames_.size() == 1, "an open frame");
   Frame& frame = frames_[0];
-  frame.entry.insert(frame.entry.end(), list_.operations.begin(), list_.operations.end());
+  Join(frame.entry, list_.operations);
   list_.operations = std::move(frame.entry);
   return std::move(list_);
 }
@@ -107,10 +118,9 @@ void FunctionBuilder::CloseRegion() {
   frames_.pop_back();
   NESTOR_CHECK(frame.latch.empty(), "a region does not run");
   std::vector<Operation>& around = frames_.back().body;
-  around.insert(around.end(), frame.entry.begin(), frame.entry.end());
-  around.insert(around.end(), list_.operations.begin(), list_.operations.end());
+  Join(around, frame.entry);
+  Join(around, list_.operations);
   around.swap(list_.operations);
-  Empty(around);
   frame.Clear();
   closed_.push_back(std::move(frame));
 }
