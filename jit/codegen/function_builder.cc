@@ -209,13 +209,9 @@ int32_t FunctionBuilder::InnermostLoop() const {
 
 int FunctionBuilder::FrameOf(IndexId e) const {
   if (!program_.pool.HasVar(e)) return 0;
-  std::vector<int64_t> vars;
-  CollectVars(program_.pool, e, vars);
-  for (int depth = Depth(); depth > 0; --depth) {
-    const int32_t var = frames_[depth].var;
-    if (var >= 0 && std::binary_search(vars.begin(), vars.end(), int64_t{var})) return depth;
-  }
-  return 0;
+  int depth = Depth();
+  while (depth > 0 && !(frames_[depth].var >= 0 && HoldsVar(program_.pool, e, frames_[depth].var))) --depth;
+  return depth;
 }
 
 Operand FunctionBuilder::Index(IndexId e) {

@@ -91,10 +91,11 @@ class LaneSums {
     for (const Item& item : scope) {
       if (const auto* declaration = item.As<loop::Declaration>()) uses.declared.insert(declaration->tensor);
       const loop::Footprint footprint = FootprintOf(program_, item);
-      absl::flat_hash_set<TensorId> touched = footprint.reads;
-      touched.insert(footprint.writes.begin(), footprint.writes.end());
-      touched.insert(footprint.accumulates.begin(), footprint.accumulates.end());
-      for (TensorId tensor : touched) ++uses.items[tensor];
+      for (TensorId tensor : footprint.reads) ++uses.items[tensor];
+      for (TensorId tensor : footprint.writes) uses.items[tensor] += !footprint.reads.contains(tensor);
+      for (TensorId tensor : footprint.accumulates) {
+        uses.items[tensor] += !footprint.reads.contains(tensor) && !footprint.writes.contains(tensor);
+      }
     }
     return uses;
   }
