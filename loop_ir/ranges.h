@@ -100,8 +100,8 @@ class Ranges {
   }
   void LearnUnasked();
   void LearnLoop(const Head& loop);
-  // Whether `e` is the index of a loop around with the range [c, extent), 0 <= c: so are
-  // most places, and that they are in range needs no proof.
+  // Whether `e` is the index of a loop around with the range [c, extent), 0 <= c. Most places
+  // are, and then need no proof that they are in range.
   bool IsLoopIndex(IndexId e, IndexId extent) const;
   Frame& Begin();
   void AddSymbols();

@@ -141,7 +141,7 @@ class IndexPool {
   std::vector<IndexNode> nodes_;
   std::vector<Facts> facts_;
   absl::flat_hash_map<IndexNode, int32_t> interned_;
-  IndexList vars_;  // by loop index, of those that nodes hold: the most asked for
+  IndexList vars_;  // by number of the loop index: its node, or invalid; asked for most
   bool has_loads_ = false;
   std::vector<std::string> symbols_;
   absl::flat_hash_map<std::string, int64_t> symbol_numbers_;

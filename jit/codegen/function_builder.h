@@ -122,7 +122,7 @@ class FunctionBuilder {
     // Running pointers: (pointer around, step slot or constant) -> pointer
     absl::flat_hash_map<std::pair<Operand, Operand>, Operand> running;
 
-    void Clear();  // but for its memory
+    void Clear();  // back to an empty frame that keeps its memory
   };
   // Σ factor * atom: one summand of an address.
   struct Summand {
