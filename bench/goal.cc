@@ -5,6 +5,10 @@
 // is the greatest of cost / ratio.
 #include "bench/goal.h"
 
+#include <algorithm>
+
+#include "absl/algorithm/container.h"
+
 namespace nestor::bench {
 namespace {
 
@@ -21,7 +25,9 @@ std::vector<GoalTerm> TermsOf(const RowResult& result) {
 
 }  // namespace
 
-GoalTerm TimesPeer(absl::string_view engine, double ratio) { return {std::string(engine), ratio, 1.0}; }
+GoalTerm TimesPeer(absl::string_view engine, double ratio) {
+  return {std::string(engine), ratio, std::min(ratio, 1.0)};
+}
 GoalTerm OfLimit(double fraction) { return {std::string(kLimit), fraction, fraction}; }
 
 absl::optional<double> RowResult::CostOf(absl::string_view engine) const {
@@ -29,6 +35,17 @@ absl::optional<double> RowResult::CostOf(absl::string_view engine) const {
     if (reading.engine == engine) return reading.cost;
   }
   return absl::nullopt;
+}
+
+void NameBestPeer(absl::Span<const std::string> peers, RowResult& result) {
+  const Reading* best = nullptr;
+  for (const Reading& reading : result.readings) {
+    if (absl::c_linear_search(peers, reading.engine) && (!best || reading.cost < best->cost)) best = &reading;
+  }
+  if (!best) return;
+  for (GoalTerm& term : result.goal) {
+    if (term.engine == kBestPeer) term.engine = best->engine;
+  }
 }
 
 Verdict Judge(const RowResult& result) {

@@ -7,15 +7,20 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
+#include "absl/types/span.h"
 #include "bench/measure.h"
 
 namespace nestor::bench {
 
 // The engines that every row knows. The limit is of walking each array from end to
-// end; in parts, memory may give more, which is reported but no goal.
+// end (in parts, memory may give more, which is reported but no goal), or of the
+// arithmetic, for a row that is bound by that.
 inline constexpr absl::string_view kNestor = "Nestor";
 inline constexpr absl::string_view kLimit = "limit";
 inline constexpr absl::string_view kLimitInParts = "limit in parts";
+
+// In a goal: the fastest of the row's peers, whichever that is (NameBestPeer).
+inline constexpr absl::string_view kBestPeer = "best peer";
 
 // The part of the measured limit beyond which no goal goes: what is left is noise.
 inline constexpr double kLimitCap = 0.92;
@@ -27,7 +32,7 @@ struct GoalTerm {
   double on_more_threads = 1;
 };
 
-// `ratio` times a peer on one thread; as fast as it on more.
+// `ratio` times a peer on one thread; on more as fast as it, or `ratio` if that is less.
 GoalTerm TimesPeer(absl::string_view engine, double ratio);
 // `fraction` of the machine's limit, on any number of threads.
 GoalTerm OfLimit(double fraction);
@@ -45,6 +50,9 @@ struct RowResult {
   // nullopt where that engine has none.
   absl::optional<double> CostOf(absl::string_view engine) const;
 };
+
+// Puts the fastest of `peers` for kBestPeer in the goal; leaves it if none has a reading.
+void NameBestPeer(absl::Span<const std::string> peers, RowResult& result);
 
 struct Verdict {
   bool met = false;

@@ -53,6 +53,31 @@ TEST(GoalTest, TheVerdictNamesTheTermThatCounts) {
   EXPECT_EQ(Judge(result).ratio, 2.5);
 }
 
+TEST(GoalTest, OnMoreThreadsThePeersSpeedDoesAndLessWhereLessIsAsked) {
+  EXPECT_EQ(TimesPeer("oneDNN", 2).on_more_threads, 1);
+  EXPECT_EQ(TimesPeer("oneDNN", 0.9).on_more_threads, 0.9);
+}
+
+TEST(GoalTest, TheBestPeerIsNamed) {
+  const struct {
+    std::vector<std::string> peers;
+    std::vector<Reading> readings;
+    std::string engine;
+  } kCases[] = {
+      {{"a", "b"}, {{"Nestor", 1}, {"a", 3}, {"b", 2}, {"limit", 1}}, "b"},
+      {{"a", "b"}, {{"a", 2}, {"b", 3}, {"yardstick", 1}}, "a"},
+      {{"a"}, {{"Nestor", 1}, {"limit", 1}}, "best peer"},
+  };
+  for (const auto& c : kCases) {
+    RowResult result;
+    result.readings = c.readings;
+    result.goal = {OfLimit(0.5), TimesPeer(kBestPeer, 2)};
+    NameBestPeer(c.peers, result);
+    EXPECT_EQ(result.goal[0].engine, kLimit);
+    EXPECT_EQ(result.goal[1].engine, c.engine);
+  }
+}
+
 TEST(GoalTest, SpeedAgainst) {
   RowResult result;
   result.readings = {{"Nestor", 4}, {"oneDNN", 10}};

@@ -1,9 +1,14 @@
 // Each kind of sweep (vector width, stores, parts) walks all of the traffic, so
 // that the kinds can be compared; the measuring keeps the best. Each is run once by
 // the whole team, and once by one thread, which is faster where waking the others
-// takes longer than the work.
+// takes longer than the work. Arithmetic is divided in the same way; of what would take long,
+// the first milliseconds stand for all.
 #include "bench/limit.h"
 
+#include <algorithm>
+#include <cmath>
+
+#include "bench/arithmetic_peak.h"
 #include "bench/goal.h"
 #include "bench/sweep.h"
 #include "uops/invariant.h"
@@ -56,6 +61,18 @@ void Run(absl::Span<const BoundSweep> sweeps, int member, int team_size) {
   }
 }
 
+// Of one thread: some ten milliseconds.
+constexpr double kMostMultiplyAdds = 4e8;
+
+Contender Multiplying(const PeakVariant& variant, double multiply_adds, int threads, ThreadTeam& team) {
+  const double share = std::min(multiply_adds / threads, kMostMultiplyAdds);
+  const auto steps = static_cast<int64_t>(std::ceil(share / variant.multiply_adds));
+  const double part = static_cast<double>(steps * variant.multiply_adds * threads) / multiply_adds;
+  const auto run = [run = variant.run, steps](int) { run(steps); };
+  if (threads == 1) return {std::string(kLimit), [run] { run(0); }, part};
+  return {std::string(kLimit), [run, &team] { team.Run(run); }, part};
+}
+
 }  // namespace
 
 std::vector<Contender> LimitContenders(absl::Span<const Traffic> traffic, Buffers& buffers, ThreadTeam& team) {
@@ -66,6 +83,16 @@ std::vector<Contender> LimitContenders(absl::Span<const Traffic> traffic, Buffer
     contenders.push_back({engine, [sweeps = sweeps, &team] {
                             team.Run([&](int member) { Run(sweeps, member, team.size()); });
                           }});
+  }
+  return contenders;
+}
+
+std::vector<Contender> ArithmeticContenders(double multiply_adds, ThreadTeam& team) {
+  std::vector<Contender> contenders;
+  if (multiply_adds <= 0) return contenders;
+  for (const PeakVariant& variant : PeakVariants()) {
+    contenders.push_back(Multiplying(variant, multiply_adds, 1, team));
+    if (team.size() > 1) contenders.push_back(Multiplying(variant, multiply_adds, team.size(), team));
   }
   return contenders;
 }

@@ -1,4 +1,5 @@
-// The limit of a row: how fast this machine moves the bytes that its work must touch.
+// The limit of a row: how fast this machine moves the bytes that its work must touch, or
+// does the arithmetic that it must do.
 #ifndef NESTOR_BENCH_LIMIT_H_
 #define NESTOR_BENCH_LIMIT_H_
 
@@ -22,6 +23,11 @@ struct Traffic {
 // order: one for each way to do it. What they write is of no meaning. `buffers` and `team` must outlive
 // them. Empty where the traffic is, or where this CPU has no sweeps.
 std::vector<Contender> LimitContenders(absl::Span<const Traffic> traffic, Buffers& buffers, ThreadTeam& team);
+
+// Contenders of the engine kLimit that do so many f32 multiply-adds in registers, without a
+// load or store. `team` must outlive them. Empty where there is nothing to do, or where this
+// CPU has no loops for it (bench/arithmetic_peak.h).
+std::vector<Contender> ArithmeticContenders(double multiply_adds, ThreadTeam& team);
 
 }  // namespace nestor::bench
 

@@ -24,8 +24,6 @@ double GigaflopsOfMatrixProduct() {
 
 }  // namespace
 
-void SetOpenBlasThreads(int threads) { openblas_set_num_threads(threads); }
-
 std::string MachineText(ThreadTeam& team) {
   const Peaks peaks = MeasurePeaks(team);
   return absl::StrFormat(

@@ -13,9 +13,6 @@ namespace nestor::bench {
 // rates for reading and copying 64 MiB.
 std::string MachineText(ThreadTeam& team);
 
-// The number of threads of OpenBLAS from now on.
-void SetOpenBlasThreads(int threads);
-
 }  // namespace nestor::bench
 
 #endif  // NESTOR_BENCH_MACHINE_H_

@@ -7,7 +7,10 @@
 // and the median over the rounds is kept, which one disturbed round does not move.
 // A turn is a batch of calls long enough for the clock, behind a short one that is
 // not timed: it fetches the data again that the engine before has displaced, and
-// waits out that engine's threads, which spin for a while when their work is done.
+// waits out that engine's threads, which spin for a while when their work is done. A call
+// that takes many times as long as all this needs none of it; and where calls are so long
+// that the rounds take too much time, there are fewer rounds, for all engines alike, so that
+// they stay paired.
 #include "bench/measure.h"
 
 #include <algorithm>
@@ -18,6 +21,8 @@ namespace {
 
 // The untimed part of a turn: 2 of 20 milliseconds.
 constexpr double kWarmUp = 0.1;
+// A call of so many batches is not warmed up.
+constexpr double kLongCall = 10;
 
 double SecondsPerCall(const Contender& contender, int chunk, double least_seconds, const MeasureOptions& options) {
   const double start = options.now();
@@ -38,6 +43,34 @@ int ChunkFor(const Contender& contender, const MeasureOptions& options) {
   int chunk = 1;
   while (SecondsPerCall(contender, chunk, 0, options) * chunk < options.batch_seconds / kLooksPerBatch) chunk *= 2;
   return chunk;
+}
+
+// A contender and what is known of it so far.
+struct Player {
+  const Contender* contender;
+  int chunk = 1;
+  bool warms_up = false;
+  std::vector<double> seconds = {};  // per call, one for each turn
+};
+
+// Runs it until it is known how to measure it. A long call is its first turn.
+Player Enter(const Contender& contender, const MeasureOptions& options) {
+  Player player{&contender};
+  const double first = SecondsPerCall(contender, 1, 0, options);
+  if (first >= kLongCall * options.batch_seconds) {
+    player.seconds = {first};
+    return player;
+  }
+  player.chunk = ChunkFor(contender, options);
+  player.warms_up = true;
+  return player;
+}
+
+void TakeTurn(int round, Player& player, const MeasureOptions& options) {
+  const Contender& contender = *player.contender;
+  if (player.seconds.size() > static_cast<size_t>(round)) return;  // it had its turn
+  if (player.warms_up) SecondsPerCall(contender, player.chunk, options.batch_seconds * kWarmUp, options);
+  player.seconds.push_back(SecondsPerCall(contender, player.chunk, options.batch_seconds, options));
 }
 
 void KeepBest(const Reading& reading, std::vector<Reading>& best) {
@@ -62,21 +95,17 @@ double Median(std::vector<double> values) {
 }
 
 std::vector<Reading> MeasureAlternating(absl::Span<const Contender> contenders, const MeasureOptions& options) {
-  std::vector<int> chunks;
-  for (const Contender& contender : contenders) {
-    contender.run();
-    chunks.push_back(ChunkFor(contender, options));
-  }
-  std::vector<std::vector<double>> seconds(contenders.size());
+  const double start = options.now();
+  std::vector<Player> players;
+  for (const Contender& contender : contenders) players.push_back(Enter(contender, options));
   for (int round = 0; round < options.rounds; ++round) {
-    for (size_t turn = 0; turn < contenders.size(); ++turn) {
-      const size_t i = (turn + round) % contenders.size();
-      SecondsPerCall(contenders[i], chunks[i], options.batch_seconds * kWarmUp, options);
-      seconds[i].push_back(SecondsPerCall(contenders[i], chunks[i], options.batch_seconds, options));
-    }
+    if (round > 0 && options.now() - start > options.most_seconds) break;
+    for (size_t turn = 0; turn < players.size(); ++turn) TakeTurn(round, players[(turn + round) % players.size()], options);
   }
   std::vector<Reading> best;
-  for (size_t i = 0; i < contenders.size(); ++i) KeepBest({contenders[i].engine, Median(seconds[i])}, best);
+  for (const Player& player : players) {
+    KeepBest({player.contender->engine, Median(player.seconds) / player.contender->part}, best);
+  }
   return best;
 }
 

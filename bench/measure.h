@@ -15,6 +15,8 @@ namespace nestor::bench {
 struct Contender {
   std::string engine;
   std::function<void()> run;
+  // How much of the work one run does, where all of it would only take longer.
+  double part = 1;
 };
 
 // What one piece of work costs an engine: less is better. The unit (seconds,
@@ -30,11 +32,12 @@ double SteadySeconds();
 struct MeasureOptions {
   int rounds = 5;
   double batch_seconds = 0.02;  // one measurement repeats calls for at least so long
+  double most_seconds = 10;     // no round but the first begins later than so long after the start
   std::function<double()> now = SteadySeconds;
 };
 
-// Seconds per call of each engine, in the order in which engines first appear: the
-// median of the rounds, in each of which every contender has a turn.
+// The seconds that the work takes each engine, in the order in which engines first appear:
+// the median of the rounds, in each of which every contender has a turn.
 // REQUIRES: rounds > 0.
 std::vector<Reading> MeasureAlternating(absl::Span<const Contender> contenders, const MeasureOptions& options = {});
 

@@ -46,6 +46,40 @@ TEST(MeasureTest, OfVariantsTheBestCounts) {
   EXPECT_NEAR(readings[0].cost, 0.2, 1e-9);
 }
 
+TEST(MeasureTest, TheCostIsOfAllTheWork) {
+  FakeClock clock;
+  Contender contender = clock.Taking("tenth", 0.01);
+  contender.part = 0.1;
+  EXPECT_NEAR(MeasureAlternating({contender}, clock.Options())[0].cost, 0.1, 1e-9);
+}
+
+TEST(MeasureTest, LongCallsAreFew) {
+  const struct {
+    double cost;
+    int rounds, calls;
+  } kCases[] = {
+      {0.3, 5, 5},  // no batch to size, no warm-up
+      {4, 5, 3},    // a fourth round would begin after 12 seconds
+      {11, 5, 1},
+  };
+  for (const auto& c : kCases) {
+    FakeClock clock;
+    int calls = 0;
+    const Contender contender{"slow", [&] { ++calls, clock.seconds += c.cost; }};
+    EXPECT_NEAR(MeasureAlternating({contender}, clock.Options(c.rounds))[0].cost, c.cost, 1e-9);
+    EXPECT_EQ(calls, c.calls) << c.cost;
+  }
+}
+
+TEST(MeasureTest, AllHaveAsManyRounds) {
+  FakeClock clock;
+  int turns = 0;
+  const Contender quick{"quick", [&] { ++turns, clock.seconds += 0.1; }};
+  MeasureAlternating({quick, clock.Taking("slow", 3)}, clock.Options());
+  // A call before, one to size the batch; two a round of the four that begin within ten seconds.
+  EXPECT_EQ(turns, 2 + 2 * 4);
+}
+
 TEST(MeasureTest, AMeasurementLastsAtLeastABatch) {
   FakeClock clock;
   int calls = 0;
@@ -74,7 +108,7 @@ TEST(MeasureTest, EnginesTakeTurnsAndEachLeadsARound) {
   std::string turns;
   double seconds = 0;
   const auto contender = [&](char name) {
-    return Contender{std::string(1, name), [&, name] { turns += name, seconds += 1; }};
+    return Contender{std::string(1, name), [&, name] { turns += name, seconds += 0.03; }};
   };
   MeasureAlternating({contender('a'), contender('b'), contender('c')},
                      {.rounds = 3, .batch_seconds = 0.02, .now = [&] { return seconds; }});

@@ -17,7 +17,7 @@ absl::StatusOr<std::unique_ptr<NestorKernel>> NestorKernel::Compile(absl::string
   const double start = SteadySeconds();
   NESTOR_ASSIGN_OR_RETURN(Op op, Parse(notation));
   if (options.gradient) {
-    NESTOR_ASSIGN_OR_RETURN(GradientResult gradient, Gradient(op));
+    NESTOR_ASSIGN_OR_RETURN(GradientResult gradient, Gradient(op, {.of = {}, .wrt = options.wrt, .given = {}}));
     op = std::move(gradient.op);
   }
   for (const Argument& argument : op.args) kernel->arguments_.push_back(argument.name);

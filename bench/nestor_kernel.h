@@ -25,6 +25,8 @@ class NestorKernel {
     // The gradient of the op, by every float argument, in place of the op. It takes
     // g_<result> and what else it needs, and gives g_<argument>.
     bool gradient = false;
+    // By these arguments only, unless empty.
+    std::vector<std::string> wrt = {};
   };
 
   // The last op of `notation`, which may call macro ops. Its dimensions stay symbols:

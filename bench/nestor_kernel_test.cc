@@ -33,8 +33,17 @@ TEST(NestorKernelTest, RunsAGradient) {
   EXPECT_EQ(g_x[1], 80);
 }
 
+TEST(NestorKernelTest, RunsAGradientBySomeArguments) {
+  const auto kernel = NestorKernel::Compile("op f(x: f32[N], y: f32[N]) -> (z) { z[i] = x[i] * y[i] }",
+                                            {.gradient = true, .wrt = {"y"}});
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  EXPECT_EQ((*kernel)->arguments(), (std::vector<std::string>{"g_z", "x"}));
+  EXPECT_EQ((*kernel)->results(), std::vector<std::string>{"g_y"});
+}
+
 TEST(NestorKernelTest, SaysWhatIsWrong) {
   EXPECT_FALSE(NestorKernel::Compile("op f(x: f32[N]) -> (y) { y[i] = nothing(x[i]) }", {}).ok());
+  EXPECT_FALSE(NestorKernel::Compile("op f(x: f32[N]) -> (y) { y[i] = x[i] }", {.gradient = true, .wrt = {"z"}}).ok());
   const auto kernel = NestorKernel::Compile("op f(x: f32[N]) -> (y) { y[i] = x[i] }", {});
   ASSERT_TRUE(kernel.ok()) << kernel.status();
   const float x[2] = {};

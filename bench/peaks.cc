@@ -5,7 +5,6 @@
 #include <limits>
 #include <vector>
 
-#include "bench/arithmetic_peak.h"
 #include "bench/buffers.h"
 #include "bench/limit.h"
 #include "bench/measure.h"
@@ -14,13 +13,10 @@ namespace nestor::bench {
 namespace {
 
 double Gigaflops(ThreadTeam& team) {
-  double best = 0;
-  for (const PeakVariant& variant : PeakVariants()) {
-    const Contender contender{"peak", [&] { team.Run([&](int) { variant.run(); }); }};
-    const double seconds = MeasureAlternating({contender})[0].cost;
-    best = std::max(best, variant.flops * team.size() / seconds * 1e-9);
-  }
-  return best;
+  constexpr double kMultiplyAdds = 1e9;
+  const std::vector<Contender> contenders = ArithmeticContenders(kMultiplyAdds, team);
+  if (contenders.empty()) return 0;
+  return 2 * kMultiplyAdds / MeasureAlternating(contenders)[0].cost * 1e-9;
 }
 
 // All streams together.

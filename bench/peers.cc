@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "bench/compile_rows.h"
 #include "bench/machine.h"
+#include "bench/openblas_peers.h"
 #include "bench/report.h"
 #include "bench/rows.h"
 #include "bench/torch_peers.h"
@@ -29,7 +30,7 @@ ABSL_FLAG(std::string, svg, "", "a file for a chart");
 namespace nestor::bench {
 namespace {
 
-constexpr char kUsage[] = R"(measures Nestor beside oneDNN, PyTorch and the limits of this machine.
+constexpr char kUsage[] = R"(measures Nestor beside oneDNN, OpenBLAS, PyTorch and the limits of this machine.
 
 A line a row: Nestor's time, the engine that the row's goal refers to and its time,
 how many times as fast Nestor was (ratio) and is to be (goal), its part of the

@@ -43,4 +43,19 @@ std::string Concat() {
 }
 std::string GatherRows() { return "op gather(x: f32[V, D], ids: i64[N]) -> (y) { y[n, d] = x[ids[n], d] }"; }
 
+std::string MatrixProduct() { return "op f(a: f32[M, K], b: f32[K, N]) -> (c) { c = matmul(a, b) }"; }
+std::string Convolution(int64_t stride, int64_t pad) {
+  return absl::Substitute(
+      "op f(x: f32[N, C, H, W], w: f32[O, C, R, S]) -> (y) { y = conv2d(x, w; stride=$0, pad=$1) }", stride, pad);
+}
+std::string DepthwiseConvolution(int64_t stride, int64_t pad) {
+  return absl::Substitute(
+      "op f(x: f32[N, C, H, W], w: f32[C, 1, R, S]) -> (y) { y = conv2d(x, w; stride=$0, pad=$1, groups=C) }", stride,
+      pad);
+}
+std::string Attention(bool causal) {
+  return absl::Substitute("op f(q: f32[B, L, D], k: f32[B, S, D], v: f32[B, S, E]) -> (y) { y = $0(q, k, v) }",
+                          causal ? "causal_attention" : "attention");
+}
+
 }  // namespace nestor::bench

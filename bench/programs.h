@@ -2,6 +2,7 @@
 #ifndef NESTOR_BENCH_PROGRAMS_H_
 #define NESTOR_BENCH_PROGRAMS_H_
 
+#include <cstdint>
 #include <string>
 
 #include "uops/dtype.h"
@@ -25,6 +26,15 @@ std::string Transpose();
 std::string Concat();
 // x: f32[V, D], ids: i64[N] -> y: f32[N, D], y[n] = x[ids[n]].
 std::string GatherRows();
+
+// a: f32[M, K], b: f32[K, N] -> c: f32[M, N].
+std::string MatrixProduct();
+// x: f32[N, C, H, W], w: f32[O, C, R, S] -> y: f32[N, O, ..].
+std::string Convolution(int64_t stride, int64_t pad);
+// x: f32[N, C, H, W], w: f32[C, 1, R, S] -> y: f32[N, C, ..], each channel by itself.
+std::string DepthwiseConvolution(int64_t stride, int64_t pad);
+// q: f32[B, L, D], k: f32[B, S, D], v: f32[B, S, E] -> y: f32[B, L, E].
+std::string Attention(bool causal);
 
 }  // namespace nestor::bench
 

@@ -32,6 +32,11 @@ TEST(ProgramsTest, OfFloats) {
   const Tensor x = Tensor::Of<float>({2, 2}, {1, 2, -1, 3}), row = Tensor::Of<float>({2}, {1, 0.5});
   const Tensor other = Tensor::Of<float>({2, 1}, {7, 8}), ids = Tensor::Of<int64_t>({3}, {1, 0, 1});
   const float small = 1 / (1 + std::exp(1.f)), smaller = 1 / (1 + std::exp(4.f));
+  const Tensor image = Tensor::Of<float>({1, 2, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
+  const Tensor window = Tensor::Of<float>({1, 2, 2, 2}, {1, 0, 0, 1, 0, 1, 0, 0});
+  const Tensor windows = Tensor::Of<float>({2, 1, 2, 2}, {1, 0, 0, 1, 0, 1, 0, 0});
+  // Scores of 0, so that attention is the mean of the values.
+  const Tensor zero = Tensor::Of<float>({1, 2, 1}, {0, 0}), value = Tensor::Of<float>({1, 2, 1}, {1, 4});
   const auto gelu = [](float v) { return v / 2 * (1 + std::erf(v / std::sqrt(2.f))); };
   const struct {
     std::string notation;
@@ -47,6 +52,12 @@ TEST(ProgramsTest, OfFloats) {
       {Transpose(), {{"x", x}}, {1, -1, 2, 3}},
       {Concat(), {{"a", x}, {"b", other}}, {1, 2, 7, -1, 3, 8}},
       {GatherRows(), {{"x", x}, {"ids", ids}}, {-1, 3, 1, 2, -1, 3}},
+      {MatrixProduct(), {{"a", x}, {"b", other}}, {23, 17}},
+      {Convolution(1, 0), {{"x", image}, {"w", window}}, {1 + 4 + 6}},
+      {Convolution(2, 1), {{"x", image}, {"w", window}}, {1, 0, 0 + 7, 4}},
+      {DepthwiseConvolution(1, 0), {{"x", image}, {"w", windows}}, {1 + 4, 6}},
+      {Attention(/*causal=*/false), {{"q", zero}, {"k", zero}, {"v", value}}, {2.5, 2.5}},
+      {Attention(/*causal=*/true), {{"q", zero}, {"k", zero}, {"v", value}}, {1, 2.5}},
   };
   for (const auto& c : kCases) {
     EXPECT_THAT(Floats(Evaluate(c.notation, c.inputs)), Pointwise(FloatNear(1e-4f), c.want)) << c.notation;

@@ -41,8 +41,8 @@ absl::StatusOr<Peer> Prepare(absl::string_view engine, absl::Span<const Step> st
   const BoundKernels kernels = std::make_shared<std::vector<BoundKernel>>();
   for (const Step& step : steps) {
     BoundKernel bound;
-    NESTOR_ASSIGN_OR_RETURN(bound.kernel,
-                            NestorKernel::Compile(step.notation, {.threads = threads, .gradient = step.gradient}));
+    const NestorKernel::Options options = {.threads = threads, .gradient = step.gradient, .wrt = step.wrt};
+    NESTOR_ASSIGN_OR_RETURN(bound.kernel, NestorKernel::Compile(step.notation, options));
     NESTOR_ASSIGN_OR_RETURN(bound.inputs, ViewsOf(bound.kernel->arguments(), buffers));
     NESTOR_ASSIGN_OR_RETURN(bound.outputs, ViewsOf(bound.kernel->results(), buffers));
     kernels->push_back(std::move(bound));
@@ -105,6 +105,21 @@ std::vector<Peer> MakePeers(const Row& row, Buffers& buffers, int threads, RowRe
   return peers;
 }
 
+// Of those whose results are the row's.
+std::vector<std::string> NamesOf(absl::Span<const Peer> peers) {
+  std::vector<std::string> names;
+  for (const Peer& peer : peers) {
+    if (peer.compared) names.push_back(peer.engine);
+  }
+  return names;
+}
+
+std::vector<Contender> LimitsOf(const Row& row, Buffers& buffers, ThreadTeam& team) {
+  NESTOR_CHECK(row.traffic.empty() || row.multiply_adds == 0, "a row is bound by bytes or by arithmetic");
+  return row.traffic.empty() ? ArithmeticContenders(row.multiply_adds, team)
+                             : LimitContenders(row.traffic, buffers, team);
+}
+
 }  // namespace
 
 RowResult RunRow(const Row& row, ThreadTeam& team, const MeasureOptions& options) {
@@ -125,10 +140,11 @@ RowResult RunRow(const Row& row, ThreadTeam& team, const MeasureOptions& options
     Fail(CompareAll(row, peers, *buffers, result), kNestor, result);
   }
   for (const Peer& peer : peers) contenders.push_back({peer.engine, peer.run});
-  for (Contender& limit : LimitContenders(row.traffic, *buffers, team)) contenders.push_back(std::move(limit));
+  for (Contender& limit : LimitsOf(row, *buffers, team)) contenders.push_back(std::move(limit));
 
   result.readings = MeasureAlternating(contenders, options);
   for (Reading& reading : result.readings) reading.cost *= 1e3;
+  NameBestPeer(NamesOf(peers), result);
   return result;
 }
 

@@ -21,6 +21,7 @@ namespace nestor::bench {
 struct Step {
   std::string notation;
   bool gradient = false;
+  std::vector<std::string> wrt = {};  // the arguments of the gradient; empty: every float one
 };
 
 // Another engine, ready to run on the row's buffers.
@@ -39,7 +40,10 @@ struct Row {
   std::string name;
   std::vector<BufferSpec> buffers;
   std::vector<Step> steps;       // run in order
-  std::vector<Traffic> traffic;  // walked in order: the limit; empty: there is none
+  // The limit: what is walked, in order, or else how many f32 multiply-adds the work needs.
+  // Neither: there is none.
+  std::vector<Traffic> traffic;
+  double multiply_adds = 0;
   std::vector<PeerMaker> peers;
   std::vector<GoalTerm> goal;
   double tolerance = 1e-3;  // of MaxRelativeDifference

@@ -1,5 +1,6 @@
 #include "bench/row.h"
 
+#include "bench/arithmetic_peak.h"
 #include "bench/sweep.h"
 #include "gtest/gtest.h"
 
@@ -40,6 +41,31 @@ TEST(RowTest, MeasuresAllEnginesOnOneAndTwoThreads) {
     EXPECT_TRUE(result.CostOf(kNestor) && result.CostOf("peer"));
     EXPECT_EQ(result.CostOf(kLimit).has_value(), !SweepVariants(1, 1).empty());
   }
+}
+
+TEST(RowTest, TheLimitMayBeOfArithmetic) {
+  Row row = Doubling();
+  row.traffic = {};
+  row.multiply_adds = 1e5;
+  for (const int threads : {1, 2}) {
+    ThreadTeam team(threads);
+    EXPECT_EQ(RunRow(row, team, kQuick).CostOf(kLimit).has_value(), !PeakVariants().empty());
+  }
+}
+
+TEST(RowTest, TheGoalNamesTheBestPeer) {
+  ThreadTeam team(1);
+  Row row = Doubling();
+  PeerMaker slow = [](Buffers& buffers, int threads) {
+    absl::StatusOr<Peer> peer = Scaler("slow", 2)(buffers, threads);
+    peer->run = [run = peer->run] {
+      for (int i = 0; i < 1000; ++i) run();
+    };
+    return peer;
+  };
+  row.peers = {slow, Scaler("peer", 2)};
+  row.goal = {TimesPeer(kBestPeer, 1e-6)};
+  EXPECT_EQ(RunRow(row, team, kQuick).goal[0].engine, "peer");
 }
 
 TEST(RowTest, AWrongResultIsAFailure) {
@@ -88,9 +114,11 @@ TEST(RowTest, AYardstickRunsOnItsOwnBuffers) {
   Row row = Doubling();
   row.peers = {NestorPeer("Nestor f64", {{"x", DType::kF64, {10}}, {"y", DType::kF64, {10}, Fill::kOutput}},
                           {{"op f(x: f64[N]) -> (y) { y[i] = x[i] * x[i] }"}})};
+  row.goal = {TimesPeer(kBestPeer, 1e-6)};
   const RowResult result = RunRow(row, team, kQuick);
   EXPECT_EQ(result.failure, "");
   EXPECT_TRUE(result.CostOf("Nestor f64"));
+  EXPECT_EQ(result.goal[0].engine, kBestPeer);
 }
 
 }  // namespace

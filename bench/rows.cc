@@ -7,7 +7,8 @@ namespace nestor::bench {
 
 std::vector<Row> AllRows() {
   std::vector<Row> all;
-  for (const auto family : {ChainRows, NormalizationRows, GradientRows, ReductionRows, MovementRows, TypeRows}) {
+  for (const auto family : {ChainRows, NormalizationRows, GradientRows, ReductionRows, MovementRows, TypeRows,
+                            ContractionRows, ConvolutionRows, AttentionRows}) {
     std::vector<Row> rows = family();
     std::move(rows.begin(), rows.end(), std::back_inserter(all));
   }

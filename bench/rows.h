@@ -14,6 +14,9 @@ std::vector<Row> GradientRows();
 std::vector<Row> ReductionRows();
 std::vector<Row> MovementRows();  // transpose, concat, gather
 std::vector<Row> TypeRows();      // chains and reductions of other types than f32
+std::vector<Row> ContractionRows();  // products of matrices
+std::vector<Row> ConvolutionRows();  // and their gradients
+std::vector<Row> AttentionRows();
 
 // All of them, in this order.
 std::vector<Row> AllRows();

@@ -10,6 +10,7 @@
 
 #include <cstring>
 #include <memory>
+#include <tuple>
 
 #include "uops/invariant.h"
 
@@ -77,13 +78,25 @@ at::Tensor LayerNorm(const at::Tensor& x, const at::Tensor& scale, const at::Ten
   return at::layer_norm(x, {x.size(-1)}, scale, bias, 1e-5);
 }
 
-Results GeluLayerNormGradient(const at::Tensor& x, const at::Tensor& scale, const at::Tensor& bias,
-                              const at::Tensor& g_y) {
-  const at::AutoGradMode record(true);
-  const at::Tensor y = LayerNorm(at::gelu(x), scale, bias);
-  Results results = torch::autograd::grad({y}, {x, scale, bias}, {g_y});
-  results.insert(results.begin(), y.detach());
-  return results;
+at::Tensor Attention(const Inputs& in, bool causal) {
+  return std::get<0>(at::_scaled_dot_product_attention(in[0], in[1], in[2], /*attn_mask=*/{}, /*dropout_p=*/0,
+                                                       /*need_attn_weights=*/false, causal));
+}
+
+// As Maker; then the gradients by all inputs, from the buffer g_y.
+template <class Operation>
+PeerMaker GradientMaker(std::vector<std::string> names, const Operation& operation) {
+  return [=](Buffers& buffers, int) -> absl::StatusOr<Peer> {
+    Inputs inputs;
+    for (const std::string& name : names) inputs.push_back(View(buffers[name]).set_requires_grad(true));
+    return PeerOf(buffers, [inputs, operation, g_y = View(buffers["g_y"])] {
+      const at::AutoGradMode record(true);
+      const at::Tensor y = operation(inputs);
+      Results results = torch::autograd::grad({y}, inputs, {g_y});
+      results.insert(results.begin(), y.detach());
+      return results;
+    });
+  };
 }
 
 }  // namespace
@@ -122,12 +135,14 @@ PeerMaker TorchGatherRows() {
 }
 
 PeerMaker TorchGeluLayerNormGradient() {
-  return [](Buffers& buffers, int) -> absl::StatusOr<Peer> {
-    Inputs in;
-    for (const char* name : {"x", "scale", "bias"}) in.push_back(View(buffers[name]).set_requires_grad(true));
-    const at::Tensor g_y = View(buffers["g_y"]);
-    return PeerOf(buffers, [in, g_y] { return GeluLayerNormGradient(in[0], in[1], in[2], g_y); });
-  };
+  return GradientMaker({"x", "scale", "bias"},
+                       [](const Inputs& in) { return LayerNorm(at::gelu(in[0]), in[1], in[2]); });
+}
+PeerMaker TorchAttention(bool causal) {
+  return Maker({"q", "k", "v"}, [causal](const Inputs& in) { return Attention(in, causal); });
+}
+PeerMaker TorchAttentionGradient(bool causal) {
+  return GradientMaker({"q", "k", "v"}, [causal](const Inputs& in) { return Attention(in, causal); });
 }
 
 }  // namespace nestor::bench

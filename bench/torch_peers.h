@@ -23,6 +23,9 @@ PeerMaker TorchSum(int axis);    // x -> y, integers to i32
 PeerMaker TorchTranspose();      // x -> y
 PeerMaker TorchConcat();         // a, b -> y, last axis
 PeerMaker TorchGatherRows();     // x, ids -> y
+// q, k, v [B, L, D] -> y, each place of q attending to all of k, or (causal) to those up to it.
+PeerMaker TorchAttention(bool causal);
+PeerMaker TorchAttentionGradient(bool causal);  // q, k, v, g_y -> y, g_q, g_k, g_v
 // layer_norm(gelu(x), scale, bias) and its gradients: x, scale, bias, g_y -> y, g_x,
 // g_scale, g_bias.
 PeerMaker TorchGeluLayerNormGradient();

@@ -1,0 +1,52 @@
+// What every peer that is one primitive of oneDNN shares: its engine, views of buffers,
+// errors, and the way from a primitive to a peer.
+#ifndef NESTOR_BENCH_ONEDNN_PRIMITIVE_H_
+#define NESTOR_BENCH_ONEDNN_PRIMITIVE_H_
+
+#include <dnnl.hpp>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "bench/row.h"
+
+namespace nestor::bench {
+
+const dnnl::engine& OneDnnEngine();
+
+// Compact, the last axis innermost.
+dnnl::memory::desc CompactDescriptor(const dnnl::memory::dims& shape);
+// ... of an f32 tensor's shape.
+dnnl::memory::desc DescriptorOf(const Tensor& tensor);
+
+// A buffer as an argument of a primitive.
+struct OneDnnOperand {
+  int argument;  // DNNL_ARG_..
+  std::string buffer;
+  dnnl::memory::desc layout;  // of the buffer
+  bool result = false;
+};
+
+// Runs `primitive` on the operands. Where `description`, from which it was made, says
+// another layout than the buffer's, the operand has memory of its own: inputs are brought
+// there now, results are brought back when they are delivered. Throws dnnl::error.
+Peer PrimitivePeer(absl::string_view engine, const dnnl::primitive& primitive,
+                   const dnnl::primitive_desc_base& description, const std::vector<OneDnnOperand>& operands,
+                   Buffers& buffers);
+
+// What `make` gives; oneDNN reports by exceptions, which end here.
+template <class Make>
+absl::StatusOr<Peer> GuardedFromOneDnn(const Make& make) {
+  try {
+    return make();
+  } catch (const dnnl::error& error) {
+    return absl::InternalError(absl::StrCat("oneDNN: ", error.what()));
+  }
+}
+
+}  // namespace nestor::bench
+
+#endif  // NESTOR_BENCH_ONEDNN_PRIMITIVE_H_

@@ -1,0 +1,43 @@
+// Products of matrices: squares from the first cache to memory, few rows, one row, few
+// columns. Their multiply-adds bound them, but for the product with one row, which uses each
+// element of the matrix once and so is bound by reading it.
+#include "absl/strings/str_cat.h"
+#include "bench/onednn_contractions.h"
+#include "bench/openblas_peers.h"
+#include "bench/programs.h"
+#include "bench/rows.h"
+
+namespace nestor::bench {
+namespace {
+
+Row ProductRow(int64_t m, int64_t k, int64_t n) {
+  Row row;
+  row.name = absl::StrCat("matmul f32 ", m, "x", k, "x", n);
+  row.buffers = {{"a", DType::kF32, {m, k}}, {"b", DType::kF32, {k, n}}, {"c", DType::kF32, {m, n}, Fill::kOutput}};
+  row.steps = {{MatrixProduct()}};
+  row.multiply_adds = static_cast<double>(m * k * n);
+  row.peers = OneDnnProducts();
+  row.peers.push_back(OpenBlasProduct);
+  row.goal = {TimesPeer(kBestPeer, 1.0)};
+  return row;
+}
+
+Row OfOneRow(Row row) {
+  row.multiply_adds = 0;
+  row.traffic = {{{"b"}, {}}};
+  row.goal = {OfLimit(0.92)};
+  return row;
+}
+
+}  // namespace
+
+std::vector<Row> ContractionRows() {
+  std::vector<Row> rows;
+  for (const int64_t size : {128, 512, 1024, 2048}) rows.push_back(ProductRow(size, size, size));
+  rows.push_back(ProductRow(64, 1024, 1024));
+  rows.push_back(OfOneRow(ProductRow(1, 1024, 1024)));
+  rows.push_back(ProductRow(1024, 1024, 8));
+  return rows;
+}
+
+}  // namespace nestor::bench

@@ -1,0 +1,115 @@
+// Convolutions of images, channels first: the result, the gradient by the data and by the
+// weights. All three need the same products, those of the padding's zeros left out.
+#include "absl/strings/str_cat.h"
+#include "bench/onednn_contractions.h"
+#include "bench/onednn_peers.h"
+#include "bench/programs.h"
+#include "bench/rows.h"
+
+namespace nestor::bench {
+namespace {
+
+// Square images and windows.
+struct Layer {
+  int64_t images, channels, size, kernels, window;
+  ConvolutionStep step;
+  double times;  // the best peer, for the result
+
+  int64_t result_size() const { return (size + 2 * step.pad - window) / step.stride + 1; }
+};
+constexpr Layer kLayers[] = {
+    {1, 64, 56, 64, 3, {.stride = 1, .pad = 1}, 0.9},     //
+    {1, 256, 14, 256, 3, {.stride = 1, .pad = 1}, 1.5},   //
+    {1, 3, 224, 64, 7, {.stride = 2, .pad = 3}, 1.0},     //
+    {1, 256, 56, 64, 1, {.stride = 1, .pad = 0}, 1.0},    //
+    {8, 64, 56, 128, 3, {.stride = 2, .pad = 1}, 1.0},    //
+};
+constexpr Layer kDepthwise = {1, 128, 28, 128, 3, {.stride = 1, .pad = 1}, 15};
+constexpr double kTimesForGradients = 0.95;
+
+// Pairs of an output and a window element, along one axis, that meet within the image.
+int64_t PairsWithin(const Layer& layer) {
+  int64_t pairs = 0;
+  for (int64_t output = 0; output < layer.result_size(); ++output) {
+    for (int64_t element = 0; element < layer.window; ++element) {
+      const int64_t input = output * layer.step.stride + element - layer.step.pad;
+      pairs += input >= 0 && input < layer.size;
+    }
+  }
+  return pairs;
+}
+
+// `channels` that each kernel reads.
+double MultiplyAdds(const Layer& layer, int64_t channels) {
+  const int64_t pairs = PairsWithin(layer);
+  return static_cast<double>(layer.images * layer.kernels * channels * pairs * pairs);
+}
+
+std::string Text(const Layer& layer) {
+  return absl::StrCat(layer.window, "x", layer.window, layer.step.stride == 1 ? "" : " s2", " n", layer.images, " c",
+                      layer.channels, " ", layer.size, "^2 k", layer.kernels);
+}
+
+struct Shapes {
+  Dims x, w, y;
+};
+Shapes ShapesOf(const Layer& layer, int64_t channels) {
+  return {{layer.images, layer.channels, layer.size, layer.size},
+          {layer.kernels, channels, layer.window, layer.window},
+          {layer.images, layer.kernels, layer.result_size(), layer.result_size()}};
+}
+
+Row ForwardRow(const Layer& layer) {
+  const auto& [x, w, y] = ShapesOf(layer, layer.channels);
+  Row row;
+  row.name = absl::StrCat("conv ", Text(layer));
+  row.buffers = {{"x", DType::kF32, x}, {"w", DType::kF32, w}, {"y", DType::kF32, y, Fill::kOutput}};
+  row.steps = {{Convolution(layer.step.stride, layer.step.pad)}};
+  row.multiply_adds = MultiplyAdds(layer, layer.channels);
+  row.peers = OneDnnConvolutions(ConvolutionResult::kForward, layer.step);
+  row.goal = {TimesPeer(kBestPeer, layer.times)};
+  return row;
+}
+
+// By x or w. The program sees the other's values, and of this one its shape.
+Row GradientRow(const Layer& layer, std::string wrt, ConvolutionResult result) {
+  Row row = ForwardRow(layer);
+  absl::StrAppend(&row.name, ", g_", wrt);
+  const auto& [x, w, y] = ShapesOf(layer, layer.channels);
+  row.buffers = {{"x", DType::kF32, x},
+                 {"w", DType::kF32, w},
+                 {"g_y", DType::kF32, y},
+                 {absl::StrCat("g_", wrt), DType::kF32, wrt == "x" ? x : w, Fill::kOutput}};
+  row.steps[0].gradient = true;
+  row.steps[0].wrt = {wrt};
+  row.peers = OneDnnConvolutions(result, layer.step);
+  row.goal = {TimesPeer(kBestPeer, kTimesForGradients)};
+  return row;
+}
+
+// Its goal is that of the peer in the same layout: what has the channels innermost needs
+// no more than a vector of weights.
+Row DepthwiseRow(const Layer& layer) {
+  Row row = ForwardRow(layer);
+  row.name = absl::StrCat("depthwise conv ", Text(layer));
+  row.buffers[1].shape = ShapesOf(layer, 1).w;
+  row.steps = {{DepthwiseConvolution(layer.step.stride, layer.step.pad)}};
+  row.multiply_adds = MultiplyAdds(layer, 1);
+  row.goal = {TimesPeer(kOneDnn, layer.times)};
+  return row;
+}
+
+}  // namespace
+
+std::vector<Row> ConvolutionRows() {
+  std::vector<Row> rows;
+  for (const Layer& layer : kLayers) {
+    rows.push_back(ForwardRow(layer));
+    rows.push_back(GradientRow(layer, "x", ConvolutionResult::kByData));
+    rows.push_back(GradientRow(layer, "w", ConvolutionResult::kByWeights));
+  }
+  rows.push_back(DepthwiseRow(kDepthwise));
+  return rows;
+}
+
+}  // namespace nestor::bench
