@@ -5,16 +5,21 @@
 //   round 1:  A B C     round 2:  B C A     round 3:  C A B ...
 //
 // and the median over the rounds is kept, which one disturbed round does not move.
-// A turn is a batch of calls long enough for the clock, behind a short one that is
-// not timed: it fetches the data again that the engine before has displaced, and
-// waits out that engine's threads, which spin for a while when their work is done. A call
-// that takes many times as long as all this needs none of it; and where calls are so long
-// that the rounds take too much time, there are fewer rounds, for all engines alike, so that
-// they stay paired.
+// A turn begins when the threads of the engine before sleep: they spin for a while when
+// their work is done, those of OpenBLAS for a tenth of a second. It is a batch of calls
+// long enough for the clock, behind a short one that is not timed, which fetches the data
+// again that the engine before has displaced. A call that takes many times as long as all
+// this needs none of it; and where calls are so long that the rounds take too much time,
+// there are fewer rounds, for all engines alike, so that they stay paired.
 #include "bench/measure.h"
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <system_error>
+#include <thread>
 
 namespace nestor::bench {
 namespace {
@@ -34,6 +39,18 @@ double SecondsPerCall(const Contender& contender, int chunk, double least_second
     elapsed = options.now() - start;
   } while (elapsed < least_seconds);
   return elapsed / static_cast<double>(calls);
+}
+
+// Those that run or could, this one included, by what Linux says of them: "id (name) R ..".
+int RunningThreads() {
+  int running = 0;
+  std::error_code error;
+  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task", error)) {
+    std::string line;
+    std::getline(std::ifstream(thread.path() / "stat"), line);
+    running += line.find(") R ") != std::string::npos;
+  }
+  return running;
 }
 
 // Calls between two looks at the clock: so many that the looks cost nothing, so few
@@ -56,6 +73,7 @@ struct Player {
 // Runs it until it is known how to measure it. A long call is its first turn.
 Player Enter(const Contender& contender, const MeasureOptions& options) {
   Player player{&contender};
+  options.rest();
   const double first = SecondsPerCall(contender, 1, 0, options);
   if (first >= kLongCall * options.batch_seconds) {
     player.seconds = {first};
@@ -69,6 +87,7 @@ Player Enter(const Contender& contender, const MeasureOptions& options) {
 void TakeTurn(int round, Player& player, const MeasureOptions& options) {
   const Contender& contender = *player.contender;
   if (player.seconds.size() > static_cast<size_t>(round)) return;  // it had its turn
+  options.rest();
   if (player.warms_up) SecondsPerCall(contender, player.chunk, options.batch_seconds * kWarmUp, options);
   player.seconds.push_back(SecondsPerCall(contender, player.chunk, options.batch_seconds, options));
 }
@@ -86,6 +105,12 @@ void KeepBest(const Reading& reading, std::vector<Reading>& best) {
 
 double SteadySeconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+void WaitForIdle() {
+  for (int nap = 0; nap < 300 && RunningThreads() > 1; ++nap) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
 }
 
 double Median(std::vector<double> values) {

@@ -29,11 +29,16 @@ struct Reading {
 // Seconds from some fixed time.
 double SteadySeconds();
 
+// Returns when every other thread of this process sleeps, so that none spins in wait of more
+// work; at the latest after some tenths of a second.
+void WaitForIdle();
+
 struct MeasureOptions {
   int rounds = 5;
   double batch_seconds = 0.02;  // one measurement repeats calls for at least so long
   double most_seconds = 10;     // no round but the first begins later than so long after the start
   std::function<double()> now = SteadySeconds;
+  std::function<void()> rest = WaitForIdle;  // before each turn
 };
 
 // The seconds that the work takes each engine, in the order in which engines first appear:

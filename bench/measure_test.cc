@@ -1,5 +1,8 @@
 #include "bench/measure.h"
 
+#include <atomic>
+#include <thread>
+
 #include "gtest/gtest.h"
 
 namespace nestor::bench {
@@ -9,7 +12,7 @@ namespace {
 struct FakeClock {
   double seconds = 0;
   MeasureOptions Options(int rounds = 5) {
-    return {.rounds = rounds, .batch_seconds = 0.02, .now = [this] { return seconds; }};
+    return {.rounds = rounds, .batch_seconds = 0.02, .now = [this] { return seconds; }, .rest = [] {}};
   }
   Contender Taking(std::string engine, double cost) {
     return {engine, [this, cost] { seconds += cost; }};
@@ -111,9 +114,32 @@ TEST(MeasureTest, EnginesTakeTurnsAndEachLeadsARound) {
     return Contender{std::string(1, name), [&, name] { turns += name, seconds += 0.03; }};
   };
   MeasureAlternating({contender('a'), contender('b'), contender('c')},
-                     {.rounds = 3, .batch_seconds = 0.02, .now = [&] { return seconds; }});
+                     {.rounds = 3, .batch_seconds = 0.02, .now = [&] { return seconds; }, .rest = [&] { turns += ' '; }});
   // Two calls each to warm up and size the batch; then per turn one untimed and one timed.
-  EXPECT_EQ(turns, "aabbcc" "aabbcc" "bbccaa" "ccaabb");
+  EXPECT_EQ(turns, " aa bb cc" " aa bb cc" " bb cc aa" " cc aa bb");
+}
+
+TEST(MeasureTest, WaitsForIdleThreads) {
+  std::atomic<bool> spins = false, done = false;
+  std::thread spinner([&] {
+    spins = true;
+    for (const double start = SteadySeconds(); SteadySeconds() < start + 0.05;) continue;
+    done = true;
+  });
+  while (!spins) continue;
+  WaitForIdle();
+  EXPECT_TRUE(done);
+  spinner.join();
+}
+
+TEST(MeasureTest, WaitingForIdleEnds) {
+  std::atomic<bool> stop = false;
+  std::thread spinner([&] {
+    while (!stop) continue;
+  });
+  WaitForIdle();
+  stop = true;
+  spinner.join();
 }
 
 }  // namespace

@@ -82,30 +82,9 @@ memory::desc WeightsDescriptor(const Tensor& w, int64_t groups) {
   return CompactDescriptor(shape);
 }
 
-// The buffers that a convolution of this kind reads and writes.
-struct Names {
-  const char *x, *w, *y;
-};
-Names NamesFor(ConvolutionResult result) {
-  switch (result) {
-    case ConvolutionResult::kForward: return {"x", "w", "y"};
-    case ConvolutionResult::kByData: return {"g_x", "w", "g_y"};
-    case ConvolutionResult::kByWeights: return {"x", "g_w", "g_y"};
-  }
-  __builtin_unreachable();
-}
-
-Convolution ConvolutionOf(const Names& names, ConvolutionStep step, Buffers& buffers) {
-  const int64_t groups = buffers[names.x].shape()[1] / buffers[names.w].shape()[1];
-  return {DescriptorOf(buffers[names.x]), WeightsDescriptor(buffers[names.w], groups), DescriptorOf(buffers[names.y]),
-          {step.stride, step.stride}, {step.pad, step.pad}};
-}
-
 constexpr auto kDirect = dnnl::algorithm::convolution_direct;
 
 using Forward = dnnl::convolution_forward;
-using ByData = dnnl::convolution_backward_data;
-using ByWeights = dnnl::convolution_backward_weights;
 
 // Also the hint from which the gradients are made.
 Forward::primitive_desc ForwardDescription(const Convolution& c, dnnl::prop_kind kind) {
@@ -113,53 +92,64 @@ Forward::primitive_desc ForwardDescription(const Convolution& c, dnnl::prop_kind
                                  OneDnnEngine());
 }
 
-Peer ForwardPeer(absl::string_view engine, const Convolution& asked, const Convolution& layouts, const Names& names,
+Peer ForwardPeer(absl::string_view engine, const Convolution& asked, const std::vector<OneDnnOperand>& operands,
                  Buffers& buffers) {
   const auto description = ForwardDescription(asked, dnnl::prop_kind::forward_inference);
-  return PrimitivePeer(engine, Forward(description), description,
-                       {{DNNL_ARG_SRC, names.x, layouts.x},
-                        {DNNL_ARG_WEIGHTS, names.w, layouts.w},
-                        {DNNL_ARG_DST, names.y, layouts.y, /*result=*/true}},
-                       buffers);
+  return PrimitivePeer(engine, Forward(description), description, operands, buffers);
 }
 
-Peer ByDataPeer(absl::string_view engine, const Convolution& asked, const Convolution& layouts, const Names& names,
-                Buffers& buffers) {
-  const ByData::desc operation(kDirect, asked.x, asked.w, asked.y, asked.strides, asked.pads, asked.pads);
-  const ByData::primitive_desc description(operation, OneDnnEngine(),
-                                           ForwardDescription(asked, dnnl::prop_kind::forward_training));
-  return PrimitivePeer(engine, ByData(description), description,
-                       {{DNNL_ARG_DIFF_SRC, names.x, layouts.x, /*result=*/true},
-                        {DNNL_ARG_WEIGHTS, names.w, layouts.w},
-                        {DNNL_ARG_DIFF_DST, names.y, layouts.y}},
-                       buffers);
+template <class Gradient>
+Peer GradientPeer(absl::string_view engine, const Convolution& asked, const std::vector<OneDnnOperand>& operands,
+                  Buffers& buffers) {
+  const typename Gradient::desc operation(kDirect, asked.x, asked.w, asked.y, asked.strides, asked.pads, asked.pads);
+  const typename Gradient::primitive_desc description(operation, OneDnnEngine(),
+                                                      ForwardDescription(asked, dnnl::prop_kind::forward_training));
+  return PrimitivePeer(engine, Gradient(description), description, operands, buffers);
 }
 
-Peer ByWeightsPeer(absl::string_view engine, const Convolution& asked, const Convolution& layouts, const Names& names,
-                   Buffers& buffers) {
-  const ByWeights::desc operation(kDirect, asked.x, asked.w, asked.y, asked.strides, asked.pads, asked.pads);
-  const ByWeights::primitive_desc description(operation, OneDnnEngine(),
-                                              ForwardDescription(asked, dnnl::prop_kind::forward_training));
-  return PrimitivePeer(engine, ByWeights(description), description,
-                       {{DNNL_ARG_SRC, names.x, layouts.x},
-                        {DNNL_ARG_DIFF_WEIGHTS, names.w, layouts.w, /*result=*/true},
-                        {DNNL_ARG_DIFF_DST, names.y, layouts.y}},
-                       buffers);
+// A kind of convolution, as oneDNN and the rows name what it reads and writes.
+struct Kind {
+  OneDnnOperand x, w, y;
+  Peer (*make)(absl::string_view engine, const Convolution& asked, const std::vector<OneDnnOperand>& operands,
+               Buffers& buffers);
+};
+
+Kind KindOf(ConvolutionResult result) {
+  switch (result) {
+    case ConvolutionResult::kForward:
+      return {{DNNL_ARG_SRC, "x"}, {DNNL_ARG_WEIGHTS, "w"}, {DNNL_ARG_DST, "y", {}, /*result=*/true}, ForwardPeer};
+    case ConvolutionResult::kByData:
+      return {{DNNL_ARG_DIFF_SRC, "g_x", {}, /*result=*/true},
+              {DNNL_ARG_WEIGHTS, "w"},
+              {DNNL_ARG_DIFF_DST, "g_y"},
+              GradientPeer<dnnl::convolution_backward_data>};
+    case ConvolutionResult::kByWeights:
+      return {{DNNL_ARG_SRC, "x"},
+              {DNNL_ARG_DIFF_WEIGHTS, "g_w", {}, /*result=*/true},
+              {DNNL_ARG_DIFF_DST, "g_y"},
+              GradientPeer<dnnl::convolution_backward_weights>};
+  }
+  __builtin_unreachable();
+}
+
+// Gives the operands the layouts of their buffers.
+Convolution ConvolutionOf(ConvolutionStep step, Kind& kind, Buffers& buffers) {
+  const Tensor &x = buffers[kind.x.buffer], &w = buffers[kind.w.buffer];
+  kind.x.layout = DescriptorOf(x);
+  kind.w.layout = WeightsDescriptor(w, /*groups=*/x.shape()[1] / w.shape()[1]);
+  kind.y.layout = DescriptorOf(buffers[kind.y.buffer]);
+  return {kind.x.layout, kind.w.layout, kind.y.layout, {step.stride, step.stride}, {step.pad, step.pad}};
 }
 
 PeerMaker ConvolutionMaker(ConvolutionResult result, ConvolutionStep step, bool own_layouts) {
   return [=](Buffers& buffers, int) {
     return GuardedFromOneDnn([&] {
-      const Names names = NamesFor(result);
-      const Convolution layouts = ConvolutionOf(names, step, buffers);
-      Convolution asked = layouts;
+      Kind kind = KindOf(result);
+      Convolution asked = ConvolutionOf(step, kind, buffers);
       if (own_layouts) {
         for (memory::desc* layout : {&asked.x, &asked.w, &asked.y}) *layout = AnyLayout(*layout);
       }
-      const auto make = result == ConvolutionResult::kForward  ? ForwardPeer
-                        : result == ConvolutionResult::kByData ? ByDataPeer
-                                                               : ByWeightsPeer;
-      return make(own_layouts ? kOneDnnOwn : kOneDnn, asked, layouts, names, buffers);
+      return kind.make(own_layouts ? kOneDnnOwn : kOneDnn, asked, {kind.x, kind.w, kind.y}, buffers);
     });
   };
 }

@@ -26,7 +26,7 @@ dnnl::memory::desc DescriptorOf(const Tensor& tensor);
 struct OneDnnOperand {
   int argument;  // DNNL_ARG_..
   std::string buffer;
-  dnnl::memory::desc layout;  // of the buffer
+  dnnl::memory::desc layout = {};  // of the buffer
   bool result = false;
 };
 

@@ -22,7 +22,7 @@ BufferSpec Buffer(std::string name, Fill fill = Fill::kUniform) {
 }
 
 std::string Name(bool causal) {
-  return absl::StrCat(causal ? "causal " : "", "attention f32 ", kHeads, " heads ", kPlaces, "x", kFeatures);
+  return absl::StrCat(causal ? "causal " : "", "attention f32 ", kHeads, "x", kPlaces, "x", kFeatures);
 }
 
 Row ForwardRow(bool causal, double times) {
