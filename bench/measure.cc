@@ -125,7 +125,9 @@ std::vector<Reading> MeasureAlternating(absl::Span<const Contender> contenders, 
   for (const Contender& contender : contenders) players.push_back(Enter(contender, options));
   for (int round = 0; round < options.rounds; ++round) {
     if (round > 0 && options.now() - start > options.most_seconds) break;
-    for (size_t turn = 0; turn < players.size(); ++turn) TakeTurn(round, players[(turn + round) % players.size()], options);
+    for (size_t turn = 0; turn < players.size(); ++turn) {
+      TakeTurn(round, players[(turn + round) % players.size()], options);
+    }
   }
   std::vector<Reading> best;
   for (const Player& player : players) {

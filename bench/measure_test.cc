@@ -114,7 +114,10 @@ TEST(MeasureTest, EnginesTakeTurnsAndEachLeadsARound) {
     return Contender{std::string(1, name), [&, name] { turns += name, seconds += 0.03; }};
   };
   MeasureAlternating({contender('a'), contender('b'), contender('c')},
-                     {.rounds = 3, .batch_seconds = 0.02, .now = [&] { return seconds; }, .rest = [&] { turns += ' '; }});
+                     {.rounds = 3,
+                      .batch_seconds = 0.02,
+                      .now = [&] { return seconds; },
+                      .rest = [&] { turns += ' '; }});
   // Two calls each to warm up and size the batch; then per turn one untimed and one timed.
   EXPECT_EQ(turns, " aa bb cc" " aa bb cc" " bb cc aa" " cc aa bb");
 }

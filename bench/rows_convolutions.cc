@@ -18,11 +18,11 @@ struct Layer {
   int64_t result_size() const { return (size + 2 * step.pad - window) / step.stride + 1; }
 };
 constexpr Layer kLayers[] = {
-    {1, 64, 56, 64, 3, {.stride = 1, .pad = 1}, 0.9},     //
-    {1, 256, 14, 256, 3, {.stride = 1, .pad = 1}, 1.5},   //
-    {1, 3, 224, 64, 7, {.stride = 2, .pad = 3}, 1.0},     //
-    {1, 256, 56, 64, 1, {.stride = 1, .pad = 0}, 1.0},    //
-    {8, 64, 56, 128, 3, {.stride = 2, .pad = 1}, 1.0},    //
+    {1, 64, 56, 64, 3, {.stride = 1, .pad = 1}, 0.9},
+    {1, 256, 14, 256, 3, {.stride = 1, .pad = 1}, 1.5},
+    {1, 3, 224, 64, 7, {.stride = 2, .pad = 3}, 1.0},
+    {1, 256, 56, 64, 1, {.stride = 1, .pad = 0}, 1.0},
+    {8, 64, 56, 128, 3, {.stride = 2, .pad = 1}, 1.0},
 };
 constexpr Layer kDepthwise = {1, 128, 28, 128, 3, {.stride = 1, .pad = 1}, 15};
 constexpr double kTimesForGradients = 0.95;
@@ -62,7 +62,7 @@ Shapes ShapesOf(const Layer& layer, int64_t channels) {
 Row ForwardRow(const Layer& layer) {
   const auto& [x, w, y] = ShapesOf(layer, layer.channels);
   Row row;
-  row.name = absl::StrCat("conv ", Text(layer));
+  row.name = absl::StrCat("conv f32 ", Text(layer));
   row.buffers = {{"x", DType::kF32, x}, {"w", DType::kF32, w}, {"y", DType::kF32, y, Fill::kOutput}};
   row.steps = {{Convolution(layer.step.stride, layer.step.pad)}};
   row.multiply_adds = MultiplyAdds(layer, layer.channels);
@@ -87,11 +87,11 @@ Row GradientRow(const Layer& layer, std::string wrt, ConvolutionResult result) {
   return row;
 }
 
-// Its goal is that of the peer in the same layout: what has the channels innermost needs
-// no more than a vector of weights.
+// Its goal refers to the peer on the same arrays: where the channels are innermost, as oneDNN
+// prefers them, lanes are channels, and the work is of another kind.
 Row DepthwiseRow(const Layer& layer) {
   Row row = ForwardRow(layer);
-  row.name = absl::StrCat("depthwise conv ", Text(layer));
+  row.name = absl::StrCat("depthwise conv f32 ", Text(layer));
   row.buffers[1].shape = ShapesOf(layer, 1).w;
   row.steps = {{DepthwiseConvolution(layer.step.stride, layer.step.pad)}};
   row.multiply_adds = MultiplyAdds(layer, 1);
