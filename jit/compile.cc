@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "fusion/flatten.h"
-#include "fusion/split_loops.h"
 #include "jit/runtime/executor.h"
 #include "jit/schedule/attributes.h"
 #include "jit/schedule/contraction_tiles.h"
@@ -51,8 +50,6 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
       {"flatten", fusion::FlattenBlocks},
       {"split_quotients", SplitQuotients},
       {"padded_views", MaterializePaddedViews},
-      // The inside of a padded view needs no mask.
-      {"split_views", fusion::SplitLoops},
       {"contractions", [=](loop::Program& program) { return TileContractions(program, contractions); }},
       {"multiply_add", FuseMultiplyAdd, /*reorders_rounding=*/true},
       {"memory_order", [=](loop::Program& program) { return WalkInMemoryOrder(program, options.memory_order); }},

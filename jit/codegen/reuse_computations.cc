@@ -5,9 +5,11 @@
 // A register that is written more than once has a version for each write so far; a load
 // belongs to the stores before it, as any of them may have written what it reads.
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/hash/hash.h"
 #include "jit/codegen/operation_passes.h"
 #include "jit/codegen/operations.h"
 
@@ -68,6 +70,12 @@ class Reuse {
   }
 
  private:
+  struct Known {
+    Key key;
+    Operand result;
+    size_t hash;
+  };
+
   void Pass(const Operation& op) {
     switch (op.opcode) {
       case Opcode::kBranch:
@@ -88,7 +96,7 @@ class Reuse {
   }
 
   void ForgetSince(size_t count) {
-    for (; order_.size() > count; order_.pop_back()) known_.erase(order_.back());
+    for (; order_.size() > count; order_.pop_back()) places_.erase(order_.back().hash);
   }
 
   // Whether a register holds what `op` computes, or the line is prefetched; remembers it.
@@ -96,13 +104,15 @@ class Reuse {
     const bool is_prefetch = op.opcode == Opcode::kPrefetch;
     if (!is_prefetch && !IsCandidate(op)) return false;
     Key key = KeyOf(op);
-    const auto [known, is_new] = known_.try_emplace(key, op.result);
-    if (is_new) {
-      order_.push_back(std::move(key));
-    } else if (!is_prefetch) {
-      names_[op.result.value] = known->second;
+    const size_t hash = absl::HashOf(key);
+    const auto [place, is_new] = places_.try_emplace(hash, order_.size());
+    if (is_new || !(order_[place->second].key == key)) {
+      place->second = order_.size();
+      order_.push_back({std::move(key), op.result, hash});
+      return false;
     }
-    return !is_new;
+    if (!is_prefetch) names_[op.result.value] = order_[place->second].result;
+    return true;
   }
 
   // Written once, its result may be read wherever it is: another that is written once can
@@ -133,8 +143,8 @@ class Reuse {
   std::vector<int> writes_;      // by register
   std::vector<int> versions_;    // by register: its writes so far
   std::vector<Operand> names_;   // by register: what stands for it, if anything does
-  absl::flat_hash_map<Key, Operand> known_;
-  std::vector<Key> order_;       // of known_
+  std::vector<Known> order_;     // what is known, in the order in which it was computed
+  absl::flat_hash_map<size_t, size_t> places_;  // in order_, by hash; of equal hashes the last
   absl::flat_hash_map<int64_t, size_t> known_at_;  // by label: how many were known at the first branch to it
   int64_t stores_ = 0;
 };

@@ -35,7 +35,7 @@ class Matcher {
       band.push_back(loop);
     }
     core_ = &band.back()->body;
-    if (band.size() < 2 || !FindSum() || !AreIndependent(band)) return absl::nullopt;
+    if (band.size() < 2 || !FindSum()) return absl::nullopt;
     absl::optional<Contraction> best;
     int best_score = 0;
     for (const Loop* row : band) {
@@ -48,7 +48,8 @@ class Matcher {
         best_score = score;
       }
     }
-    return best;
+    // Last, as it takes longest.
+    return best && AreIndependent(band) ? best : absl::nullopt;
   }
 
  private:

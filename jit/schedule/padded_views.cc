@@ -5,11 +5,13 @@
 
 #include "absl/types/optional.h"
 #include "fusion/scopes.h"
+#include "fusion/split_loops.h"
 #include "jit/codegen/lanes.h"
 #include "jit/schedule/attributes.h"
 #include "jit/schedule/contraction.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
+#include "uops/invariant.h"
 
 namespace nestor::jit {
 namespace {
@@ -185,6 +187,8 @@ absl::StatusOr<bool> MaterializePaddedViews(Program& program) {
   bool changed = false;
   // A nest is looked for anew where one was changed.
   while (Materializer(program).Run()) changed = true;
+  // The inside of a copy needs no mask.
+  if (changed) NESTOR_RETURN_IF_ERROR(fusion::SplitLoops(program).status());
   return changed;
 }
 

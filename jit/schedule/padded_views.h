@@ -14,13 +14,14 @@ namespace nestor::jit {
 //     ->
 //   for n in [0, B) {
 //     temp view: f32[N + R - 1]
-//     for t in [0, N + R - 1) { view[t] = x[n, t - 1 | 0.0] }
+//     for t in [0, 1) { view[t] = 0 }  for t in [1, N + 1) { view[t] = x[n, t - 1] }  ..
 //     for o, i { acc s: f32 = sum  for r in [0, R) { s += w[o, r] * view[i + r] }  y[n, o, i] = s }
 //   }
 //
 // for each masked operand of a nest that ContractionOf finds, whose places are linear in the
 // indices of its rows or columns and of the sums, and whose conditions hold none of these.
-// Each element is masked once, not once for each place of a window.
+// Each element is masked once, not once for each place of a window, and the inside of the
+// copy, cut from its borders by fusion::SplitLoops, not at all.
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run
 // changes nothing. REQUIRES: Verify accepts the program; and so it does afterwards.

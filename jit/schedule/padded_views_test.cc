@@ -11,19 +11,31 @@ constexpr fusion::Frame kFrame = {
     "\n  block { drop one[0] = 0.0 }\n}\n"};
 #define WINDOWS(value) \
   "for b in [0, B) { for o in [0, O) { for i in [0, N) { acc s: f32 = sum for r in [0, R) { s += " value " } y[b, o, i] = s } } }"
-#define VIEWED(shape, load, value)                                                                              \
-  "for b in [0, B) { temp view: f32[" shape "] for t in [0, " shape ") { view[t] = " load " }"                   \
-  " for o in [0, O) { for i in [0, N) { acc s: f32 = sum for r in [0, R) { s += " value " } y[b, o, i] = s } } }"
+#define VIEWED(shape, copy, value)                                                \
+  "for b in [0, B) { temp view: f32[" shape "] " copy " for o in [0, O) { for i in [0, N) {" \
+  " acc s: f32 = sum for r in [0, R) { s += " value " } y[b, o, i] = s } } }"
 
 TEST(PaddedViews, TextInTextOut) {
   fusion::ExpectPass(MaterializePaddedViews, kFrame, {
       {WINDOWS("w[o, r] * x[b, i + r - 1 | 0.0]"),
-       VIEWED("max(N - 1, 0) + max(R - 1, 0) + 1", "x[b, t - 1 | 0.0]", "w[o, r] * view[i + r]")},
-      // Any fill, steps, and backwards; a condition on what is around.
-      {WINDOWS("w[o, r] * x[b, $s*i + 2*r - 3 | -inf if b < 7]"),
-       VIEWED("$s*max(N - 1, 0) + 2*max(R - 1, 0) + 1", "x[b, t - 3 | -inf if b < 7]", "w[o, r] * view[$s*i + 2*r]")},
+       VIEWED("max(N - 1, 0) + max(R - 1, 0) + 1",
+              "for t in [0, 1) { view[t] = 0.0 }"
+              " for t_2 in [1, min(N + 1, max(N - 1, 0) + max(R - 1, 0) + 1)) { view[t_2] = x[b, t_2 - 1] }"
+              " for t_3 in [N + 1, max(N - 1, 0) + max(R - 1, 0) + 1) { view[t_3] = 0.0 }",
+              "w[o, r] * view[i + r]")},
+      // Any fill and steps.
+      {WINDOWS("w[o, r] * x[b, $s*i + 2*r | -inf]"),
+       VIEWED("$s*max(N - 1, 0) + 2*max(R - 1, 0) + 1",
+              "for t in [0, min(N, $s*max(N - 1, 0) + 2*max(R - 1, 0) + 1)) { view[t] = x[b, t] }"
+              " for t_2 in [N, $s*max(N - 1, 0) + 2*max(R - 1, 0) + 1) { view[t_2] = -inf }",
+              "w[o, r] * view[i*$s + 2*r]")},
+      // Backwards.
       {WINDOWS("w[o, r] * x[b, i - r | 0.0]"),
-       VIEWED("max(N - 1, 0) + max(R - 1, 0) + 1", "x[b, t - max(R - 1, 0) | 0.0]", "w[o, r] * view[i - r + max(R - 1, 0)]")},
+       VIEWED("max(N - 1, 0) + max(R - 1, 0) + 1",
+              "for t in [0, max(R - 1, 0)) { view[t] = 0.0 }"
+              " for t_2 in [max(R - 1, 0), N + max(R - 1, 0)) { view[t_2] = x[b, t_2 - max(R - 1, 0)] }"
+              " for t_3 in [N + max(R - 1, 0), max(N - 1, 0) + max(R - 1, 0) + 1) { view[t_3] = 0.0 }",
+              "w[o, r] * view[i - r + max(R - 1, 0)]")},
       // Not what is in range, of steps of no known sign, looked up, or with conditions of its own.
       {WINDOWS("w[o, r] * x[b, i]"), ""},
       {WINDOWS("w[o, r] * x[b, i + $d*r | 0.0]"), ""},
