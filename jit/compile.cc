@@ -61,6 +61,8 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
       {"exact_lanes", [=](loop::Program& program) { return SumInLanes(program, exact_lanes); }},
       {"lanes", [=](loop::Program& program) { return SumInLanes(program, lanes); }, /*reorders_rounding=*/true},
       {"vector", MarkVector},
+      // Behind it: a loop that holds a parallel one has no lanes.
+      {"inner_parallel", MarkInnerParallel},
   });
 }
 

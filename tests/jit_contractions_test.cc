@@ -3,6 +3,7 @@
 // that are no products. Each run is held against the interpreter's on the scheduled program,
 // and of a strict one against the unfused program's, bit for bit (tests/jit_runs.h).
 #include <algorithm>
+#include <memory>
 #include <random>
 #include <string>
 #include <utility>
@@ -146,6 +147,18 @@ TEST(JitContractions, DefaultTiles) {
   for (const Case& c : Cases()) {
     const Finding finding =
         CheckCase(c, DType::kF32, options, {{3, 20, 4}, {4, 20, 4}, {45, 70, 9}, {70, 300, 2}, {9, 50, 800}}, /*bounded=*/false);
+    EXPECT_FALSE(finding.has_value()) << c.name << ": " << *finding;
+  }
+}
+
+// Blocks of rows and of columns are cut into pieces together.
+TEST(JitContractions, Threads) {
+  const std::unique_ptr<jit::Executor> pool = jit::NewThreadPool(3);
+  jit::CompileOptions options = TinyTiles();
+  options.executor = pool.get();
+  options.least_parallel_bytes = 0;
+  for (const Case& c : Cases()) {
+    const Finding finding = CheckCase(c, DType::kF32, options, {{3, 20, 4}, {8, 40, 4}, {25, 150, 5}, {70, 33, 3}, {6, 300, 2}}, /*bounded=*/false);
     EXPECT_FALSE(finding.has_value()) << c.name << ": " << *finding;
   }
 }

@@ -198,6 +198,14 @@ void Translator::SequentialBlock(const loop::Block& block) {
 
 void Translator::ParallelBlock(const loop::Loop& loop) {
   Step& step = out_.steps.back();
+  const std::vector<const loop::Loop*> chain = CollapsedChain(loop);
+  if (chain.size() > 1) {
+    IndexId iterations = program_.pool.Const(1);
+    for (const loop::Loop* one : chain) iterations = program_.pool.Mul(iterations, one->end);
+    step.begin = Immediate(0);
+    step.end = f_->Index(iterations);
+    return CollapsedLoops(chain, f_->General(Opcode::kParameterG, {}, {}, 0), f_->General(Opcode::kParameterG, {}, {}, 1));
+  }
   step.begin = f_->Index(loop.begin);
   step.end = f_->Index(loop.end);
   step.stride = loop.step;
@@ -209,6 +217,63 @@ void Translator::ParallelBlock(const loop::Loop& loop) {
     return VectorLoop(loop, begin, end);
   }
   ScalarLoop(loop, begin, end);
+}
+
+// The loop and those right inside it that are parallel, too, and do not run in lanes: their
+// iterations are counted as one.
+std::vector<const loop::Loop*> Translator::CollapsedChain(const loop::Loop& outermost) const {
+  const auto counts = [&](const loop::Loop& loop) {
+    return loop.attributes.parallel && loop.step == 1 && program_.pool.IsConst(loop.begin, 0) &&
+           !program_.pool.HasVar(loop.end) && !proofs_.lane_loops.contains(loop.var);
+  };
+  std::vector<const loop::Loop*> chain;
+  for (const loop::Loop* loop = &outermost; loop != nullptr && counts(*loop);
+       loop = loop->body.size() == 1 ? loop->body[0].As<loop::Loop>() : nullptr) {
+    chain.push_back(loop);
+  }
+  return chain;
+}
+
+// Iterations [begin, end) of all that the chain has. The innermost loop runs as it is, from
+// and to where the piece begins and ends; of the others the number is decomposed.
+void Translator::CollapsedLoops(const std::vector<const loop::Loop*>& chain, Operand begin, Operand end) {
+  const loop::Loop& inner = *chain.back();
+  const Operand count = CountOf(inner);
+  const Operand first = f_->General(Opcode::kFloorDivG, begin, count);
+  const Operand past = f_->General(Opcode::kAddG, end, f_->General(Opcode::kSubG, count, Immediate(1)));
+  const Operand last = f_->General(Opcode::kFloorDivG, past, count);
+  f_->OpenRegion();
+  const Operand number = f_->General(Opcode::kMoveG, first);
+  const int done = f_->list().NewLabel();
+  f_->Branch(Condition::kGreaterEqual, number, last, done);
+  f_->OpenIteration(chain.size() == 2 ? chain[0]->var : -1, number, 0, 1, first);
+  std::vector<Operand> indices;  // of the outer loops, innermost first
+  Operand rest = number;
+  for (size_t i = chain.size() - 1; i-- > 1;) {
+    const Operand of = CountOf(*chain[i]);
+    indices.push_back(f_->General(Opcode::kFloorModG, rest, of));
+    rest = f_->General(Opcode::kFloorDivG, rest, of);
+  }
+  indices.push_back(rest);
+  const Operand start = f_->General(Opcode::kMulG, number, count);
+  const Operand from = f_->General(Opcode::kMaxG, f_->General(Opcode::kSubG, begin, start), Immediate(0));
+  const Operand to = f_->General(Opcode::kMinG, f_->General(Opcode::kSubG, end, start), count);
+  const size_t opened = chain.size() == 2 ? 0 : chain.size() - 1;
+  for (size_t i = 0; i < opened; ++i) f_->OpenIteration(chain[i]->var, indices[opened - 1 - i], 0, 0, {});
+  ScalarLoop(inner, from, to);
+  for (size_t i = 0; i < opened; ++i) f_->CloseIteration({});
+  f_->CloseIteration(last);
+  f_->Label(done);
+  f_->CloseRegion();
+}
+
+// How often the loop, which begins at 0, runs; never 0, as what would run never is not
+// called.
+Operand Translator::CountOf(const loop::Loop& loop) {
+  if (const auto value = program_.pool.ConstValue(loop.end)) return InRegister(Immediate(std::max<int64_t>(*value, 1)));
+  TableSlot slot{TableSlot::kDivisor};
+  slot.parts.push_back({1, loop.end, {}, 0});
+  return InRegister(Operand::Table(out_.table.Slot(slot)));
 }
 
 // ---- Scopes

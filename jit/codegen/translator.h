@@ -72,6 +72,9 @@ class Translator {
   absl::Status FillStep(const loop::Item& item);
   void SequentialBlock(const loop::Block& block);
   void ParallelBlock(const loop::Loop& loop);
+  std::vector<const loop::Loop*> CollapsedChain(const loop::Loop& outermost) const;
+  void CollapsedLoops(const std::vector<const loop::Loop*>& chain, Operand begin, Operand end);
+  Operand CountOf(const loop::Loop& loop);
   void Scope(const loop::Scope& scope);
   void Item(const loop::Item& item);
   void Declare(loop::TensorId tensor);

@@ -104,6 +104,28 @@ absl::StatusOr<bool> MarkParallel(Program& program) {
   return changed;
 }
 
+absl::StatusOr<bool> MarkInnerParallel(Program& program) {
+  const auto marks = [&](const Loop& around, const Loop& loop) {
+    const bool holds_loop = std::any_of(loop.body.begin(), loop.body.end(),
+                                        [](const Item& item) { return item.As<Loop>() != nullptr; });
+    return around.attributes.parallel && !around.attributes.vector && !loop.attributes.parallel &&
+           !loop.attributes.vector && !loop.attributes.unroll && loop.step == 1 &&
+           program.pool.IsConst(loop.begin, 0) && !program.pool.HasVar(loop.end) && holds_loop &&
+           !CarriedTensor(program, loop).has_value();
+  };
+  bool changed = false;
+  for (loop::Block& block : program.blocks) {
+    Loop* around = block.body.size() == 1 ? block.body[0].As<Loop>() : nullptr;
+    while (around != nullptr && around->body.size() == 1) {
+      Loop* loop = around->body[0].As<Loop>();
+      if (loop == nullptr || !marks(*around, *loop)) break;
+      loop->attributes.parallel = changed = true;
+      around = loop;
+    }
+  }
+  return changed;
+}
+
 absl::StatusOr<bool> MarkVector(Program& program) { return VectorMarker(program).Run(); }
 
 }  // namespace nestor::jit

@@ -19,12 +19,17 @@ Scheduled ScheduledOf(const loop::Loop& loop);
 // (loop_ir/dependence.h).
 absl::StatusOr<bool> MarkParallel(loop::Program& program);
 
+// Loops right inside a parallel one, which hold nothing beside them, become parallel, too,
+// where they carry no dependence, begin at 0 and hold a loop of their own: code cuts the
+// iterations of all such loops together into pieces. Not those of a vector.
+absl::StatusOr<bool> MarkInnerParallel(loop::Program& program);
+
 // In each nest, the loop along which most accesses step from one element to the next
 // becomes `vector`, if it can run in lanes (codegen/lanes.h) and carries no dependence;
 // of equals the outermost. A nest whose loops all jump stays scalar.
 absl::StatusOr<bool> MarkVector(loop::Program& program);
 
-// Both return whether they changed anything; a second run changes nothing.
+// All return whether they changed anything; a second run changes nothing.
 // REQUIRES: Verify accepts the program; and so it does afterwards.
 
 }  // namespace nestor::jit

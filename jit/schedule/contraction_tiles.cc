@@ -304,18 +304,23 @@ class Tiling {
     return scope;
   }
 
-  // for blocks of rows { for blocks of columns { for blocks of sums { tiles } }  narrower tiles }
+  // for blocks of rows { for blocks of columns { for blocks of sums { tiles } } }, and by
+  // themselves, so that these two loops hold nothing else, narrower tiles.
   Scope WholeRows() {
     const IndexId tiles = Over(rows_, tile_.rows);
-    return make_.Counted("p", IfMany(OverUp(tiles, options_.row_block)), kPlain, [&](IndexId block) {
-      const IndexId first = Times(options_.row_block, block);
-      const IndexId count = pool_.Min(Const(options_.row_block), pool_.Sub(tiles, first));
-      Scope scope = ColumnBlocks(first, count);
-      Append(scope, make_.Counted("p", count, kPlain, [&](IndexId p) {
+    const auto over_rows = [&](absl::FunctionRef<Scope(IndexId first, IndexId count)> body) {
+      return make_.Counted("p", IfMany(OverUp(tiles, options_.row_block)), kPlain, [&](IndexId block) {
+        const IndexId first = Times(options_.row_block, block);
+        return body(first, pool_.Min(Const(options_.row_block), pool_.Sub(tiles, first)));
+      });
+    };
+    Scope scope = over_rows([&](IndexId first, IndexId count) { return ColumnBlocks(first, count); });
+    Append(scope, over_rows([&](IndexId first, IndexId count) {
+      return make_.Counted("p", count, kPlain, [&](IndexId p) {
         return NarrowTiles(tile_.rows, Times(tile_.rows, pool_.Add(first, p)));
-      }));
-      return scope;
-    });
+      });
+    }));
+    return scope;
   }
 
   Scope ColumnBlocks(IndexId first_row, IndexId row_count) {
@@ -325,18 +330,18 @@ class Tiling {
     const auto known = pool_.ConstValue(steps);
     const bool blocked = !known || *known > length;
     TensorId partial;
-    Scope scope;
     if (blocked) {
       partial = program_.AddTensor({"partial", type_,
                                     {Const(options_.row_block * tile_.rows), Const(options_.column_block * tile_.vectors), Const(lanes_)},
                                     Storage::kTemp});
-      scope.push_back(fusion::DeclarationOf(partial));
     }
-    Append(scope, make_.Counted("q", OverUp(tiles, options_.column_block), kPlain, [&](IndexId block) {
+    return make_.Counted("q", OverUp(tiles, options_.column_block), kPlain, [&](IndexId block) {
+      Scope scope;
+      if (blocked) scope.push_back(fusion::DeclarationOf(partial));
       const IndexId first = Times(options_.column_block, block);
       const IndexId count = pool_.Min(Const(options_.column_block), pool_.Sub(tiles, first));
       const IndexId sum_blocks = blocked ? pool_.Max(Const(1), OverUp(steps, length)) : Const(1);
-      return make_.Counted("s", sum_blocks, kPlain, [&](IndexId s) {
+      Append(scope, make_.Counted("s", sum_blocks, kPlain, [&](IndexId s) {
         return make_.Counted("p", row_count, kPlain, [&](IndexId p) {
           return make_.Counted("q", count, kPlain, [&](IndexId q) {
             SumBlock part{s, sum_blocks, partial, Times(tile_.rows, p), Times(tile_.vectors, q)};
@@ -347,9 +352,9 @@ class Tiling {
             return Tile(tile_, row, vector, Const(lanes_), begin, pool_.Min(steps, pool_.Add(begin, Const(length))), &part);
           });
         });
-      });
-    }));
-    return scope;
+      }));
+      return scope;
+    });
   }
 
   // Columns beside the widest tiles, for `rows` rows from `row` on.
