@@ -14,6 +14,7 @@
 #include "jit/schedule/multiply_add.h"
 #include "jit/schedule/padded_views.h"
 #include "jit/schedule/split_quotients.h"
+#include "jit/schedule/sum_order.h"
 #include "jit/schedule/transpose_tiles.h"
 #include "jit/schedule/unroll_and_jam.h"
 #include "jit/schedule/work.h"
@@ -49,6 +50,7 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
       // A block each, so that what is parallel stands alone.
       {"flatten", fusion::FlattenBlocks},
       {"split_quotients", SplitQuotients},
+      {"sum_order", SumWindowsFirst, /*reorders_rounding=*/true},
       {"padded_views", MaterializePaddedViews},
       {"contractions", [=](loop::Program& program) { return TileContractions(program, contractions); }},
       {"multiply_add", FuseMultiplyAdd, /*reorders_rounding=*/true},

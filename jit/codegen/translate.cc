@@ -6,7 +6,8 @@
 //     if (v < end)                      { group at v, of the first end - v lanes }
 //
 // where a group is the loop's body on vectors. A loop that walks a register tile has a
-// copy of its body for each register of the tile instead.
+// copy of its body for each register of the tile instead, and a short one of fixed length
+// for each vector.
 #include "jit/codegen/translate.h"
 
 #include <algorithm>
@@ -448,8 +449,11 @@ void Translator::VectorLoop(const loop::Loop& loop, Operand begin, Operand end) 
   const Lanes around = lanes_;
   f_->OpenRegion();
   lanes_ = {proofs_.lane_loops.at(loop.var), loop.var, f_->Depth(), f_->Depth(), {}, -1};
+  const bool fixed = begin.kind == Operand::kImmediate && end.kind == Operand::kImmediate;
   if (const auto extent = TileExtent(loop)) {
     TileLoop(loop, begin, end, *extent);
+  } else if (fixed && end.value - begin.value <= int64_t{kUnroll} * lanes_.count) {
+    TileLoop(loop, begin, end, end.value - begin.value);
   } else {
     const Operand index = f_->General(Opcode::kMoveG, begin);
     if (kUnroll > 1) VectorGroups(loop, index, end, kUnroll);

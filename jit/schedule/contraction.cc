@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
 #include "jit/codegen/lanes.h"
 #include "loop_ir/dependence.h"
@@ -36,6 +37,9 @@ class Matcher {
     }
     core_ = &band.back()->body;
     if (band.size() < 2 || !FindSum()) return absl::nullopt;
+    std::vector<const Loop*> all = band;
+    all.insert(all.end(), found_.sums.begin(), found_.sums.end());
+    windows_ = WindowsOf(program_, all);
     absl::optional<Contraction> best;
     int best_score = 0;
     for (const Loop* row : band) {
@@ -162,9 +166,9 @@ class Matcher {
     operands.push_back(operand);
   }
 
-  // Results that lie next to each other count most, then operands that do.
+  // Many columns count most, then results that lie next to each other, then operands that do.
   int LaneScore(const Contraction& found) {
-    int score = 1;
+    int score = absl::c_linear_search(windows_, found.column) ? 1 : 17;
     for (const Item& item : *core_) {
       const auto* statement = item.As<Statement>();
       if (statement != nullptr && !statement->target.place.empty()) score += 4 * IsAlong(statement->target, *found.column);
@@ -192,11 +196,36 @@ class Matcher {
   IndexPool& pool_;
   Ranges& ranges_;
   const Scope* core_ = nullptr;
+  std::vector<const Loop*> windows_;
   Contraction found_;  // what does not depend on row and column
   absl::flat_hash_set<TensorId> declared_;
 };
 
+// Whether the sum, or one within a quotient of it, has `symbol` with a negative factor.
+bool Subtracts(const IndexPool& pool, IndexId e, IndexId symbol) {
+  const auto polynomial = pool.IsAffine(e) ? Polynomial::Of(pool, e) : absl::nullopt;
+  if (!polynomial) return false;
+  return absl::c_any_of(polynomial->terms(), [&](const Polynomial::Term& term) {
+    return absl::c_any_of(term.atoms, [&](IndexId atom) {
+      if (atom == symbol) return term.coefficient < 0;
+      const IndexNode& node = pool[atom];
+      return term.coefficient > 0 && node.kind == IndexKind::kDiv && Subtracts(pool, node.args[0], symbol);
+    });
+  });
+}
+
 }  // namespace
+
+std::vector<const Loop*> WindowsOf(const Program& program, absl::Span<const Loop* const> loops) {
+  std::vector<const Loop*> windows;
+  for (const Loop* loop : loops) {
+    if (!program.pool.IsConst(loop->begin, 0) || program.pool[loop->end].kind != IndexKind::kSymbol) continue;
+    const bool is_window =
+        absl::c_any_of(loops, [&](const Loop* other) { return Subtracts(program.pool, other->end, loop->end); });
+    if (is_window) windows.push_back(loop);
+  }
+  return windows;
+}
 
 absl::optional<Contraction> ContractionOf(Program& program, Ranges& ranges, const Loop& loop) {
   return Matcher(program, ranges).Match(loop);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/types/optional.h"
+#include "absl/types/span.h"
 #include "loop_ir/program.h"
 #include "loop_ir/ranges.h"
 
@@ -39,6 +40,10 @@ struct Contraction {
 // by one, and their lengths are numbers of symbols; the sum's operands are not changed in
 // the nest. REQUIRES: `ranges` is at the place of the loop. The result points into `loop`.
 absl::optional<Contraction> ContractionOf(loop::Program& program, loop::Ranges& ranges, const loop::Loop& loop);
+
+// Of loops that stand in one nest, those that others are longer than: one whose length is
+// taken off another's, as a window's size is from the number of its places, N - R + 1.
+std::vector<const loop::Loop*> WindowsOf(const loop::Program& program, absl::Span<const loop::Loop* const> loops);
 
 }  // namespace nestor::jit
 

@@ -181,10 +181,17 @@ class Tiling {
     return true;
   }
 
-  // Whether the operand is read where it is: its rows walk along memory.
+  // Whether the operand is read where it is: what is summed of a row lies together.
   bool IsRow(const Contraction::Operand& operand) {
     const Access access = AccessOf(operand);
-    return !access.masked && IsAlong(access, *nest_.sums.back());
+    if (access.masked) return false;
+    bool in_sums = false;
+    for (IndexId e : access.place) {
+      in_sums = in_sums || std::any_of(nest_.sums.begin(), nest_.sums.end(),
+                                       [&](const Loop* sum) { return HoldsVar(pool_, e, sum->var); });
+      if (in_sums && HoldsVar(pool_, e, nest_.row->var)) return false;
+    }
+    return true;
   }
 
   // Of columns.
@@ -227,7 +234,7 @@ class Tiling {
 
   // Whole vectors, then one whose other lanes are zero.
   Scope PackColumns(const Packed& packed) {
-    const IndexId whole = WholeVectors();
+    const IndexId whole = ReadsBeyond(packed.operand) ? OverUp(columns_, lanes_) : WholeVectors();
     const auto fill = [&](IndexId vector, IndexId count, absl::FunctionRef<ValueId(IndexId column, const std::vector<IndexId>&)> value) {
       return OverSums(0, {}, {}, {}, [&](const std::vector<IndexId>& sums) {
         return make_.Counted("l", count, kPlain, [&](IndexId lane) {
@@ -245,13 +252,37 @@ class Tiling {
       return program_.AddConstant(Scalar::Zero(program_[packed.tensor].type));
     };
     Scope scope = make_.Counted("v", IfMany(whole), kPlain, [&](IndexId v) { return fill(v, Const(lanes_), loaded); });
-    Append(scope, make_.Counted("v", IfMany(pool_.Sub(OverUp(columns_, lanes_), whole)), kPlain, [&](IndexId v) {
+    const IndexId more = pool_.Sub(OverUp(columns_, lanes_), whole);
+    if (pool_.IsConst(more, 0)) return scope;
+    Append(scope, make_.Counted("v", IfMany(more), kPlain, [&](IndexId v) {
       const IndexId last = pool_.Add(whole, v);
       Scope both = fill(last, Const(lanes_), zero);
       Append(both, fill(last, ColumnsFrom(last), loaded));
       return both;
     }));
     return scope;
+  }
+
+  // Whether all lanes of the last vector can be read, though they are no columns.
+  bool ReadsBeyond(const Contraction::Operand& operand) {
+    const Access access = AccessOf(operand);
+    if (access.masked) return false;
+    const IndexId last = pool_.Sub(Times(lanes_, OverUp(columns_, lanes_)), Const(1));
+    loop::VarReplacement replace(program_);
+    replace.Set(nest_.column->var, pool_.Add(nest_.column->begin, last));
+    for (const Loop* sum : nest_.sums) replace.Set(sum->var, pool_.Sub(sum->end, Const(1)));
+    for (size_t axis = 0; axis < access.place.size(); ++axis) {
+      const IndexId e = access.place[axis];
+      if (!HoldsVar(pool_, e, nest_.column->var)) continue;
+      for (const Loop* sum : nest_.sums) {
+        const auto step = CoefficientOf(program_, e, sum->var);
+        if (!step || !ranges_.NonNegative(*step)) return false;
+      }
+      if (pool_.HasVar(replace(e)) || !ranges_.Less(replace(e), program_[access.tensor].shape[axis])) return false;
+      const auto step = CoefficientOf(program_, e, nest_.column->var);
+      if (!step || !ranges_.NonNegative(*step)) return false;
+    }
+    return true;
   }
 
   // `value` of the nest at a row, a column and steps of the sums, counted from 0.

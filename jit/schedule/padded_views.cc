@@ -25,6 +25,10 @@ using loop::Statement;
 using loop::TensorId;
 using loop::ValueId;
 
+// Elements behind the last of a row: whole vectors of columns may be read, though the last
+// of them are no columns.
+constexpr int64_t kSlack = 16;
+
 // An operand's elements, by how far the loops inside have come along each of its axes.
 struct View {
   ValueId load;
@@ -98,10 +102,12 @@ class Materializer {
     return view;
   }
 
-  // The place is that at the loops' begins, plus their steps times how far they are.
+  // The place is that at the loops' begins, plus their steps times how far they are. As
+  // that is less than a loop's length, the lengths say how much there may be: an element
+  // more than needed, where several loops move, but sums of lengths are easy to reason with.
   bool AddAxis(int axis, IndexId e, const std::vector<const Loop*>& inside, View& view) {
     loop::VarReplacement at_begin(program_);
-    IndexId extent = pool_.Const(1), back = pool_.Const(0), moved = pool_.Const(0);
+    IndexId forth = pool_.Const(0), back = pool_.Const(0), moved = pool_.Const(0);
     for (const Loop* loop : inside) {
       const auto step = CoefficientOf(program_, e, loop->var);
       if (!step || pool_.HasVar(*step)) return false;
@@ -109,15 +115,20 @@ class Materializer {
       if (pool_.IsConst(*step, 0)) continue;
       const bool forwards = ranges_.NonNegative(*step);
       if (!forwards && !ranges_.NonNegative(pool_.Neg(*step))) return false;
-      const IndexId furthest = pool_.Mul(*step, pool_.Max(pool_.Sub(ranges_.LengthOf(*loop), pool_.Const(1)), pool_.Const(0)));
-      extent = forwards ? pool_.Add(extent, furthest) : pool_.Sub(extent, furthest);
-      if (!forwards) back = pool_.Add(back, furthest);
+      const IndexId reach = pool_.Mul(*step, ranges_.LengthOf(*loop));
+      IndexId& sum = forwards ? forth : back;
+      sum = pool_.Add(sum, reach);
       moved = pool_.Add(moved, pool_.Mul(*step, pool_.Sub(pool_.Var(loop->var), loop->begin)));
     }
     view.first.push_back(pool_.Add(at_begin(e), back));
-    if (pool_.IsConst(extent, 1)) return true;
+    const IndexId reach = pool_.Sub(forth, back);
+    if (pool_.IsConst(reach, 0)) return true;
     view.axes.push_back(axis);
-    view.shape.push_back(extent);
+    view.shape.push_back(pool_.IsConst(back, 0) ? reach : pool_.Add(reach, pool_.Const(1)));
+    const bool is_last = axis + 1 == static_cast<int>(absl::get<loop::LoadValue>(program_[view.load].node).access.place.size());
+    if (is_last && HoldsVar(pool_, e, inside.back()->var)) {
+      view.shape.back() = pool_.Add(view.shape.back(), pool_.Const(kSlack));
+    }
     view.place.push_back(pool_.Sub(moved, back));
     return true;
   }

@@ -13,7 +13,7 @@ namespace nestor::jit {
 //   } } }
 //     ->
 //   for n in [0, B) {
-//     temp view: f32[N + R - 1]
+//     temp view: f32[N + R + 16]       # whole vectors can be read to the last place
 //     for t in [0, 1) { view[t] = 0 }  for t in [1, N + 1) { view[t] = x[n, t - 1] }  ..
 //     for o, i { acc s: f32 = sum  for r in [0, R) { s += w[o, r] * view[i + r] }  y[n, o, i] = s }
 //   }

@@ -18,24 +18,21 @@ constexpr fusion::Frame kFrame = {
 TEST(PaddedViews, TextInTextOut) {
   fusion::ExpectPass(MaterializePaddedViews, kFrame, {
       {WINDOWS("w[o, r] * x[b, i + r - 1 | 0.0]"),
-       VIEWED("max(N - 1, 0) + max(R - 1, 0) + 1",
-              "for t in [0, 1) { view[t] = 0.0 }"
-              " for t_2 in [1, min(N + 1, max(N - 1, 0) + max(R - 1, 0) + 1)) { view[t_2] = x[b, t_2 - 1] }"
-              " for t_3 in [N + 1, max(N - 1, 0) + max(R - 1, 0) + 1) { view[t_3] = 0.0 }",
+       VIEWED("N + R + 16",
+              "for t in [0, 1) { view[t] = 0.0 } for t_2 in [1, N + 1) { view[t_2] = x[b, t_2 - 1] }"
+              " for t_3 in [N + 1, N + R + 16) { view[t_3] = 0.0 }",
               "w[o, r] * view[i + r]")},
       // Any fill and steps.
       {WINDOWS("w[o, r] * x[b, $s*i + 2*r | -inf]"),
-       VIEWED("$s*max(N - 1, 0) + 2*max(R - 1, 0) + 1",
-              "for t in [0, min(N, $s*max(N - 1, 0) + 2*max(R - 1, 0) + 1)) { view[t] = x[b, t] }"
-              " for t_2 in [N, $s*max(N - 1, 0) + 2*max(R - 1, 0) + 1) { view[t_2] = -inf }",
+       VIEWED("$s*N + 2*R + 16",
+              "for t in [0, N) { view[t] = x[b, t] } for t_2 in [N, $s*N + 2*R + 16) { view[t_2] = -inf }",
               "w[o, r] * view[i*$s + 2*r]")},
       // Backwards.
       {WINDOWS("w[o, r] * x[b, i - r | 0.0]"),
-       VIEWED("max(N - 1, 0) + max(R - 1, 0) + 1",
-              "for t in [0, max(R - 1, 0)) { view[t] = 0.0 }"
-              " for t_2 in [max(R - 1, 0), N + max(R - 1, 0)) { view[t_2] = x[b, t_2 - max(R - 1, 0)] }"
-              " for t_3 in [N + max(R - 1, 0), max(N - 1, 0) + max(R - 1, 0) + 1) { view[t_3] = 0.0 }",
-              "w[o, r] * view[i - r + max(R - 1, 0)]")},
+       VIEWED("N + R + 17",
+              "for t in [0, R) { view[t] = 0.0 } for t_2 in [R, N + R) { view[t_2] = x[b, t_2 - R] }"
+              " for t_3 in [N + R, N + R + 17) { view[t_3] = 0.0 }",
+              "w[o, r] * view[i - r + R]")},
       // Not what is in range, of steps of no known sign, looked up, or with conditions of its own.
       {WINDOWS("w[o, r] * x[b, i]"), ""},
       {WINDOWS("w[o, r] * x[b, i + $d*r | 0.0]"), ""},

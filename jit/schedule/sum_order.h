@@ -1,0 +1,23 @@
+// Sums over windows go around the others.
+#ifndef NESTOR_JIT_SCHEDULE_SUM_ORDER_H_
+#define NESTOR_JIT_SCHEDULE_SUM_ORDER_H_
+
+#include "absl/status/statusor.h"
+#include "loop_ir/program.h"
+
+namespace nestor::jit {
+
+//   for c in [0, C) { for r in [0, R) { s += w[o, c, r] * x[c, i + r] } }     # i in [0, N - R + 1)
+//     ->
+//   for r in [0, R) { for c in [0, C) { s += w[o, c, r] * x[c, i + r] } }
+//
+// in each nest that ContractionOf finds, so that the innermost loop is a long one. The order
+// of the sums changes, and with it their rounding.
+//
+// Returns whether it changed anything; if not, the program is untouched. A second run
+// changes nothing. REQUIRES: Verify accepts the program; and so it does afterwards.
+absl::StatusOr<bool> SumWindowsFirst(loop::Program& program);
+
+}  // namespace nestor::jit
+
+#endif  // NESTOR_JIT_SCHEDULE_SUM_ORDER_H_
