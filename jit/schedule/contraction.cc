@@ -32,7 +32,7 @@ class Matcher {
   absl::optional<Contraction> Match(const Loop& outermost) {
     std::vector<const Loop*> band;
     for (const Loop* loop = &outermost; loop != nullptr; loop = Only(loop->body)) {
-      if (!IsPlain(*loop)) return absl::nullopt;
+      if (!IsPlain(*loop) || !IsFixed(*loop)) return absl::nullopt;
       band.push_back(loop);
     }
     core_ = &band.back()->body;
@@ -61,9 +61,9 @@ class Matcher {
 
   bool IsPlain(const Loop& loop) const {
     const loop::LoopAttributes& a = loop.attributes;
-    return loop.step == 1 && !a.parallel && !a.vector && !a.unroll && !pool_.HasVar(loop.begin) && !pool_.HasVar(loop.end) &&
-           !pool_.HasLoad(loop.begin) && !pool_.HasLoad(loop.end);
+    return loop.step == 1 && !a.parallel && !a.vector && !a.unroll && !pool_.HasLoad(loop.begin) && !pool_.HasLoad(loop.end);
   }
+  bool IsFixed(const Loop& loop) const { return !pool_.HasVar(loop.begin) && !pool_.HasVar(loop.end); }
 
   // ---- The core: scalars, one nest that sums into one of them, and statements.
 
@@ -83,7 +83,7 @@ class Matcher {
 
   bool FindStep(const Loop& outermost) {
     for (const Loop* loop = &outermost; loop != nullptr; loop = Only(loop->body)) {
-      if (!IsPlain(*loop)) return false;
+      if (!IsPlain(*loop) || !HullOf(program_, *loop)) return false;
       found_.sums.push_back(loop);
     }
     const Scope& body = found_.sums.back()->body;
@@ -129,7 +129,7 @@ class Matcher {
   }
 
   absl::optional<Contraction> WithTile(const std::vector<const Loop*>& band, const Loop& row, const Loop& column) {
-    if (&row == &column) return absl::nullopt;
+    if (&row == &column || Moves(row) || Moves(column)) return absl::nullopt;
     Contraction found = found_;
     found.core = core_;
     found.row = &row;
@@ -149,6 +149,16 @@ class Matcher {
     });
     if (!good || found.rows.empty() || found.columns.empty()) return absl::nullopt;
     return found;
+  }
+
+  // Whether the bounds of a sum hold the loop's index, or that of another sum.
+  bool Moves(const Loop& side) const {
+    const auto holds = [&](const Loop& sum, const Loop& loop) {
+      return HoldsVar(pool_, sum.begin, loop.var) || HoldsVar(pool_, sum.end, loop.var);
+    };
+    return absl::c_any_of(found_.sums, [&](const Loop* sum) {
+      return holds(*sum, side) || absl::c_any_of(found_.sums, [&](const Loop* other) { return holds(*sum, *other); });
+    });
   }
 
   bool HasLoads(const Access& access) const {
@@ -215,6 +225,21 @@ bool Subtracts(const IndexPool& pool, IndexId e, IndexId symbol) {
 }
 
 }  // namespace
+
+absl::optional<Hull> HullOf(const Program& program, const Loop& loop) {
+  const IndexPool& pool = program.pool;
+  const auto fixed = [&](IndexId e, IndexKind kind) -> absl::optional<IndexId> {
+    if (!pool.HasVar(e)) return e;
+    if (pool[e].kind != kind) return absl::nullopt;
+    for (IndexId arg : pool[e].args) {
+      if (!pool.HasVar(arg)) return arg;
+    }
+    return absl::nullopt;
+  };
+  const auto begin = fixed(loop.begin, IndexKind::kMax), end = fixed(loop.end, IndexKind::kMin);
+  if (!begin || !end) return absl::nullopt;
+  return Hull{*begin, *end};
+}
 
 std::vector<const Loop*> WindowsOf(const Program& program, absl::Span<const Loop* const> loops) {
   std::vector<const Loop*> windows;

@@ -36,10 +36,17 @@ struct Contraction {
   const loop::Scope* core = nullptr;     // what the innermost loop of the band holds
 };
 
-// Of the nest that begins with `loop`. All loops but those over k carry no dependence, run
-// by one, and their lengths are numbers of symbols; the sum's operands are not changed in
-// the nest. REQUIRES: `ranges` is at the place of the loop. The result points into `loop`.
+// Of the nest that begins with `loop`. All loops but those over k carry no dependence and run
+// by one; their bounds are numbers of symbols, but those of sums may move with batch loops
+// where HullOf holds them. The sum's operands are not changed in the nest. REQUIRES: `ranges` is at the place of the loop. The result points into `loop`.
 absl::optional<Contraction> ContractionOf(loop::Program& program, loop::Ranges& ranges, const loop::Loop& loop);
+
+// Bounds of symbols alone that hold the loop's: of max(0, R - i) and min(R, N - i) 0 and R.
+// nullopt where the bounds do not say such.
+struct Hull {
+  IndexId begin, end;
+};
+absl::optional<Hull> HullOf(const loop::Program& program, const loop::Loop& loop);
 
 // Of loops that stand in one nest, those that others are longer than: one whose length is
 // taken off another's, as a window's size is from the number of its places, N - R + 1.

@@ -77,11 +77,13 @@ class Tiling {
         make_(program),
         nest_(nest),
         whole_(whole),
+        hulls_(HullsOf(program, nest)),
         type_(program[nest.accumulator].type),
         lanes_(VectorBytes(options.isa) / LaneBytes(LaneOf(type_))) {}
 
   // Not for few rows of columns that lie well.
   bool IsWorth() {
+    if (!ReadsWithinHulls()) return false;
     return !ColumnsLieWell() || !ranges_.Less(ranges_.LengthOf(*nest_.row), Const(kLeastRows));
   }
 
@@ -118,6 +120,19 @@ class Tiling {
     TensorId partial;        // of the blocks before
     IndexId row, vector;     // of the tile in `partial`
   };
+  static std::vector<Hull> HullsOf(const Program& program, const Contraction& nest) {
+    std::vector<Hull> hulls;
+    for (const Loop* sum : nest.sums) hulls.push_back(*HullOf(program, *sum));
+    return hulls;
+  }
+  // Of a sum, whatever the batch loops make of its bounds.
+  IndexId LengthOfHull(size_t sum) {
+    const Loop& loop = *nest_.sums[sum];
+    if (loop.begin == hulls_[sum].begin && loop.end == hulls_[sum].end) return ranges_.LengthOf(loop);
+    const IndexId length = pool_.Sub(hulls_[sum].end, hulls_[sum].begin);
+    return ranges_.NonNegative(length) ? length : pool_.Max(length, Const(0));
+  }
+
   using AtPlace = absl::FunctionRef<Scope(IndexId r, IndexId v, IndexId l)>;
 
   IndexId Const(int64_t value) { return pool_.Const(value); }
@@ -202,6 +217,33 @@ class Tiling {
     return pool_.Min(Const(lanes_), pool_.Sub(columns_, Times(lanes_, vector)));
   }
 
+  // Where bounds of sums move: whether what is packed may be read for all steps of the hulls,
+  // though some are not summed.
+  bool ReadsWithinHulls() {
+    std::vector<Loop> loops;
+    for (size_t i = 0; i < hulls_.size(); ++i) {
+      const Loop& sum = *nest_.sums[i];
+      if (sum.begin == hulls_[i].begin && sum.end == hulls_[i].end) continue;
+      loops.push_back({sum.var, hulls_[i].begin, hulls_[i].end, 1, {}, {}});
+    }
+    if (loops.empty()) return true;
+    std::vector<const Loop*> around = nest_.batch;
+    around.insert(around.end(), {nest_.row, nest_.column});
+    for (const Loop* sum : nest_.sums) {
+      const auto moved = std::find_if(loops.begin(), loops.end(), [&](const Loop& loop) { return loop.var == sum->var; });
+      around.push_back(moved == loops.end() ? sum : &*moved);
+    }
+    for (const Loop* loop : around) ranges_.Enter(*loop);
+    const auto reads = [&](const Contraction::Operand& operand) {
+      const Access access = AccessOf(operand);
+      return access.masked || ranges_.InRange(access.place, program_[access.tensor].shape);
+    };
+    bool good = std::all_of(nest_.columns.begin(), nest_.columns.end(), reads);
+    for (const Contraction::Operand& operand : nest_.rows) good = good && (IsRow(operand) || reads(operand));
+    for (size_t i = 0; i < around.size(); ++i) ranges_.Leave();
+    return good;
+  }
+
   // ---- Packed operands
 
   // Columns [vectors, k.., lanes], rows [row, k..].
@@ -210,7 +252,7 @@ class Tiling {
     info.name = in_columns ? "columns" : "rows";
     info.type = program_[operand.load].type;
     info.shape.push_back(in_columns ? OverUp(columns_, lanes_) : rows_);
-    for (const Loop* sum : nest_.sums) info.shape.push_back(ranges_.LengthOf(*sum));
+    for (size_t i = 0; i < nest_.sums.size(); ++i) info.shape.push_back(LengthOfHull(i));
     if (in_columns) info.shape.push_back(Const(lanes_));
     packed_.push_back({operand, in_columns, program_.AddTensor(std::move(info))});
   }
@@ -224,7 +266,7 @@ class Tiling {
 
   Scope PackRows(const Packed& packed) {
     return make_.Counted("i", IfMany(rows_), kPlain, [&](IndexId row) {
-      return OverSums(0, {}, {}, {}, [&](const std::vector<IndexId>& sums) {
+      return OverHulls([&](const std::vector<IndexId>& sums) {
         IndexList place = {row};
         place.insert(place.end(), sums.begin(), sums.end());
         return Assignment(packed.tensor, place, ValueAt(packed.operand.load, row, Const(0), sums));
@@ -235,9 +277,12 @@ class Tiling {
   // Whole vectors, then one whose other lanes are zero.
   Scope PackColumns(const Packed& packed) {
     const IndexId whole = ReadsBeyond(packed.operand) ? OverUp(columns_, lanes_) : WholeVectors();
+    // Columns that lie across rows are for transpose_tiles to take.
+    const bool along = HoldsVar(pool_, AccessOf(packed.operand).place.back(), nest_.column->var);
+    const LoopAttributes lanes = along ? kVector : kPlain;
     const auto fill = [&](IndexId vector, IndexId count, absl::FunctionRef<ValueId(IndexId column, const std::vector<IndexId>&)> value) {
-      return OverSums(0, {}, {}, {}, [&](const std::vector<IndexId>& sums) {
-        return make_.Counted("l", count, kPlain, [&](IndexId lane) {
+      return OverHulls([&](const std::vector<IndexId>& sums) {
+        return make_.Counted("l", count, lanes, [&](IndexId lane) {
           IndexList place = {vector};
           place.insert(place.end(), sums.begin(), sums.end());
           place.push_back(lane);
@@ -270,7 +315,7 @@ class Tiling {
     const IndexId last = pool_.Sub(Times(lanes_, OverUp(columns_, lanes_)), Const(1));
     loop::VarReplacement replace(program_);
     replace.Set(nest_.column->var, pool_.Add(nest_.column->begin, last));
-    for (const Loop* sum : nest_.sums) replace.Set(sum->var, pool_.Sub(sum->end, Const(1)));
+    for (size_t i = 0; i < hulls_.size(); ++i) replace.Set(nest_.sums[i]->var, pool_.Sub(hulls_[i].end, Const(1)));
     for (size_t axis = 0; axis < access.place.size(); ++axis) {
       const IndexId e = access.place[axis];
       if (!HoldsVar(pool_, e, nest_.column->var)) continue;
@@ -285,13 +330,14 @@ class Tiling {
     return true;
   }
 
-  // `value` of the nest at a row, a column and steps of the sums, counted from 0.
+  // `value` of the nest at a row, a column and steps of the sums, counted from the first of
+  // their hulls.
   ValueId ValueAt(ValueId value, IndexId row, IndexId column, const std::vector<IndexId>& sums) {
     loop::VarReplacement replace(program_);
     replace.Set(nest_.row->var, pool_.Add(nest_.row->begin, row));
     replace.Set(nest_.column->var, pool_.Add(nest_.column->begin, column));
     for (size_t i = 0; i < sums.size(); ++i) {
-      replace.Set(nest_.sums[i]->var, pool_.Add(nest_.sums[i]->begin, sums[i]));
+      replace.Set(nest_.sums[i]->var, pool_.Add(hulls_[i].begin, sums[i]));
     }
     return RewriteIndices(program_, value, [&](IndexId e) { return replace(e); });
   }
@@ -302,18 +348,32 @@ class Tiling {
     return scope;
   }
 
-  // Loops over the sums from number `from` on; the first in [begin, end), if they are given.
-  Scope OverSums(size_t from, std::vector<IndexId> known, IndexId begin, IndexId end,
-                 absl::FunctionRef<Scope(const std::vector<IndexId>&)> body) {
-    if (from == nest_.sums.size()) return body(known);
-    const Loop& sum = *nest_.sums[from];
-    const bool is_part = from == 0 && end.value >= 0;
-    return make_.Between(program_.vars[sum.var], is_part ? begin : Const(0), is_part ? end : ranges_.LengthOf(sum), kPlain,
-                         [&](IndexId k) {
-                           std::vector<IndexId> with = known;
-                           with.push_back(k);
-                           return OverSums(from + 1, std::move(with), {}, {}, body);
-                         });
+  using OverSteps = absl::FunctionRef<Scope(const std::vector<IndexId>& sums)>;
+
+  // Loops over the hulls of all sums.
+  Scope OverHulls(OverSteps body, std::vector<IndexId> known = {}) {
+    const size_t i = known.size();
+    if (i == nest_.sums.size()) return body(known);
+    return make_.Counted(program_.vars[nest_.sums[i]->var], LengthOfHull(i), kPlain, [&](IndexId k) {
+      std::vector<IndexId> with = known;
+      with.push_back(k);
+      return OverHulls(body, std::move(with));
+    });
+  }
+
+  // Loops over the sums; of the first over steps [begin, end), if they are given.
+  Scope OverSums(IndexId begin, IndexId end, OverSteps body, std::vector<IndexId> known = {}) {
+    const size_t i = known.size();
+    if (i == nest_.sums.size()) return body(known);
+    const Loop& sum = *nest_.sums[i];
+    const bool is_part = i == 0 && end.value >= 0;
+    const IndexId from = is_part ? begin : pool_.Sub(sum.begin, hulls_[i].begin);
+    const IndexId to = is_part ? end : pool_.Sub(sum.end, hulls_[i].begin);
+    return make_.Between(program_.vars[sum.var], from, to, kPlain, [&](IndexId k) {
+      std::vector<IndexId> with = known;
+      with.push_back(k);
+      return OverSums(begin, end, body, std::move(with));
+    });
   }
 
   // ---- The loops around tiles
@@ -356,10 +416,11 @@ class Tiling {
 
   Scope ColumnBlocks(IndexId first_row, IndexId row_count) {
     const IndexId tiles = WholeTiles();
-    const IndexId steps = ranges_.LengthOf(*nest_.sums[0]);
+    const IndexId steps = LengthOfHull(0);
     const int64_t length = nest_.sums.size() == 1 ? options_.sum_block : std::max<int64_t>(options_.sum_block / 12, 1);
     const auto known = pool_.ConstValue(steps);
-    const bool blocked = !known || *known > length;
+    const bool moves = pool_.HasVar(nest_.sums[0]->begin) || pool_.HasVar(nest_.sums[0]->end);
+    const bool blocked = !moves && (!known || *known > length);
     TensorId partial;
     if (blocked) {
       partial = program_.AddTensor({"partial", type_,
@@ -442,7 +503,7 @@ class Tiling {
     Scope scope;
     scope.push_back(fusion::DeclarationOf(tile));
     Append(scope, Begin(tile, extent, part));
-    Append(scope, OverSums(0, {}, begin, end, [&](const std::vector<IndexId>& sums) {
+    Append(scope, OverSums(begin, end, [&](const std::vector<IndexId>& sums) {
       return OverTile(extent, Const(lanes_), [&](IndexId r, IndexId v, IndexId l) {
         return Step(tile, {r, v, l}, {pool_.Add(row, r), pool_.Add(vector, v), l, sums});
       });
@@ -553,6 +614,7 @@ class Tiling {
   LoopMaker make_;
   const Contraction& nest_;
   const Loop& whole_;
+  const std::vector<Hull> hulls_;  // of the sums
   const DType type_;
   const int64_t lanes_;
   Extent tile_{};

@@ -44,7 +44,7 @@ TEST(ContractionTiles, TextInTextOut) {
 program p(a: f32[16, 8], b: f32[8, 16]) -> (c: f32[16, 16]) {
   block {
     temp columns: f32[2, 8, 8]
-    for v in [0, 2) { for k_2 in [0, 8) { for l in [0, 8) { columns[v, k_2, l] = b[k_2, 8*v + l] } } }
+    for v in [0, 2) { for k_2 in [0, 8) { for l in [0, 8) vector { columns[v, k_2, l] = b[k_2, 8*v + l] } } }
     for p in [0, 16) {
       for q in [0, 2) {
         for s in [0, 1) {
@@ -91,6 +91,16 @@ TEST(ContractionTiles, TakesContractions) {
        }) {
     EXPECT_TRUE(IsTiled(Product(value))) << value;
   }
+}
+
+// Where what is packed lies in range for all that the sum may take.
+TEST(ContractionTiles, TakesSumsOfMovingBounds) {
+  EXPECT_TRUE(IsTiled("block { temp t: f32[K, M, N] for h in [0, K) { for i in [0, M) { for j in [0, N) { acc s: f32 = sum "
+                      "for k in [max(3 - h, 0), min(K, h + 7)) { s += a[i, k] * b[k, j] } t[h, i, j] = s } } }" +
+                      std::string(kEnd) + " }"));
+  EXPECT_FALSE(IsTiled("block { temp t: f32[K, M, N] for h in [0, K) { for i in [0, M) { for j in [0, N) { acc s: f32 = sum "
+                       "for k in [h, h + 7) { s += a[i, k | 0.0] * b[k, j | 0.0] } t[h, i, j] = s } } }" +
+                       std::string(kEnd) + " }"));
 }
 
 TEST(ContractionTiles, LeavesWhatIsNone) {
