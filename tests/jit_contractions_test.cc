@@ -78,11 +78,11 @@ const std::vector<Case>& Cases() {
   return cases;
 }
 
-// Tiles of three rows and two vectors, blocks of two tiles and two steps.
+// Tiles of four rows and two vectors, blocks of two tiles and two steps.
 jit::CompileOptions TinyTiles() {
   jit::CompileOptions options;
   options.executor = &jit::InlineExecutor();
-  options.contractions.rows = 3;
+  options.contractions.rows = 4;
   options.contractions.vectors = 2;
   options.contractions.sum_block = 2;
   options.contractions.row_block = 2;
@@ -118,7 +118,7 @@ Finding CheckCase(const Case& c, DType type, const jit::CompileOptions& options,
 // blocks.
 std::vector<Sizes> AllRemainders() {
   std::vector<Sizes> all;
-  for (int64_t m = 0; m <= 13; ++m) {
+  for (int64_t m = 0; m <= 17; ++m) {
     for (const int64_t n : {0, 1, 7, 8, 9, 15, 16, 17, 31, 32, 33, 47, 48, 49, 63, 64, 65, 130}) all.push_back({m, n, 3});
   }
   for (int64_t k = 0; k <= 9; ++k) all.push_back({7, 33, k});
