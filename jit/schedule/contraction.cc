@@ -181,25 +181,16 @@ class Matcher {
     int score = absl::c_linear_search(windows_, found.column) ? 1 : 17;
     for (const Item& item : *core_) {
       const auto* statement = item.As<Statement>();
-      if (statement != nullptr && !statement->target.place.empty()) score += 4 * IsAlong(statement->target, *found.column);
+      if (statement != nullptr && !statement->target.place.empty()) score += 4 * IsAlong(program_, statement->target, *found.column);
     }
     for (const Contraction::Operand& operand : found.columns) {
-      score += 2 * IsAlong(absl::get<loop::LoadValue>(program_[operand.load].node).access, *found.column);
+      score += 2 * IsAlong(program_, absl::get<loop::LoadValue>(program_[operand.load].node).access, *found.column);
     }
     for (const Contraction::Operand& operand : found.rows) {
       const Access access = absl::get<loop::LoadValue>(program_[operand.load].node).access;
-      score += !access.masked && IsAlong(access, *found.sums.back());
+      score += !access.masked && IsAlong(program_, access, *found.sums.back());
     }
     return score;
-  }
-
-  // Whether the access goes from element to element with the loop.
-  bool IsAlong(const Access& access, const Loop& loop) {
-    for (size_t axis = 0; axis < access.place.size(); ++axis) {
-      const auto coefficient = CoefficientOf(program_, access.place[axis], loop.var);
-      if (!coefficient || !pool_.IsConst(*coefficient, axis + 1 == access.place.size() ? 1 : 0)) return false;
-    }
-    return true;
   }
 
   Program& program_;
@@ -225,6 +216,14 @@ bool Subtracts(const IndexPool& pool, IndexId e, IndexId symbol) {
 }
 
 }  // namespace
+
+bool IsAlong(Program& program, const Access& access, const Loop& loop) {
+  for (size_t axis = 0; axis < access.place.size(); ++axis) {
+    const auto coefficient = CoefficientOf(program, access.place[axis], loop.var);
+    if (!coefficient || !program.pool.IsConst(*coefficient, axis + 1 == access.place.size() ? 1 : 0)) return false;
+  }
+  return true;
+}
 
 absl::optional<Hull> HullOf(const Program& program, const Loop& loop) {
   const IndexPool& pool = program.pool;

@@ -48,6 +48,9 @@ struct Hull {
 };
 absl::optional<Hull> HullOf(const loop::Program& program, const loop::Loop& loop);
 
+// Whether the access goes from element to element with the loop.
+bool IsAlong(loop::Program& program, const loop::Access& access, const loop::Loop& loop);
+
 // Of loops that stand in one nest, those that others are longer than: one whose length is
 // taken off another's, as a window's size is from the number of its places, N - R + 1.
 std::vector<const loop::Loop*> WindowsOf(const loop::Program& program, absl::Span<const loop::Loop* const> loops);

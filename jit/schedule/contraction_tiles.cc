@@ -180,20 +180,12 @@ class Tiling {
   bool ColumnsLieWell() {
     return std::all_of(nest_.columns.begin(), nest_.columns.end(), [&](const Contraction::Operand& operand) {
       const Access access = AccessOf(operand);
-      return !access.masked && (IsAlong(access, *nest_.column) || IsAlong(access, *nest_.sums.back()));
+      return !access.masked && (IsAlong(program_, access, *nest_.column) || IsAlong(program_, access, *nest_.sums.back()));
     });
   }
 
   Access AccessOf(const Contraction::Operand& operand) const {
     return absl::get<loop::LoadValue>(program_[operand.load].node).access;
-  }
-
-  bool IsAlong(const Access& access, const Loop& loop) {
-    for (size_t axis = 0; axis < access.place.size(); ++axis) {
-      const auto coefficient = CoefficientOf(program_, access.place[axis], loop.var);
-      if (!coefficient || !pool_.IsConst(*coefficient, axis + 1 == access.place.size() ? 1 : 0)) return false;
-    }
-    return true;
   }
 
   // Whether the operand is read where it is: what is summed of a row lies together.
@@ -217,8 +209,8 @@ class Tiling {
     return pool_.Min(Const(lanes_), pool_.Sub(columns_, Times(lanes_, vector)));
   }
 
-  // Where bounds of sums move: whether what is packed may be read for all steps of the hulls,
-  // though some are not summed.
+  // Whether what is packed may be read for all steps of the hulls, though some of them are not
+  // summed, or there is no row at all.
   bool ReadsWithinHulls() {
     std::vector<Loop> loops;
     for (size_t i = 0; i < hulls_.size(); ++i) {
@@ -226,7 +218,6 @@ class Tiling {
       if (sum.begin == hulls_[i].begin && sum.end == hulls_[i].end) continue;
       loops.push_back({sum.var, hulls_[i].begin, hulls_[i].end, 1, {}, {}});
     }
-    if (loops.empty()) return true;
     std::vector<const Loop*> around = nest_.batch;
     around.insert(around.end(), {nest_.row, nest_.column});
     for (const Loop* sum : nest_.sums) {
