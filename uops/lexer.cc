@@ -29,8 +29,8 @@ const std::vector<Pattern*>& Patterns() {
       new Pattern{RE2(R"((\$[A-Za-z_][A-Za-z0-9_]*))"), TokenKind::kParam},
       new Pattern{RE2(R"(([0-9]+(?:\.[0-9]+|\.)?(?:[eE][+-]?[0-9]+)?))"), TokenKind::kNumber},
       new Pattern{RE2(R"-(("(?:[^"\\\n]|\\.)*"))-"), TokenKind::kString},
-      new Pattern{RE2(R"((->|\.\.|\+=|\*=|==|!=|<=|>=|&&|\|\||[-+*/%<>=!|:;,(){}\[\]]))"),
-                  TokenKind::kSymbol},
+      // No alternative begins as another does: RE2 then reads a token in one pass.
+      new Pattern{RE2(R"((->?|\.\.|[+*=!<>]=?|&&|\|\|?|[/%:;,(){}\[\]]))"), TokenKind::kSymbol},
   };
   return *patterns;
 }
