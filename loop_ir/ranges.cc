@@ -327,10 +327,19 @@ absl::optional<bool> Ranges::DecideBoth(IndexId a, IndexId b, bool decisive) {
 }
 
 bool Ranges::IsLoopIndex(IndexId e, IndexId extent) const {
-  const int64_t var = pool_.VarValue(e);
+  const IndexNode& node = pool_[e];
+  const bool is_shifted = node.kind == IndexKind::kAdd && pool_.ConstValue(node.args[1]);
+  const int64_t var = pool_.VarValue(is_shifted ? node.args[0] : e);
   if (var < 0 || !pool_.IsAffine(extent)) return false;
+  const auto shifted = [&, by = is_shifted ? *pool_.ConstValue(node.args[1]) : 0](IndexId bound) {
+    const auto constant = pool_.ConstValue(bound);
+    return constant ? CheckedApply(IndexKind::kAdd, *constant, by) : absl::nullopt;
+  };
   const auto covers = [&](const absl::optional<Head>& loop) {
-    return loop && loop->var == var && loop->end == extent && pool_.ConstValue(loop->begin).value_or(-1) >= 0;
+    if (!loop || loop->var != var || shifted(loop->begin).value_or(-1) < 0) return false;
+    if (!is_shifted && loop->end == extent) return true;
+    const auto end = shifted(loop->end), size = pool_.ConstValue(extent);
+    return end && size && *end <= *size;
   };
   return std::any_of(unasked_.begin(), unasked_.end(), covers) ||
          std::any_of(frames_.begin(), frames_.end(), [&](const Frame& frame) { return covers(frame.loop); });

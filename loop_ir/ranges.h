@@ -100,8 +100,9 @@ class Ranges {
   }
   void LearnUnasked();
   void LearnLoop(const Head& loop);
-  // Whether `e` is the index of a loop around with the range [c, extent), 0 <= c. Most places
-  // are, and then need no proof that they are in range.
+  // Whether `e` is the index of a loop around with the range [c, extent), 0 <= c; or that of
+  // one between constants, plus a constant, and lies in [0, extent) by those. Most places are,
+  // and then need no proof that they are in range.
   bool IsLoopIndex(IndexId e, IndexId extent) const;
   Frame& Begin();
   void AddSymbols();

@@ -53,6 +53,9 @@ TEST(Ranges, Loops) {
       // Known sizes.
       {"x: f32[12]", "for i in [0, 3) { for j in [0, 4) { r = x[i*4 + j] + x[i + j*3] + x[i*5 + j] } }", "yyyn"},
       {"x: f32[12]", "for i in [2, 14) { r = x[i - 2] + x[13 - i] + x[i - 1] }", "yyyn"},
+      {"x: f32[8], z: f32[4]", "for i in [0, 4) { r = x[i] + x[i + 4] + x[i + 5] + z[i - 1] + z[i] + z[i + 1] }", "yyynnyn"},
+      {"x: f32[8], z: f32[N]", "for i in [3, 5) { r = x[i + 3] + x[i + 4] + x[i - 3] + x[i - 4] + z[i - 3] }", "yynynn"},
+      {"x: f32[9223372036854775807]", "for i in [9223372036854775800, 9223372036854775806) { r = x[i] + x[i + 1] + x[i + 2] }", "yyyn"},
       {"x: f32[4]", "for i in [0, 30) { r = x[i/8] + x[i%4] + x[i/7] + x[(0-i)%4] }", "yyyny"},
   });
 }
