@@ -23,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "fusion/match_nests.h"
 #include "fusion/nest.h"
 #include "fusion/nest_list.h"
@@ -42,7 +43,11 @@ using loop::Scope;
 class NestJoiner {
  public:
   NestJoiner(Program& program, const NestMatch& match, const Nest& earlier, const Nest& later)
-      : program_(program), match_(match), earlier_(earlier), later_(later) {}
+      : program_(program), match_(match), earlier_(earlier), later_(later), rename_(program) {
+    for (const auto& [i, j] : match_.shared) {
+      rename_.Set(later_.band[j].var, program_.pool.Var(earlier_.band[i].var));
+    }
+  }
 
   Item Join(Item earlier, Item later) {
     std::vector<int> first, second;
@@ -52,15 +57,15 @@ class NestJoiner {
     }
     Scope body = WithoutLoops(std::move(*earlier.As<Loop>()), earlier_.band, first);
     Scope other = WithoutLoops(std::move(*later.As<Loop>()), later_.band, second);
-    loop::VarReplacement rename(program_);
-    for (const auto& [i, j] : match_.shared) {
-      rename.Set(later_.band[j].var, program_.pool.Var(earlier_.band[i].var));
-    }
-    loop::RewriteIndices(program_, other, [&](IndexId e) { return rename(e); });
+    loop::RewriteIndices(program_, other, [&](IndexId e) { return rename_(e); });
     for (Item& item : other) body.push_back(std::move(item));
     std::vector<LoopHead> shared;
     for (int i : first) shared.push_back(earlier_.band[i]);
     return std::move(Around(shared, std::move(body))[0]);
+  }
+
+  Nest NestOfJoined(const Item& joined) {
+    return JoinedNest(*joined.As<Loop>(), earlier_, later_, [&](IndexId e) { return rename_(e); });
   }
 
  private:
@@ -77,6 +82,7 @@ class NestJoiner {
   const NestMatch& match_;
   const Nest& earlier_;
   const Nest& later_;
+  loop::VarReplacement rename_;
 };
 
 // Merges among the items of one scope; declarations are taken out beforehand.
@@ -164,8 +170,9 @@ class ScopeMerger {
     const absl::optional<NestMatch> match = Match(earlier, later);
     NESTOR_CHECK(match.has_value(), program_.name);
     NestJoiner joiner(program_, *match, nests_.nest(earlier), nests_.nest(later));
-    return nests_.Join(earlier, later, is_behind,
-                       joiner.Join(nests_.TakeItem(earlier), nests_.TakeItem(later)));
+    Item joined = joiner.Join(nests_.TakeItem(earlier), nests_.TakeItem(later));
+    Nest nest = joiner.NestOfJoined(joined);
+    return nests_.Join(earlier, later, is_behind, std::move(joined), std::move(nest));
   }
 
   Program& program_;
@@ -195,13 +202,21 @@ class Merger {
   bool MergeItems(Scope& scope) {
     const std::vector<loop::TensorId> declared = DeclaredIn(scope);
     Scope items;
-    for (const Item& item : scope) {
-      if (item.As<loop::Declaration>() == nullptr) items.push_back(item);
-    }
+    VisitItemsOf(scope, [&](Item& item) { items.push_back(std::move(item)); });
     ScopeMerger merger(program_, std::move(items), scratch_);
-    if (!merger.Run()) return false;
-    scope = WithDeclarations(program_, merger.Take(), declared);
-    return true;
+    const bool changed = merger.Run();
+    items = merger.Take();
+    auto item = items.begin();
+    if (changed) scope = WithDeclarations(program_, std::move(items), declared);
+    else VisitItemsOf(scope, [&](Item& place) { place = std::move(*item++); });
+    return changed;
+  }
+
+  // All but declarations.
+  static void VisitItemsOf(Scope& scope, absl::FunctionRef<void(Item&)> visit) {
+    for (Item& item : scope) {
+      if (item.As<loop::Declaration>() == nullptr) visit(item);
+    }
   }
 
   Program& program_;

@@ -32,12 +32,55 @@ struct AccessHash {
 };
 struct AccessEqual {
   const std::vector<NestAccess>* accesses;
-  bool operator()(size_t i, size_t j) const {
-    const NestAccess& a = (*accesses)[i];
-    const NestAccess& b = (*accesses)[j];
-    return a.tensor == b.tensor && a.kind == b.kind && a.place == b.place;
-  }
+  bool operator()(size_t i, size_t j) const { return (*accesses)[i] == (*accesses)[j]; }
 };
+
+std::vector<int32_t> VarsOf(const Loop& loop) {
+  std::vector<int32_t> vars = {loop.var};
+  VisitItems(loop.body, [&](const Item& item) {
+    if (const Loop* inner = item.As<Loop>()) vars.push_back(inner->var);
+  });
+  return vars;
+}
+
+// What the accesses, which are in order, say of each tensor.
+std::vector<Touch> TouchesOf(absl::Span<const NestAccess> accesses) {
+  std::vector<Touch> touches;
+  for (const NestAccess& access : accesses) {
+    if (touches.empty() || touches.back().tensor != access.tensor) touches.push_back({access.tensor});
+    Touch& touch = touches.back();
+    touch.reads |= access.kind == AccessKind::kRead;
+    touch.changes |= access.kind != AccessKind::kRead;
+  }
+  return touches;
+}
+
+// The accesses, which are in order, to one tensor.
+absl::Span<const NestAccess> OfTensor(absl::Span<const NestAccess> accesses, TensorId tensor) {
+  const auto begin = std::lower_bound(accesses.begin(), accesses.end(), tensor, [](const NestAccess& a, TensorId id) {
+    return a.tensor.value < id.value;
+  });
+  auto end = begin;
+  while (end != accesses.end() && end->tensor == tensor) ++end;
+  return accesses.subspan(begin - accesses.begin(), end - begin);
+}
+
+// In order; of each tensor those of the earlier nest before what the later one has besides.
+std::vector<NestAccess> JoinedAccesses(absl::Span<const NestAccess> earlier, absl::Span<const NestAccess> later,
+                                       absl::FunctionRef<IndexId(IndexId)> rename) {
+  CountSteps(earlier.size() + later.size());
+  std::vector<NestAccess> joined;
+  joined.reserve(earlier.size() + later.size());
+  auto next = earlier.begin();
+  for (NestAccess access : later) {
+    for (; next != earlier.end() && next->tensor.value <= access.tensor.value; ++next) joined.push_back(*next);
+    for (IndexId& e : access.place) e = rename(e);
+    const auto known = OfTensor(joined, access.tensor);
+    if (std::find(known.begin(), known.end(), access) == known.end()) joined.push_back(std::move(access));
+  }
+  joined.insert(joined.end(), next, earlier.end());
+  return joined;
+}
 
 class Collector {
  public:
@@ -48,7 +91,10 @@ class Collector {
 
   Nest Run(const Item& item) {
     Walk(item);
-    if (const Loop* loop = item.As<Loop>()) nest_.band = BandOf(*loop);
+    if (const Loop* loop = item.As<Loop>()) {
+      nest_.band = BandOf(*loop);
+      nest_.vars = VarsOf(*loop);
+    }
     auto& accesses = nest_.accesses;
     accesses.erase(std::remove_if(accesses.begin(), accesses.end(),
                                   [&](const NestAccess& a) { return declared_.contains(a.tensor.value); }),
@@ -56,7 +102,7 @@ class Collector {
     std::stable_sort(accesses.begin(), accesses.end(), [](const NestAccess& a, const NestAccess& b) {
       return a.tensor.value < b.tensor.value;
     });
-    for (const NestAccess& access : accesses) Add(access);
+    nest_.touches = TouchesOf(accesses);
     return std::move(nest_);
   }
 
@@ -75,19 +121,9 @@ class Collector {
     }
     const Loop* loop = item.As<Loop>();
     if (loop == nullptr) return;
-    nest_.vars.push_back(loop->var);
     vars_.push_back(loop->var);
     for (const Item& inner : loop->body) Walk(inner);
     vars_.pop_back();
-  }
-
-  void Add(const NestAccess& access) {
-    if (nest_.touches.empty() || nest_.touches.back().tensor != access.tensor) {
-      nest_.touches.push_back({access.tensor});
-    }
-    Touch& touch = nest_.touches.back();
-    touch.reads |= access.kind == AccessKind::kRead;
-    touch.changes |= access.kind != AccessKind::kRead;
   }
 
   // ---- Contractions
@@ -156,16 +192,20 @@ const Touch* Nest::Find(TensorId tensor) const {
   return it == touches.end() || it->tensor != tensor ? nullptr : &*it;
 }
 
-absl::Span<const NestAccess> Nest::AccessesOf(TensorId tensor) const {
-  const auto begin = std::lower_bound(accesses.begin(), accesses.end(), tensor, [](const NestAccess& a, TensorId id) {
-    return a.tensor.value < id.value;
-  });
-  auto end = begin;
-  while (end != accesses.end() && end->tensor == tensor) ++end;
-  return absl::MakeConstSpan(accesses).subspan(begin - accesses.begin(), end - begin);
-}
+absl::Span<const NestAccess> Nest::AccessesOf(TensorId tensor) const { return OfTensor(accesses, tensor); }
 
 Nest NestOf(const Program& program, const Item& item) { return Collector(program).Run(item); }
+
+Nest JoinedNest(const Loop& joined, const Nest& earlier, const Nest& later,
+                absl::FunctionRef<IndexId(IndexId)> rename) {
+  Nest nest;
+  nest.band = BandOf(joined);
+  nest.vars = VarsOf(joined);
+  nest.accesses = JoinedAccesses(earlier.accesses, later.accesses, rename);
+  nest.touches = TouchesOf(nest.accesses);
+  nest.contraction = earlier.contraction || later.contraction;
+  return nest;
+}
 
 bool Conflict(const Nest& a, const Nest& b) {
   const Nest& smaller = a.touches.size() < b.touches.size() ? a : b;

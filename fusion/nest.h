@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/functional/function_ref.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "loop_ir/dependence.h"
@@ -28,6 +29,10 @@ struct NestAccess {
   loop::TensorId tensor;
   absl::InlinedVector<IndexId, 4> place;
   loop::AccessKind kind;
+
+  friend bool operator==(const NestAccess& a, const NestAccess& b) {
+    return a.tensor == b.tensor && a.kind == b.kind && a.place == b.place;
+  }
 };
 
 // A tensor that an item touches and does not itself declare.
@@ -43,7 +48,7 @@ struct Nest {
   // for a statement. The innermost is a pivot: it holds something else than one
   // loop.
   std::vector<LoopHead> band;
-  std::vector<int32_t> vars;         // of all loops of the item, outermost first
+  std::vector<int32_t> vars;         // of all loops of the item, each before those in it
   std::vector<Touch> touches;        // by tensor, ascending
   std::vector<NestAccess> accesses;  // to those, each once, by tensor, ascending
   // It holds a sum of products whose operands are read again and again, from
@@ -56,6 +61,11 @@ struct Nest {
 };
 
 Nest NestOf(const loop::Program& program, const loop::Item& item);
+
+// NestOf of a loop that was made by joining two nests, out of what is known of those: its
+// body holds what theirs held, the later one's with its indices renamed.
+Nest JoinedNest(const loop::Loop& joined, const Nest& earlier, const Nest& later,
+                absl::FunctionRef<IndexId(IndexId)> rename);
 
 // The order of the two items matters: one changes what the other touches.
 bool Conflict(const Nest& a, const Nest& b);

@@ -29,13 +29,13 @@ NestList::NestList(const Program& program, Scope items, TouchSet& scratch)
   entries_.reserve(2 * items.size());
   for (size_t i = 0; i < items.size(); ++i) {
     const int64_t size = SizeOf(program, items[i]);
-    Add(std::move(items[i]), size, static_cast<int>(i));
+    Nest nest = NestOf(program, items[i]);
+    Add(std::move(items[i]), std::move(nest), size, static_cast<int>(i));
   }
 }
 
-int NestList::Add(Item item, int64_t size, int slot) {
+int NestList::Add(Item item, Nest nest, int64_t size, int slot) {
   const int serial = this->size();
-  Nest nest = NestOf(program_, item);
   entries_.push_back({std::move(item), std::move(nest), size, slot});
   at_[slot] = serial;
   Index(serial, true);
@@ -154,7 +154,7 @@ absl::optional<std::vector<bool>> NestList::MovedBehind(int earlier, int later) 
   return fusion::MovedBehind(nests, chain_);
 }
 
-int NestList::Join(int earlier, int later, const std::vector<bool>& is_behind, Item joined) {
+int NestList::Join(int earlier, int later, const std::vector<bool>& is_behind, Item joined, Nest nest) {
   const std::vector<int> between = Between(earlier, later);
   const int first = entries_[earlier].slot, last = entries_[later].slot;
   const int64_t size = entries_[earlier].size + entries_[later].size;
@@ -175,7 +175,7 @@ int NestList::Join(int earlier, int later, const std::vector<bool>& is_behind, I
   for (size_t i = 0; i < between.size(); ++i) {
     if (is_behind[i]) Place(between[i], limit = std::max(entries_[between[i]].slot, limit + 1));
   }
-  return Add(std::move(joined), size, slot);
+  return Add(std::move(joined), std::move(nest), size, slot);
 }
 
 Scope NestList::TakeItems() {

@@ -54,9 +54,9 @@ class NestList {
   // meet (see nest.h); nullopt where they cannot, or are too far from each other.
   absl::optional<std::vector<bool>> MovedBehind(int earlier, int later) const;
 
-  // Puts the item `joined` in the place of the two; returns its number.
+  // Puts the item `joined`, which `nest` is of, in the place of the two; returns its number.
   // `is_behind`: what MovedBehind said.
-  int Join(int earlier, int later, const std::vector<bool>& is_behind, loop::Item joined);
+  int Join(int earlier, int later, const std::vector<bool>& is_behind, loop::Item joined, Nest nest);
 
   // The items in order; leaves the list empty.
   loop::Scope TakeItems();
@@ -71,7 +71,7 @@ class NestList {
     int slot;  // -1: joined with another
   };
 
-  int Add(loop::Item item, int64_t size, int slot);
+  int Add(loop::Item item, Nest nest, int64_t size, int slot);
   void Place(int serial, int slot);
   // Enters the loop at its slot into the index, or takes it out.
   void Index(int serial, bool enter);

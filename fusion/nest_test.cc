@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "gtest/gtest.h"
+#include "loop_ir/rewrite.h"
 #include "loop_ir/text.h"
 #include "loop_ir/verify.h"
 
@@ -75,6 +76,40 @@ TEST(Nest, Facts) {
   for (const auto& c : kCases) {
     const Program program = Around(c.item);
     EXPECT_EQ(TextOf(program, NestOf(program, ItemOf(program, 0))), c.want) << c.item;
+  }
+}
+
+// What is known of two nests, put together, is what is known of the loop that holds both.
+TEST(Nest, Joined) {
+  const struct {
+    const char* earlier;
+    const char* later;  // its outermost loop is shared
+  } kCases[] = {
+      {"for i in [0, N) { z[i] = 1.0 }", "for h in [0, N) { z[h] = z[h] + v[0] }"},
+      // Of later tensors before, among and behind the earlier ones; each access once.
+      {"for i in [0, N) { z[i] = v[0] + v[1] }", "for h in [0, N) { r = x[h, 0] + v[1] + v[2] + f32(ids[h]) }"},
+      {"for i in [0, N) { r = x[i, 0] + x[i, 1] }", "for h in [0, N) { r = x[h, 1] + x[h + 1, 2] + x[h, 0] }"},
+      // Loops that are not shared, and what is declared inside.
+      {"for i in [0, N) { for j in [0, M) { drop y[i, j] += x[i, j] } }",
+       "for h in [0, N) { acc s: f32 = sum  for k in [0, M) { s += x[h, k] }  z[h] = s }"},
+      // A contraction in either.
+      {"for i in [0, N) { for k in [0, K) { acc s: f32 = sum  for j in [0, M) { s += x[i, j] * w[j, k] }  y[i, k] = s } }",
+       "for h in [0, N) { z[h] = 1.0 }"},
+      {"for i in [0, N) { z[i] = 1.0 }", "for h in [0, N) { for k in [0, K) { for j in [0, M) { y[h, k] += x[h, j] } } }"},
+  };
+  for (const auto& c : kCases) {
+    Program program = Around(absl::StrCat(c.earlier, c.later));
+    const Nest earlier = NestOf(program, ItemOf(program, 0)), later = NestOf(program, ItemOf(program, 1));
+    loop::VarReplacement rename(program);
+    rename.Set(later.band[0].var, program.pool.Var(earlier.band[0].var));
+    loop::Loop joined = *ItemOf(program, 0).As<loop::Loop>();
+    loop::Scope other = ItemOf(program, 1).As<loop::Loop>()->body;
+    RewriteIndices(program, other, [&](IndexId e) { return rename(e); });
+    joined.body.insert(joined.body.end(), other.begin(), other.end());
+    const Nest got = JoinedNest(joined, earlier, later, [&](IndexId e) { return rename(e); });
+    const Nest want = NestOf(program, {joined});
+    EXPECT_EQ(TextOf(program, got), TextOf(program, want)) << c.later;
+    EXPECT_EQ(got.vars, want.vars) << c.later;
   }
 }
 
