@@ -74,15 +74,19 @@ class LaneSums {
     return outwards;
   }
 
-  // Which tensors a scope declares, and how many of its items use each.
+  // Which accumulators a scope declares, and how many of its items use each.
   struct Uses {
+    struct Users {
+      const Item* last;
+      int count;
+    };
     absl::flat_hash_set<TensorId> declared;
-    absl::flat_hash_map<TensorId, int> items;
+    absl::flat_hash_map<TensorId, Users> users;
 
     // Whether the partial results of an item must be combined in the scope.
     bool CombineHere(TensorId accumulator) const {
-      const auto users = items.find(accumulator);
-      return declared.contains(accumulator) || (users != items.end() && users->second > 1);
+      const auto of = users.find(accumulator);
+      return declared.contains(accumulator) || (of != users.end() && of->second.count > 1);
     }
   };
 
@@ -90,11 +94,15 @@ class LaneSums {
     Uses uses;
     for (const Item& item : scope) {
       if (const auto* declaration = item.As<loop::Declaration>()) uses.declared.insert(declaration->tensor);
-      const loop::Footprint footprint = FootprintOf(program_, item);
-      for (TensorId tensor : footprint.reads) ++uses.items[tensor];
-      for (TensorId tensor : footprint.writes) uses.items[tensor] += !footprint.reads.contains(tensor);
-      for (TensorId tensor : footprint.accumulates) {
-        uses.items[tensor] += !footprint.reads.contains(tensor) && !footprint.writes.contains(tensor);
+      const auto add = [&](TensorId tensor, absl::Span<const IndexId>, AccessKind) {
+        if (program_[tensor].storage != Storage::kAccumulator) return;
+        Uses::Users& users = uses.users.try_emplace(tensor, Uses::Users{nullptr, 0}).first->second;
+        users.count += users.last != &item;
+        users.last = &item;
+      };
+      VisitAccesses(program_, item, add);
+      if (const auto* loop = item.As<Loop>()) {
+        VisitItems(loop->body, [&](const Item& inner) { VisitAccesses(program_, inner, add); });
       }
     }
     return uses;
