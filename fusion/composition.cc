@@ -51,14 +51,16 @@ int CostOf(const Program& program, ValueId value) {
 // The path of loops to the only statement that writes `tensor`.
 struct Path {
   std::vector<const Loop*> loops;
-  const Statement* statement = nullptr;
+  const Item* write = nullptr;
   bool is_alone = true;
+
+  const Statement& statement() const { return *write->As<Statement>(); }
 };
 
 bool FindWrite(const Item& item, TensorId tensor, Path& path) {
   if (const auto* statement = item.As<Statement>()) {
     if (statement->target.tensor != tensor) return false;
-    path.statement = statement;
+    path.write = &item;
     return true;
   }
   const Loop* loop = item.As<Loop>();
@@ -75,8 +77,8 @@ bool FindWrite(const Item& item, TensorId tensor, Path& path) {
 
 // The axes are indexed by the path's loops, each over the whole axis.
 bool CoversTensor(const Program& program, const Path& path, Definition& definition) {
-  const Access& target = path.statement->target;
-  if (target.masked || path.statement->op || target.place.size() != path.loops.size()) return false;
+  const Access& target = path.statement().target;
+  if (target.masked || path.statement().op || target.place.size() != path.loops.size()) return false;
   const auto& shape = program[target.tensor].shape;
   for (size_t axis = 0; axis < shape.size(); ++axis) {
     const int64_t var = program.pool.VarValue(target.place[axis]);
@@ -91,10 +93,9 @@ bool CoversTensor(const Program& program, const Path& path, Definition& definiti
   return true;
 }
 
-std::vector<TensorId> ReadsOf(const Program& program, const Statement& statement) {
+std::vector<TensorId> ReadsOf(const Program& program, const Item& write) {
   std::vector<TensorId> reads;
-  const Item item{statement};
-  VisitAccesses(program, item, [&](TensorId tensor, absl::Span<const IndexId>, AccessKind kind) {
+  VisitAccesses(program, write, [&](TensorId tensor, absl::Span<const IndexId>, AccessKind kind) {
     const bool known = std::find(reads.begin(), reads.end(), tensor) != reads.end();
     if (kind == AccessKind::kRead && !known) reads.push_back(tensor);
   });
@@ -287,10 +288,10 @@ absl::optional<Definition> DefinitionOf(const Program& program, const Item& item
   if (CountWrites(item, tensor) != 1 || !FindWrite(item, tensor, path)) return absl::nullopt;
   Definition definition;
   definition.tensor = tensor;
-  definition.value = path.statement->value;
+  definition.value = path.statement().value;
   definition.is_alone = path.is_alone;
   if (!CoversTensor(program, path, definition)) return absl::nullopt;
-  definition.reads = ReadsOf(program, *path.statement);
+  definition.reads = ReadsOf(program, *path.write);
   if (IsLocal(item, definition.reads)) return absl::nullopt;
   definition.cost = CostOf(program, definition.value);
   return definition;

@@ -60,9 +60,14 @@ class Walk {
 
   void Read(const Operand& operand) {
     if (!operand.is_register()) return;
-    NESTOR_CHECK(range_of_[operand.value] != kNone, "operation " + std::to_string(at_) +
-                                                        " reads what nothing writes before it:\n" + ToString(list_));
-    Touch(range_of_[operand.value]);
+    const int32_t range = range_of_[operand.value];
+    if (range == kNone) FailToRead();
+    Touch(range);
+  }
+
+  // Apart from Read, which is called for each operand: most are no registers.
+  [[gnu::noinline]] void FailToRead() const {
+    NESTOR_CHECK(false, "operation " + std::to_string(at_) + " reads what nothing writes before it:\n" + ToString(list_));
   }
 
   void Write(const Operand& result) {
