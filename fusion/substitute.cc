@@ -54,6 +54,7 @@ struct Uses {
   absl::btree_map<size_t, int> reads;  // by item: accesses that read
   std::vector<size_t> writes;          // items, ascending
   int loads = 0;                       // accesses that read
+  bool computes = false;               // what is written is no copy, whatever is put into it
 
   void SetReads(size_t item, int count) {
     const auto it = reads.try_emplace(item).first;
@@ -155,7 +156,14 @@ class ScopeSubstituter {
           uses.writes.push_back(i);
         }
       });
+      const auto* statement = item.As<Statement>();
+      if (statement != nullptr && Computes(*statement)) uses_[statement->target.tensor].computes = true;
     });
+  }
+
+  bool Computes(const Statement& statement) const {
+    const auto* apply = absl::get_if<loop::ApplyValue>(&program_[statement.value].node);
+    return apply != nullptr && apply->op != ScalarOp::kCast;
   }
 
   static void VisitNested(const Item& item, absl::FunctionRef<void(const Item&)> visit) {
@@ -164,7 +172,7 @@ class ScopeSubstituter {
   }
 
   void Substitute(TensorId tensor, size_t at, bool copies) {
-    if (removed_[at]) return;
+    if (removed_[at] || (copies && uses_.at(tensor).computes)) return;
     const absl::optional<Definition> definition = DefinitionOf(program_, scope_[at], tensor);
     if (!definition || (definition->cost == 0) != copies) return;
     feeds_.clear();

@@ -61,23 +61,32 @@ ValueId Program::AddApply(ScalarOp op, absl::Span<const ValueId> args, DType tar
   return Append(*this, {ApplyValue{op, {args.begin(), args.end()}}, *type});
 }
 
+namespace {
+
+// Whether nothing is to be visited before the value.
+bool IsLeaf(const Value& value) {
+  const auto* load = absl::get_if<LoadValue>(&value.node);
+  return load != nullptr ? !load->access.fill.valid() : !absl::holds_alternative<ApplyValue>(value.node);
+}
+
+}  // namespace
+
 void VisitValues(const Program& program, ValueId root, absl::FunctionRef<void(ValueId, const Value&)> visit) {
+  if (IsLeaf(program[root])) return visit(root, program[root]);
   absl::InlinedVector<int32_t, 64> stack = {root.value};  // ~id where the operands were visited
   while (!stack.empty()) {
     const int32_t top = stack.back();
     stack.pop_back();
     const ValueId id{top < 0 ? ~top : top};
     const Value& value = program[id];
-    const auto* apply = top < 0 ? nullptr : absl::get_if<ApplyValue>(&value.node);
-    const auto* load = top < 0 ? nullptr : absl::get_if<LoadValue>(&value.node);
-    if (apply == nullptr && (load == nullptr || !load->access.fill.valid())) {
+    if (top < 0 || IsLeaf(value)) {
       visit(id, value);
       continue;
     }
     stack.push_back(~top);
-    if (load != nullptr) stack.push_back(load->access.fill.value);
-    if (apply == nullptr) continue;
-    for (size_t i = apply->args.size(); i-- > 0;) stack.push_back(apply->args[i].value);
+    const auto* apply = absl::get_if<ApplyValue>(&value.node);
+    if (apply == nullptr) stack.push_back(absl::get<LoadValue>(value.node).access.fill.value);
+    else for (size_t i = apply->args.size(); i-- > 0;) stack.push_back(apply->args[i].value);
   }
 }
 

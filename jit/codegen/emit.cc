@@ -174,9 +174,14 @@ std::string Generator::Describe(absl::string_view what) const {
 
 void Generator::RequireAvx512(absl::string_view what) const { NESTOR_CHECK(avx512(), Describe(what)); }
 
-void Generator::RequireWidth(int bytes) const {
-  const bool has = bytes == 16 || bytes == 32 || bytes == 64;
-  NESTOR_CHECK(has && bytes <= VectorBytes(list_.isa), Describe(absl::StrCat("a vector of ", bytes, " bytes")));
+void Generator::FailWidth(int bytes) const {
+  NESTOR_CHECK(false, Describe(absl::StrCat("a vector of ", bytes, " bytes")));
+  std::abort();
+}
+
+void Generator::FailVectorRegister(int64_t number) const {
+  NESTOR_CHECK(false, Describe(absl::StrCat("vector register ", number)));
+  std::abort();
 }
 
 void Generator::RequireRead(int64_t number, int bytes) const {
@@ -189,7 +194,7 @@ void Generator::RequireRead(int64_t number, int bytes) const {
 
 VectorRegister Generator::Vector(int64_t number, int bytes) {
   RequireWidth(bytes);
-  NESTOR_CHECK(number >= 0 && number <= scratch_, Describe(absl::StrCat("vector register ", number)));
+  if (number < 0 || number > scratch_) FailVectorRegister(number);
   upper_used_ |= bytes > 16;
   return kRegisters.vector[bytes / 32][number];
 }

@@ -174,8 +174,14 @@ class Generator : public Xbyak::CodeGenerator {
   };
 
   [[noreturn]] void FailNoInstruction() const;
+  // Apart from the checks, which each operand passes: a message takes long to prepare.
+  [[noreturn, gnu::noinline]] void FailWidth(int bytes) const;
+  [[noreturn, gnu::noinline]] void FailVectorRegister(int64_t number) const;
   void RequireAvx512(absl::string_view what) const;
-  void RequireWidth(int bytes) const;
+  void RequireWidth(int bytes) const {
+    const bool has = bytes == 16 || bytes == 32 || bytes == 64;
+    if (!has || bytes > VectorBytes(list_.isa)) FailWidth(bytes);
+  }
   // That `bytes` are no more than the operation says it reads of constant `number`: what is
   // hoisted is no wider.
   void RequireRead(int64_t number, int bytes) const;
