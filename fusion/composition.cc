@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/container/inlined_vector.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/rewrite.h"
 
@@ -50,7 +51,7 @@ int CostOf(const Program& program, ValueId value) {
 
 // The path of loops to the only statement that writes `tensor`.
 struct Path {
-  std::vector<const Loop*> loops;
+  absl::InlinedVector<const Loop*, 4> loops;
   const Item* write = nullptr;
   bool is_alone = true;
 

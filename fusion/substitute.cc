@@ -14,6 +14,7 @@
 #include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/container/inlined_vector.h"
 #include "fusion/composition.h"
 #include "fusion/scopes.h"
 #include "fusion/steps.h"
@@ -51,10 +52,10 @@ constexpr int64_t kMaskedGrowth = 3;
 
 // Reads and writes of the tensors of a program among the items of one scope.
 struct Uses {
-  absl::btree_map<size_t, int> reads;  // by item: accesses that read
-  std::vector<size_t> writes;          // items, ascending
-  int loads = 0;                       // accesses that read
-  bool computes = false;               // what is written is no copy, whatever is put into it
+  absl::btree_map<size_t, int> reads;     // by item: accesses that read
+  absl::InlinedVector<size_t, 1> writes;  // items, ascending
+  int loads = 0;                          // accesses that read
+  bool computes = false;                  // what is written is no copy, whatever is put into it
 
   void SetReads(size_t item, int count) {
     const auto it = reads.try_emplace(item).first;

@@ -32,6 +32,14 @@ bool ProveInRange(Program& program, loop::Ranges& ranges, int32_t loop, const Ac
   return Proofs::All(known->second);
 }
 
+// Whether CoefficientOf has a value.
+bool IsLinearIn(const IndexPool& pool, IndexId e, int32_t var) {
+  if (pool.VarValue(e) == var || !HoldsVar(pool, e, var)) return true;
+  const IndexNode& node = pool[e];
+  return pool.IsAffine(e) && (node.kind == IndexKind::kAdd || node.kind == IndexKind::kMul) &&
+         IsLinearIn(pool, node.args[0], var) && IsLinearIn(pool, node.args[1], var);
+}
+
 class LaneCheck {
  public:
   // Remembers in `proofs`, if it is given, what was proven on the way.
@@ -103,14 +111,14 @@ class LaneCheck {
     for (size_t axis = 0; axis < access.place.size(); ++axis) {
       const IndexId e = access.place[axis];
       if (!Differs(e)) continue;
-      if (program_.pool.HasLoad(e) || !CoefficientOf(program_, e, var_) || !InRange(access, e, shape[axis])) return false;
+      if (program_.pool.HasLoad(e) || !IsLinearIn(program_.pool, e, var_) || !InRange(access, e, shape[axis])) return false;
     }
     return true;
   }
 
   bool IsLinear(const Access& access) {
     return std::all_of(access.place.begin(), access.place.end(), [&](IndexId e) {
-      return !Differs(e) || (!program_.pool.HasLoad(e) && CoefficientOf(program_, e, var_).has_value());
+      return !Differs(e) || (!program_.pool.HasLoad(e) && IsLinearIn(program_.pool, e, var_));
     });
   }
 
