@@ -2,11 +2,14 @@
 // is written over the indices of domains, in the order of the loops around it.
 #include "fusion/assume_products.h"
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
+#include "loop_ir/intervals.h"
 #include "uops/index_expr.h"
 
 namespace nestor::fusion {
@@ -14,6 +17,31 @@ namespace {
 
 using loop::Domain;
 using loop::Program;
+
+int32_t DomainVar(Program& program, size_t number) {
+  while (program.domain_vars.size() <= number) program.domain_vars.push_back(program.AddVar("d"));
+  return program.domain_vars[number];
+}
+
+// The number over the indices of a domain, in the order of the loops around it. nullopt where
+// a loop is not as lowering makes them, or not among those.
+absl::optional<Domain> DomainOf(Program& program, IndexId e, absl::Span<const loop::Loop* const> around) {
+  Domain domain;
+  std::vector<int64_t> vars;
+  CollectVars(program.pool, e, vars);
+  std::vector<IndexId> renamed(program.vars.size());
+  for (const loop::Loop* loop : around) {
+    if (!HoldsVar(program.pool, e, loop->var)) continue;
+    if (!program.pool.IsConst(loop->begin, 0) || program.pool.HasVar(loop->end)) return absl::nullopt;
+    renamed[loop->var] = program.pool.Var(DomainVar(program, domain.extents.size()));
+    domain.extents.push_back(loop->end);
+  }
+  if (domain.extents.size() != vars.size()) return absl::nullopt;
+  domain.places.push_back(CopyIndex(program.pool, e, program.pool, [&](const IndexNode& node, absl::Span<const IndexId>) {
+    return node.kind == IndexKind::kVar ? absl::optional<IndexId>(renamed[node.value]) : absl::nullopt;
+  }));
+  return domain;
+}
 
 class Walk {
  public:
@@ -51,23 +79,8 @@ class Walk {
   }
 
   void Assume(IndexId e) {
-    Domain domain;
-    std::vector<IndexId> renamed(program_.vars.size());
-    for (const loop::Loop* loop : around_) {
-      if (!HoldsVar(program_.pool, e, loop->var)) continue;
-      if (!program_.pool.IsConst(loop->begin, 0) || program_.pool.HasVar(loop->end)) return;
-      renamed[loop->var] = program_.pool.Var(DomainVar(domain.extents.size()));
-      domain.extents.push_back(loop->end);
-    }
-    domain.places.push_back(CopyIndex(program_.pool, e, program_.pool, [&](const IndexNode& node, absl::Span<const IndexId>) {
-      return node.kind == IndexKind::kVar ? absl::optional<IndexId>(renamed[node.value]) : absl::nullopt;
-    }));
-    if (seen_.insert(domain).second) found_.push_back(std::move(domain));
-  }
-
-  int32_t DomainVar(size_t number) {
-    while (program_.domain_vars.size() <= number) program_.domain_vars.push_back(program_.AddVar("d"));
-    return program_.domain_vars[number];
+    absl::optional<Domain> domain = DomainOf(program_, e, around_);
+    if (domain && seen_.insert(*domain).second) found_.push_back(*std::move(domain));
   }
 
   Program& program_;
@@ -79,5 +92,19 @@ class Walk {
 }  // namespace
 
 absl::StatusOr<bool> AssumeProducts(Program& program) { return Walk(program).Run(); }
+
+bool AssumeNumbers(Program& program, absl::Span<const IndexId> numbers, absl::Span<const loop::Loop* const> around) {
+  std::vector<Domain> domains;
+  for (IndexId number : numbers) {
+    if (loop::IsAlwaysSmall(program.pool, number)) continue;
+    absl::optional<Domain> domain = DomainOf(program, number, around);
+    if (!domain) return false;
+    domains.push_back(*std::move(domain));
+  }
+  for (Domain& domain : domains) {
+    if (!absl::c_linear_search(program.assumptions, domain)) program.assumptions.push_back(std::move(domain));
+  }
+  return true;
+}
 
 }  // namespace nestor::fusion

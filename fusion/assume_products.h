@@ -3,6 +3,7 @@
 #define NESTOR_FUSION_ASSUME_PRODUCTS_H_
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "loop_ir/program.h"
 
 namespace nestor::fusion {
@@ -17,6 +18,13 @@ namespace nestor::fusion {
 // REQUIRES: Verify accepts the program; and so it does afterwards. Loops that begin at 0
 // and end at a number of the program, as lowering makes them: of others nothing is added.
 absl::StatusOr<bool> AssumeProducts(loop::Program& program);
+
+// Adds numbers that stand inside the loops `around` to the assumptions: for a pass that puts
+// an expression for what was loaded, and so makes exact what was checked. False, and nothing
+// is added, where one holds the index of another loop, or of one that is not as lowering makes
+// them. REQUIRES: they hold no loads.
+bool AssumeNumbers(loop::Program& program, absl::Span<const IndexId> numbers,
+                   absl::Span<const loop::Loop* const> around);
 
 }  // namespace nestor::fusion
 

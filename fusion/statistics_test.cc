@@ -92,7 +92,8 @@ TEST(Statistics, Errors) {
       {"temp t: f32[N, N]  for i in [0, N) { t[0, i] = 1.0  y[i] = t[0, i] }", {{"N", int64_t{1} << 31}, {"C", 1}}, "overflows"},
       {"for i in [0, N) { y[i] = x[i * 1048576, 0] }", {{"N", int64_t{1} << 44}, {"C", 1}}, "overflows"},
       {"for i in [0, N) { y[i] = x[i, 0] }", {{"N", int64_t{1} << 31}, {"C", int64_t{1} << 31}}, "overflows"},
-      {"for i in [0, N) { y[i] = x[i, 0] }", {{"N", int64_t{1} << 62}, {"C", 1}}, "iterations"},
+      {"for i in [0, N) { y[i] = x[i, 0] }", {{"N", int64_t{1} << 47}, {"C", 1}}, "iterations"},
+      {"for i in [0, N) { y[i] = x[i, 0] }", {{"N", int64_t{1} << 62}, {"C", 1}}, "exceeds 2^48"},
   };
   for (const auto& c : kCases) {
     const auto statistics = StatisticsOf(Around(c.program), c.sizes);

@@ -15,6 +15,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/container/inlined_vector.h"
+#include "fusion/assume_products.h"
 #include "fusion/composition.h"
 #include "fusion/scopes.h"
 #include "fusion/steps.h"
@@ -226,7 +227,7 @@ class ScopeSubstituter {
   }
 
   void VisitStatement(const Definition& definition, Statement& statement, const std::vector<const Loop*>& chain) {
-    const auto in_index = [&](IndexId e) { return ReplaceInIndex(definition, e); };
+    const auto in_index = [&](IndexId e) { return ReplaceInIndex(definition, e, chain); };
     const bool gathered = gathered_.Contains(definition.tensor);
     if (gathered) statement.target = RewriteAccess(program_, std::move(statement.target), in_index);
     const auto rewrite = [&](ValueId value) {
@@ -253,15 +254,38 @@ class ScopeSubstituter {
     return measure.size <= kMaxSize && measure.height <= kMaxHeight;
   }
 
-  IndexId ReplaceInIndex(const Definition& definition, IndexId e) {
+  // What is computed with a loaded number is checked when it runs. With an expression for the
+  // number it would be exact, so that it does not overflow becomes an assumption.
+  IndexId ReplaceInIndex(const Definition& definition, IndexId e, const std::vector<const Loop*>& chain) {
     if (!program_.pool.HasLoad(e)) return e;
-    return CopyIndex(program_.pool, e, program_.pool,
-                     [&](const IndexNode& node, absl::Span<const IndexId> args) -> absl::optional<IndexId> {
-                       if (node.kind != IndexKind::kLoad || node.value != definition.tensor.value) return absl::nullopt;
-                       const absl::optional<IndexId> by = ComposeIndex(program_, definition, args);
-                       replaced_ += by.has_value();
-                       return by;
-                     });
+    IndexReplacement replacement;
+    const IndexId by = Replaced(definition, e, replacement);
+    if (!AssumeNumbers(program_, replacement.numbers, chain)) return e;
+    replaced_ += replacement.loads;
+    return by;
+  }
+
+  struct IndexReplacement {
+    int loads = 0;
+    std::vector<IndexId> numbers;  // computed with them, without loads now
+  };
+
+  IndexId Replaced(const Definition& definition, IndexId e, IndexReplacement& replacement) {
+    IndexPool& pool = program_.pool;
+    if (!pool.HasLoad(e)) return e;
+    const IndexNode node = pool[e];
+    IndexList args;
+    for (IndexId arg : node.args) args.push_back(Replaced(definition, arg, replacement));
+    if (node.kind == IndexKind::kLoad && node.value == definition.tensor.value) {
+      if (const absl::optional<IndexId> by = ComposeIndex(program_, definition, args)) {
+        ++replacement.loads;
+        return *by;
+      }
+    }
+    const IndexId rebuilt = pool.Make(node.kind, node.value, args);
+    const bool is_number = node.kind != IndexKind::kLoad && !IsCondition(node.kind);
+    if (is_number && !pool.HasLoad(rebuilt) && !pool.ConstValue(rebuilt)) replacement.numbers.push_back(rebuilt);
+    return rebuilt;
   }
 
   bool Pays(const Definition& definition, const Access& access, const Statement& statement,

@@ -97,6 +97,9 @@ TEST(Substitute, InIndexExpressions) {
       // A read of the same shape, an index; else a gather has nothing to hold.
       {"temp d: i64[N]  for i in [0, N) { d[i] = ids[i] }  for j in [0, N) { drop y[d[j]] if d[j] < 3 = x[d[j - 1] | 0.0] }",
        "for j in [0, N) { drop y[ids[j]] if ids[j] < 3 = x[ids[j - 1] | 0.0] }"},
+      // What was checked as it was computed with the loaded number becomes an assumption.
+      {"temp d: i64  block { d = index(-N) }  for j in [0, N) { y[j] = x[d[]*1048576 + j | 0.0] }",
+       "assume : -1048576*N  assume d_2 < N: d_2 - 1048576*N  for j in [0, N) { y[j] = x[j - 1048576*N | 0.0] }"},
       {"temp d: i64  block { d = index(N - 1) }  for j in [0, N) { y[j] = x[d[] - j] }", "for j in [0, N) { y[j] = x[N - 1 - j] }"},
       {"temp d: i64[N]  for i in [0, N) { d[i] = index(2*i) }  for j in [0, N) { y[j] = x[d[j] | 0.0] }", ""},
       {"temp d: i64[N]  for i in [0, N) { d[i] = ids[N - 1 - i] }  for j in [0, N) { y[j] = x[d[j] | 0.0] }", ""},

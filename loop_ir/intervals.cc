@@ -46,6 +46,19 @@ class Prover {
     return absl::OkStatus();
   }
 
+  // Of arguments and results, also where no statement runs over them.
+  absl::Status CheckShapes() {
+    for (const auto* list : {&program_.inputs, &program_.outputs}) {
+      for (TensorId tensor : *list) {
+        for (IndexId extent : program_[tensor].shape) {
+          const absl::optional<int64_t> value = ValueOf(extent);
+          if (value && *value > kMaxExtent) return ExtentError(extent, *value, "exceeds 2^48");
+        }
+      }
+    }
+    return absl::OkStatus();
+  }
+
   absl::Status CheckDomain(const Domain& domain) {
     NESTOR_ASSIGN_OR_RETURN(const bool runs, Enter(domain));
     if (!runs) return absl::OkStatus();
@@ -239,6 +252,7 @@ class Prover {
 
 absl::Status CheckDomains(const Program& program, SymbolValue symbol) {
   Prover prover(program, symbol);
+  NESTOR_RETURN_IF_ERROR(prover.CheckShapes());
   for (const Domain& domain : program.domains) NESTOR_RETURN_IF_ERROR(prover.CheckDomain(domain));
   return absl::OkStatus();
 }
