@@ -23,7 +23,12 @@ int64_t MaxBytes() {
 }
 
 absl::Status CheckMemory(const jit::Executable& executable, const SymbolValues& sizes, int64_t max_bytes) {
-  const loop::Program& program = executable.program();
+  const auto symbol = [&](const std::string& name) -> absl::optional<int64_t> {
+    const auto known = sizes.find(name);
+    return known == sizes.end() ? absl::nullopt : absl::optional<int64_t>(known->second);
+  };
+  NESTOR_ASSIGN_OR_RETURN(const jit::Kernel* const kernel, executable.KernelAt(symbol));
+  const loop::Program& program = kernel->program();
   NESTOR_ASSIGN_OR_RETURN(const loop::SizedProgram sized, loop::SizedProgram::Create(program, sizes));
   int64_t left = max_bytes;
   for (loop::TensorId id : program.outputs) {
@@ -36,7 +41,7 @@ absl::Status CheckMemory(const jit::Executable& executable, const SymbolValues& 
   }
   const jit::Executor* executor = executable.options().executor;
   const int64_t workers = executor == nullptr ? 1 : executor->NumThreads();
-  NESTOR_ASSIGN_OR_RETURN(const loop::Arena arena, EvaluatePlan(sized, executable.kernel().plan()));
+  NESTOR_ASSIGN_OR_RETURN(const loop::Arena arena, EvaluatePlan(sized, kernel->plan()));
   if (arena.total <= left && arena.private_total <= (left - arena.total) / workers) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat("program ", program.name, ": temporaries of ", arena.total,
                                                    " bytes, and ", arena.private_total, " for each of ", workers,

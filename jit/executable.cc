@@ -299,6 +299,15 @@ absl::StatusOr<std::unique_ptr<const Executable>> Executable::Bind(absl::string_
 const Program& Executable::program() const { return code_->program; }
 const ExecutableOptions& Executable::options() const { return code_->options; }
 const Kernel& Executable::kernel() const { return *code_->compact; }
+
+absl::StatusOr<const Kernel*> Executable::KernelAt(loop::SymbolValue symbol) const {
+  const absl::Status proven = loop::ProveNoOverflow(program(), symbol);
+  if (proven.ok()) return code_->compact;
+  NESTOR_ASSIGN_OR_RETURN(const auto plain, code_->Plain());
+  if (plain == nullptr) return proven;
+  return plain->compact;
+}
+
 absl::Span<const std::pair<int, int>> Executable::aliases() const { return code_->aliases; }
 
 std::vector<TensorId> Executable::inputs() const {

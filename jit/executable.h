@@ -22,6 +22,7 @@
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "jit/kernel.h"
+#include "loop_ir/intervals.h"
 #include "loop_ir/program.h"
 #include "tensor/binding.h"
 #include "tensor/tensor.h"
@@ -116,6 +117,10 @@ class Executable {
   std::vector<loop::TensorId> inputs() const;
   // The variant for compact arguments.
   const Kernel& kernel() const;
+  // The one that runs at these sizes, of compact arguments: of the program that passes began
+  // with, where index arithmetic of the scheduled one may overflow (see Create). The Statuses
+  // of Run for such sizes.
+  absl::StatusOr<const Kernel*> KernelAt(loop::SymbolValue symbol) const;
   // All variants so far; they live as long as the executable.
   std::vector<const Kernel*> kernels() const;
   // (output, input), numbers in the program's signature, that may be one memory.

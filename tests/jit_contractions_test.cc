@@ -13,7 +13,11 @@
 #include "absl/strings/str_replace.h"
 #include "gtest/gtest.h"
 #include "jit/compile.h"
+#include "jit/executable.h"
+#include "jit/kernel.h"
 #include "jit/runtime/executor.h"
+#include "loop_ir/memory_plan.h"
+#include "loop_ir/sized_program.h"
 #include "nestor.h"
 #include "tests/jit_runs.h"
 #include "tests/random_programs.h"
@@ -162,6 +166,37 @@ TEST(JitContractions, Threads) {
   for (const Case& c : Cases()) {
     const Finding finding = CheckCase(c, DType::kF32, options, {{3, 20, 4}, {8, 40, 4}, {25, 150, 5}, {70, 33, 3}, {6, 300, 2}}, /*bounded=*/false);
     EXPECT_FALSE(finding.has_value()) << c.name << ": " << *finding;
+  }
+}
+
+// Operands are copied in about the memory that they have, whatever goes over them.
+TEST(JitContractions, CopiesStaySmall) {
+  const struct {
+    const char* text;
+    absl::flat_hash_map<std::string, int64_t> sizes;
+  } kCases[] = {
+      {"op f(x: f32[W], w: f32[M, K]) -> (y) { y[o, i] = sum[r](x[i + r] * w[o, r]) where i < W - K + 1 }",
+       {{"W", 40000}, {"M", 8}, {"K", 20000}}},
+      {"op f(x: f32[N], w: f32[M, K]) -> (y) { y[o, i] = sum[r](x[i] * w[o, r]) }", {{"N", 40000}, {"M", 8}, {"K", 20000}}},
+      {"op f(x: f32[W], w: f32[M, K]) -> (y) { y[o, i] = sum[r](x[4294967296*i + r] * w[o, r]) where i < 8 }",
+       {{"W", 40000}, {"M", 8}, {"K", 20000}}},
+      {"op f(a: f32[M, K], b: f32[K, N]) -> (c) { c[i, j] = sum[k](a[i, k] * b[k, j]) }",
+       {{"M", 2000}, {"K", 2000}, {"N", 2000}}},
+  };
+  for (const auto& c : kCases) {
+    const auto op = Parse(c.text);
+    ASSERT_TRUE(op.ok()) << op.status();
+    const auto executable = jit::Compile(Lower(*op));
+    ASSERT_TRUE(executable.ok()) << executable.status();
+    const auto kernel = (*executable)->KernelAt([&](const std::string& name) -> absl::optional<int64_t> {
+      return c.sizes.at(name);
+    });
+    ASSERT_TRUE(kernel.ok()) << kernel.status();
+    const auto sized = loop::SizedProgram::Create((*kernel)->program(), c.sizes);
+    ASSERT_TRUE(sized.ok()) << sized.status();
+    const auto arena = EvaluatePlan(*sized, (*kernel)->plan());
+    ASSERT_TRUE(arena.ok()) << arena.status();
+    EXPECT_LT(arena->total + arena->private_total, 20 << 20) << c.text;
   }
 }
 

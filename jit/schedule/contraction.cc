@@ -3,10 +3,12 @@
 #include "jit/schedule/contraction.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
+#include "fusion/assume_products.h"
 #include "jit/codegen/lanes.h"
 #include "loop_ir/dependence.h"
 
@@ -17,7 +19,6 @@ using loop::Access;
 using loop::Item;
 using loop::Loop;
 using loop::Program;
-using loop::Ranges;
 using loop::Scope;
 using loop::Statement;
 using loop::Storage;
@@ -25,9 +26,33 @@ using loop::TensorId;
 using loop::Value;
 using loop::ValueId;
 
+// Whether the sum, or one within a quotient of it, has `symbol` with a negative factor.
+bool Subtracts(const IndexPool& pool, IndexId e, IndexId symbol) {
+  const auto polynomial = pool.IsAffine(e) ? Polynomial::Of(pool, e) : absl::nullopt;
+  if (!polynomial) return false;
+  return absl::c_any_of(polynomial->terms(), [&](const Polynomial::Term& term) {
+    return absl::c_any_of(term.atoms, [&](IndexId atom) {
+      if (atom == symbol) return term.coefficient < 0;
+      const IndexNode& node = pool[atom];
+      return term.coefficient > 0 && node.kind == IndexKind::kDiv && Subtracts(pool, node.args[0], symbol);
+    });
+  });
+}
+
+std::vector<const Loop*> WindowsOf(const Program& program, const std::vector<const Loop*>& loops) {
+  std::vector<const Loop*> windows;
+  for (const Loop* loop : loops) {
+    if (!program.pool.IsConst(loop->begin, 0) || program.pool[loop->end].kind != IndexKind::kSymbol) continue;
+    const bool is_window =
+        absl::c_any_of(loops, [&](const Loop* other) { return Subtracts(program.pool, other->end, loop->end); });
+    if (is_window) windows.push_back(loop);
+  }
+  return windows;
+}
+
 class Matcher {
  public:
-  Matcher(Program& program, Ranges& ranges) : program_(program), pool_(program.pool), ranges_(ranges) {}
+  explicit Matcher(Program& program) : program_(program), pool_(program.pool) {}
 
   absl::optional<Contraction> Match(const Loop& outermost) {
     std::vector<const Loop*> band;
@@ -39,7 +64,7 @@ class Matcher {
     if (band.size() < 2 || !FindSum()) return absl::nullopt;
     std::vector<const Loop*> all = band;
     all.insert(all.end(), found_.sums.begin(), found_.sums.end());
-    windows_ = WindowsOf(program_, all);
+    found_.windows = WindowsOf(program_, all);
     absl::optional<Contraction> best;
     int best_score = 0;
     for (const Loop* row : band) {
@@ -122,12 +147,6 @@ class Matcher {
 
   // ---- Row and column
 
-  bool DependsOn(const Access& access, const Loop& loop) const {
-    const auto holds = [&](IndexId e) { return HoldsVar(pool_, e, loop.var); };
-    return std::any_of(access.place.begin(), access.place.end(), holds) ||
-           std::any_of(access.conditions.begin(), access.conditions.end(), holds);
-  }
-
   absl::optional<Contraction> WithTile(const std::vector<const Loop*>& band, const Loop& row, const Loop& column) {
     if (&row == &column || Moves(row) || Moves(column)) return absl::nullopt;
     Contraction found = found_;
@@ -142,7 +161,7 @@ class Matcher {
       if (const auto* index = absl::get_if<loop::IndexValue>(&value.node)) good = good && !pool_.HasVar(index->index);
       const auto* load = absl::get_if<loop::LoadValue>(&value.node);
       if (load == nullptr) return;
-      const bool in_rows = DependsOn(load->access, row), in_columns = DependsOn(load->access, column);
+      const bool in_rows = DependsOn(program_, load->access, row), in_columns = DependsOn(program_, load->access, column);
       good = good && !(in_rows && in_columns) && !HasLoads(load->access);
       if (in_rows) Add(found, found.rows, id, load->access);
       if (in_columns) Add(found, found.columns, id, load->access);
@@ -171,23 +190,23 @@ class Matcher {
     if (std::any_of(operands.begin(), operands.end(), [&](const auto& known) { return known.load == id; })) return;
     Contraction::Operand operand{id};
     for (size_t i = 0; i < found.batch.size(); ++i) {
-      if (DependsOn(access, *found.batch[i])) operand.batch_loops = static_cast<int>(i) + 1;
+      if (DependsOn(program_, access, *found.batch[i])) operand.batch_loops = static_cast<int>(i) + 1;
     }
     operands.push_back(operand);
   }
 
   // Many columns count most, then results that lie next to each other, then operands that do.
   int LaneScore(const Contraction& found) {
-    int score = absl::c_linear_search(windows_, found.column) ? 1 : 17;
+    int score = absl::c_linear_search(found.windows, found.column) ? 1 : 17;
     for (const Item& item : *core_) {
       const auto* statement = item.As<Statement>();
       if (statement != nullptr && !statement->target.place.empty()) score += 4 * IsAlong(program_, statement->target, *found.column);
     }
     for (const Contraction::Operand& operand : found.columns) {
-      score += 2 * IsAlong(program_, absl::get<loop::LoadValue>(program_[operand.load].node).access, *found.column);
+      score += 2 * IsAlong(program_, AccessOf(program_, operand), *found.column);
     }
     for (const Contraction::Operand& operand : found.rows) {
-      const Access access = absl::get<loop::LoadValue>(program_[operand.load].node).access;
+      const Access access = AccessOf(program_, operand);
       score += !access.masked && IsAlong(program_, access, *found.sums.back());
     }
     return score;
@@ -195,25 +214,10 @@ class Matcher {
 
   Program& program_;
   IndexPool& pool_;
-  Ranges& ranges_;
   const Scope* core_ = nullptr;
-  std::vector<const Loop*> windows_;
   Contraction found_;  // what does not depend on row and column
   absl::flat_hash_set<TensorId> declared_;
 };
-
-// Whether the sum, or one within a quotient of it, has `symbol` with a negative factor.
-bool Subtracts(const IndexPool& pool, IndexId e, IndexId symbol) {
-  const auto polynomial = pool.IsAffine(e) ? Polynomial::Of(pool, e) : absl::nullopt;
-  if (!polynomial) return false;
-  return absl::c_any_of(polynomial->terms(), [&](const Polynomial::Term& term) {
-    return absl::c_any_of(term.atoms, [&](IndexId atom) {
-      if (atom == symbol) return term.coefficient < 0;
-      const IndexNode& node = pool[atom];
-      return term.coefficient > 0 && node.kind == IndexKind::kDiv && Subtracts(pool, node.args[0], symbol);
-    });
-  });
-}
 
 }  // namespace
 
@@ -223,6 +227,22 @@ bool IsAlong(Program& program, const Access& access, const Loop& loop) {
     if (!coefficient || !program.pool.IsConst(*coefficient, axis + 1 == access.place.size() ? 1 : 0)) return false;
   }
   return true;
+}
+
+bool IsInRange(Program& program, loop::Ranges& ranges, const Contraction& nest, const Contraction::Operand& operand) {
+  std::vector<Loop> hulls;
+  for (const Loop* sum : nest.sums) {
+    const Hull hull = *HullOf(program, *sum);
+    hulls.push_back({sum->var, hull.begin, hull.end, 1, {}, {}});
+  }
+  std::vector<const Loop*> around = nest.batch;
+  around.insert(around.end(), {nest.row, nest.column});
+  for (const Loop& hull : hulls) around.push_back(&hull);
+  for (const Loop* loop : around) ranges.Enter(*loop);
+  const Access access = AccessOf(program, operand);
+  const bool inside = ranges.InRange(access.place, program[access.tensor].shape);
+  for (size_t i = 0; i < around.size(); ++i) ranges.Leave();
+  return inside;
 }
 
 absl::optional<Hull> HullOf(const Program& program, const Loop& loop) {
@@ -240,19 +260,23 @@ absl::optional<Hull> HullOf(const Program& program, const Loop& loop) {
   return Hull{*begin, *end};
 }
 
-std::vector<const Loop*> WindowsOf(const Program& program, absl::Span<const Loop* const> loops) {
-  std::vector<const Loop*> windows;
-  for (const Loop* loop : loops) {
-    if (!program.pool.IsConst(loop->begin, 0) || program.pool[loop->end].kind != IndexKind::kSymbol) continue;
-    const bool is_window =
-        absl::c_any_of(loops, [&](const Loop* other) { return Subtracts(program.pool, other->end, loop->end); });
-    if (is_window) windows.push_back(loop);
-  }
-  return windows;
+absl::optional<Contraction> ContractionOf(Program& program, const Loop& loop) { return Matcher(program).Match(loop); }
+
+Access AccessOf(const Program& program, const Contraction::Operand& operand) {
+  return absl::get<loop::LoadValue>(program[operand.load].node).access;
 }
 
-absl::optional<Contraction> ContractionOf(Program& program, Ranges& ranges, const Loop& loop) {
-  return Matcher(program, ranges).Match(loop);
+bool DependsOn(const Program& program, const Access& access, const Loop& loop) {
+  const auto holds = [&](IndexId e) { return HoldsVar(program.pool, e, loop.var); };
+  return absl::c_any_of(access.place, holds) || absl::c_any_of(access.conditions, holds);
+}
+
+// A number that leaves int64 where there are more says so.
+void AssumeFewElements(Program& program, const Shape& shape) {
+  constexpr int64_t kMostElements = int64_t{1} << 24;
+  IndexId number = program.pool.Const(std::numeric_limits<int64_t>::max() / kMostElements);
+  for (IndexId extent : shape) number = program.pool.Mul(number, extent);
+  fusion::AssumeNumbers(program, {number}, {});
 }
 
 }  // namespace nestor::jit

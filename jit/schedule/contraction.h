@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "absl/types/optional.h"
-#include "absl/types/span.h"
 #include "loop_ir/program.h"
 #include "loop_ir/ranges.h"
 
@@ -33,13 +32,20 @@ struct Contraction {
   const loop::Statement* step = nullptr;  // of the innermost
   loop::TensorId accumulator;
   std::vector<Operand> rows, columns;    // loads, each once
+  // Of all these loops those that others are longer than: one whose length is taken off
+  // another's, as a window's size is from the number of its places, N - R + 1.
+  std::vector<const loop::Loop*> windows;
   const loop::Scope* core = nullptr;     // what the innermost loop of the band holds
 };
 
 // Of the nest that begins with `loop`. All loops but those over k carry no dependence and run
 // by one; their bounds are numbers of symbols, but those of sums may move with batch loops
-// where HullOf holds them. The sum's operands are not changed in the nest. REQUIRES: `ranges` is at the place of the loop. The result points into `loop`.
-absl::optional<Contraction> ContractionOf(loop::Program& program, loop::Ranges& ranges, const loop::Loop& loop);
+// where HullOf holds them. The sum's operands are not changed in the nest. The result points into `loop`.
+absl::optional<Contraction> ContractionOf(loop::Program& program, const loop::Loop& loop);
+
+loop::Access AccessOf(const loop::Program& program, const Contraction::Operand& operand);
+// Whether the access is another at another step of the loop.
+bool DependsOn(const loop::Program& program, const loop::Access& access, const loop::Loop& loop);
 
 // Bounds of symbols alone that hold the loop's: of max(0, R - i) and min(R, N - i) 0 and R.
 // nullopt where the bounds do not say such.
@@ -48,12 +54,18 @@ struct Hull {
 };
 absl::optional<Hull> HullOf(const loop::Program& program, const loop::Loop& loop);
 
+// Whether the operand is in range at all rows and columns, and all steps of the sums' hulls.
+// REQUIRES: `ranges` is at the place of the nest.
+bool IsInRange(loop::Program& program, loop::Ranges& ranges, const Contraction& nest,
+               const Contraction::Operand& operand);
+
 // Whether the access goes from element to element with the loop.
 bool IsAlong(loop::Program& program, const loop::Access& access, const loop::Loop& loop);
 
-// Of loops that stand in one nest, those that others are longer than: one whose length is
-// taken off another's, as a window's size is from the number of its places, N - R + 1.
-std::vector<const loop::Loop*> WindowsOf(const loop::Program& program, absl::Span<const loop::Loop* const> loops);
+// Assumes (Program::assumptions) that a copy of this shape, which the program as it was
+// written does without, has fewer than 2^24 elements: where it has more, the program runs as
+// it was written.
+void AssumeFewElements(loop::Program& program, const Shape& shape);
 
 }  // namespace nestor::jit
 

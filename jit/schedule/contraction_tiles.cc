@@ -14,6 +14,9 @@
 #include "jit/codegen/lanes.h"
 #include "jit/codegen/operations.h"
 #include "jit/schedule/contraction.h"
+#include "jit/schedule/contraction_packing.h"
+#include "jit/schedule/loop_maker.h"
+#include "jit/schedule/replace_loops.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
 #include "uops/scalar_op.h"
@@ -32,38 +35,8 @@ using loop::Storage;
 using loop::TensorId;
 using loop::ValueId;
 
-constexpr LoopAttributes kPlain = {}, kUnrolled = {false, false, true}, kVector = {false, true, false};
 // Fewer rows than that are not worth a packed copy of columns that lie well where they are.
 constexpr int64_t kLeastRows = 4;
-constexpr int64_t kMany = int64_t{1} << 49;  // more than any extent
-
-// Loops and their index, made together.
-class LoopMaker {
- public:
-  explicit LoopMaker(Program& program) : program_(program), pool_(program.pool) {}
-
-  using Body = absl::FunctionRef<Scope(IndexId index)>;
-  // Nothing where the loop never runs; the body at 0 where `end` is 1.
-  Scope Counted(absl::string_view name, IndexId end, LoopAttributes attributes, Body body) {
-    return Between(name, pool_.Const(0), end, attributes, body);
-  }
-  Scope Between(absl::string_view name, IndexId begin, IndexId end, LoopAttributes attributes, Body body) {
-    if (const auto count = pool_.ConstValue(pool_.Sub(end, begin)); count && *count <= 0) return {};
-    Loop loop{program_.AddVar(name), begin, end, 1, attributes, {}};
-    loop.body = body(pool_.Var(loop.var));
-    Scope scope;
-    if (!loop.body.empty()) scope.push_back({std::move(loop)});
-    return scope;
-  }
-
- private:
-  Program& program_;
-  IndexPool& pool_;
-};
-
-void Append(Scope& scope, Scope more) {
-  scope.insert(scope.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
-}
 
 // One contraction on its way to tiles.
 class Tiling {
@@ -77,14 +50,13 @@ class Tiling {
         make_(program),
         nest_(nest),
         whole_(whole),
-        hulls_(HullsOf(program, nest)),
         type_(program[nest.accumulator].type),
-        lanes_(VectorBytes(options.isa) / LaneBytes(LaneOf(type_))) {}
+        lanes_(VectorBytes(options.isa) / LaneBytes(LaneOf(type_))),
+        packing_(program, ranges, nest, lanes_) {}
 
   // Not for few rows of columns that lie well.
   bool IsWorth() {
-    if (!ReadsWithinHulls()) return false;
-    return !ColumnsLieWell() || !ranges_.Less(ranges_.LengthOf(*nest_.row), Const(kLeastRows));
+    return packing_.IsInRange() && (!ColumnsLieWell() || !ranges_.Less(ranges_.LengthOf(*nest_.row), Const(kLeastRows)));
   }
 
   Scope Run() {
@@ -92,25 +64,12 @@ class Tiling {
     rows_ = ranges_.LengthOf(*nest_.row);
     columns_ = ranges_.LengthOf(*nest_.column);
     Scope scope = FewRows();
-    for (const Contraction::Operand& operand : nest_.columns) AddPacked(operand, true);
-    for (const Contraction::Operand& operand : nest_.rows) {
-      if (!IsRow(operand)) AddPacked(operand, false);
-    }
+    packing_.Decide(rows_, columns_);
     Append(scope, Level(0));
     return scope;
   }
 
  private:
-  struct Packed {
-    Contraction::Operand operand;
-    bool in_columns;
-    TensorId tensor;
-  };
-  // A place in the tile that statements are made for, and the steps of the sums.
-  struct Place {
-    IndexId row, vector, lane;
-    std::vector<IndexId> sums;
-  };
   struct Extent {
     int64_t rows, vectors;
   };
@@ -120,18 +79,6 @@ class Tiling {
     TensorId partial;        // of the blocks before
     IndexId row, vector;     // of the tile in `partial`
   };
-  static std::vector<Hull> HullsOf(const Program& program, const Contraction& nest) {
-    std::vector<Hull> hulls;
-    for (const Loop* sum : nest.sums) hulls.push_back(*HullOf(program, *sum));
-    return hulls;
-  }
-  // Of a sum, whatever the batch loops make of its bounds.
-  IndexId LengthOfHull(size_t sum) {
-    const Loop& loop = *nest_.sums[sum];
-    if (loop.begin == hulls_[sum].begin && loop.end == hulls_[sum].end) return ranges_.LengthOf(loop);
-    const IndexId length = pool_.Sub(hulls_[sum].end, hulls_[sum].begin);
-    return ranges_.NonNegative(length) ? length : pool_.Max(length, Const(0));
-  }
 
   using AtPlace = absl::FunctionRef<Scope(IndexId r, IndexId v, IndexId l)>;
 
@@ -140,7 +87,7 @@ class Tiling {
   IndexId Over(IndexId e, int64_t divisor) { return pool_.Div(e, Const(divisor)); }
   IndexId Rest(IndexId e, int64_t divisor) { return pool_.Mod(e, Const(divisor)); }
   // `count`, but 0 where the rows are few.
-  IndexId IfMany(IndexId count) { return many_.value < 0 ? count : pool_.Min(count, Times(kMany, many_)); }
+  IndexId IfMany(IndexId count) { return many_ ? OnlyIf(pool_, *many_, count) : count; }
   IndexId OverUp(IndexId e, int64_t divisor) { return Over(pool_.Add(e, Const(divisor - 1)), divisor); }
 
   // ---- What is decided first
@@ -172,33 +119,14 @@ class Tiling {
     ranges_.Enter(copy);
     absl::optional<Loop> fresh = fusion::DecidedCopy(program_, ranges_, copy, /*fresh=*/true);
     ranges_.Leave();
-    Scope scope;
-    if (fresh) scope.push_back({*std::move(fresh)});
-    return scope;
+    return fresh ? ScopeOf(*std::move(fresh)) : Scope();
   }
 
   bool ColumnsLieWell() {
     return std::all_of(nest_.columns.begin(), nest_.columns.end(), [&](const Contraction::Operand& operand) {
-      const Access access = AccessOf(operand);
+      const Access access = AccessOf(program_, operand);
       return !access.masked && (IsAlong(program_, access, *nest_.column) || IsAlong(program_, access, *nest_.sums.back()));
     });
-  }
-
-  Access AccessOf(const Contraction::Operand& operand) const {
-    return absl::get<loop::LoadValue>(program_[operand.load].node).access;
-  }
-
-  // Whether the operand is read where it is: what is summed of a row lies together.
-  bool IsRow(const Contraction::Operand& operand) {
-    const Access access = AccessOf(operand);
-    if (access.masked) return false;
-    bool in_sums = false;
-    for (IndexId e : access.place) {
-      in_sums = in_sums || std::any_of(nest_.sums.begin(), nest_.sums.end(),
-                                       [&](const Loop* sum) { return HoldsVar(pool_, e, sum->var); });
-      if (in_sums && HoldsVar(pool_, e, nest_.row->var)) return false;
-    }
-    return true;
   }
 
   // Of columns.
@@ -209,148 +137,7 @@ class Tiling {
     return pool_.Min(Const(lanes_), pool_.Sub(columns_, Times(lanes_, vector)));
   }
 
-  // Whether what is packed may be read for all steps of the hulls, though some of them are not
-  // summed, or there is no row at all.
-  bool ReadsWithinHulls() {
-    std::vector<Loop> loops;
-    for (size_t i = 0; i < hulls_.size(); ++i) {
-      const Loop& sum = *nest_.sums[i];
-      if (sum.begin == hulls_[i].begin && sum.end == hulls_[i].end) continue;
-      loops.push_back({sum.var, hulls_[i].begin, hulls_[i].end, 1, {}, {}});
-    }
-    std::vector<const Loop*> around = nest_.batch;
-    around.insert(around.end(), {nest_.row, nest_.column});
-    for (const Loop* sum : nest_.sums) {
-      const auto moved = std::find_if(loops.begin(), loops.end(), [&](const Loop& loop) { return loop.var == sum->var; });
-      around.push_back(moved == loops.end() ? sum : &*moved);
-    }
-    for (const Loop* loop : around) ranges_.Enter(*loop);
-    const auto reads = [&](const Contraction::Operand& operand) {
-      const Access access = AccessOf(operand);
-      return access.masked || ranges_.InRange(access.place, program_[access.tensor].shape);
-    };
-    bool good = std::all_of(nest_.columns.begin(), nest_.columns.end(), reads);
-    for (const Contraction::Operand& operand : nest_.rows) good = good && (IsRow(operand) || reads(operand));
-    for (size_t i = 0; i < around.size(); ++i) ranges_.Leave();
-    return good;
-  }
-
-  // ---- Packed operands
-
-  // Columns [vectors, k.., lanes], rows [row, k..].
-  void AddPacked(const Contraction::Operand& operand, bool in_columns) {
-    loop::TensorInfo info;
-    info.name = in_columns ? "columns" : "rows";
-    info.type = program_[operand.load].type;
-    info.shape.push_back(in_columns ? OverUp(columns_, lanes_) : rows_);
-    for (size_t i = 0; i < nest_.sums.size(); ++i) info.shape.push_back(LengthOfHull(i));
-    if (in_columns) info.shape.push_back(Const(lanes_));
-    packed_.push_back({operand, in_columns, program_.AddTensor(std::move(info))});
-  }
-
-  Scope Pack(const Packed& packed) {
-    Scope scope;
-    scope.push_back(fusion::DeclarationOf(packed.tensor));
-    Append(scope, packed.in_columns ? PackColumns(packed) : PackRows(packed));
-    return scope;
-  }
-
-  Scope PackRows(const Packed& packed) {
-    return make_.Counted("i", IfMany(rows_), kPlain, [&](IndexId row) {
-      return OverHulls([&](const std::vector<IndexId>& sums) {
-        IndexList place = {row};
-        place.insert(place.end(), sums.begin(), sums.end());
-        return Assignment(packed.tensor, place, ValueAt(packed.operand.load, row, Const(0), sums));
-      });
-    });
-  }
-
-  // Whole vectors, then one whose other lanes are zero.
-  Scope PackColumns(const Packed& packed) {
-    const IndexId whole = ReadsBeyond(packed.operand) ? OverUp(columns_, lanes_) : WholeVectors();
-    // Columns that lie across rows are for transpose_tiles to take.
-    const bool along = HoldsVar(pool_, AccessOf(packed.operand).place.back(), nest_.column->var);
-    const LoopAttributes lanes = along ? kVector : kPlain;
-    const auto fill = [&](IndexId vector, IndexId count, absl::FunctionRef<ValueId(IndexId column, const std::vector<IndexId>&)> value) {
-      return OverHulls([&](const std::vector<IndexId>& sums) {
-        return make_.Counted("l", count, lanes, [&](IndexId lane) {
-          IndexList place = {vector};
-          place.insert(place.end(), sums.begin(), sums.end());
-          place.push_back(lane);
-          return Assignment(packed.tensor, place, value(pool_.Add(Times(lanes_, vector), lane), sums));
-        });
-      });
-    };
-    const auto loaded = [&](IndexId column, const std::vector<IndexId>& sums) {
-      return ValueAt(packed.operand.load, Const(0), column, sums);
-    };
-    const auto zero = [&](IndexId, const std::vector<IndexId>&) {
-      return program_.AddConstant(Scalar::Zero(program_[packed.tensor].type));
-    };
-    Scope scope = make_.Counted("v", IfMany(whole), kPlain, [&](IndexId v) { return fill(v, Const(lanes_), loaded); });
-    const IndexId more = pool_.Sub(OverUp(columns_, lanes_), whole);
-    if (pool_.IsConst(more, 0)) return scope;
-    Append(scope, make_.Counted("v", IfMany(more), kPlain, [&](IndexId v) {
-      const IndexId last = pool_.Add(whole, v);
-      Scope both = fill(last, Const(lanes_), zero);
-      Append(both, fill(last, ColumnsFrom(last), loaded));
-      return both;
-    }));
-    return scope;
-  }
-
-  // Whether all lanes of the last vector can be read, though they are no columns.
-  bool ReadsBeyond(const Contraction::Operand& operand) {
-    const Access access = AccessOf(operand);
-    if (access.masked) return false;
-    const IndexId last = pool_.Sub(Times(lanes_, OverUp(columns_, lanes_)), Const(1));
-    loop::VarReplacement replace(program_);
-    replace.Set(nest_.column->var, pool_.Add(nest_.column->begin, last));
-    for (size_t i = 0; i < hulls_.size(); ++i) replace.Set(nest_.sums[i]->var, pool_.Sub(hulls_[i].end, Const(1)));
-    for (size_t axis = 0; axis < access.place.size(); ++axis) {
-      const IndexId e = access.place[axis];
-      if (!HoldsVar(pool_, e, nest_.column->var)) continue;
-      for (const Loop* sum : nest_.sums) {
-        const auto step = CoefficientOf(program_, e, sum->var);
-        if (!step || !ranges_.NonNegative(*step)) return false;
-      }
-      if (pool_.HasVar(replace(e)) || !ranges_.Less(replace(e), program_[access.tensor].shape[axis])) return false;
-      const auto step = CoefficientOf(program_, e, nest_.column->var);
-      if (!step || !ranges_.NonNegative(*step)) return false;
-    }
-    return true;
-  }
-
-  // `value` of the nest at a row, a column and steps of the sums, counted from the first of
-  // their hulls.
-  ValueId ValueAt(ValueId value, IndexId row, IndexId column, const std::vector<IndexId>& sums) {
-    loop::VarReplacement replace(program_);
-    replace.Set(nest_.row->var, pool_.Add(nest_.row->begin, row));
-    replace.Set(nest_.column->var, pool_.Add(nest_.column->begin, column));
-    for (size_t i = 0; i < sums.size(); ++i) {
-      replace.Set(nest_.sums[i]->var, pool_.Add(hulls_[i].begin, sums[i]));
-    }
-    return RewriteIndices(program_, value, [&](IndexId e) { return replace(e); });
-  }
-
-  static Scope Assignment(TensorId tensor, IndexList place, ValueId value) {
-    Scope scope;
-    scope.push_back({Statement{{tensor, std::move(place)}, absl::nullopt, value, {}}});
-    return scope;
-  }
-
   using OverSteps = absl::FunctionRef<Scope(const std::vector<IndexId>& sums)>;
-
-  // Loops over the hulls of all sums.
-  Scope OverHulls(OverSteps body, std::vector<IndexId> known = {}) {
-    const size_t i = known.size();
-    if (i == nest_.sums.size()) return body(known);
-    return make_.Counted(program_.vars[nest_.sums[i]->var], LengthOfHull(i), kPlain, [&](IndexId k) {
-      std::vector<IndexId> with = known;
-      with.push_back(k);
-      return OverHulls(body, std::move(with));
-    });
-  }
 
   // Loops over the sums; of the first over steps [begin, end), if they are given.
   Scope OverSums(IndexId begin, IndexId end, OverSteps body, std::vector<IndexId> known = {}) {
@@ -358,8 +145,8 @@ class Tiling {
     if (i == nest_.sums.size()) return body(known);
     const Loop& sum = *nest_.sums[i];
     const bool is_part = i == 0 && end.value >= 0;
-    const IndexId from = is_part ? begin : pool_.Sub(sum.begin, hulls_[i].begin);
-    const IndexId to = is_part ? end : pool_.Sub(sum.end, hulls_[i].begin);
+    const IndexId from = is_part ? begin : pool_.Sub(sum.begin, packing_.HullOfSum(i).begin);
+    const IndexId to = is_part ? end : pool_.Sub(sum.end, packing_.HullOfSum(i).begin);
     return make_.Between(program_.vars[sum.var], from, to, kPlain, [&](IndexId k) {
       std::vector<IndexId> with = known;
       with.push_back(k);
@@ -371,10 +158,7 @@ class Tiling {
 
   // Of the batch loops from number `depth` on: what is packed there, and then the rest.
   Scope Level(size_t depth) {
-    Scope scope;
-    for (const Packed& packed : packed_) {
-      if (packed.operand.batch_loops == static_cast<int>(depth)) Append(scope, Pack(packed));
-    }
+    Scope scope = packing_.CopiesBehind(depth, many_);
     if (depth == nest_.batch.size()) {
       Append(scope, WholeRows());
       Append(scope, FewerRows());
@@ -382,7 +166,7 @@ class Tiling {
     }
     Loop batch = *nest_.batch[depth];
     batch.body = Level(depth + 1);
-    scope.push_back({std::move(batch)});
+    Append(scope, ScopeOf(std::move(batch)));
     return scope;
   }
 
@@ -407,7 +191,7 @@ class Tiling {
 
   Scope ColumnBlocks(IndexId first_row, IndexId row_count) {
     const IndexId tiles = WholeTiles();
-    const IndexId steps = LengthOfHull(0);
+    const IndexId steps = packing_.LengthOfHull(0);
     const int64_t length = nest_.sums.size() == 1 ? options_.sum_block : std::max<int64_t>(options_.sum_block / 12, 1);
     const auto known = pool_.ConstValue(steps);
     const bool moves = pool_.HasVar(nest_.sums[0]->begin) || pool_.HasVar(nest_.sums[0]->end);
@@ -553,23 +337,11 @@ class Tiling {
     });
   }
 
-  // tile = tile op value, with packed operands.
-  Scope Step(TensorId tile, const IndexList& in_tile, const Place& at) {
-    const ValueId packed = RewriteValues(program_, nest_.step->value, [&](ValueId id) { return LoadOfPacked(id, at); });
-    const ValueId value = ValueAt(packed, at.row, Const(0), at.sums);
+  // tile = tile op value
+  Scope Step(TensorId tile, const IndexList& in_tile, const Packing::Place& at) {
     const ValueId old = program_.AddLoad({tile, in_tile});
-    return Assignment(tile, in_tile, program_.AddApply(StepOp(*nest_.step->op), {old, value}, type_));
-  }
-
-  absl::optional<ValueId> LoadOfPacked(ValueId id, const Place& at) {
-    for (const Packed& packed : packed_) {
-      if (packed.operand.load != id) continue;
-      IndexList place = {packed.in_columns ? at.vector : at.row};
-      place.insert(place.end(), at.sums.begin(), at.sums.end());
-      if (packed.in_columns) place.push_back(at.lane);
-      return program_.AddLoad({packed.tensor, place});
-    }
-    return absl::nullopt;
+    const ValueId next = program_.AddApply(StepOp(*nest_.step->op), {old, packing_.ValueAt(at)}, type_);
+    return Assignment(tile, in_tile, next);
   }
 
   // What the nest does with its sum, at one row and column.
@@ -605,62 +377,25 @@ class Tiling {
   LoopMaker make_;
   const Contraction& nest_;
   const Loop& whole_;
-  const std::vector<Hull> hulls_;  // of the sums
   const DType type_;
   const int64_t lanes_;
+  Packing packing_;
   Extent tile_{};
   IndexId rows_, columns_;  // how many
-  IndexId many_;            // 0 where the rows are few, and the nest runs as it was; else 1
-  std::vector<Packed> packed_;
-};
-
-class Tiler {
- public:
-  Tiler(Program& program, const ContractionTileOptions& options) : program_(program), options_(options), ranges_(program) {}
-
-  bool Run() {
-    bool changed = false;
-    for (loop::Block& block : program_.blocks) changed |= Visit(block.body);
-    return changed;
-  }
-
- private:
-  bool Visit(Scope& scope) {
-    bool changed = false;
-    Scope out;
-    for (Item& item : scope) {
-      auto* loop = item.As<Loop>();
-      if (loop == nullptr) {
-        out.push_back(std::move(item));
-        continue;
-      }
-      absl::optional<Contraction> nest = ContractionOf(program_, ranges_, *loop);
-      if (nest) {
-        Tiling tiling(program_, ranges_, options_, *nest, *loop);
-        if (tiling.IsWorth()) {
-          Append(out, tiling.Run());
-          changed = true;
-          continue;
-        }
-      }
-      ranges_.Enter(*loop);
-      changed |= Visit(loop->body);
-      ranges_.Leave();
-      out.push_back(std::move(item));
-    }
-    scope = std::move(out);
-    return changed;
-  }
-
-  Program& program_;
-  const ContractionTileOptions options_;
-  loop::Ranges ranges_;
+  absl::optional<IndexId> many_;  // 0 where the rows are few, and the nest runs as it was; else 1
 };
 
 }  // namespace
 
 absl::StatusOr<bool> TileContractions(Program& program, const ContractionTileOptions& options) {
-  return Tiler(program, options).Run();
+  loop::Ranges ranges(program);
+  return ReplaceLoops(program, ranges, [&](Loop& loop) -> absl::optional<Scope> {
+    const absl::optional<Contraction> nest = ContractionOf(program, loop);
+    if (!nest) return absl::nullopt;
+    Tiling tiling(program, ranges, options, *nest, loop);
+    if (!tiling.IsWorth()) return absl::nullopt;
+    return tiling.Run();
+  });
 }
 
 }  // namespace nestor::jit

@@ -3,12 +3,14 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/types/optional.h"
 #include "fusion/scopes.h"
 #include "fusion/split_loops.h"
 #include "jit/codegen/lanes.h"
-#include "jit/schedule/attributes.h"
 #include "jit/schedule/contraction.h"
+#include "jit/schedule/loop_maker.h"
+#include "jit/schedule/replace_loops.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
 #include "uops/invariant.h"
@@ -40,53 +42,39 @@ struct View {
 
 class Materializer {
  public:
-  explicit Materializer(Program& program) : program_(program), pool_(program.pool), ranges_(program) {}
+  Materializer(Program& program, loop::Ranges& ranges) : program_(program), pool_(program.pool), ranges_(ranges) {}
 
-  bool Run() {
-    bool changed = false;
-    for (loop::Block& block : program_.blocks) changed |= Visit(block.body);
-    return changed;
-  }
-
- private:
-  bool Visit(Scope& scope) {
-    bool changed = false;
-    for (Item& item : scope) {
-      auto* loop = item.As<Loop>();
-      if (loop == nullptr || ScheduledOf(*loop) != Scheduled::kNothing) continue;
-      if (Materialize(scope, item)) return true;
-      ranges_.Enter(*loop);
-      changed |= Visit(loop->body);
-      ranges_.Leave();
-    }
-    return changed;
-  }
-
-  // Views of the item's operands; where they belong to no loop of it, in `scope`.
-  bool Materialize(Scope& scope, Item& item) {
-    const absl::optional<Contraction> nest = ContractionOf(program_, ranges_, *item.As<Loop>());
-    if (!nest) return false;
+  // The nest with views of its operands; nullopt where it needs none.
+  absl::optional<Scope> Materialize(const Loop& loop) {
+    const absl::optional<Contraction> nest = ContractionOf(program_, loop);
+    if (!nest) return absl::nullopt;
     std::vector<View> views;
     AddViews(nest->rows, *nest->row, *nest, views);
     AddViews(nest->columns, *nest->column, *nest, views);
-    if (views.empty()) return false;
-    const size_t at = static_cast<size_t>(&item - scope.data());
-    Scope made = Rebuilt(*nest, views);
-    scope.erase(scope.begin() + static_cast<int64_t>(at));
-    scope.insert(scope.begin() + static_cast<int64_t>(at), std::make_move_iterator(made.begin()),
-                 std::make_move_iterator(made.end()));
-    return true;
+    if (views.empty()) return absl::nullopt;
+    return Rebuilt(*nest, views);
   }
 
+ private:
   void AddViews(const std::vector<Contraction::Operand>& operands, const Loop& side, const Contraction& nest,
                 std::vector<View>& views) {
     std::vector<const Loop*> inside = nest.sums;
     inside.push_back(&side);
     for (const Contraction::Operand& operand : operands) {
-      const Access access = absl::get<loop::LoadValue>(program_[operand.load].node).access;
-      if (!access.masked) continue;
+      const Access access = AccessOf(program_, operand);
+      if (!access.masked && !IsWindow(operand, side, nest)) continue;
       if (absl::optional<View> view = ViewOf(operand.load, access, inside)) views.push_back(*std::move(view));
     }
+  }
+
+  // Of columns that overlap, so that a packed copy would hold each element often, and that are
+  // not read to the end of a view yet.
+  bool IsWindow(const Contraction::Operand& operand, const Loop& side, const Contraction& nest) {
+    const Access access = AccessOf(program_, operand);
+    const bool overlaps = &side == nest.column && IsAlong(program_, access, side) &&
+                          absl::c_any_of(nest.sums, [&](const Loop* sum) { return HoldsVar(pool_, access.place.back(), sum->var); });
+    return overlaps && program_[access.tensor].storage != loop::Storage::kTemp &&
+           IsInRange(program_, ranges_, nest, operand);
   }
 
   absl::optional<View> ViewOf(ValueId load, const Access& access, const std::vector<const Loop*>& inside) {
@@ -98,6 +86,9 @@ class Materializer {
     View view{load, {}, {}, {}, {}};
     for (size_t axis = 0; axis < access.place.size(); ++axis) {
       if (!AddAxis(static_cast<int>(axis), access.place[axis], inside, view)) return absl::nullopt;
+      const bool is_last = axis + 1 == access.place.size();
+      const bool has_vectors = is_last && HoldsVar(pool_, access.place[axis], inside.back()->var);
+      if (has_vectors) view.shape.back() = pool_.Add(view.shape.back(), pool_.Const(kSlack));
     }
     return view;
   }
@@ -125,10 +116,6 @@ class Materializer {
     if (pool_.IsConst(reach, 0)) return true;
     view.axes.push_back(axis);
     view.shape.push_back(pool_.IsConst(back, 0) ? reach : pool_.Add(reach, pool_.Const(1)));
-    const bool is_last = axis + 1 == static_cast<int>(absl::get<loop::LoadValue>(program_[view.load].node).access.place.size());
-    if (is_last && HoldsVar(pool_, e, inside.back()->var)) {
-      view.shape.back() = pool_.Add(view.shape.back(), pool_.Const(kSlack));
-    }
     view.place.push_back(pool_.Sub(moved, back));
     return true;
   }
@@ -142,9 +129,10 @@ class Materializer {
       info.name = "view";
       info.type = program_[view.load].type;
       info.shape = view.shape;
+      AssumeFewElements(program_, view.shape);
       tensors.push_back(program_.AddTensor(std::move(info)));
       scope.push_back(fusion::DeclarationOf(tensors.back()));
-      scope.push_back(Copy(view, tensors.back()));
+      Append(scope, Copy(view, tensors.back()));
     }
     Scope core = *nest.core;
     VisitStatements(core, [&](Statement& statement) {
@@ -155,24 +143,21 @@ class Materializer {
         return absl::nullopt;
       });
     });
-    scope.push_back(Around(*nest.row, OneItem(Around(*nest.column, std::move(core)))));
-    for (size_t i = nest.batch.size(); i-- > 0;) scope = OneItem(Around(*nest.batch[i], std::move(scope)));
+    const auto around = [](const Loop& loop, Scope body) {
+      return ScopeOf({loop.var, loop.begin, loop.end, 1, {}, std::move(body)});
+    };
+    Append(scope, around(*nest.row, around(*nest.column, std::move(core))));
+    for (size_t i = nest.batch.size(); i-- > 0;) scope = around(*nest.batch[i], std::move(scope));
     return scope;
   }
 
-  static Scope OneItem(Item item) {
-    Scope scope;
-    scope.push_back(std::move(item));
-    return scope;
-  }
-
-  static Item Around(const Loop& loop, Scope body) {
-    return {Loop{loop.var, loop.begin, loop.end, 1, {}, std::move(body)}};
-  }
-
-  Item Copy(const View& view, TensorId tensor) {
+  Scope Copy(const View& view, TensorId tensor) {
     Access from = absl::get<loop::LoadValue>(program_[view.load].node).access;
     from.place = view.first;
+    if (!from.masked) {
+      from.masked = true;
+      from.fill = program_.AddConstant(Scalar::Zero(program_[view.load].type));
+    }
     IndexList place;
     std::vector<int32_t> vars;
     for (const int axis : view.axes) {
@@ -180,24 +165,24 @@ class Materializer {
       place.push_back(pool_.Var(vars.back()));
       from.place[axis] = pool_.Add(from.place[axis], place.back());
     }
-    Item item = {Statement{{tensor, place}, absl::nullopt, program_.AddLoad(from), {}}};
+    Scope scope = Assignment(tensor, place, program_.AddLoad(from));
     for (size_t i = vars.size(); i-- > 0;) {
-      item = {Loop{vars[i], pool_.Const(0), view.shape[i], 1, {}, OneItem(std::move(item))}};
+      scope = ScopeOf({vars[i], pool_.Const(0), view.shape[i], 1, {}, std::move(scope)});
     }
-    return item;
+    return scope;
   }
 
   Program& program_;
   IndexPool& pool_;
-  loop::Ranges ranges_;
+  loop::Ranges& ranges_;
 };
 
 }  // namespace
 
 absl::StatusOr<bool> MaterializePaddedViews(Program& program) {
-  bool changed = false;
-  // A nest is looked for anew where one was changed.
-  while (Materializer(program).Run()) changed = true;
+  loop::Ranges ranges(program);
+  Materializer materializer(program, ranges);
+  const bool changed = ReplaceLoops(program, ranges, [&](Loop& loop) { return materializer.Materialize(loop); });
   // The inside of a copy needs no mask.
   if (changed) NESTOR_RETURN_IF_ERROR(fusion::SplitLoops(program).status());
   return changed;

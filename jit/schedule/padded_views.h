@@ -1,5 +1,5 @@
-// Operands of contractions whose elements may lie outside of a tensor are copied first, with
-// what stands there.
+// Operands of contractions whose elements may lie outside of a tensor, or that windows go
+// over, are copied first, with what stands outside.
 #ifndef NESTOR_JIT_SCHEDULE_PADDED_VIEWS_H_
 #define NESTOR_JIT_SCHEDULE_PADDED_VIEWS_H_
 
@@ -18,9 +18,10 @@ namespace nestor::jit {
 //     for o, i { acc s: f32 = sum  for r in [0, R) { s += w[o, r] * view[i + r] }  y[n, o, i] = s }
 //   }
 //
-// for each masked operand of a nest that ContractionOf finds, whose places are linear in the
+// for each masked operand of a nest that ContractionOf finds, and for what windows go over
+// column by column (to be read in place: a packed copy would hold each element often), whose places are linear in the
 // indices of its rows or columns and of the sums, and whose conditions hold none of these.
-// Each element is masked once, not once for each place of a window, and the inside of the
+// That the copy is small is an assumption of the program (AssumeFewElements). Each element is masked once, not once for each place of a window, and the inside of the
 // copy, cut from its borders by fusion::SplitLoops, not at all.
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run

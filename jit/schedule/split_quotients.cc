@@ -5,7 +5,8 @@
 
 #include "absl/types/optional.h"
 #include "fusion/decided_copy.h"
-#include "jit/schedule/attributes.h"
+#include "jit/schedule/loop_maker.h"
+#include "jit/schedule/replace_loops.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
@@ -19,42 +20,23 @@ using loop::Program;
 using loop::Scope;
 
 constexpr int64_t kLeastDivisor = 16;
-constexpr int64_t kMany = int64_t{1} << 49;  // more than any extent
 
 class QuotientSplitter {
  public:
-  explicit QuotientSplitter(Program& program) : program_(program), pool_(program.pool), ranges_(program) {}
+  QuotientSplitter(Program& program, loop::Ranges& ranges) : program_(program), pool_(program.pool), ranges_(ranges) {}
 
-  bool Run() {
-    bool changed = false;
-    for (loop::Block& block : program_.blocks) changed |= Visit(block.body);
-    return changed;
+  // What stands for the nest; nullopt where none of its indices is divided.
+  absl::optional<Scope> Divided(Loop& outermost) {
+    const absl::optional<Split> split = SplitOf(outermost);
+    if (!split) return absl::nullopt;
+    absl::optional<Loop> rest = Rest(outermost, *split);
+    Replace(outermost, *split);
+    Scope scope = ScopeOf(std::move(outermost));
+    if (rest) Append(scope, ScopeOf(*std::move(rest)));
+    return scope;
   }
 
  private:
-  bool Visit(Scope& scope) {
-    bool changed = false;
-    for (size_t i = 0; i < scope.size(); ++i) {
-      auto* loop = scope[i].As<Loop>();
-      if (loop == nullptr || ScheduledOf(*loop) != Scheduled::kNothing) continue;
-      const absl::optional<Split> split = SplitOf(*loop);
-      if (!split) {
-        ranges_.Enter(*loop);
-        changed |= Visit(loop->body);
-        ranges_.Leave();
-        continue;
-      }
-      changed = true;
-      absl::optional<Loop> rest = Rest(*loop, *split);
-      Replace(*loop, *split);
-      if (!rest) continue;
-      Item item;
-      item.node = *std::move(rest);
-      scope.insert(scope.begin() + static_cast<int64_t>(++i), std::move(item));
-    }
-    return changed;
-  }
-
   struct Split {
     int32_t var;
     IndexId divisor;
@@ -113,7 +95,7 @@ class QuotientSplitter {
     if (ranges_.Positive(divisor)) return whole;
     const IndexId not_negative = ranges_.NonNegative(divisor) ? divisor : pool_.Max(divisor, pool_.Const(0));
     const IndexId is_positive = pool_.Min(not_negative, pool_.Const(1));
-    return pool_.Min(whole, pool_.Mul(is_positive, pool_.Const(kMany)));
+    return OnlyIf(pool_, is_positive, whole);
   }
 
   // The nest for what is left over behind the last whole quotient.
@@ -159,11 +141,15 @@ class QuotientSplitter {
 
   Program& program_;
   IndexPool& pool_;
-  loop::Ranges ranges_;
+  loop::Ranges& ranges_;
 };
 
 }  // namespace
 
-absl::StatusOr<bool> SplitQuotients(Program& program) { return QuotientSplitter(program).Run(); }
+absl::StatusOr<bool> SplitQuotients(Program& program) {
+  loop::Ranges ranges(program);
+  QuotientSplitter splitter(program, ranges);
+  return ReplaceLoops(program, ranges, [&](Loop& loop) { return splitter.Divided(loop); });
+}
 
 }  // namespace nestor::jit

@@ -11,7 +11,8 @@
 #include "fusion/scopes.h"
 #include "jit/codegen/lanes.h"
 #include "jit/codegen/operations.h"
-#include "jit/schedule/attributes.h"
+#include "jit/schedule/loop_maker.h"
+#include "jit/schedule/replace_loops.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
@@ -46,36 +47,10 @@ class TransposeTiles {
   TransposeTiles(Program& program, Isa isa) : program_(program), pool_(program.pool), isa_(isa), ranges_(program) {}
 
   bool Run() {
-    bool changed = false;
-    for (loop::Block& block : program_.blocks) changed |= Visit(block.body);
-    return changed;
+    return ReplaceLoops(program_, ranges_, [&](Loop& loop) { return Tiled(loop); });
   }
 
  private:
-  bool Visit(Scope& scope) {
-    bool changed = false;
-    for (size_t i = 0; i < scope.size(); ++i) {
-      auto* loop = scope[i].As<Loop>();
-      const Scheduled scheduled = loop == nullptr ? Scheduled::kAll : ScheduledOf(*loop);
-      if (scheduled == Scheduled::kAll) continue;
-      absl::optional<Scope> tiled;
-      if (scheduled == Scheduled::kNothing) tiled = Tiled(*loop);
-      if (!tiled) {
-        ranges_.Enter(*loop);
-        changed |= Visit(loop->body);
-        ranges_.Leave();
-        continue;
-      }
-      const size_t count = tiled->size();
-      scope.erase(scope.begin() + static_cast<int64_t>(i));
-      scope.insert(scope.begin() + static_cast<int64_t>(i), std::make_move_iterator(tiled->begin()),
-                   std::make_move_iterator(tiled->end()));
-      i += count - 1;
-      changed = true;
-    }
-    return changed;
-  }
-
   absl::optional<Scope> Tiled(const Loop& outer) {
     const Loop* inner = outer.body.size() == 1 ? outer.body[0].As<Loop>() : nullptr;
     if (inner == nullptr || !IsFree(outer) || !IsFree(*inner)) return absl::nullopt;
@@ -150,13 +125,13 @@ class TransposeTiles {
     const IndexId width = pool_.Const(Width(inner));
     const IndexId across = TilesOf(*nest.across, width), along = TilesOf(*nest.along, width);
     Scope parts;
-    parts.push_back({Squares(inner.body, nest, across, along, lanes, tiles)});
+    Append(parts, ScopeOf(Squares(inner.body, nest, across, along, lanes, tiles)));
     const auto first = [&](const Loop& loop, IndexId tiles) { return pool_.Add(loop.begin, pool_.Mul(tiles, width)); };
     // Columns beside the tiles, then rows below all.
-    parts.push_back({Rest(outer, inner, nest, {nest.across->begin, first(*nest.across, across)},
-                          {first(*nest.along, along), nest.along->end})});
-    parts.push_back({Rest(outer, inner, nest, {first(*nest.across, across), nest.across->end},
-                          {nest.along->begin, nest.along->end})});
+    Append(parts, ScopeOf(Rest(outer, inner, nest, {nest.across->begin, first(*nest.across, across)},
+                               {first(*nest.along, along), nest.along->end})));
+    Append(parts, ScopeOf(Rest(outer, inner, nest, {first(*nest.across, across), nest.across->end},
+                               {nest.along->begin, nest.along->end})));
     return parts;
   }
 
@@ -190,7 +165,7 @@ class TransposeTiles {
       replace.Set(outer.var, pool_.Var(result.var));
       RewriteIndices(program_, inside.body, [&](IndexId e) { return replace(e); });
     }
-    result.body.push_back({std::move(inside)});
+    result.body = ScopeOf(std::move(inside));
     return result;
   }
 
@@ -208,9 +183,9 @@ class TransposeTiles {
       Tiles(body, nest, at(*nest.across, p, row), columns, lanes, square);
     }
     const int32_t blocks_across = program_.AddVar("p"), blocks_along = program_.AddVar("q");
-    Scope scope = OneLoop(InBlock(q, blocks_along, along), std::move(square));
-    scope = OneLoop(InBlock(p, blocks_across, across), std::move(scope));
-    scope = OneLoop(Blocks(blocks_along, along), std::move(scope));
+    Scope scope = Around(InBlock(q, blocks_along, along), std::move(square));
+    scope = Around(InBlock(p, blocks_across, across), std::move(scope));
+    scope = Around(Blocks(blocks_along, along), std::move(scope));
     Loop loop = Blocks(blocks_across, across);
     loop.body = std::move(scope);
     return loop;
@@ -223,11 +198,9 @@ class TransposeTiles {
     const IndexId first = pool_.Mul(pool_.Var(block), pool_.Const(kBlock));
     return {var, first, pool_.Min(pool_.Add(first, pool_.Const(kBlock)), squares), 1, {}, {}};
   }
-  static Scope OneLoop(Loop loop, Scope body) {
+  static Scope Around(Loop loop, Scope body) {
     loop.body = std::move(body);
-    Scope scope;
-    scope.push_back({std::move(loop)});
-    return scope;
+    return ScopeOf(std::move(loop));
   }
 
   // Tiles beside each other, whose first elements the indices reach at `across` and
@@ -237,9 +210,9 @@ class TransposeTiles {
     const bool several = along.size() > 1;
     std::vector<std::vector<TensorId>> tiles;
     for (IndexId first : along) tiles.push_back(FilledTiles(nest, across, first, lanes, several, scope));
-    scope.push_back({Rows(lanes, [&](IndexId row, Scope& rows) {
+    Append(scope, ScopeOf(Rows(lanes, [&](IndexId row, Scope& rows) {
       for (size_t i = 0; i < along.size(); ++i) {
-        rows.push_back({Lanes(lanes, [&](IndexId lane, Scope& inside) {
+        Append(rows, ScopeOf(Lanes(lanes, [&](IndexId lane, Scope& inside) {
           inside = body;
           // The tiles first, while values have their old numbers.
           VisitStatements(inside, [&](Statement& statement) {
@@ -252,9 +225,9 @@ class TransposeTiles {
           });
           loop::VarReplacement replace = Replacement(nest, pool_.Add(across, row), pool_.Add(along[i], lane));
           RewriteIndices(program_, inside, [&](IndexId e) { return replace(e); });
-        })});
+        })));
       }
-    })});
+    })));
   }
 
   // By load: a tile with what it reads. `transposed`: its columns as rows, for a next tile
@@ -285,11 +258,11 @@ class TransposeTiles {
   }
 
   void FillTile(TensorId tile, int64_t lanes, Scope& scope, absl::FunctionRef<ValueId(IndexId row, IndexId lane)> value) {
-    scope.push_back({Rows(lanes, [&](IndexId row, Scope& rows) {
-      rows.push_back({Lanes(lanes, [&](IndexId lane, Scope& inside) {
-        inside.push_back({Statement{{tile, {row, lane}}, absl::nullopt, value(row, lane), {}}});
-      })});
-    })});
+    Append(scope, ScopeOf(Rows(lanes, [&](IndexId row, Scope& rows) {
+      Append(rows, ScopeOf(Lanes(lanes, [&](IndexId lane, Scope& inside) {
+        inside = Assignment(tile, {row, lane}, value(row, lane));
+      })));
+    })));
   }
 
   loop::VarReplacement Replacement(const Nest& nest, IndexId across, IndexId along) {
@@ -300,8 +273,8 @@ class TransposeTiles {
   }
 
   using Fill = absl::FunctionRef<void(IndexId index, Scope& inside)>;
-  Loop Rows(int64_t lanes, Fill fill) { return Counted("r", lanes, {false, false, /*unroll=*/true}, fill); }
-  Loop Lanes(int64_t lanes, Fill fill) { return Counted("l", lanes, {false, /*vector=*/true, false}, fill); }
+  Loop Rows(int64_t lanes, Fill fill) { return Counted("r", lanes, kUnrolled, fill); }
+  Loop Lanes(int64_t lanes, Fill fill) { return Counted("l", lanes, kVector, fill); }
 
   Loop Counted(absl::string_view name, int64_t count, loop::LoopAttributes attributes, Fill fill) {
     Loop loop{program_.AddVar(name), pool_.Const(0), pool_.Const(count), 1, attributes, {}};

@@ -7,7 +7,8 @@
 #include "absl/types/optional.h"
 #include "fusion/decided_copy.h"
 #include "jit/codegen/lanes.h"
-#include "jit/schedule/attributes.h"
+#include "jit/schedule/loop_maker.h"
+#include "jit/schedule/replace_loops.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
@@ -35,34 +36,16 @@ class Jammer {
   explicit Jammer(Program& program) : program_(program), pool_(program.pool), ranges_(program) {}
 
   bool Run() {
-    bool changed = false;
-    for (loop::Block& block : program_.blocks) changed |= Visit(block.body);
-    return changed;
+    return ReplaceLoops(program_, ranges_, [&](Loop& loop) -> absl::optional<Scope> {
+      if (!Qualifies(loop)) return absl::nullopt;
+      absl::optional<Loop> rest = Jam(loop);
+      Scope scope = ScopeOf(std::move(loop));
+      if (rest) Append(scope, ScopeOf(*std::move(rest)));
+      return scope;
+    });
   }
 
  private:
-  bool Visit(Scope& scope) {
-    bool changed = false;
-    for (size_t i = 0; i < scope.size(); ++i) {
-      auto* loop = scope[i].As<Loop>();
-      const Scheduled scheduled = loop == nullptr ? Scheduled::kAll : ScheduledOf(*loop);
-      if (scheduled == Scheduled::kAll) continue;
-      if (scheduled == Scheduled::kNothing && Qualifies(*loop)) {
-        absl::optional<Loop> rest = Jam(*loop);
-        changed = true;
-        if (!rest) continue;
-        Item item;
-        item.node = *std::move(rest);
-        scope.insert(scope.begin() + static_cast<int64_t>(++i), std::move(item));
-        continue;
-      }
-      ranges_.Enter(*loop);
-      changed |= Visit(loop->body);
-      ranges_.Leave();
-    }
-    return changed;
-  }
-
   static bool IsPlain(const Loop& loop) {
     const loop::LoopAttributes& a = loop.attributes;
     return loop.step == 1 && !a.parallel && !a.vector && !a.unroll && loop.body.size() == 1;

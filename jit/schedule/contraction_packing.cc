@@ -1,0 +1,233 @@
+#include "jit/schedule/contraction_packing.h"
+
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/types/optional.h"
+#include "fusion/scopes.h"
+#include "jit/codegen/lanes.h"
+#include "loop_ir/rewrite.h"
+
+namespace nestor::jit {
+
+using loop::Access;
+using loop::Loop;
+using loop::Program;
+using loop::Scope;
+using loop::ValueId;
+
+Packing::Packing(Program& program, loop::Ranges& ranges, const Contraction& nest, int64_t lanes)
+    : program_(program), pool_(program.pool), ranges_(ranges), make_(program), nest_(nest), lanes_(lanes) {
+  for (const Loop* sum : nest.sums) hulls_.push_back(*HullOf(program, *sum));
+}
+
+IndexId Packing::LengthOfHull(size_t sum) {
+  const Loop& loop = *nest_.sums[sum];
+  if (loop.begin == hulls_[sum].begin && loop.end == hulls_[sum].end) return ranges_.LengthOf(loop);
+  const IndexId length = pool_.Sub(hulls_[sum].end, hulls_[sum].begin);
+  return ranges_.NonNegative(length) ? length : pool_.Max(length, pool_.Const(0));
+}
+
+// ---- What is decided
+
+bool Packing::IsInRange() {
+  const auto is_safe = [&](const Contraction::Operand& operand) {
+    return AccessOf(program_, operand).masked || jit::IsInRange(program_, ranges_, nest_, operand);
+  };
+  return absl::c_all_of(nest_.columns, is_safe) &&
+         absl::c_all_of(nest_.rows, [&](const auto& operand) { return IsRow(operand) || is_safe(operand); });
+}
+
+// Whether the operand is read where it is: what is summed of a row lies together.
+bool Packing::IsRow(const Contraction::Operand& operand) const {
+  const Access access = AccessOf(program_, operand);
+  if (access.masked) return false;
+  bool in_sums = false;
+  for (IndexId e : access.place) {
+    in_sums = in_sums || absl::c_any_of(nest_.sums, [&](const Loop* sum) { return HoldsVar(pool_, e, sum->var); });
+    if (in_sums && HoldsVar(pool_, e, nest_.row->var)) return false;
+  }
+  return true;
+}
+
+std::vector<size_t> Packing::SumsOf(const Access& access) const {
+  std::vector<size_t> sums;
+  for (size_t i = 0; i < nest_.sums.size(); ++i) {
+    if (DependsOn(program_, access, *nest_.sums[i])) sums.push_back(i);
+  }
+  return sums;
+}
+
+void Packing::Decide(IndexId rows, IndexId columns) {
+  rows_ = rows;
+  columns_ = columns;
+  for (const Contraction::Operand& operand : nest_.columns) AddPacked(operand, true);
+  for (const Contraction::Operand& operand : nest_.rows) {
+    if (!IsRow(operand)) AddPacked(operand, false);
+  }
+}
+
+// Columns [vectors, k.., lanes], rows [row, k..].
+void Packing::AddPacked(const Contraction::Operand& operand, bool in_columns) {
+  Packed packed{operand, in_columns, SumsOf(AccessOf(program_, operand)), {}};
+  loop::TensorInfo info;
+  info.name = in_columns ? "columns" : "rows";
+  info.type = program_[operand.load].type;
+  info.shape.push_back(in_columns ? Vectors() : rows_);
+  for (const size_t sum : packed.sums) info.shape.push_back(LengthOfHull(sum));
+  if (in_columns) info.shape.push_back(pool_.Const(lanes_));
+  if (IsInPlace(packed)) return;
+  if (!FitsItsTensor(packed)) AssumeFewElements(program_, info.shape);
+  packed.tensor = program_.AddTensor(std::move(info));
+  packed_.push_back(std::move(packed));
+}
+
+// Whether each element is copied once: it is in range, and each loop moves along an axis of
+// its own.
+bool Packing::FitsItsTensor(const Packed& packed) const {
+  const Access access = AccessOf(program_, packed.operand);
+  std::vector<const Loop*> loops = {packed.in_columns ? nest_.column : nest_.row};
+  for (const size_t sum : packed.sums) loops.push_back(nest_.sums[sum]);
+  const auto movers = [&](IndexId e) {
+    return absl::c_count_if(loops, [&](const Loop* loop) { return HoldsVar(pool_, e, loop->var); });
+  };
+  return !access.masked && absl::c_all_of(access.place, [&](IndexId e) { return movers(e) <= 1; });
+}
+
+// Whether columns are read where they lie: a copy of windows would hold each element often.
+bool Packing::IsInPlace(const Packed& packed) {
+  return packed.in_columns && !FitsItsTensor(packed) && ReadsBeyond(packed) &&
+         IsAlong(program_, AccessOf(program_, packed.operand), *nest_.column);
+}
+
+IndexId Packing::Vectors() {
+  return pool_.Div(pool_.Add(columns_, pool_.Const(lanes_ - 1)), pool_.Const(lanes_));
+}
+
+IndexId Packing::Guarded(absl::optional<IndexId> flag, IndexId count) {
+  return flag ? OnlyIf(pool_, *flag, count) : count;
+}
+
+// ---- Reading
+
+ValueId Packing::ValueAt(const Place& at) {
+  const ValueId value = RewriteValues(program_, nest_.step->value, [&](ValueId id) -> absl::optional<ValueId> {
+    const auto packed = absl::c_find_if(packed_, [&](const Packed& p) { return p.operand.load == id; });
+    if (packed == packed_.end()) return absl::nullopt;
+    return program_.AddLoad({packed->tensor, PlaceIn(*packed, at)});
+  });
+  const IndexId column = pool_.Add(pool_.Mul(pool_.Const(lanes_), at.vector), at.lane);
+  return Moved(value, at.row, column, at.sums);
+}
+
+IndexList Packing::PlaceIn(const Packed& packed, const Place& at) const {
+  IndexList place = {packed.in_columns ? at.vector : at.row};
+  for (const size_t sum : packed.sums) place.push_back(at.sums[sum]);
+  if (packed.in_columns) place.push_back(at.lane);
+  return place;
+}
+
+// `value` of the nest at a row, a column and steps of the sums, counted from the first.
+ValueId Packing::Moved(ValueId value, IndexId row, IndexId column, const Steps& steps) {
+  loop::VarReplacement replace(program_);
+  replace.Set(nest_.row->var, pool_.Add(nest_.row->begin, row));
+  replace.Set(nest_.column->var, pool_.Add(nest_.column->begin, column));
+  for (size_t i = 0; i < steps.size(); ++i) {
+    if (steps[i].value >= 0) replace.Set(nest_.sums[i]->var, pool_.Add(hulls_[i].begin, steps[i]));
+  }
+  return RewriteIndices(program_, value, [&](IndexId e) { return replace(e); });
+}
+
+// ---- Copying
+
+Scope Packing::CopiesBehind(size_t depth, absl::optional<IndexId> flag) {
+  Scope scope;
+  for (const Packed& packed : packed_) {
+    if (packed.operand.batch_loops != static_cast<int>(depth)) continue;
+    scope.push_back(fusion::DeclarationOf(packed.tensor));
+    Append(scope, packed.in_columns ? CopyColumns(packed, flag) : CopyRows(packed, flag));
+  }
+  return scope;
+}
+
+Scope Packing::OverHulls(const Packed& packed, OverSteps body, Steps steps, size_t done) {
+  if (done == packed.sums.size()) return body(steps);
+  const size_t sum = packed.sums[done];
+  return make_.Counted(program_.vars[nest_.sums[sum]->var], LengthOfHull(sum), kPlain, [&](IndexId k) {
+    Steps with = steps;
+    with[sum] = k;
+    return OverHulls(packed, body, std::move(with), done + 1);
+  });
+}
+
+Scope Packing::CopyRows(const Packed& packed, absl::optional<IndexId> flag) {
+  return make_.Counted("i", Guarded(flag, rows_), kPlain, [&](IndexId row) {
+    const auto copy = [&](const Steps& steps) {
+      return Assignment(packed.tensor, PlaceIn(packed, {row, {}, {}, steps}),
+                        Moved(packed.operand.load, row, pool_.Const(0), steps));
+    };
+    return OverHulls(packed, copy, Steps(nest_.sums.size()));
+  });
+}
+
+// Whole vectors, then one whose other lanes are zero.
+Scope Packing::CopyColumns(const Packed& packed, absl::optional<IndexId> flag) {
+  const IndexId whole = ReadsBeyond(packed) ? Vectors() : pool_.Div(columns_, pool_.Const(lanes_));
+  // Columns that lie across rows are for transpose_tiles to take.
+  const bool along = HoldsVar(pool_, AccessOf(program_, packed.operand).place.back(), nest_.column->var);
+  using ValueOf = absl::FunctionRef<ValueId(IndexId column, const Steps& steps)>;
+  const auto fill = [&](IndexId vector, IndexId count, ValueOf value) {
+    const auto copy = [&](const Steps& steps) {
+      return make_.Counted("l", count, along ? kVector : kPlain, [&](IndexId lane) {
+        const IndexId column = pool_.Add(pool_.Mul(pool_.Const(lanes_), vector), lane);
+        return Assignment(packed.tensor, PlaceIn(packed, {{}, vector, lane, steps}), value(column, steps));
+      });
+    };
+    return OverHulls(packed, copy, Steps(nest_.sums.size()));
+  };
+  const auto loaded = [&](IndexId column, const Steps& steps) {
+    return Moved(packed.operand.load, pool_.Const(0), column, steps);
+  };
+  const auto zero = [&](IndexId, const Steps&) {
+    return program_.AddConstant(Scalar::Zero(program_[packed.tensor].type));
+  };
+  Scope scope = make_.Counted("v", Guarded(flag, whole), kPlain,
+                              [&](IndexId v) { return fill(v, pool_.Const(lanes_), loaded); });
+  const IndexId more = pool_.Sub(Vectors(), whole);
+  if (pool_.IsConst(more, 0)) return scope;
+  Append(scope, make_.Counted("v", Guarded(flag, more), kPlain, [&](IndexId v) {
+    const IndexId last = pool_.Add(whole, v);
+    const IndexId left = pool_.Sub(columns_, pool_.Mul(pool_.Const(lanes_), last));
+    Scope both = fill(last, pool_.Const(lanes_), zero);
+    Append(both, fill(last, pool_.Min(pool_.Const(lanes_), left), loaded));
+    return both;
+  }));
+  return scope;
+}
+
+// Whether all lanes of the last vector can be read, though they are no columns.
+bool Packing::ReadsBeyond(const Packed& packed) {
+  const Access access = AccessOf(program_, packed.operand);
+  if (access.masked) return false;
+  const IndexId last = pool_.Sub(pool_.Mul(pool_.Const(lanes_), Vectors()), pool_.Const(1));
+  loop::VarReplacement at_end(program_);
+  at_end.Set(nest_.column->var, pool_.Add(nest_.column->begin, last));
+  std::vector<const Loop*> loops = nest_.sums;
+  loops.push_back(nest_.column);
+  for (size_t i = 0; i < hulls_.size(); ++i) at_end.Set(nest_.sums[i]->var, pool_.Sub(hulls_[i].end, pool_.Const(1)));
+  const auto walks_forward = [&](IndexId e) {
+    return absl::c_all_of(loops, [&](const Loop* loop) {
+      const auto step = CoefficientOf(program_, e, loop->var);
+      return step && ranges_.NonNegative(*step);
+    });
+  };
+  for (size_t axis = 0; axis < access.place.size(); ++axis) {
+    const IndexId e = access.place[axis];
+    if (!HoldsVar(pool_, e, nest_.column->var)) continue;
+    const IndexId end = at_end(e);
+    if (!walks_forward(e) || pool_.HasVar(end) || !ranges_.Less(end, program_[access.tensor].shape[axis])) return false;
+  }
+  return true;
+}
+
+}  // namespace nestor::jit

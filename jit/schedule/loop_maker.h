@@ -1,0 +1,39 @@
+// Loops and their indices, made together.
+#ifndef NESTOR_JIT_SCHEDULE_LOOP_MAKER_H_
+#define NESTOR_JIT_SCHEDULE_LOOP_MAKER_H_
+
+#include "absl/functional/function_ref.h"
+#include "absl/strings/string_view.h"
+#include "loop_ir/program.h"
+
+namespace nestor::jit {
+
+inline constexpr loop::LoopAttributes kPlain = {}, kUnrolled = {false, false, true}, kVector = {false, true, false};
+
+class LoopMaker {
+ public:
+  explicit LoopMaker(loop::Program& program) : program_(program) {}
+
+  using Body = absl::FunctionRef<loop::Scope(IndexId index)>;
+  // A loop named after `name` around the body at its index. Nothing where it never runs, or
+  // has no body.
+  loop::Scope Counted(absl::string_view name, IndexId end, loop::LoopAttributes attributes, Body body);
+  loop::Scope Between(absl::string_view name, IndexId begin, IndexId end, loop::LoopAttributes attributes, Body body);
+
+ private:
+  loop::Program& program_;
+};
+
+// A scope with nothing else.
+loop::Scope ScopeOf(loop::Loop loop);
+// tensor[place] = value
+loop::Scope Assignment(loop::TensorId tensor, IndexList place, loop::ValueId value);
+void Append(loop::Scope& scope, loop::Scope more);
+
+// `count` where `flag`, 0 or 1, is 1; else 0. For bounds of loops: a choice between nests at
+// run time.
+IndexId OnlyIf(IndexPool& pool, IndexId flag, IndexId count);
+
+}  // namespace nestor::jit
+
+#endif  // NESTOR_JIT_SCHEDULE_LOOP_MAKER_H_

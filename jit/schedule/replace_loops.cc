@@ -1,0 +1,47 @@
+#include "jit/schedule/replace_loops.h"
+
+#include <iterator>
+#include <utility>
+
+#include "jit/schedule/attributes.h"
+
+namespace nestor::jit {
+namespace {
+
+using loop::Item;
+using loop::Loop;
+using loop::Scope;
+using Replace = absl::FunctionRef<absl::optional<Scope>(Loop& loop)>;
+
+bool Visit(Scope& scope, loop::Ranges& ranges, Replace replace) {
+  bool changed = false;
+  for (size_t i = 0; i < scope.size(); ++i) {
+    auto* loop = scope[i].As<Loop>();
+    const Scheduled scheduled = loop == nullptr ? Scheduled::kAll : ScheduledOf(*loop);
+    if (scheduled == Scheduled::kAll) continue;
+    absl::optional<Scope> by;
+    if (scheduled == Scheduled::kNothing) by = replace(*loop);
+    if (!by) {
+      ranges.Enter(*loop);
+      changed |= Visit(loop->body, ranges, replace);
+      ranges.Leave();
+      continue;
+    }
+    changed = true;
+    const auto at = scope.erase(scope.begin() + static_cast<int64_t>(i));
+    scope.insert(at, std::make_move_iterator(by->begin()), std::make_move_iterator(by->end()));
+    i += by->size();
+    --i;
+  }
+  return changed;
+}
+
+}  // namespace
+
+bool ReplaceLoops(loop::Program& program, loop::Ranges& ranges, Replace replace) {
+  bool changed = false;
+  for (loop::Block& block : program.blocks) changed |= Visit(block.body, ranges, replace);
+  return changed;
+}
+
+}  // namespace nestor::jit

@@ -1,0 +1,20 @@
+// The walk of passes that put other nests in the place of some.
+#ifndef NESTOR_JIT_SCHEDULE_REPLACE_LOOPS_H_
+#define NESTOR_JIT_SCHEDULE_REPLACE_LOOPS_H_
+
+#include "absl/functional/function_ref.h"
+#include "absl/types/optional.h"
+#include "loop_ir/program.h"
+#include "loop_ir/ranges.h"
+
+namespace nestor::jit {
+
+// Gives `replace` each loop of which nothing is scheduled (attributes.h), outer ones first,
+// `ranges` being at its place. What it returns takes the loop's place and is not looked into;
+// nullopt: the loops inside are next. Returns whether any was replaced.
+bool ReplaceLoops(loop::Program& program, loop::Ranges& ranges,
+                  absl::FunctionRef<absl::optional<loop::Scope>(loop::Loop& loop)> replace);
+
+}  // namespace nestor::jit
+
+#endif  // NESTOR_JIT_SCHEDULE_REPLACE_LOOPS_H_
