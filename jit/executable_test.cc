@@ -303,5 +303,30 @@ TEST(Workspace, FollowsShapesParamsAndDimensions) {
   }
 }
 
+// ---- Parallel loops inside each other
+
+// Two lengths below 0 have a product above it.
+TEST(Executable, RunsNoLoopOfNegativeLength) {
+  const auto executable = MustCompile(R"(program p(x: f32[N, M, C]) -> (y: f32[N, M, C]) {
+    for i in [0, N) { for j in [0, M) { for k in [0, C) { y[i, j, k] = x[i, j, k] } } }
+    for a in [0, N - 5) parallel { for b in [0, M - 5) parallel { for c in [0, C) parallel {
+      for d in [0, 1) { y[a, b, c] = 7.0 }
+    } } }
+  })");
+  for (const int64_t n : {2, 5, 6, 7}) {
+    for (const int64_t m : {2, 5, 6, 8}) {
+      const Tensor x = *Tensor::Create(DType::kF32, {n, m, 3});
+      Tensor y = *Tensor::Create(DType::kF32, {n, m, 3});
+      const TensorView inputs[] = {x.view()}, outputs[] = {y.view()};
+      Workspace workspace;
+      ASSERT_TRUE(executable->Run({inputs, outputs}, &workspace).ok());
+      for (int64_t i = 0; i < y.num_elements(); ++i) {
+        const bool is_changed = i / (3 * m) < n - 5 && i / 3 % m < m - 5;
+        EXPECT_EQ(y.values<float>()[static_cast<size_t>(i)], is_changed ? 7 : 0) << n << ", " << m << " at " << i;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace nestor::jit

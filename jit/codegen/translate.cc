@@ -202,7 +202,9 @@ void Translator::ParallelBlock(const loop::Loop& loop) {
   const std::vector<const loop::Loop*> chain = CollapsedChain(loop);
   if (chain.size() > 1) {
     IndexId iterations = program_.pool.Const(1);
-    for (const loop::Loop* one : chain) iterations = program_.pool.Mul(iterations, one->end);
+    for (const loop::Loop* one : chain) {
+      iterations = program_.pool.Mul(iterations, program_.pool.Max(one->end, program_.pool.Const(0)));
+    }
     step.begin = Immediate(0);
     step.end = f_->Index(iterations);
     return CollapsedLoops(chain, f_->General(Opcode::kParameterG, {}, {}, 0), f_->General(Opcode::kParameterG, {}, {}, 1));
@@ -268,13 +270,10 @@ void Translator::CollapsedLoops(const std::vector<const loop::Loop*>& chain, Ope
   f_->CloseRegion();
 }
 
-// How often the loop, which begins at 0, runs; never 0, as what would run never is not
+// How often the loop, which begins at 0, runs; at least 1, as what would run never is not
 // called.
 Operand Translator::CountOf(const loop::Loop& loop) {
-  if (const auto value = program_.pool.ConstValue(loop.end)) return InRegister(Immediate(std::max<int64_t>(*value, 1)));
-  TableSlot slot{TableSlot::kDivisor};
-  slot.parts.push_back({1, loop.end, {}, 0});
-  return InRegister(Operand::Table(out_.table.Slot(slot)));
+  return InRegister(f_->Index(program_.pool.Max(loop.end, program_.pool.Const(1))));
 }
 
 // ---- Scopes
