@@ -205,6 +205,8 @@ void Facts::AddConsequences(const AtomSum& sum, int depth) {
     if (node.kind == IndexKind::kDiv && ProvesPositive(node.args[1])) {
       const AtomSum a = SumOf(node.args[0]), b = SumOf(node.args[1]);
       AddConsequences(parts->factor * (up ? a : a - b + AtomSum(1)) + b * parts->rest, depth + 1);
+    } else if (node.kind == IndexKind::kMod && up && ProvesPositive(node.args[1]) && Proves(SumOf(node.args[0]), kFewSteps)) {
+      AddConsequences(parts->factor * SumOf(node.args[0]) + parts->rest, depth + 1);
     } else if (node.kind == (up ? IndexKind::kMin : IndexKind::kMax)) {
       for (IndexId arg : node.args) AddConsequences(parts->factor * SumOf(arg) + parts->rest, depth + 1);
     }
@@ -358,12 +360,14 @@ class ProofSearch {
     return less.exact() && IsEvident(less, facts_.IntervalOf(less));
   }
 
-  // The atom that no other one depends on: of the innermost loop, the deepest. Of
-  // symbols alone, any, the last one first.
+  // The atom that no other one depends on: of the innermost loop, the deepest; a remainder
+  // before its quotient, as it goes into that. Of symbols alone, any, the last one first.
   AtomProduct Choices(const AtomSum& p) {
     AtomProduct atoms = p.Atoms();
     if (atoms.size() == 1) return atoms;
-    const auto rank = [&](IndexId a) { return std::make_tuple(facts_.LevelOf(a), pool_.Depth(a), a.value); };
+    const auto rank = [&](IndexId a) {
+      return std::make_tuple(facts_.LevelOf(a), pool_.Depth(a), pool_[a].kind == IndexKind::kMod, a.value);
+    };
     std::sort(atoms.begin(), atoms.end(), [&](IndexId a, IndexId b) { return rank(a) > rank(b); });
     if (pool_[atoms[0]].kind != IndexKind::kSymbol) atoms.resize(1);
     return atoms;
@@ -385,9 +389,16 @@ class ProofSearch {
   bool ProvesCases(IndexId atom, const AtomSum::Parts& parts, FactSet used, int depth) {
     const IndexNode node = pool_[atom];
     for (IndexId arg : node.args) {
-      if (!Proves(parts.factor * facts_.SumOf(arg) + parts.rest, used, depth + 1)) return false;
+      const bool holds = Proves(parts.factor * facts_.SumOf(arg) + parts.rest, used, depth + 1);
+      if (!holds && !IsOther(atom, node.kind, facts_.SumOf(arg), used)) return false;
     }
     return true;
+  }
+
+  // Whether the minimum is proven to be less than the argument, the maximum to be greater.
+  bool IsOther(IndexId atom, IndexKind kind, const AtomSum& arg, FactSet used) {
+    const AtomSum above = AtomSum::OfAtom(atom) - arg;
+    return Proves((kind == IndexKind::kMax ? above : -above) - AtomSum(1), used, kMaxDepth / 2);
   }
 
   bool ProvesWithSome(const std::vector<Bound>& bounds, const AtomSum::Parts& parts, int depth) {

@@ -113,12 +113,34 @@ TEST(Ranges, Tiles) {
       {"x: f32[N]", "for i in [0, N/8) { for j in [0, 8) { r = x[i*8 + j] } }  for i in [N/8*8, N) { r = x[i] }", "yy yy"},
       {"x: f32[N]", "for i in [0, N) step 8 { for j in [0, 8) { r = x[i + j] } }", "yn"},
       {"x: f32[N*8]", "for i in [0, N*8) step 8 { for j in [0, 8) { r = x[i + j] } }", "yy"},
+      {"x: f32[N]", "for q in [0, N/16%3/2) { for l in [0, 32) { r = x[32*q + l + 48*(N/16/3)] } }", "yy"},
       {"x: f32[N]", "for i in [0, N - N%4) step 4 { r = x[i + 3] }", "yn"},
       {"x: f32[N]", "for i in [0, N/4*4) step 4 { r = x[i + 3] }", "yy"},
       {"x: f32[N]; $t: i64 in [1, inf]",
        "for i in [0, (N + $t - 1)/$t) { for j in [i*$t, min(N, i*$t + $t)) { r = x[j] } }", "yy"},
       {"x: f32[N]; $t: i64 in [1, inf]", "for i in [0, N/$t*$t) { r = x[i/$t*$t + i%$t] + x[i/$t*$t] }", "yyy"},
       {"x: f32[8, N]", "for i in [0, N) step 8 { for j in [i, min(N, i + 8)) { r = x[j - i, j] + x[j%8, i] } }", "yyy"},
+  });
+}
+
+// The inside of a nest whose borders are split off: its length is a maximum, greater than 0
+// where a tile runs.
+TEST(Ranges, TilesBehindABorder) {
+  RunCases({
+      {"x: f32[N]", "for q in [0, max(N - 2, 0)/16) { for l in [0, 16) { r = x[16*q + l + 1] + x[16*q + l + 2] + x[16*q + l + 3] } }", "yyyn"},
+      {"x: f32[N]", "for q in [0, max(N - 2, 0)/16/3) { for l in [0, 48) { r = x[48*q + l + 1] } }", "yy"},
+      {"x: f32[N]",
+       "for q in [0, (max(N - 2, 0)/16/3 + 5)/6) { for p in [0, min(-6*q + max(N - 2, 0)/16/3, 6)) { for v in [0, 3) {"
+       " for l in [0, 16) { r = x[288*q + 48*p + 16*v + l + 1] } } } }",
+       "yy"},
+      {"x: f32[N]",
+       "for q in [0, max(N - 2, 0)/16%3/2) { for l in [0, 32) { r = x[32*q + l + 48*(max(N - 2, 0)/16/3) + 1] } }", "yy"},
+      {"x: f32[N]",
+       "for q in [0, (max(N - 2, 0) + 15)/16 - 3*(max(N - 2, 0)/16/3) - 2*(max(N - 2, 0)/16%3/2)) {"
+       " for l in [0, min(-16*q - 48*(max(N - 2, 0)/16/3) - 32*(max(N - 2, 0)/16%3/2) + max(N - 2, 0), 16)) {"
+       " r = x[16*q + l + 48*(max(N - 2, 0)/16/3) + 32*(max(N - 2, 0)/16%3/2) + 1] } }",
+       "yy"},
+      {"x: f32[N]", "for i in [0, max(N - 2, 0)) { r = x[i + 1] + x[i + 2] + x[i + 3] }", "yyyn"},
   });
 }
 

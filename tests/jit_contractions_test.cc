@@ -67,6 +67,8 @@ const std::vector<Case>& Cases() {
        {{"x", "N"}, {"w", "MK"}}},
       {"bounds that move", "op f(g: T[M, 3, 6], w: T[3, N, K]) -> (y) { y[i, c, j + r]: T[M, N, K + 5] += g[i, o, j] * w[o, c, r] }",
        {{"g", "M36"}, {"w", "3NK"}}},
+      {"bounds that move twice", "op f(g: T[3, M, 6], w: T[3, N, 3, K]) -> (y) { y[c, h + q, j + r]: T[N, M + 2, K + 5] += g[o, h, j] * w[o, c, q, r] }",
+       {{"g", "3M6"}, {"w", "3N3K"}}},
       {"every second", "op f(x: T[N], w: T[M, K]) -> (y) { y[o, i] = sum[r](x[2 * i + r | 0] * w[o, r]) where o < M, i < N / 2 }",
        {{"x", "N"}, {"w", "MK"}}},
       {"distances", "op f(a: T[M, K], b: T[K, N]) -> (c) { c[i, j] = sum[k]((a[i, k] - b[k, j]) * (a[i, k] - b[k, j])) }",

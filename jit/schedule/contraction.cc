@@ -229,10 +229,11 @@ bool IsAlong(Program& program, const Access& access, const Loop& loop) {
   return true;
 }
 
-bool IsInRange(Program& program, loop::Ranges& ranges, const Contraction& nest, const Contraction::Operand& operand) {
+bool IsInRange(Program& program, loop::Ranges& ranges, const Contraction& nest, const Contraction::Operand& operand,
+               Steps steps) {
   std::vector<Loop> hulls;
   for (const Loop* sum : nest.sums) {
-    const Hull hull = *HullOf(program, *sum);
+    const Hull hull = steps == Steps::kOfHulls ? *HullOf(program, *sum) : Hull{sum->begin, sum->end};
     hulls.push_back({sum->var, hull.begin, hull.end, 1, {}, {}});
   }
   std::vector<const Loop*> around = nest.batch;

@@ -54,10 +54,11 @@ struct Hull {
 };
 absl::optional<Hull> HullOf(const loop::Program& program, const loop::Loop& loop);
 
-// Whether the operand is in range at all rows and columns, and all steps of the sums' hulls.
-// REQUIRES: `ranges` is at the place of the nest.
+// Whether the operand is in range at all rows and columns, and all steps of the sums, or of
+// their hulls. REQUIRES: `ranges` is at the place of the nest.
+enum class Steps { kOfSums, kOfHulls };
 bool IsInRange(loop::Program& program, loop::Ranges& ranges, const Contraction& nest,
-               const Contraction::Operand& operand);
+               const Contraction::Operand& operand, Steps steps = Steps::kOfHulls);
 
 // Whether the access goes from element to element with the loop.
 bool IsAlong(loop::Program& program, const loop::Access& access, const loop::Loop& loop);

@@ -38,6 +38,9 @@ using loop::ValueId;
 // Fewer rows than that are not worth a packed copy of columns that lie well where they are.
 constexpr int64_t kLeastRows = 4;
 
+// Steps of sums that are written out: more make long code, and no quicker.
+constexpr int64_t kMostUnrolled = 12;
+
 // One contraction on its way to tiles.
 class Tiling {
  public:
@@ -139,19 +142,32 @@ class Tiling {
 
   using OverSteps = absl::FunctionRef<Scope(const std::vector<IndexId>& sums)>;
 
-  // Loops over the sums; of the first over steps [begin, end), if they are given.
-  Scope OverSums(IndexId begin, IndexId end, OverSteps body, std::vector<IndexId> known = {}) {
+  // Loops over the sums; of the first over steps [begin, end), if they are given. Those of a
+  // window are written out, but for `compact` code.
+  Scope OverSums(IndexId begin, IndexId end, bool compact, OverSteps body, std::vector<IndexId> known = {}) {
     const size_t i = known.size();
     if (i == nest_.sums.size()) return body(known);
     const Loop& sum = *nest_.sums[i];
     const bool is_part = i == 0 && end.value >= 0;
     const IndexId from = is_part ? begin : pool_.Sub(sum.begin, packing_.HullOfSum(i).begin);
     const IndexId to = is_part ? end : pool_.Sub(sum.end, packing_.HullOfSum(i).begin);
-    return make_.Between(program_.vars[sum.var], from, to, kPlain, [&](IndexId k) {
+    return make_.Between(program_.vars[sum.var], from, to, !compact && !is_part && IsShort(i) ? kUnrolled : kPlain, [&](IndexId k) {
       std::vector<IndexId> with = known;
       with.push_back(k);
-      return OverSums(begin, end, body, std::move(with));
+      return OverSums(begin, end, compact, body, std::move(with));
     });
+  }
+
+  // Whether the sum and those inside it have so few steps that they are written out: a window
+  // of known size.
+  bool IsShort(size_t sum) {
+    int64_t steps = 1;
+    for (size_t i = sum; i < nest_.sums.size(); ++i) {
+      const auto length = pool_.ConstValue(pool_.Sub(nest_.sums[i]->end, nest_.sums[i]->begin));
+      if (!length || *length > kMostUnrolled) return false;
+      steps *= std::max<int64_t>(*length, 0);
+    }
+    return steps <= kMostUnrolled;
   }
 
   // ---- The loops around tiles
@@ -278,7 +294,7 @@ class Tiling {
     Scope scope;
     scope.push_back(fusion::DeclarationOf(tile));
     Append(scope, Begin(tile, extent, part));
-    Append(scope, OverSums(begin, end, [&](const std::vector<IndexId>& sums) {
+    Append(scope, OverSums(begin, end, extent.rows < tile_.rows, [&](const std::vector<IndexId>& sums) {
       return OverTile(extent, Const(lanes_), [&](IndexId r, IndexId v, IndexId l) {
         return Step(tile, {r, v, l}, {pool_.Add(row, r), pool_.Add(vector, v), l, sums});
       });

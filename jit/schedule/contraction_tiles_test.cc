@@ -52,7 +52,7 @@ program p(a: f32[16, 8], b: f32[8, 16]) -> (c: f32[16, 16]) {
             for q_2 in [0, min(-q + 2, 1)) {
               temp tile: f32[1, 1, 8] register
               for r in [0, 1) unroll { for v_2 in [0, 1) unroll { for l_2 in [0, 8) vector { tile[r, v_2, l_2] = 0.0 } } }
-              for k_3 in [0, 8) {
+              for k_3 in [0, 8) unroll {
                 for r_2 in [0, 1) unroll { for v_3 in [0, 1) unroll { for l_3 in [0, 8) vector {
                   tile[r_2, v_3, l_3] = tile[r_2, v_3, l_3] + a[p + p_2 + r_2, k_3] * columns[q + q_2 + v_3, k_3, l_3]
                 } } }

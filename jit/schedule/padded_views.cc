@@ -58,13 +58,30 @@ class Materializer {
  private:
   void AddViews(const std::vector<Contraction::Operand>& operands, const Loop& side, const Contraction& nest,
                 std::vector<View>& views) {
-    std::vector<const Loop*> inside = nest.sums;
+    std::vector<Loop> hulls = HullsOf(nest);
+    std::vector<const Loop*> inside;
+    for (const Loop& hull : hulls) inside.push_back(&hull);
     inside.push_back(&side);
     for (const Contraction::Operand& operand : operands) {
       const Access access = AccessOf(program_, operand);
-      if (!access.masked && !IsWindow(operand, side, nest)) continue;
+      if (!access.masked && !LeavesAtHulls(operand, nest) && !IsWindow(operand, side, nest)) continue;
       if (absl::optional<View> view = ViewOf(operand.load, access, inside)) views.push_back(*std::move(view));
     }
+  }
+
+  // The sums over all steps that they may have.
+  std::vector<Loop> HullsOf(const Contraction& nest) const {
+    std::vector<Loop> hulls;
+    for (const Loop* sum : nest.sums) {
+      const Hull hull = *HullOf(program_, *sum);
+      hulls.push_back({sum->var, hull.begin, hull.end, 1, {}, {}});
+    }
+    return hulls;
+  }
+
+  // Whether it leaves its tensor at steps that are not summed.
+  bool LeavesAtHulls(const Contraction::Operand& operand, const Contraction& nest) {
+    return !IsInRange(program_, ranges_, nest, operand) && IsInRange(program_, ranges_, nest, operand, Steps::kOfSums);
   }
 
   // Of columns that overlap, so that a packed copy would hold each element often, and that are

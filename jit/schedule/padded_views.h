@@ -18,7 +18,8 @@ namespace nestor::jit {
 //     for o, i { acc s: f32 = sum  for r in [0, R) { s += w[o, r] * view[i + r] }  y[n, o, i] = s }
 //   }
 //
-// for each masked operand of a nest that ContractionOf finds, and for what windows go over
+// for each masked operand of a nest that ContractionOf finds, for what leaves its tensor at
+// steps that the sums' hulls have and the sums do not, and for what windows go over
 // column by column (to be read in place: a packed copy would hold each element often), whose places are linear in the
 // indices of its rows or columns and of the sums, and whose conditions hold none of these.
 // That the copy is small is an assumption of the program (AssumeFewElements). Each element is masked once, not once for each place of a window, and the inside of the
