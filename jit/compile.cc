@@ -16,6 +16,7 @@
 #include "jit/schedule/padded_views.h"
 #include "jit/schedule/split_borders.h"
 #include "jit/schedule/split_quotients.h"
+#include "jit/schedule/split_residues.h"
 #include "jit/schedule/sum_order.h"
 #include "jit/schedule/transpose_tiles.h"
 #include "jit/schedule/unroll_and_jam.h"
@@ -52,7 +53,9 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
       // A block each, so that what is parallel stands alone.
       {"flatten", fusion::FlattenBlocks},
       {"split_quotients", SplitQuotients},
+      {"split_residues", SplitResidues},
       {"split_borders", SplitBorders},
+      {"flatten_2", fusion::FlattenBlocks},
       {"sum_order", SumWindowsFirst, /*reorders_rounding=*/true},
       {"padded_views", MaterializePaddedViews},
       {"contractions", [=](loop::Program& program) { return TileContractions(program, contractions); }},
@@ -61,7 +64,7 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
       {"memory_order", [=](loop::Program& program) { return WalkInMemoryOrder(program, options.memory_order); }},
       {"unroll_and_jam", UnrollAndJam},
       {"transpose", [=](loop::Program& program) { return TransposeInTiles(program, isa); }},
-      {"flatten_2", fusion::FlattenBlocks},
+      {"flatten_3", fusion::FlattenBlocks},
       {"parallel", MarkParallel},
       // Maxima and sums of integers are the same in any order; sums of floats are not.
       {"exact_lanes", [=](loop::Program& program) { return SumInLanes(program, exact_lanes); }},

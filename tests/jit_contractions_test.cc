@@ -69,6 +69,8 @@ const std::vector<Case>& Cases() {
        {{"g", "M36"}, {"w", "3NK"}}},
       {"bounds that move twice", "op f(g: T[3, M, 6], w: T[3, N, 3, K]) -> (y) { y[c, h + q, j + r]: T[N, M + 2, K + 5] += g[o, h, j] * w[o, c, q, r] }",
        {{"g", "3M6"}, {"w", "3N3K"}}},
+      {"every second, scattered", "op f(g: T[3, 2, N], w: T[3, M, 3, K]) -> (y) { y[c, 2*h + q, 2*j + r]: T[M, 6, 2*N + K] += g[o, h, j] * w[o, c, q, r] }",
+       {{"g", "32N"}, {"w", "3M3K"}}},
       {"every second", "op f(x: T[N], w: T[M, K]) -> (y) { y[o, i] = sum[r](x[2 * i + r | 0] * w[o, r]) where o < M, i < N / 2 }",
        {{"x", "N"}, {"w", "MK"}}},
       {"distances", "op f(a: T[M, K], b: T[K, N]) -> (c) { c[i, j] = sum[k]((a[i, k] - b[k, j]) * (a[i, k] - b[k, j])) }",

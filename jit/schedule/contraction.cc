@@ -57,7 +57,7 @@ class Matcher {
   absl::optional<Contraction> Match(const Loop& outermost) {
     std::vector<const Loop*> band;
     for (const Loop* loop = &outermost; loop != nullptr; loop = Only(loop->body)) {
-      if (!IsPlain(*loop) || !IsFixed(*loop)) return absl::nullopt;
+      if (!IsPlain(*loop) || MovesWith(*loop, band)) return absl::nullopt;
       band.push_back(loop);
     }
     core_ = &band.back()->body;
@@ -89,6 +89,11 @@ class Matcher {
     return loop.step == 1 && !a.parallel && !a.vector && !a.unroll && !pool_.HasLoad(loop.begin) && !pool_.HasLoad(loop.end);
   }
   bool IsFixed(const Loop& loop) const { return !pool_.HasVar(loop.begin) && !pool_.HasVar(loop.end); }
+  bool MovesWith(const Loop& loop, const std::vector<const Loop*>& around) const {
+    return !IsFixed(loop) && absl::c_any_of(around, [&](const Loop* outer) {
+      return HoldsVar(pool_, loop.begin, outer->var) || HoldsVar(pool_, loop.end, outer->var);
+    });
+  }
 
   // ---- The core: scalars, one nest that sums into one of them, and statements.
 
@@ -148,7 +153,7 @@ class Matcher {
   // ---- Row and column
 
   absl::optional<Contraction> WithTile(const std::vector<const Loop*>& band, const Loop& row, const Loop& column) {
-    if (&row == &column || Moves(row) || Moves(column)) return absl::nullopt;
+    if (&row == &column || !IsFixed(row) || !IsFixed(column) || Moves(row) || Moves(column)) return absl::nullopt;
     Contraction found = found_;
     found.core = core_;
     found.row = &row;

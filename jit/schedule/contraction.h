@@ -39,8 +39,8 @@ struct Contraction {
 };
 
 // Of the nest that begins with `loop`. All loops but those over k carry no dependence and run
-// by one; their bounds are numbers of symbols, but those of sums may move with batch loops
-// where HullOf holds them. The sum's operands are not changed in the nest. The result points into `loop`.
+// by one; their bounds do not move with each other, but those of sums may move with batch
+// loops where HullOf holds them. Of rows and columns they are numbers of symbols. The sum's operands are not changed in the nest. The result points into `loop`.
 absl::optional<Contraction> ContractionOf(loop::Program& program, const loop::Loop& loop);
 
 loop::Access AccessOf(const loop::Program& program, const Contraction::Operand& operand);

@@ -35,8 +35,9 @@ using loop::Storage;
 using loop::TensorId;
 using loop::ValueId;
 
-// Fewer rows than that are not worth a packed copy of columns that lie well where they are.
-constexpr int64_t kLeastRows = 4;
+// Fewer rows than that are not worth a packed copy of columns that lie well where they are;
+// if their number is known, and tiles are made for it, two are.
+constexpr int64_t kLeastRows = 4, kLeastKnownRows = 2;
 
 // Steps of sums that are written out: more make long code, and no quicker.
 constexpr int64_t kMostUnrolled = 12;
@@ -59,13 +60,15 @@ class Tiling {
 
   // Not for few rows of columns that lie well.
   bool IsWorth() {
-    return packing_.IsInRange() && (!ColumnsLieWell() || !ranges_.Less(ranges_.LengthOf(*nest_.row), Const(kLeastRows)));
+    const IndexId rows = ranges_.LengthOf(*nest_.row);
+    const int64_t least = pool_.ConstValue(rows) ? kLeastKnownRows : kLeastRows;
+    return packing_.IsInRange() && (!ColumnsLieWell() || !ranges_.Less(rows, Const(least)));
   }
 
   Scope Run() {
-    ChooseTile();
     rows_ = ranges_.LengthOf(*nest_.row);
     columns_ = ranges_.LengthOf(*nest_.column);
+    ChooseTile();
     Scope scope = FewRows();
     packing_.Decide(rows_, columns_);
     Append(scope, Level(0));
@@ -75,6 +78,13 @@ class Tiling {
  private:
   struct Extent {
     int64_t rows, vectors;
+  };
+  // Where a tile lies: from a row and a vector of columns on, of the last of which it has
+  // `lanes`.
+  struct Patch {
+    Extent extent;
+    IndexId row, vector, lanes;
+    absl::optional<IndexId> rows_left = absl::nullopt;  // rows that are kept, where that may be fewer
   };
   // Which part of the sums a tile takes: all where there is no block.
   struct SumBlock {
@@ -95,16 +105,26 @@ class Tiling {
 
   // ---- What is decided first
 
-  // Accumulators, a vector of each column operand, a broadcast and a product at once.
+  // As many rows as there are, or an even share of them, and as many vectors as then fit.
   void ChooseTile() {
-    const int registers = options_.isa == Isa::kAvx512 ? 32 : 16;
-    tile_ = options_.isa == Isa::kAvx512 ? Extent{8, 3} : Extent{6, 2};
-    const auto needed = [&] {
-      return tile_.rows * tile_.vectors + tile_.vectors * static_cast<int64_t>(nest_.columns.size()) + 2 +
-             static_cast<int64_t>(nest_.rows.size()) - 1;
-    };
-    while (needed() > registers && tile_.rows > 1) --tile_.rows;
+    const bool wide = options_.isa == Isa::kAvx512;
+    const int registers = wide ? 32 : 16;
+    tile_ = wide ? Extent{8, 3} : Extent{6, 2};
+    const int64_t most_vectors = 2 * tile_.vectors;
+    while (RegistersOf(tile_) > registers && tile_.rows > 1) --tile_.rows;
+    if (const auto known = pool_.ConstValue(rows_); known && *known > 0) {
+      const int64_t tiles = (*known + tile_.rows - 1) / tile_.rows;
+      tile_.rows = (*known + tiles - 1) / tiles;
+      while (tile_.vectors < most_vectors && RegistersOf({tile_.rows, tile_.vectors + 1}) <= registers) ++tile_.vectors;
+    }
     if (options_.rows > 0) tile_ = {options_.rows, options_.vectors};
+  }
+
+  // Accumulators, a vector of each column operand, a broadcast of each row operand and a
+  // product at once.
+  int64_t RegistersOf(Extent tile) const {
+    return tile.rows * tile.vectors + tile.vectors * static_cast<int64_t>(nest_.columns.size()) + 1 +
+           static_cast<int64_t>(nest_.rows.size());
   }
 
   // The nest as it was, where it has few rows and reads its columns well; the tiles take
@@ -112,7 +132,7 @@ class Tiling {
   Scope FewRows() {
     if (!ColumnsLieWell()) return {};
     const auto known = pool_.ConstValue(rows_);
-    if (known && *known >= kLeastRows) return {};
+    if (known && *known >= kLeastKnownRows) return {};
     const IndexId few = pool_.Min(Const(1), pool_.Max(Const(0), pool_.Sub(Const(kLeastRows), rows_)));
     many_ = pool_.Sub(Const(1), few);
     Loop copy = whole_;
@@ -177,7 +197,7 @@ class Tiling {
     Scope scope = packing_.CopiesBehind(depth, many_);
     if (depth == nest_.batch.size()) {
       Append(scope, WholeRows());
-      Append(scope, FewerRows());
+      Append(scope, LastRows());
       return scope;
     }
     Loop batch = *nest_.batch[depth];
@@ -230,9 +250,10 @@ class Tiling {
             SumBlock part{s, sum_blocks, partial, Times(tile_.rows, p), Times(tile_.vectors, q)};
             const IndexId row = Times(tile_.rows, pool_.Add(first_row, p));
             const IndexId vector = Times(tile_.vectors, pool_.Add(first, q));
-            if (!blocked) return Tile(tile_, row, vector, Const(lanes_), {}, {}, nullptr);
+            const Patch patch{tile_, row, vector, Const(lanes_)};
+            if (!blocked) return Tile(patch);
             const IndexId begin = Times(length, s);
-            return Tile(tile_, row, vector, Const(lanes_), begin, pool_.Min(steps, pool_.Add(begin, Const(length))), &part);
+            return Tile(patch, begin, pool_.Min(steps, pool_.Add(begin, Const(length))), &part);
           });
         });
       }));
@@ -245,63 +266,59 @@ class Tiling {
     Scope scope;
     IndexId done = Times(tile_.vectors, WholeTiles());  // vectors
     IndexId left = Rest(WholeVectors(), tile_.vectors);
-    for (int64_t vectors = tile_.vectors - 1; vectors > 1; --vectors) {
+    for (int64_t vectors = (tile_.vectors + 1) / 2; vectors > 1; vectors = (vectors + 1) / 2) {
       const IndexId count = Over(left, vectors);
       Append(scope, make_.Counted("q", count, kPlain, [&](IndexId q) {
-        return Tile({rows, vectors}, row, pool_.Add(done, Times(vectors, q)), Const(lanes_), {}, {}, nullptr);
+        return Tile({{rows, vectors}, row, pool_.Add(done, Times(vectors, q)), Const(lanes_)});
       }));
       done = pool_.Add(done, Times(vectors, count));
       left = Rest(left, vectors);
     }
-    Append(scope, make_.Counted("q", pool_.Sub(OverUp(columns_, lanes_), done), kPlain, [&](IndexId q) {
-      const IndexId vector = pool_.Add(done, q);
-      return Tile({rows, 1}, row, vector, ColumnsFrom(vector), {}, {}, nullptr);
-    }));
+    Append(scope, VectorByVector(rows, row, done, {}));
     return scope;
   }
 
-  // What is left over below whole tiles: of 7 rows 4, 2 and 1.
-  Scope FewerRows() {
-    Scope scope;
-    IndexId done = Times(tile_.rows, Over(rows_, tile_.rows));
-    IndexId left = Rest(rows_, tile_.rows);
-    int64_t rows = 1;
-    while (2 * rows < tile_.rows) rows *= 2;
-    if (tile_.rows == 1) return scope;
-    for (; rows > 0; rows /= 2) {
-      const IndexId count = Over(left, rows);
-      Append(scope, make_.Counted("p", IfMany(count), kPlain, [&](IndexId p) {
-        const IndexId row = pool_.Add(done, Times(rows, p));
-        Scope one = make_.Counted("q", WholeTiles(), kPlain, [&](IndexId q) {
-          return Tile({rows, tile_.vectors}, row, Times(tile_.vectors, q), Const(lanes_), {}, {}, nullptr);
-        });
-        Append(one, NarrowTiles(rows, row));
-        return one;
-      }));
-      done = pool_.Add(done, Times(rows, count));
-      left = Rest(left, rows);
-    }
-    return scope;
+  // From vector number `first` on.
+  Scope VectorByVector(int64_t rows, IndexId row, IndexId first, absl::optional<IndexId> rows_left) {
+    return make_.Counted("q", pool_.Sub(OverUp(columns_, lanes_), first), kPlain, [&](IndexId q) {
+      const IndexId vector = pool_.Add(first, q);
+      return Tile({{rows, 1}, row, vector, ColumnsFrom(vector), rows_left});
+    });
+  }
+
+  // What is left over below whole tiles, in a tile like them of which some rows are not
+  // kept: smaller ones for each number of rows would be much code.
+  Scope LastRows() {
+    const IndexId left = Rest(rows_, tile_.rows);
+    return make_.Counted("p", IfMany(pool_.Min(left, Const(1))), kPlain, [&](IndexId) {
+      return VectorByVector(tile_.rows, pool_.Sub(rows_, left), Const(0), left);
+    });
   }
 
   // ---- A tile
 
-  // From `row` and `vector` on; of the sums [begin, end), if they are given. The last of its
-  // vectors has `lanes` columns.
-  Scope Tile(Extent extent, IndexId row, IndexId vector, IndexId lanes, IndexId begin, IndexId end, const SumBlock* part) {
+  // Of the sums [begin, end), if they are given.
+  Scope Tile(const Patch& patch, IndexId begin = {}, IndexId end = {}, const SumBlock* part = nullptr) {
+    const Extent extent = patch.extent;
     const TensorId tile = program_.AddTensor({"tile", type_, {Const(extent.rows), Const(extent.vectors), Const(lanes_)},
                                               Storage::kTemp, ReduceOp::kSum, true});
     Scope scope;
     scope.push_back(fusion::DeclarationOf(tile));
     Append(scope, Begin(tile, extent, part));
-    Append(scope, OverSums(begin, end, extent.rows < tile_.rows, [&](const std::vector<IndexId>& sums) {
+    const bool compact = extent.vectors < tile_.vectors;
+    Append(scope, OverSums(begin, end, compact, [&](const std::vector<IndexId>& sums) {
       return OverTile(extent, Const(lanes_), [&](IndexId r, IndexId v, IndexId l) {
-        return Step(tile, {r, v, l}, {pool_.Add(row, r), pool_.Add(vector, v), l, sums});
+        return Step(tile, {r, v, l}, {RowToRead(patch, r), pool_.Add(patch.vector, v), l, sums});
       });
     }));
     const auto finish = [&] {
-      return OverTile(extent, lanes, [&](IndexId r, IndexId v, IndexId l) {
-        return Finish(tile, {r, v, l}, pool_.Add(row, r), pool_.Add(Times(lanes_, pool_.Add(vector, v)), l));
+      return make_.Counted("r", Const(extent.rows), kUnrolled, [&](IndexId r) {
+        return IfKept(patch, r, [&] {
+          return OverRow(r, extent.vectors, patch.lanes, [&](IndexId, IndexId v, IndexId l) {
+            const IndexId vector = pool_.Add(patch.vector, v);
+            return Finish(tile, {r, v, l}, pool_.Add(patch.row, r), pool_.Add(Times(lanes_, vector), l));
+          });
+        });
       });
     };
     if (part == nullptr) {
@@ -345,11 +362,24 @@ class Tiling {
     return scope;
   }
 
+  // Rows that are not kept read what the last one does.
+  IndexId RowToRead(const Patch& patch, IndexId r) {
+    const IndexId row = pool_.Add(patch.row, r);
+    return patch.rows_left ? pool_.Min(row, pool_.Sub(rows_, Const(1))) : row;
+  }
+
+  Scope IfKept(const Patch& patch, IndexId r, absl::FunctionRef<Scope()> body) {
+    if (!patch.rows_left) return body();
+    return If(pool_.Min(Const(1), pool_.Max(Const(0), pool_.Sub(*patch.rows_left, r))), body);
+  }
+
   Scope OverTile(Extent extent, IndexId lanes, AtPlace at) {
-    return make_.Counted("r", Const(extent.rows), kUnrolled, [&](IndexId r) {
-      return make_.Counted("v", Const(extent.vectors), kUnrolled, [&](IndexId v) {
-        return make_.Counted("l", lanes, kVector, [&](IndexId l) { return at(r, v, l); });
-      });
+    return make_.Counted("r", Const(extent.rows), kUnrolled,
+                         [&](IndexId r) { return OverRow(r, extent.vectors, lanes, at); });
+  }
+  Scope OverRow(IndexId r, int64_t vectors, IndexId lanes, AtPlace at) {
+    return make_.Counted("v", Const(vectors), kUnrolled, [&](IndexId v) {
+      return make_.Counted("l", lanes, kVector, [&](IndexId l) { return at(r, v, l); });
     });
   }
 

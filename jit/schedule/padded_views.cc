@@ -31,6 +31,10 @@ using loop::ValueId;
 // of them are no columns.
 constexpr int64_t kSlack = 16;
 
+// Iterations of a loop around windows that share a copy: for windows of three, a half more
+// is copied than there is.
+constexpr int64_t kStripLength = 4;
+
 // An operand's elements, by how far the loops inside have come along each of its axes.
 struct View {
   ValueId load;
@@ -48,19 +52,49 @@ class Materializer {
   absl::optional<Scope> Materialize(const Loop& loop) {
     const absl::optional<Contraction> nest = ContractionOf(program_, loop);
     if (!nest) return absl::nullopt;
+    const absl::optional<Strip> strip = StripOf(*nest);
     std::vector<View> views;
-    AddViews(nest->rows, *nest->row, *nest, views);
-    AddViews(nest->columns, *nest->column, *nest, views);
+    AddViews(nest->rows, *nest->row, *nest, strip, views);
+    AddViews(nest->columns, *nest->column, *nest, strip, views);
     if (views.empty()) return absl::nullopt;
-    return Rebuilt(*nest, views);
+    return Rebuilt(*nest, strip, views);
   }
 
  private:
+  // Iterations of the innermost batch loop that share views: windows of one overlap those of
+  // the next.
+  struct Strip {
+    Loop over, inside;
+  };
+
+  absl::optional<Strip> StripOf(const Contraction& nest) {
+    if (nest.batch.empty() || !WindowsOverlap(nest, *nest.batch.back())) return absl::nullopt;
+    const Loop& loop = *nest.batch.back();
+    const IndexId length = pool_.Const(kStripLength);
+    const IndexId strips = pool_.Div(pool_.Add(ranges_.LengthOf(loop), pool_.Const(kStripLength - 1)), length);
+    Strip strip{{program_.AddVar(program_.vars[loop.var]), pool_.Const(0), strips, 1, {}, {}}, {loop.var, {}, {}, 1, {}, {}}};
+    strip.inside.begin = pool_.Add(loop.begin, pool_.Mul(length, pool_.Var(strip.over.var)));
+    strip.inside.end = pool_.Add(strip.inside.begin, length);
+    return strip;
+  }
+
+  bool WindowsOverlap(const Contraction& nest, const Loop& loop) const {
+    const auto overlaps = [&](IndexId e) {
+      return HoldsVar(pool_, e, loop.var) &&
+             absl::c_any_of(nest.sums, [&](const Loop* sum) { return HoldsVar(pool_, e, sum->var); });
+    };
+    const auto has_windows = [&](const Contraction::Operand& operand) {
+      return absl::c_any_of(AccessOf(program_, operand).place, overlaps);
+    };
+    return absl::c_any_of(nest.rows, has_windows) || absl::c_any_of(nest.columns, has_windows);
+  }
+
   void AddViews(const std::vector<Contraction::Operand>& operands, const Loop& side, const Contraction& nest,
-                std::vector<View>& views) {
+                const absl::optional<Strip>& strip, std::vector<View>& views) {
     std::vector<Loop> hulls = HullsOf(nest);
     std::vector<const Loop*> inside;
     for (const Loop& hull : hulls) inside.push_back(&hull);
+    if (strip) inside.push_back(&strip->inside);
     inside.push_back(&side);
     for (const Contraction::Operand& operand : operands) {
       const Access access = AccessOf(program_, operand);
@@ -137,8 +171,8 @@ class Materializer {
     return true;
   }
 
-  // The batch loops, around the views, and around rows and columns.
-  Scope Rebuilt(const Contraction& nest, const std::vector<View>& views) {
+  // The batch loops, around the views, and around a strip, rows and columns.
+  Scope Rebuilt(const Contraction& nest, const absl::optional<Strip>& strip, const std::vector<View>& views) {
     Scope scope;
     std::vector<TensorId> tensors;
     for (const View& view : views) {
@@ -163,8 +197,16 @@ class Materializer {
     const auto around = [](const Loop& loop, Scope body) {
       return ScopeOf({loop.var, loop.begin, loop.end, 1, {}, std::move(body)});
     };
-    Append(scope, around(*nest.row, around(*nest.column, std::move(core))));
-    for (size_t i = nest.batch.size(); i-- > 0;) scope = around(*nest.batch[i], std::move(scope));
+    Scope tile = around(*nest.row, around(*nest.column, std::move(core)));
+    size_t outer = nest.batch.size();
+    if (strip) {
+      Loop inside = strip->inside;
+      inside.end = pool_.Min(nest.batch[--outer]->end, inside.end);
+      tile = around(inside, std::move(tile));
+    }
+    Append(scope, std::move(tile));
+    if (strip) scope = around(strip->over, std::move(scope));
+    while (outer-- > 0) scope = around(*nest.batch[outer], std::move(scope));
     return scope;
   }
 

@@ -19,11 +19,13 @@ namespace nestor::jit {
 //   }
 //
 // for each masked operand of a nest that ContractionOf finds, for what leaves its tensor at
-// steps that the sums' hulls have and the sums do not, and for what windows go over
-// column by column (to be read in place: a packed copy would hold each element often), whose places are linear in the
-// indices of its rows or columns and of the sums, and whose conditions hold none of these.
-// That the copy is small is an assumption of the program (AssumeFewElements). Each element is masked once, not once for each place of a window, and the inside of the
-// copy, cut from its borders by fusion::SplitLoops, not at all.
+// steps that the sums' hulls have and the sums do not, and for what windows go over column by
+// column (to be read in place: a packed copy would hold each element often). Places are linear
+// in the indices of its rows or columns and of the sums, and conditions hold none of these.
+// Where windows overlap along the innermost batch loop, too, strips of it share a view. That
+// the copy is small is an assumption of the program (AssumeFewElements). Each element is
+// masked once, not once for each place of a window, and the inside of the copy, cut from its
+// borders by fusion::SplitLoops, not at all.
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run
 // changes nothing. REQUIRES: Verify accepts the program; and so it does afterwards.
