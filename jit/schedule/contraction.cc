@@ -26,6 +26,9 @@ using loop::TensorId;
 using loop::Value;
 using loop::ValueId;
 
+// Columns that leave most lanes of a vector empty, rows that leave most of a tile.
+constexpr int64_t kFewColumns = 7, kFewRows = 3;
+
 // Whether the sum, or one within a quotient of it, has `symbol` with a negative factor.
 bool Subtracts(const IndexPool& pool, IndexId e, IndexId symbol) {
   const auto polynomial = pool.IsAffine(e) ? Polynomial::Of(pool, e) : absl::nullopt;
@@ -200,9 +203,16 @@ class Matcher {
     operands.push_back(operand);
   }
 
-  // Many columns count most, then results that lie next to each other, then operands that do.
+  // Whether the loop is known to be shorter than others, or to have but `few` steps.
+  bool IsWindow(const Contraction& found, const Loop& loop, int64_t few) const {
+    const auto length = pool_.ConstValue(pool_.Sub(loop.end, loop.begin));
+    return length ? *length <= few : absl::c_linear_search(found.windows, &loop);
+  }
+
+  // Many columns count most, then many rows, results that lie next to each other, then operands that do.
   int LaneScore(const Contraction& found) {
-    int score = absl::c_linear_search(found.windows, found.column) ? 1 : 17;
+    int score = IsWindow(found, *found.column, kFewColumns) ? 1 : 17;
+    score += !IsWindow(found, *found.row, kFewRows);
     for (const Item& item : *core_) {
       const auto* statement = item.As<Statement>();
       if (statement != nullptr && !statement->target.place.empty()) score += 4 * IsAlong(program_, statement->target, *found.column);
@@ -212,7 +222,7 @@ class Matcher {
     }
     for (const Contraction::Operand& operand : found.rows) {
       const Access access = AccessOf(program_, operand);
-      score += !access.masked && IsAlong(program_, access, *found.sums.back());
+      score += IsAlong(program_, access, *found.row) || (!access.masked && IsAlong(program_, access, *found.sums.back()));
     }
     return score;
   }

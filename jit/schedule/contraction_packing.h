@@ -56,6 +56,7 @@ class Packing {
   using OverSteps = absl::FunctionRef<loop::Scope(const Steps& steps)>;
 
   bool IsRow(const Contraction::Operand& operand) const;
+  bool MovesLastAlone(const loop::Access& access, const loop::Loop& loop) const;
   std::vector<size_t> SumsOf(const loop::Access& access) const;
   bool FitsItsTensor(const Packed& packed) const;
   bool IsInPlace(const Packed& packed);

@@ -1,5 +1,6 @@
 // A nest becomes: what packs its operands, behind the loops that each depends on; whole
-// tiles in blocks; whole rows of smaller tiles beside them; tiles of fewer rows below all.
+// tiles in blocks; narrower tiles beside them; below all a tile of which some rows are not
+// kept.
 #include "jit/schedule/contraction_tiles.h"
 
 #include <algorithm>
@@ -79,12 +80,12 @@ class Tiling {
   struct Extent {
     int64_t rows, vectors;
   };
-  // Where a tile lies: from a row and a vector of columns on, of the last of which it has
-  // `lanes`.
+  // Where a tile lies: from a row and a vector of columns on.
   struct Patch {
     Extent extent;
-    IndexId row, vector, lanes;
+    IndexId row, vector;
     absl::optional<IndexId> rows_left = absl::nullopt;  // rows that are kept, where that may be fewer
+    bool is_whole = true;                               // not the last vector, which may have fewer lanes
   };
   // Which part of the sums a tile takes: all where there is no block.
   struct SumBlock {
@@ -152,9 +153,16 @@ class Tiling {
     });
   }
 
-  // Of columns.
-  IndexId WholeVectors() { return Over(columns_, lanes_); }
-  IndexId WholeTiles() { return Over(WholeVectors(), tile_.vectors); }
+  // Of columns; the last vector may have fewer lanes.
+  IndexId Vectors() { return OverUp(columns_, lanes_); }
+  // Tiles of the widest kind, all of whose vectors are whole. Of three vectors, one tile less
+  // where one vector would be left: two pairs are quicker.
+  IndexId WholeTiles() {
+    const IndexId tiles = Over(Over(columns_, lanes_), tile_.vectors);
+    if (tile_.vectors != 3) return tiles;
+    const IndexId one_left = Rest(Rest(Vectors(), 3), 2);
+    return pool_.Sub(tiles, pool_.Min(tiles, one_left));
+  }
   // In vector number `vector`, which may be the last.
   IndexId ColumnsFrom(IndexId vector) {
     return pool_.Min(Const(lanes_), pool_.Sub(columns_, Times(lanes_, vector)));
@@ -250,7 +258,7 @@ class Tiling {
             SumBlock part{s, sum_blocks, partial, Times(tile_.rows, p), Times(tile_.vectors, q)};
             const IndexId row = Times(tile_.rows, pool_.Add(first_row, p));
             const IndexId vector = Times(tile_.vectors, pool_.Add(first, q));
-            const Patch patch{tile_, row, vector, Const(lanes_)};
+            const Patch patch{tile_, row, vector};
             if (!blocked) return Tile(patch);
             const IndexId begin = Times(length, s);
             return Tile(patch, begin, pool_.Min(steps, pool_.Add(begin, Const(length))), &part);
@@ -265,24 +273,24 @@ class Tiling {
   Scope NarrowTiles(int64_t rows, IndexId row) {
     Scope scope;
     IndexId done = Times(tile_.vectors, WholeTiles());  // vectors
-    IndexId left = Rest(WholeVectors(), tile_.vectors);
     for (int64_t vectors = (tile_.vectors + 1) / 2; vectors > 1; vectors = (vectors + 1) / 2) {
-      const IndexId count = Over(left, vectors);
-      Append(scope, make_.Counted("q", count, kPlain, [&](IndexId q) {
-        return Tile({{rows, vectors}, row, pool_.Add(done, Times(vectors, q)), Const(lanes_)});
-      }));
+      const IndexId count = Over(pool_.Sub(Vectors(), done), vectors);
+      Append(scope, InARow({{rows, vectors}, row, done}, vectors, count));
       done = pool_.Add(done, Times(vectors, count));
-      left = Rest(left, vectors);
     }
-    Append(scope, VectorByVector(rows, row, done, {}));
+    // From the last one backwards, and said so that it is evident that none is negative.
+    const IndexId left = pool_.Min(Vectors(), pool_.Sub(Vectors(), done));
+    Append(scope, InARow({{rows, 1}, row, pool_.Sub(Vectors(), Const(1))}, -1, left));
     return scope;
   }
 
-  // From vector number `first` on.
-  Scope VectorByVector(int64_t rows, IndexId row, IndexId first, absl::optional<IndexId> rows_left) {
-    return make_.Counted("q", pool_.Sub(OverUp(columns_, lanes_), first), kPlain, [&](IndexId q) {
-      const IndexId vector = pool_.Add(first, q);
-      return Tile({{rows, 1}, row, vector, ColumnsFrom(vector), rows_left});
+  // `count` tiles, the first of which is given, `step` vectors from each to the next.
+  Scope InARow(const Patch& first, int64_t step, IndexId count) {
+    return make_.Counted("q", count, kPlain, [&](IndexId q) {
+      Patch patch = first;
+      patch.vector = pool_.Add(first.vector, Times(step, q));
+      patch.is_whole = false;
+      return Tile(patch);
     });
   }
 
@@ -291,7 +299,7 @@ class Tiling {
   Scope LastRows() {
     const IndexId left = Rest(rows_, tile_.rows);
     return make_.Counted("p", IfMany(pool_.Min(left, Const(1))), kPlain, [&](IndexId) {
-      return VectorByVector(tile_.rows, pool_.Sub(rows_, left), Const(0), left);
+      return InARow({{tile_.rows, 1}, pool_.Sub(rows_, left), Const(0), left}, 1, Vectors());
     });
   }
 
@@ -307,16 +315,18 @@ class Tiling {
     Append(scope, Begin(tile, extent, part));
     const bool compact = extent.vectors < tile_.vectors;
     Append(scope, OverSums(begin, end, compact, [&](const std::vector<IndexId>& sums) {
-      return OverTile(extent, Const(lanes_), [&](IndexId r, IndexId v, IndexId l) {
+      return OverTile(extent, [&](IndexId r, IndexId v, IndexId l) {
         return Step(tile, {r, v, l}, {RowToRead(patch, r), pool_.Add(patch.vector, v), l, sums});
       });
     }));
     const auto finish = [&] {
       return make_.Counted("r", Const(extent.rows), kUnrolled, [&](IndexId r) {
         return IfKept(patch, r, [&] {
-          return OverRow(r, extent.vectors, patch.lanes, [&](IndexId, IndexId v, IndexId l) {
+          return make_.Counted("v", Const(extent.vectors), kUnrolled, [&](IndexId v) {
             const IndexId vector = pool_.Add(patch.vector, v);
-            return Finish(tile, {r, v, l}, pool_.Add(patch.row, r), pool_.Add(Times(lanes_, vector), l));
+            return make_.Counted("l", patch.is_whole ? Const(lanes_) : ColumnsFrom(vector), kVector, [&](IndexId l) {
+              return Finish(tile, {r, v, l}, pool_.Add(patch.row, r), pool_.Add(Times(lanes_, vector), l));
+            });
           });
         });
       });
@@ -327,7 +337,7 @@ class Tiling {
     }
     const IndexId more = pool_.Min(Const(1), pool_.Sub(pool_.Sub(part->count, Const(1)), part->number));
     Append(scope, If(more, [&] {
-      return OverTile(extent, Const(lanes_), [&](IndexId r, IndexId v, IndexId l) {
+      return OverTile(extent, [&](IndexId r, IndexId v, IndexId l) {
         return Assignment(part->partial, PartialPlace(*part, r, v, l), program_.AddLoad({tile, {r, v, l}}));
       });
     }));
@@ -347,7 +357,7 @@ class Tiling {
   // At the identity, or what the blocks of the sum before have come to.
   Scope Begin(TensorId tile, Extent extent, const SumBlock* part) {
     const auto identity = [&] {
-      return OverTile(extent, Const(lanes_), [&](IndexId r, IndexId v, IndexId l) {
+      return OverTile(extent, [&](IndexId r, IndexId v, IndexId l) {
         return Assignment(tile, {r, v, l}, program_.AddConstant(Identity(*nest_.step->op, type_)));
       });
     };
@@ -355,7 +365,7 @@ class Tiling {
     const IndexId continues = pool_.Min(Const(1), part->number);
     Scope scope = If(pool_.Sub(Const(1), continues), identity);
     Append(scope, If(continues, [&] {
-      return OverTile(extent, Const(lanes_), [&](IndexId r, IndexId v, IndexId l) {
+      return OverTile(extent, [&](IndexId r, IndexId v, IndexId l) {
         return Assignment(tile, {r, v, l}, program_.AddLoad({part->partial, PartialPlace(*part, r, v, l)}));
       });
     }));
@@ -373,13 +383,11 @@ class Tiling {
     return If(pool_.Min(Const(1), pool_.Max(Const(0), pool_.Sub(*patch.rows_left, r))), body);
   }
 
-  Scope OverTile(Extent extent, IndexId lanes, AtPlace at) {
-    return make_.Counted("r", Const(extent.rows), kUnrolled,
-                         [&](IndexId r) { return OverRow(r, extent.vectors, lanes, at); });
-  }
-  Scope OverRow(IndexId r, int64_t vectors, IndexId lanes, AtPlace at) {
-    return make_.Counted("v", Const(vectors), kUnrolled, [&](IndexId v) {
-      return make_.Counted("l", lanes, kVector, [&](IndexId l) { return at(r, v, l); });
+  Scope OverTile(Extent extent, AtPlace at) {
+    return make_.Counted("r", Const(extent.rows), kUnrolled, [&](IndexId r) {
+      return make_.Counted("v", Const(extent.vectors), kUnrolled, [&](IndexId v) {
+        return make_.Counted("l", Const(lanes_), kVector, [&](IndexId l) { return at(r, v, l); });
+      });
     });
   }
 
