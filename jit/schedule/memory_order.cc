@@ -112,14 +112,14 @@ class MemoryOrder {
   }
 
   // Whether the loop, or the chain of loops that it is, holds only statements that walk
-  // from element to element as `column` goes on, and jumps itself.
+  // from element to element as `column` goes on, or stay, and jumps itself.
   bool Reduces(const Loop& loop, int32_t column) {
     if (loop.body.size() == 1 && loop.body[0].As<Loop>() != nullptr) return Reduces(*loop.body[0].As<Loop>(), column);
     bool walks = false, good = true;
     for (const Item& item : loop.body) {
       good = good && item.As<Loop>() == nullptr;
-      VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind) {
-        if (program_[tensor].shape.empty()) return;
+      VisitAccesses(program_, item, [&](TensorId, absl::Span<const IndexId> place, AccessKind) {
+        if (AxisOf(place, column) == -1) return;
         good = good && AxisOf(place, column) + 1 == static_cast<int>(place.size()) &&
                AxisOf(place, loop.var) != static_cast<int>(place.size()) - 1;
         walks = true;

@@ -63,6 +63,15 @@ TEST(MemoryOrder, TextInTextOut) {
            for k in [0, K) { for c_3 in [0, min(-3*j_2 + N, 3)) { a[c_3] += f64(x[k, 3*j_2 + c_3]) } }
            for c_4 in [0, min(-3*j_2 + N, 3)) { y[3*j_2 + c_4] = f32(a[c_4]) }
          })"},
+      // What all columns share stays where it is: a vector times a matrix.
+      {"for j in [0, N) { acc a: f32 = sum  for k in [0, K) { a += x[k, j] * g[k] }  y[j] = a }",
+       R"(
+         for j_2 in [0, (N + 2)/3) {
+           temp a: f32[3]
+           for c_2 in [0, min(-3*j_2 + N, 3)) { a[c_2] = 0.0 }
+           for k in [0, K) { for c_3 in [0, min(-3*j_2 + N, 3)) { a[c_3] += x[k, 3*j_2 + c_3] * g[k] } }
+           for c_4 in [0, min(-3*j_2 + N, 3)) { y[3*j_2 + c_4] = a[c_4] }
+         })"},
       // So is every other scalar; each run of statements gets loops of its own.
       {"for j in [0, N) { acc a: f32 = sum  acc m: f32 = max  temp e: f32  for k in [0, K) { a += x[k, j] }  "
        "e = a * 2.0  for k in [0, K) { m max= x[k, j] - e }  y[j] = m + e }",
@@ -177,7 +186,6 @@ TEST(MemoryOrder, TextInTextOut) {
       {"for j in [0, N) { acc a: f32 = sum  for k in [0, K) { a += x[k, j] + y[0] }  y[j] = a }", ""},
       // Nor where something does not walk along rows, or no loop goes across them.
       {"for k in [0, K) { acc a: f32 = sum  for j in [0, N) { a += x[k, j] }  h[k] = a }", ""},
-      {"for j in [0, N) { acc a: f32 = sum  for k in [0, K) { a += x[k, j] * g[k] }  y[j] = a }", ""},
       {"for j in [0, N) { acc a: f32 = sum  for k in [0, K) { a += x[k, 2*j | 0.0] }  y[j] = a }", ""},
       {"for j in [0, N) { acc a: f32 = sum  for k in [0, K) { a += x[k, j] }  for l in [0, K) { a += g[l] }  "
        "y[j] = a }", ""},
