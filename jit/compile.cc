@@ -20,6 +20,7 @@
 #include "jit/schedule/sum_order.h"
 #include "jit/schedule/transpose_tiles.h"
 #include "jit/schedule/unroll_and_jam.h"
+#include "jit/schedule/unroll_sums.h"
 #include "jit/schedule/work.h"
 #include "uops/invariant.h"
 
@@ -60,6 +61,7 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
       {"padded_views", MaterializePaddedViews},
       {"contractions", [=](loop::Program& program) { return TileContractions(program, contractions); }},
       {"hoist_copies", HoistCopies},
+      {"unroll_sums", UnrollSums},
       {"memory_order", [=](loop::Program& program) { return WalkInMemoryOrder(program, options.memory_order); }},
       {"unroll_and_jam", UnrollAndJam},
       {"multiply_add", FuseMultiplyAdd, /*reorders_rounding=*/true},

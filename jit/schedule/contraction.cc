@@ -42,7 +42,7 @@ bool Subtracts(const IndexPool& pool, IndexId e, IndexId symbol) {
   });
 }
 
-std::vector<const Loop*> WindowsOf(const Program& program, const std::vector<const Loop*>& loops) {
+std::vector<const Loop*> ShorterLoops(const Program& program, const std::vector<const Loop*>& loops) {
   std::vector<const Loop*> windows;
   for (const Loop* loop : loops) {
     if (!program.pool.IsConst(loop->begin, 0) || program.pool[loop->end].kind != IndexKind::kSymbol) continue;
@@ -59,15 +59,10 @@ class Matcher {
 
   absl::optional<Contraction> Match(const Loop& outermost) {
     std::vector<const Loop*> band;
-    for (const Loop* loop = &outermost; loop != nullptr; loop = Only(loop->body)) {
-      if (!IsPlain(*loop) || MovesWith(*loop, band)) return absl::nullopt;
-      band.push_back(loop);
-    }
-    core_ = &band.back()->body;
-    if (band.size() < 2 || !FindSum()) return absl::nullopt;
+    if (!Collect(outermost, band) || band.size() < 2) return absl::nullopt;
     std::vector<const Loop*> all = band;
     all.insert(all.end(), found_.sums.begin(), found_.sums.end());
-    found_.windows = WindowsOf(program_, all);
+    found_.windows = ShorterLoops(program_, all);
     absl::optional<Contraction> best;
     int best_score = 0;
     for (const Loop* row : band) {
@@ -84,7 +79,26 @@ class Matcher {
     return best && AreIndependent(band) ? best : absl::nullopt;
   }
 
+  absl::optional<Contraction> MatchWindows(const Loop& outermost) {
+    std::vector<const Loop*> band;
+    if (!Collect(outermost, band)) return absl::nullopt;
+    for (auto column = band.rbegin(); column != band.rend(); ++column) {
+      absl::optional<Contraction> found = WithWindows(band, **column);
+      if (found) return AreIndependent(band) ? found : absl::nullopt;
+    }
+    return absl::nullopt;
+  }
+
  private:
+  bool Collect(const Loop& outermost, std::vector<const Loop*>& band) {
+    for (const Loop* loop = &outermost; loop != nullptr; loop = Only(loop->body)) {
+      if (!IsPlain(*loop) || MovesWith(*loop, band)) return false;
+      band.push_back(loop);
+    }
+    core_ = &band.back()->body;
+    return FindSum();
+  }
+
   static const Loop* Only(const Scope& scope) { return scope.size() == 1 ? scope[0].As<Loop>() : nullptr; }
 
   bool IsPlain(const Loop& loop) const {
@@ -178,6 +192,27 @@ class Matcher {
     return found;
   }
 
+  absl::optional<Contraction> WithWindows(const std::vector<const Loop*>& band, const Loop& column) const {
+    if (!IsFixed(column) || Moves(column)) return absl::nullopt;
+    Contraction found = found_;
+    found.core = core_;
+    found.column = &column;
+    for (const Loop* loop : band) {
+      if (loop != &column) found.batch.push_back(loop);
+    }
+    VisitValues(program_, found.step->value, [&](ValueId id, const Value& value) {
+      const auto* load = absl::get_if<loop::LoadValue>(&value.node);
+      if (load == nullptr || !load->access.masked || HasLoads(load->access)) return;
+      const bool slides = absl::c_any_of(load->access.place, [&](IndexId e) {
+        return HoldsVar(pool_, e, column.var) &&
+               absl::c_any_of(found.sums, [&](const Loop* sum) { return HoldsVar(pool_, e, sum->var); });
+      });
+      if (slides) Add(found, found.columns, id, load->access);
+    });
+    if (found.columns.empty()) return absl::nullopt;
+    return found;
+  }
+
   // Whether the bounds of a sum hold the loop's index, or that of another sum.
   bool Moves(const Loop& side) const {
     const auto holds = [&](const Loop& sum, const Loop& loop) {
@@ -252,7 +287,8 @@ bool IsInRange(Program& program, loop::Ranges& ranges, const Contraction& nest, 
     hulls.push_back({sum->var, hull.begin, hull.end, 1, {}, {}});
   }
   std::vector<const Loop*> around = nest.batch;
-  around.insert(around.end(), {nest.row, nest.column});
+  if (nest.row != nullptr) around.push_back(nest.row);
+  around.push_back(nest.column);
   for (const Loop& hull : hulls) around.push_back(&hull);
   for (const Loop* loop : around) ranges.Enter(*loop);
   const Access access = AccessOf(program, operand);
@@ -277,6 +313,10 @@ absl::optional<Hull> HullOf(const Program& program, const Loop& loop) {
 }
 
 absl::optional<Contraction> ContractionOf(Program& program, const Loop& loop) { return Matcher(program).Match(loop); }
+
+absl::optional<Contraction> WindowsOf(Program& program, const Loop& loop) {
+  return Matcher(program).MatchWindows(loop);
+}
 
 Access AccessOf(const Program& program, const Contraction::Operand& operand) {
   return absl::get<loop::LoadValue>(program[operand.load].node).access;

@@ -43,6 +43,11 @@ struct Contraction {
 // loops where HullOf holds them. Of rows and columns they are numbers of symbols. The sum's operands are not changed in the nest. The result points into `loop`.
 absl::optional<Contraction> ContractionOf(loop::Program& program, const loop::Loop& loop);
 
+// Of a nest of this form whose rows share no operand, so that it is no contraction, though
+// masked windows slide along a column: a convolution of each channel by itself. There is no
+// row, all other loops are batch loops, and `columns` has just the masked loads.
+absl::optional<Contraction> WindowsOf(loop::Program& program, const loop::Loop& loop);
+
 loop::Access AccessOf(const loop::Program& program, const Contraction::Operand& operand);
 // Whether the access is another at another step of the loop.
 bool DependsOn(const loop::Program& program, const loop::Access& access, const loop::Loop& loop);

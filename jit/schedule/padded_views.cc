@@ -27,13 +27,13 @@ using loop::Statement;
 using loop::TensorId;
 using loop::ValueId;
 
-// Elements behind the last of a row: whole vectors of columns may be read, though the last
-// of them are no columns.
+// Elements behind the last of a row: whole vectors of a contraction's columns may be read,
+// though the last of them are no columns.
 constexpr int64_t kSlack = 16;
 
 // Iterations of a loop around windows that share a copy: for windows of three, a half more
 // is copied than there is.
-constexpr int64_t kStripLength = 4;
+constexpr int64_t kStripLength = 4, kStripOfOneChannel = 16;
 
 // An operand's elements, by how far the loops inside have come along each of its axes.
 struct View {
@@ -50,11 +50,12 @@ class Materializer {
 
   // The nest with views of its operands; nullopt where it needs none.
   absl::optional<Scope> Materialize(const Loop& loop) {
-    const absl::optional<Contraction> nest = ContractionOf(program_, loop);
+    absl::optional<Contraction> nest = ContractionOf(program_, loop);
+    if (!nest) nest = WindowsOf(program_, loop);
     if (!nest) return absl::nullopt;
     const absl::optional<Strip> strip = StripOf(*nest);
     std::vector<View> views;
-    AddViews(nest->rows, *nest->row, *nest, strip, views);
+    if (nest->row != nullptr) AddViews(nest->rows, *nest->row, *nest, strip, views);
     AddViews(nest->columns, *nest->column, *nest, strip, views);
     if (views.empty()) return absl::nullopt;
     return Rebuilt(*nest, strip, views);
@@ -70,8 +71,9 @@ class Materializer {
   absl::optional<Strip> StripOf(const Contraction& nest) {
     if (nest.batch.empty() || !WindowsOverlap(nest, *nest.batch.back())) return absl::nullopt;
     const Loop& loop = *nest.batch.back();
-    const IndexId length = pool_.Const(kStripLength);
-    const IndexId strips = pool_.Div(pool_.Add(ranges_.LengthOf(loop), pool_.Const(kStripLength - 1)), length);
+    const int64_t most = nest.row == nullptr ? kStripOfOneChannel : kStripLength;
+    const IndexId length = pool_.Const(most);
+    const IndexId strips = pool_.Div(pool_.Add(ranges_.LengthOf(loop), pool_.Const(most - 1)), length);
     Strip strip{{program_.AddVar(program_.vars[loop.var]), pool_.Const(0), strips, 1, {}, {}}, {loop.var, {}, {}, 1, {}, {}}};
     strip.inside.begin = pool_.Add(loop.begin, pool_.Mul(length, pool_.Var(strip.over.var)));
     strip.inside.end = pool_.Add(strip.inside.begin, length);
@@ -96,10 +98,11 @@ class Materializer {
     for (const Loop& hull : hulls) inside.push_back(&hull);
     if (strip) inside.push_back(&strip->inside);
     inside.push_back(&side);
+    const int64_t slack = nest.row == nullptr ? 0 : kSlack;
     for (const Contraction::Operand& operand : operands) {
       const Access access = AccessOf(program_, operand);
       if (!access.masked && !LeavesAtHulls(operand, nest) && !IsWindow(operand, side, nest)) continue;
-      if (absl::optional<View> view = ViewOf(operand.load, access, inside)) views.push_back(*std::move(view));
+      if (absl::optional<View> view = ViewOf(operand.load, access, inside, slack)) views.push_back(*std::move(view));
     }
   }
 
@@ -128,7 +131,7 @@ class Materializer {
            IsInRange(program_, ranges_, nest, operand);
   }
 
-  absl::optional<View> ViewOf(ValueId load, const Access& access, const std::vector<const Loop*>& inside) {
+  absl::optional<View> ViewOf(ValueId load, const Access& access, const std::vector<const Loop*>& inside, int64_t slack) {
     for (const Loop* loop : inside) {
       for (IndexId condition : access.conditions) {
         if (HoldsVar(pool_, condition, loop->var)) return absl::nullopt;
@@ -139,7 +142,7 @@ class Materializer {
       if (!AddAxis(static_cast<int>(axis), access.place[axis], inside, view)) return absl::nullopt;
       const bool is_last = axis + 1 == access.place.size();
       const bool has_vectors = is_last && HoldsVar(pool_, access.place[axis], inside.back()->var);
-      if (has_vectors) view.shape.back() = pool_.Add(view.shape.back(), pool_.Const(kSlack));
+      if (has_vectors) view.shape.back() = pool_.Add(view.shape.back(), pool_.Const(slack));
     }
     return view;
   }
@@ -197,7 +200,8 @@ class Materializer {
     const auto around = [](const Loop& loop, Scope body) {
       return ScopeOf({loop.var, loop.begin, loop.end, 1, {}, std::move(body)});
     };
-    Scope tile = around(*nest.row, around(*nest.column, std::move(core)));
+    Scope tile = around(*nest.column, std::move(core));
+    if (nest.row != nullptr) tile = around(*nest.row, std::move(tile));
     size_t outer = nest.batch.size();
     if (strip) {
       Loop inside = strip->inside;

@@ -46,8 +46,22 @@ TEST(PaddedViews, TextInTextOut) {
       {WINDOWS("w[o, r] * x[b, i + $d*r | 0.0]"), ""},
       {WINDOWS("w[o, r] * x[b, i + ids[r] | 0.0]"), ""},
       {WINDOWS("w[o, r] * x[b, i + r | 0.0 if r < i]"), ""},
-      // Not of what is no contraction.
-      {"for b in [0, B) { for o in [0, O) { for i in [0, N) { acc s: f32 = sum for r in [0, R) { s += x[b, i + r | 0.0] } y[b, o, i] = s } } }", ""},
+      // What slides, though rows share nothing; strips of a batch loop that it slides along, too.
+      {"for b in [0, B) { for o in [0, O) { for i in [0, N) { acc s: f32 = sum for r in [0, R) { s += x[b, i + r | 0.0] } y[b, o, i] = s } } }",
+       "assume : 549755813887*N + 549755813887*R"
+       " for b in [0, B) { for o in [0, O) { temp view: f32[N + R] for t in [0, N) { view[t] = x[b, t] }"
+       " for t_2 in [N, N + R) { view[t_2] = 0.0 }"
+       " for i in [0, N) { acc s: f32 = sum for r in [0, R) { s += view[i + r] } y[b, o, i] = s } } }"},
+      {"for b in [0, B) { for i in [0, N) { acc s: f32 = sum for r in [0, R) { s += x[b + r, i + r | 0.0] } drop y[b, 0, i] = s } }"
+       " for b in [0, B) { for o in [0, O) { drop y[b, o, 0] = 0.0 } }",
+       "assume : 549755813887*N*R + 8796093022192*N + 549755813887*R*R + 8796093022192*R"
+       " for b_3 in [0, (B + 15)/16) { temp view: f32[R + 16, N + R]"
+       " for t in [0, min(R + 16, -16*b_3 + B)) { for t_2 in [0, N) { view[t, t_2] = x[16*b_3 + t, t_2] }"
+       " for t_2_3 in [N, N + R) { view[t, t_2_3] = 0.0 } }"
+       " for t_3 in [-16*b_3 + B, R + 16) { for t_2_2 in [0, N + R) { view[t_3, t_2_2] = 0.0 } }"
+       " for b in [16*b_3, min(B, 16*b_3 + 16)) { for i in [0, N) { acc s: f32 = sum"
+       " for r in [0, R) { s += view[-16*b_3 + b + r, i + r] } drop y[b, 0, i] = s } } }"
+       " for b_2 in [0, B) { for o in [0, O) { drop y[b_2, o, 0] = 0.0 } }"},
   });
 }
 

@@ -1,0 +1,24 @@
+// Short reductions of known length are written out.
+#ifndef NESTOR_JIT_SCHEDULE_UNROLL_SUMS_H_
+#define NESTOR_JIT_SCHEDULE_UNROLL_SUMS_H_
+
+#include "absl/status/statusor.h"
+#include "loop_ir/program.h"
+
+namespace nestor::jit {
+
+//   for i in [0, N) { acc s: f32 = sum  for r in [0, 3) { s += w[r] * x[i + r] }  y[i] = s }
+//     ->
+//   for i in [0, N) { temp s: f32  s = 0.0 + w[0] * x[i] + w[1] * x[i + 1] + w[2] * x[i + 2]  y[i] = s }
+//
+// where a reduction has 16 steps at most, in one or several loops, each of little work: the
+// loop around then has the lanes, and no loop of three steps. The order of the steps stays,
+// and with it every bit.
+//
+// Returns whether it changed anything; if not, the program is untouched. A second run
+// changes nothing. REQUIRES: Verify accepts the program; and so it does afterwards.
+absl::StatusOr<bool> UnrollSums(loop::Program& program);
+
+}  // namespace nestor::jit
+
+#endif  // NESTOR_JIT_SCHEDULE_UNROLL_SUMS_H_
