@@ -65,6 +65,9 @@ const std::vector<Case>& Cases() {
        {{"x", "2W"}, {"w", "M2K"}}},
       {"padded windows", "op f(x: T[N], w: T[M, K]) -> (y) { y[o, i] = sum[r](x[i + r - 1 | 0] * w[o, r]) where o < M, i < N }",
        {{"x", "N"}, {"w", "MK"}}},
+      {"short rows", "op f(x: T[2, M, 8], w: T[N, 2, 3, K]) -> (y) "
+       "{ y[o, h, i] = sum[c, q, r](x[c, h + q - 1, i + r - 1 | 0] * w[o, c, q, r]) where o < N, h < M, i < 8 }",
+       {{"x", "2M8"}, {"w", "N23K"}}},
       {"bounds that move", "op f(g: T[M, 3, 6], w: T[3, N, K]) -> (y) { y[i, c, j + r]: T[M, N, K + 5] += g[i, o, j] * w[o, c, r] }",
        {{"g", "M36"}, {"w", "3NK"}}},
       {"bounds that move twice", "op f(g: T[3, M, 6], w: T[3, N, 3, K]) -> (y) { y[c, h + q, j + r]: T[N, M + 2, K + 5] += g[o, h, j] * w[o, c, q, r] }",

@@ -287,6 +287,7 @@ bool IsInRange(Program& program, loop::Ranges& ranges, const Contraction& nest, 
     hulls.push_back({sum->var, hull.begin, hull.end, 1, {}, {}});
   }
   std::vector<const Loop*> around = nest.batch;
+  if (nest.jammed != nullptr) around.push_back(nest.jammed);
   if (nest.row != nullptr) around.push_back(nest.row);
   around.push_back(nest.column);
   for (const Loop& hull : hulls) around.push_back(&hull);

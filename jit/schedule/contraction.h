@@ -36,6 +36,9 @@ struct Contraction {
   // another's, as a window's size is from the number of its places, N - R + 1.
   std::vector<const loop::Loop*> windows;
   const loop::Scope* core = nullptr;     // what the innermost loop of the band holds
+  // A loop taken out of `batch` so that its iterations lie beside each other in a tile: then
+  // all columns are one vector, and each iteration has one. Null: none.
+  const loop::Loop* jammed = nullptr;
 };
 
 // Of the nest that begins with `loop`. All loops but those over k carry no dependence and run

@@ -70,9 +70,18 @@ std::vector<size_t> Packing::SumsOf(const Access& access) const {
   return sums;
 }
 
-void Packing::Decide(IndexId rows, IndexId columns) {
+void Packing::Measure(IndexId rows, IndexId columns) {
   rows_ = rows;
   columns_ = columns;
+}
+
+bool Packing::ColumnsAreInPlace() {
+  return absl::c_all_of(nest_.columns, [&](const auto& operand) {
+    return IsInPlace({operand, true, SumsOf(AccessOf(program_, operand)), {}});
+  });
+}
+
+void Packing::Decide() {
   for (const Contraction::Operand& operand : nest_.columns) AddPacked(operand, true);
   for (const Contraction::Operand& operand : nest_.rows) {
     if (!IsRow(operand)) AddPacked(operand, false);
@@ -113,6 +122,7 @@ bool Packing::IsInPlace(const Packed& packed) {
 }
 
 IndexId Packing::Vectors() {
+  if (nest_.jammed != nullptr) return ranges_.LengthOf(*nest_.jammed);
   return pool_.Div(pool_.Add(columns_, pool_.Const(lanes_ - 1)), pool_.Const(lanes_));
 }
 
@@ -128,8 +138,7 @@ ValueId Packing::ValueAt(const Place& at) {
     if (packed == packed_.end()) return absl::nullopt;
     return program_.AddLoad({packed->tensor, PlaceIn(*packed, at)});
   });
-  const IndexId column = pool_.Add(pool_.Mul(pool_.Const(lanes_), at.vector), at.lane);
-  return Moved(value, at.row, column, at.sums);
+  return Moved(value, at.row, at.vector, at.lane, at.sums);
 }
 
 IndexList Packing::PlaceIn(const Packed& packed, const Place& at) const {
@@ -139,11 +148,21 @@ IndexList Packing::PlaceIn(const Packed& packed, const Place& at) const {
   return place;
 }
 
-// `value` of the nest at a row, a column and steps of the sums, counted from the first.
-ValueId Packing::Moved(ValueId value, IndexId row, IndexId column, const Steps& steps) {
-  loop::VarReplacement replace(program_);
+void Packing::Locate(loop::VarReplacement& replace, IndexId row, IndexId vector, IndexId lane) {
   replace.Set(nest_.row->var, pool_.Add(nest_.row->begin, row));
-  replace.Set(nest_.column->var, pool_.Add(nest_.column->begin, column));
+  if (nest_.jammed != nullptr) replace.Set(nest_.jammed->var, pool_.Add(nest_.jammed->begin, vector));
+  replace.Set(nest_.column->var, ColumnAt(vector, lane));
+}
+
+IndexId Packing::ColumnAt(IndexId vector, IndexId lane) {
+  const IndexId before = nest_.jammed != nullptr ? pool_.Const(0) : pool_.Mul(pool_.Const(lanes_), vector);
+  return pool_.Add(nest_.column->begin, pool_.Add(before, lane));
+}
+
+// `value` of the nest at a row, a column and steps of the sums, counted from the first.
+ValueId Packing::Moved(ValueId value, IndexId row, IndexId vector, IndexId lane, const Steps& steps) {
+  loop::VarReplacement replace(program_);
+  Locate(replace, row, vector, lane);
   for (size_t i = 0; i < steps.size(); ++i) {
     if (steps[i].value >= 0) replace.Set(nest_.sums[i]->var, pool_.Add(hulls_[i].begin, steps[i]));
   }
@@ -176,7 +195,7 @@ Scope Packing::CopyRows(const Packed& packed, absl::optional<IndexId> flag) {
   return make_.Counted("i", Guarded(flag, rows_), kPlain, [&](IndexId row) {
     const auto copy = [&](const Steps& steps) {
       return Assignment(packed.tensor, PlaceIn(packed, {row, {}, {}, steps}),
-                        Moved(packed.operand.load, row, pool_.Const(0), steps));
+                        Moved(packed.operand.load, row, pool_.Const(0), pool_.Const(0), steps));
     };
     return OverHulls(packed, copy, Steps(nest_.sums.size()));
   });
@@ -187,20 +206,19 @@ Scope Packing::CopyColumns(const Packed& packed, absl::optional<IndexId> flag) {
   const IndexId whole = ReadsBeyond(packed) ? Vectors() : pool_.Div(columns_, pool_.Const(lanes_));
   // Columns that lie across rows are for transpose_tiles to take.
   const bool along = HoldsVar(pool_, AccessOf(program_, packed.operand).place.back(), nest_.column->var);
-  using ValueOf = absl::FunctionRef<ValueId(IndexId column, const Steps& steps)>;
+  using ValueOf = absl::FunctionRef<ValueId(IndexId vector, IndexId lane, const Steps& steps)>;
   const auto fill = [&](IndexId vector, IndexId count, ValueOf value) {
     const auto copy = [&](const Steps& steps) {
       return make_.Counted("l", count, along ? kVector : kPlain, [&](IndexId lane) {
-        const IndexId column = pool_.Add(pool_.Mul(pool_.Const(lanes_), vector), lane);
-        return Assignment(packed.tensor, PlaceIn(packed, {{}, vector, lane, steps}), value(column, steps));
+        return Assignment(packed.tensor, PlaceIn(packed, {{}, vector, lane, steps}), value(vector, lane, steps));
       });
     };
     return OverHulls(packed, copy, Steps(nest_.sums.size()));
   };
-  const auto loaded = [&](IndexId column, const Steps& steps) {
-    return Moved(packed.operand.load, pool_.Const(0), column, steps);
+  const auto loaded = [&](IndexId vector, IndexId lane, const Steps& steps) {
+    return Moved(packed.operand.load, pool_.Const(0), vector, lane, steps);
   };
-  const auto zero = [&](IndexId, const Steps&) {
+  const auto zero = [&](IndexId, IndexId, const Steps&) {
     return program_.AddConstant(Scalar::Zero(program_[packed.tensor].type));
   };
   Scope scope = make_.Counted("v", Guarded(flag, whole), kPlain,
@@ -221,7 +239,8 @@ Scope Packing::CopyColumns(const Packed& packed, absl::optional<IndexId> flag) {
 bool Packing::ReadsBeyond(const Packed& packed) {
   const Access access = AccessOf(program_, packed.operand);
   if (access.masked) return false;
-  const IndexId last = pool_.Sub(pool_.Mul(pool_.Const(lanes_), Vectors()), pool_.Const(1));
+  const IndexId beside = nest_.jammed != nullptr ? pool_.Const(1) : Vectors();
+  const IndexId last = pool_.Sub(pool_.Mul(pool_.Const(lanes_), beside), pool_.Const(1));
   loop::VarReplacement at_end(program_);
   at_end.Set(nest_.column->var, pool_.Add(nest_.column->begin, last));
   std::vector<const Loop*> loops = nest_.sums;

@@ -11,6 +11,7 @@
 #include "jit/schedule/loop_maker.h"
 #include "loop_ir/program.h"
 #include "loop_ir/ranges.h"
+#include "loop_ir/rewrite.h"
 
 namespace nestor::jit {
 
@@ -23,10 +24,16 @@ class Packing {
   // them are not summed, or there is no row at all.
   bool IsInRange();
 
+  // How many there are, which all that follows needs.
+  void Measure(IndexId rows, IndexId columns);
+
+  // Whether no column operand is packed.
+  bool ColumnsAreInPlace();
+
   // Chooses what is packed, and declares its tensors. What a copy may need more memory for
   // than its tensor has becomes an assumption of the program: where it is large, the program
   // runs as it was written.
-  void Decide(IndexId rows, IndexId columns);
+  void Decide();
 
   // Declarations and copies of what depends on just the first `depth` batch loops, each in
   // loops of no iteration unless `flag`, if it is given, is 1.
@@ -40,6 +47,12 @@ class Packing {
   };
   // The value that is summed there.
   loop::ValueId ValueAt(const Place& at);
+
+  // Sets where a row, a vector of columns and a lane in it are in terms of the nest.
+  void Locate(loop::VarReplacement& replace, IndexId row, IndexId vector, IndexId lane);
+  IndexId ColumnAt(IndexId vector, IndexId lane);
+  // Of columns.
+  IndexId Vectors();
 
   // Of a sum, whatever the batch loops make of its bounds.
   const Hull& HullOfSum(size_t sum) const { return hulls_[sum]; }
@@ -67,9 +80,8 @@ class Packing {
   loop::Scope CopyColumns(const Packed& packed, absl::optional<IndexId> flag);
   bool ReadsBeyond(const Packed& packed);
   loop::Scope OverHulls(const Packed& packed, OverSteps body, Steps steps, size_t done = 0);
-  loop::ValueId Moved(loop::ValueId value, IndexId row, IndexId column, const Steps& steps);
+  loop::ValueId Moved(loop::ValueId value, IndexId row, IndexId vector, IndexId lane, const Steps& steps);
   IndexId Guarded(absl::optional<IndexId> flag, IndexId count);
-  IndexId Vectors();
 
   loop::Program& program_;
   IndexPool& pool_;

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/functional/function_ref.h"
 #include "absl/types/optional.h"
 #include "fusion/decided_copy.h"
@@ -57,7 +58,7 @@ class Tiling {
         whole_(whole),
         type_(program[nest.accumulator].type),
         lanes_(VectorBytes(options.isa) / LaneBytes(LaneOf(type_))),
-        packing_(program, ranges, nest, lanes_) {}
+        packing_(program, ranges, nest_, lanes_) {}
 
   // Not for few rows of columns that lie well.
   bool IsWorth() {
@@ -69,9 +70,11 @@ class Tiling {
   Scope Run() {
     rows_ = ranges_.LengthOf(*nest_.row);
     columns_ = ranges_.LengthOf(*nest_.column);
+    packing_.Measure(rows_, columns_);
+    JamBatch();
     ChooseTile();
     Scope scope = FewRows();
-    packing_.Decide(rows_, columns_);
+    packing_.Decide();
     Append(scope, Level(0));
     return scope;
   }
@@ -128,6 +131,23 @@ class Tiling {
            static_cast<int64_t>(nest_.rows.size());
   }
 
+  // Rows of an image that are no longer than a vector lie beside each other.
+  void JamBatch() {
+    const auto known = pool_.ConstValue(columns_);
+    if (!known || *known > lanes_ || nest_.batch.empty() || !packing_.ColumnsAreInPlace()) return;
+    const Loop& last = *nest_.batch.back();
+    const bool moves = absl::c_any_of(nest_.sums, [&](const Loop* sum) {
+      return HoldsVar(pool_, sum->begin, last.var) || HoldsVar(pool_, sum->end, last.var);
+    });
+    const auto depends = [&](const auto& operand) { return DependsOn(program_, AccessOf(program_, operand), last); };
+    if (moves || absl::c_any_of(nest_.rows, depends)) return;
+    nest_.jammed = &last;
+    nest_.batch.pop_back();
+    for (Contraction::Operand& operand : nest_.columns) {
+      operand.batch_loops = std::min(operand.batch_loops, static_cast<int>(nest_.batch.size()));
+    }
+  }
+
   // The nest as it was, where it has few rows and reads its columns well; the tiles take
   // what is left.
   Scope FewRows() {
@@ -153,18 +173,19 @@ class Tiling {
     });
   }
 
-  // Of columns; the last vector may have fewer lanes.
-  IndexId Vectors() { return OverUp(columns_, lanes_); }
+  // Of columns; the last vector may have fewer lanes, of a jammed nest each.
+  IndexId Vectors() { return packing_.Vectors(); }
   // Tiles of the widest kind, all of whose vectors are whole. Of three vectors, one tile less
   // where one vector would be left: two pairs are quicker.
   IndexId WholeTiles() {
-    const IndexId tiles = Over(Over(columns_, lanes_), tile_.vectors);
+    const IndexId tiles = Over(nest_.jammed != nullptr ? Vectors() : Over(columns_, lanes_), tile_.vectors);
     if (tile_.vectors != 3) return tiles;
     const IndexId one_left = Rest(Rest(Vectors(), 3), 2);
     return pool_.Sub(tiles, pool_.Min(tiles, one_left));
   }
   // In vector number `vector`, which may be the last.
   IndexId ColumnsFrom(IndexId vector) {
+    if (nest_.jammed != nullptr) return columns_;
     return pool_.Min(Const(lanes_), pool_.Sub(columns_, Times(lanes_, vector)));
   }
 
@@ -324,8 +345,8 @@ class Tiling {
         return IfKept(patch, r, [&] {
           return make_.Counted("v", Const(extent.vectors), kUnrolled, [&](IndexId v) {
             const IndexId vector = pool_.Add(patch.vector, v);
-            return make_.Counted("l", patch.is_whole ? Const(lanes_) : ColumnsFrom(vector), kVector, [&](IndexId l) {
-              return Finish(tile, {r, v, l}, pool_.Add(patch.row, r), pool_.Add(Times(lanes_, vector), l));
+            return make_.Counted("l", LanesOf(patch, vector), kVector, [&](IndexId l) {
+              return Finish(tile, {r, v, l}, pool_.Add(patch.row, r), vector);
             });
           });
         });
@@ -378,6 +399,10 @@ class Tiling {
     return patch.rows_left ? pool_.Min(row, pool_.Sub(rows_, Const(1))) : row;
   }
 
+  IndexId LanesOf(const Patch& patch, IndexId vector) {
+    return patch.is_whole && nest_.jammed == nullptr ? Const(lanes_) : ColumnsFrom(vector);
+  }
+
   Scope IfKept(const Patch& patch, IndexId r, absl::FunctionRef<Scope()> body) {
     if (!patch.rows_left) return body();
     return If(pool_.Min(Const(1), pool_.Max(Const(0), pool_.Sub(*patch.rows_left, r))), body);
@@ -399,7 +424,7 @@ class Tiling {
   }
 
   // What the nest does with its sum, at one row and column.
-  Scope Finish(TensorId tile, const IndexList& in_tile, IndexId row, IndexId column) {
+  Scope Finish(TensorId tile, const IndexList& in_tile, IndexId row, IndexId vector) {
     Loop ends = *nest_.column;
     ends.body.clear();
     for (const Item& item : *nest_.core) {
@@ -418,8 +443,8 @@ class Tiling {
     absl::optional<Loop> copy = fusion::DecidedCopy(program_, ranges_, ends, /*fresh=*/true);
     if (!copy) return {};
     loop::VarReplacement replace(program_);
-    replace.Set(nest_.row->var, pool_.Add(nest_.row->begin, row));
-    replace.Set(copy->var, pool_.Add(nest_.column->begin, column));
+    packing_.Locate(replace, row, vector, in_tile.back());
+    replace.Set(copy->var, packing_.ColumnAt(vector, in_tile.back()));
     RewriteIndices(program_, copy->body, [&](IndexId e) { return replace(e); });
     return std::move(copy->body);
   }
@@ -429,7 +454,7 @@ class Tiling {
   loop::Ranges& ranges_;
   const ContractionTileOptions& options_;
   LoopMaker make_;
-  const Contraction& nest_;
+  Contraction nest_;
   const Loop& whole_;
   const DType type_;
   const int64_t lanes_;
