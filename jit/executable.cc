@@ -13,6 +13,9 @@
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "jit/argument_layout.h"
+#include "jit/slot_values.h"
+#include "jit/workspace_state.h"
 #include "loop_ir/intervals.h"
 #include "loop_ir/memory_plan.h"
 #include "uops/invariant.h"
@@ -23,51 +26,7 @@ namespace {
 using loop::Program;
 using loop::TensorId;
 
-using loop::AlignedForArena;
-
-constexpr int64_t kAlignment = loop::kArenaAlignment;
-
 constexpr char kPoison = '\xff';  // a NaN of any float
-
-// Memory at a cache line, kept while it suffices.
-class Buffer {
- public:
-  absl::StatusOr<char*> Reserve(int64_t bytes) {
-    if (bytes > bytes_) {
-      memory_.reset(static_cast<char*>(std::aligned_alloc(kAlignment, static_cast<size_t>(AlignedForArena(bytes)))));
-      bytes_ = memory_ == nullptr ? 0 : bytes;
-      if (memory_ == nullptr) {
-        return absl::ResourceExhaustedError(absl::StrCat("no memory for ", bytes, " bytes of temporaries"));
-      }
-    }
-    return memory_.get();
-  }
-
- private:
-  struct Free {
-    void operator()(char* memory) const { std::free(memory); }
-  };
-  std::unique_ptr<char, Free> memory_;
-  int64_t bytes_ = 0;
-};
-
-AxisLayout LayoutOf(const TensorView& view, size_t axis) {
-  const bool last = axis + 1 == view.shape.size();
-  if (view.shape[axis] <= 1) return last ? AxisLayout::kUnit : AxisLayout::kAny;
-  if (view.strides[axis] == 0) return AxisLayout::kZero;
-  return view.strides[axis] == 1 ? AxisLayout::kUnit : AxisLayout::kAny;
-}
-
-Layout LayoutOf(const TensorView& view) {
-  Layout layout;
-  for (size_t axis = 0; axis < view.shape.size(); ++axis) layout.push_back(LayoutOf(view, axis));
-  return layout;
-}
-
-void AddToKey(const Layout& layout, std::string* key) {
-  for (AxisLayout axis : layout) *key += "u0a"[static_cast<int>(axis)];
-  *key += ',';
-}
 
 // Whether no two elements share a place: sorted by stride, each axis steps over the
 // whole of those below it.
@@ -96,113 +55,7 @@ absl::Status CountError(const Program& program, absl::string_view what, size_t g
       absl::StrCat("program ", program.name, ": ", given, " ", what, " given, ", wanted, " wanted"));
 }
 
-// Evaluates slots for one binding.
-class SlotValues {
- public:
-  SlotValues(const Kernel& kernel, const Binding& binding, const std::vector<Dims>& strides)
-      : kernel_(kernel), binding_(binding), strides_(strides) {}
-
-  int64_t Of(const TableSlot& slot) const {
-    switch (slot.kind) {
-      case TableSlot::kIndex: return Symbols(slot.parts[0].symbols);
-      case TableSlot::kDivisor: {
-        const int64_t value = Symbols(slot.parts[0].symbols);
-        return value == 0 ? 1 : value;
-      }
-      case TableSlot::kCoefficient: {
-        // Modulo 2^64: a place that is reached has been proven not to overflow.
-        uint64_t sum = 0;
-        for (const TableSlot::Part& part : slot.parts) sum += Part(part);
-        return static_cast<int64_t>(sum);
-      }
-      case TableSlot::kParam: {
-        const Scalar& param = binding_.params.at(slot.param);
-        if (param.type != DType::kBF16 && param.type != DType::kF16) return static_cast<int64_t>(param.bits);
-        return static_cast<int64_t>(ToBits(static_cast<float>(param.ToDouble())));
-      }
-      default: return 0;
-    }
-  }
-
- private:
-  // 0 where it has no value: then it is not used.
-  int64_t Symbols(IndexId e) const {
-    const IndexPool& pool = kernel_.program().pool;
-    return EvaluateIndex(pool, e, [&](const IndexNode& node, absl::Span<const int64_t>) -> absl::optional<int64_t> {
-             const auto it = binding_.symbols.find(pool.SymbolNameAt(node.value));
-             if (it == binding_.symbols.end()) return absl::nullopt;
-             return it->second;
-           })
-        .value_or(0);
-  }
-  uint64_t Part(const TableSlot::Part& part) const {
-    uint64_t product = static_cast<uint64_t>(part.factor);
-    if (part.symbols.value >= 0) product *= static_cast<uint64_t>(Symbols(part.symbols));
-    if (part.tensor.value >= 0) product *= static_cast<uint64_t>(strides_[part.tensor.value][part.axis]);
-    return product;
-  }
-
-  const Kernel& kernel_;
-  const Binding& binding_;
-  const std::vector<Dims>& strides_;  // in bytes, by tensor
-};
-
 }  // namespace
-
-struct Workspace::State {
-  using NamedDims = absl::flat_hash_map<std::string, int64_t>;
-
-  int64_t owner = 0;  // id of the executable that was prepared; 0: none
-  const Kernel* kernel = nullptr;
-  std::vector<int64_t> key;  // what was prepared, with `dims`: see SameCall
-  NamedDims dims;
-  std::vector<int64_t> table;
-  std::vector<std::pair<int, int>> addresses;  // (slot, argument)
-  std::vector<ByteRange> footprints;           // by argument
-  std::vector<size_t> sorted_outputs;          // numbers of arguments, by address at the last call
-  int64_t bytes = 0;                           // of all arguments
-  bool has_results = false;                    // some output has elements
-  Buffer memory, private_memory;
-  loop::Arena arena;           // as the plan places the kernel's temporaries
-  char* arena_memory = nullptr;
-  std::vector<char*> workers;  // the arena of each
-  // Not null: calls of these sizes go to it.
-  std::unique_ptr<const Executable> plain;
-  std::unique_ptr<Workspace> plain_workspace;
-
-  // Whether the call has the types, shapes, strides, $params and dimensions that were
-  // prepared.
-  bool SameCall(int64_t executable, const Arguments& arguments) {
-    next_.clear();
-    for (size_t count : {arguments.inputs.size(), arguments.outputs.size(), arguments.params.size()}) {
-      next_.push_back(static_cast<int64_t>(count));
-    }
-    const auto add = [&](const TensorView& view) {
-      next_.push_back(static_cast<int64_t>(view.type));
-      next_.push_back(static_cast<int64_t>(view.shape.size()));
-      next_.push_back(static_cast<int64_t>(view.strides.size()));
-      next_.insert(next_.end(), view.shape.begin(), view.shape.end());
-      next_.insert(next_.end(), view.strides.begin(), view.strides.end());
-    };
-    for (const TensorView& view : arguments.inputs) add(view);
-    for (const TensorView& view : arguments.outputs) add(view);
-    for (const Scalar& param : arguments.params) {
-      next_.push_back(static_cast<int64_t>(param.type));
-      next_.push_back(static_cast<int64_t>(param.bits));
-    }
-    const bool same_dims = arguments.dims == nullptr ? dims.empty() : *arguments.dims == dims;
-    return owner == executable && same_dims && next_ == key;
-  }
-  // What the last SameCall was asked is prepared now.
-  void Remember(int64_t executable, const Arguments& arguments) {
-    owner = executable;
-    key = next_;  // next_ keeps its room for the next call
-    dims = arguments.dims == nullptr ? NamedDims() : *arguments.dims;
-  }
-
- private:
-  std::vector<int64_t> next_;
-};
 
 Workspace::Workspace() : state_(std::make_unique<State>()) {}
 Workspace::Workspace(Workspace&&) noexcept = default;
@@ -652,10 +505,10 @@ absl::Status Executable::ReserveArenas(Workspace::State& state) const {
   const int64_t workers = options().executor == nullptr ? 1 : options().executor->NumThreads();
   int64_t stride = 0, all = 0;  // no two workers in one line
   const bool too_large =
-      __builtin_add_overflow(AlignedForArena(state.arena.private_total), 2 * kAlignment, &stride) ||
+      __builtin_add_overflow(loop::AlignedForArena(state.arena.private_total), 2 * loop::kArenaAlignment, &stride) ||
       __builtin_mul_overflow(stride, workers, &all);
   if (too_large) return absl::ResourceExhaustedError(absl::StrCat("program ", program().name, ": temporaries exceed memory"));
-  NESTOR_ASSIGN_OR_RETURN(state.arena_memory, state.memory.Reserve(AlignedForArena(state.arena.total) + kAlignment));
+  NESTOR_ASSIGN_OR_RETURN(state.arena_memory, state.memory.Reserve(loop::AlignedForArena(state.arena.total) + loop::kArenaAlignment));
   NESTOR_ASSIGN_OR_RETURN(char* const private_memory, state.private_memory.Reserve(all));
   state.workers.clear();
   for (int64_t i = 0; i < workers; ++i) state.workers.push_back(private_memory + i * stride);

@@ -1,0 +1,48 @@
+#include "jit/slot_values.h"
+
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
+
+namespace nestor::jit {
+
+int64_t SlotValues::Of(const TableSlot& slot) const {
+  switch (slot.kind) {
+    case TableSlot::kIndex: return Symbols(slot.parts[0].symbols);
+    case TableSlot::kDivisor: {
+      const int64_t value = Symbols(slot.parts[0].symbols);
+      return value == 0 ? 1 : value;
+    }
+    case TableSlot::kCoefficient: {
+      // Modulo 2^64: a place that is reached has been proven not to overflow.
+      uint64_t sum = 0;
+      for (const TableSlot::Part& part : slot.parts) sum += Part(part);
+      return static_cast<int64_t>(sum);
+    }
+    case TableSlot::kParam: {
+      const Scalar& param = binding_.params.at(slot.param);
+      if (param.type != DType::kBF16 && param.type != DType::kF16) return static_cast<int64_t>(param.bits);
+      return static_cast<int64_t>(ToBits(static_cast<float>(param.ToDouble())));
+    }
+    default: return 0;
+  }
+}
+
+// 0 where it has no value: then it is not used.
+int64_t SlotValues::Symbols(IndexId e) const {
+  const IndexPool& pool = kernel_.program().pool;
+  return EvaluateIndex(pool, e, [&](const IndexNode& node, absl::Span<const int64_t>) -> absl::optional<int64_t> {
+           const auto it = binding_.symbols.find(pool.SymbolNameAt(node.value));
+           if (it == binding_.symbols.end()) return absl::nullopt;
+           return it->second;
+         })
+      .value_or(0);
+}
+
+uint64_t SlotValues::Part(const TableSlot::Part& part) const {
+  uint64_t product = static_cast<uint64_t>(part.factor);
+  if (part.symbols.value >= 0) product *= static_cast<uint64_t>(Symbols(part.symbols));
+  if (part.tensor.value >= 0) product *= static_cast<uint64_t>(strides_[part.tensor.value][part.axis]);
+  return product;
+}
+
+}  // namespace nestor::jit
