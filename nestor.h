@@ -54,9 +54,11 @@ absl::StatusOr<Op> LibraryOp(absl::string_view name, const ArgumentSpecs& specs 
 absl::StatusOr<std::vector<Tensor>> Run(const Op& op, const RunInputs& inputs,
                                         const InterpreterOptions& options = {});
 
-// Machine code for `op`: one executable serves all sizes and $params, and any number
-// of threads. Unimplemented, naming it, for what cannot be compiled;
-// FailedPrecondition where the CPU lacks the instruction set (see jit/compile.h).
+// Machine code for `op`: one executable serves all sizes and $params, and any number of
+// threads. A call that computes much compiles code of its own for small windows, strides and
+// the like, when the first of them comes.
+// Unimplemented, naming it, for what cannot be compiled; FailedPrecondition where the CPU
+// lacks the instruction set (see jit/compile.h).
 absl::StatusOr<std::unique_ptr<const jit::Executable>> Compile(const Op& op, const jit::CompileOptions& options = {});
 
 // What Run gives of the op, from its machine code: the same bits in Mode::kStrict,

@@ -48,7 +48,8 @@ a macro op's name. Sizes and inputs are given, or made up, as for `nestor run`.
   flops, bytes      of a call
   threads, isa, mode
 
-  --compile         measures the time of compiling, too: compile_ms, code_bytes
+  --compile         measures the time of compiling, too: compile_ms, code_bytes, of
+                    the code for all sizes
   --mode=fast       sums in lanes and fused multiply-adds (the default), or
   --mode=strict     the bits that the interpreter gives
   --threads=N       by default as many as there are

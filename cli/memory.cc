@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "loop_ir/memory_plan.h"
@@ -27,7 +28,7 @@ absl::Status CheckMemory(const jit::Executable& executable, const SymbolValues& 
     const auto known = sizes.find(name);
     return known == sizes.end() ? absl::nullopt : absl::optional<int64_t>(known->second);
   };
-  NESTOR_ASSIGN_OR_RETURN(const jit::Kernel* const kernel, executable.KernelAt(symbol));
+  NESTOR_ASSIGN_OR_RETURN(const std::shared_ptr<const jit::Kernel> kernel, executable.KernelAt(symbol));
   const loop::Program& program = kernel->program();
   NESTOR_ASSIGN_OR_RETURN(const loop::SizedProgram sized, loop::SizedProgram::Create(program, sizes));
   int64_t left = max_bytes;

@@ -60,6 +60,9 @@ TEST(ExecutableCache, EveryOptionIsPartOfTheKey) {
       [](CompileOptions& options) { options.memory_order.rows = 2; },
       [](CompileOptions& options) { options.least_parallel_bytes = 0; },
       [](CompileOptions& options) { options.streaming_bytes = 0; },
+      [](CompileOptions& options) { options.size_classes.largest_constant = 4; },
+      [](CompileOptions& options) { options.size_classes.least_work = 0; },
+      [](CompileOptions& options) { options.size_classes.variants = 3; },
   };
   ExecutableCache cache;
   std::vector<Shared> all = {MustCompile(cache, 1)};

@@ -90,22 +90,32 @@ absl::StatusOr<loop::Program> Schedule(loop::Program program, const CompileOptio
   return program;
 }
 
-absl::StatusOr<std::unique_ptr<const Executable>> Compile(loop::Program program, const CompileOptions& options) {
-  auto unfused = std::make_shared<const loop::Program>(program);
-  NESTOR_ASSIGN_OR_RETURN(loop::Program scheduled, Schedule(std::move(program), options));
-  return CompileScheduled(std::move(scheduled), options, std::move(unfused));
-}
+namespace {
 
-absl::StatusOr<std::unique_ptr<const Executable>> CompileScheduled(loop::Program program,
-                                                                   const CompileOptions& options,
-                                                                   std::shared_ptr<const loop::Program> unfused) {
+absl::StatusOr<std::unique_ptr<const Executable>> MakeExecutable(loop::Program scheduled, const CompileOptions& options,
+                                                                 std::shared_ptr<const Origin> origin) {
   ExecutableOptions executable;
   NESTOR_ASSIGN_OR_RETURN(executable.isa, IsaOf(options));
   executable.executor = options.executor != nullptr ? options.executor : &DefaultExecutor();
-  executable.least_parallel_bytes = options.least_parallel_bytes.value_or(LeastParallelBytes(program));
+  executable.least_parallel_bytes = options.least_parallel_bytes.value_or(LeastParallelBytes(scheduled));
   // What is larger than the last cache is not found there again.
   executable.streaming_bytes = options.streaming_bytes.value_or(Caches().last);
-  return Executable::Create(std::move(program), executable, std::move(unfused));
+  executable.size_classes = options.size_classes;
+  return Executable::Create(std::move(scheduled), executable, std::move(origin));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<const Executable>> Compile(loop::Program program, const CompileOptions& options) {
+  const auto schedule = [options](loop::Program unfused) { return Schedule(std::move(unfused), options); };
+  auto origin = std::make_shared<const Origin>(Origin{program, schedule});
+  NESTOR_ASSIGN_OR_RETURN(loop::Program scheduled, schedule(std::move(program)));
+  return MakeExecutable(std::move(scheduled), options, std::move(origin));
+}
+
+absl::StatusOr<std::unique_ptr<const Executable>> CompileScheduled(loop::Program program,
+                                                                   const CompileOptions& options) {
+  return MakeExecutable(std::move(program), options, nullptr);
 }
 
 }  // namespace nestor::jit

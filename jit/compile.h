@@ -14,6 +14,7 @@
 #include "jit/runtime/cpu_features.h"
 #include "jit/schedule/contraction_tiles.h"
 #include "jit/schedule/memory_order.h"
+#include "jit/size_classes.h"
 #include "loop_ir/program.h"
 
 namespace nestor::jit {
@@ -37,6 +38,7 @@ struct CompileOptions {
   // See ExecutableOptions; nullopt: from what the program computes, and the sizes of the
   // machine's caches.
   absl::optional<int64_t> least_parallel_bytes, streaming_bytes;
+  SizeClassOptions size_classes;
 };
 
 // A lowered program of more blocks is refused with ResourceExhausted, rather than compiled
@@ -53,9 +55,9 @@ absl::StatusOr<loop::Program> Schedule(loop::Program program, const CompileOptio
 
 // `program` is lowered. The Statuses of Schedule and Executable::Create.
 absl::StatusOr<std::unique_ptr<const Executable>> Compile(loop::Program program, const CompileOptions& options = {});
-// `program` is fused and scheduled already. `unfused`: see Executable::Create.
-absl::StatusOr<std::unique_ptr<const Executable>> CompileScheduled(
-    loop::Program program, const CompileOptions& options = {}, std::shared_ptr<const loop::Program> unfused = nullptr);
+// `program` is fused and scheduled already: its code runs at all sizes (see Executable::Create).
+absl::StatusOr<std::unique_ptr<const Executable>> CompileScheduled(loop::Program program,
+                                                                   const CompileOptions& options = {});
 
 }  // namespace nestor::jit
 

@@ -1,19 +1,19 @@
 // A call whose shapes, strides and $params are those of the workspace's last call finds
 // everything prepared: it checks addresses, puts them into the table, and runs. Any
-// other call binds and checks first, picks the variant for its layout, evaluates the
+// other call binds and checks first, picks the code for its sizes and layout, evaluates the
 // table and places temporaries.
 #include "jit/executable.h"
 
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <cstring>
 #include <utility>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "jit/argument_layout.h"
+#include "jit/layout_kernels.h"
 #include "jit/slot_values.h"
 #include "jit/workspace_state.h"
 #include "loop_ir/intervals.h"
@@ -62,69 +62,67 @@ Workspace::Workspace(Workspace&&) noexcept = default;
 Workspace& Workspace::operator=(Workspace&&) noexcept = default;
 Workspace::~Workspace() = default;
 
-struct Executable::Code {
-  Code(std::unique_ptr<const Kernel> kernel, const ExecutableOptions& options, std::shared_ptr<const Program> unfused);
-  static absl::StatusOr<std::shared_ptr<const Code>> Make(Program program, const ExecutableOptions& options,
-                                                          std::shared_ptr<const Program> unfused);
-  // That of the unfused program, compiled when it is asked for first; null: there is none.
-  absl::StatusOr<std::shared_ptr<const Code>> Plain() const;
+namespace {
 
-  const Kernel* const compact;  // one of the variants
-  const Program& program;       // the one that it keeps: programs may be large
-  const ExecutableOptions options;
-  const std::shared_ptr<const Program> unfused;
-  std::vector<std::pair<int, int>> aliases;  // sorted
-  mutable absl::Mutex mutex;
-  mutable absl::flat_hash_map<std::string, std::unique_ptr<const Kernel>> variants ABSL_GUARDED_BY(mutex);
-  mutable std::shared_ptr<const Code> plain ABSL_GUARDED_BY(mutex);
-};
-
-Executable::Code::Code(std::unique_ptr<const Kernel> kernel, const ExecutableOptions& options,
-                       std::shared_ptr<const Program> unfused)
-    : compact(kernel.get()), program(compact->program()), options(options), unfused(std::move(unfused)) {
-  std::vector<int> numbers(program.tensors.size());  // of inputs and outputs, in the signature
+// As (output, input), numbers in the signature, sorted.
+std::vector<std::pair<int, int>> AliasesOf(const Kernel& kernel) {
+  const Program& program = kernel.program();
+  std::vector<int> numbers(program.tensors.size());  // of inputs and outputs
   for (const std::vector<TensorId>* list : {&program.inputs, &program.outputs}) {
     for (size_t i = 0; i < list->size(); ++i) numbers[(*list)[i].value] = static_cast<int>(i);
   }
-  for (const auto& [output, input] : compact->plan().aliases) {
+  std::vector<std::pair<int, int>> aliases;
+  for (const auto& [output, input] : kernel.plan().aliases) {
     aliases.emplace_back(numbers[output.value], numbers[input.value]);
   }
   std::sort(aliases.begin(), aliases.end());
-  std::string key;
-  const auto add = [&](TensorId tensor) { AddToKey(CompactLayout(program[tensor].shape.size()), &key); };
-  for (TensorId tensor : program.inputs) add(tensor);
-  for (TensorId tensor : program.outputs) add(tensor);
-  absl::MutexLock lock(&mutex);
-  variants.emplace(std::move(key), std::move(kernel));
+  return aliases;
 }
+
+// The views point into `program`.
+Signature SignatureOf(const Program& program) {
+  Signature signature{program.name, &program.pool, {}, &program.params, &program.equalities, &program.range_checks};
+  for (TensorId id : program.inputs) {
+    const loop::TensorInfo& info = program[id];
+    signature.args.push_back({info.name, info.type, &info.shape, info.shape_only});
+  }
+  return signature;
+}
+
+// The tensor of an argument; they are numbered: inputs, then outputs.
+TensorId ArgumentOf(const Program& program, size_t number) {
+  const size_t inputs = program.inputs.size();
+  return number < inputs ? program.inputs[number] : program.outputs[number - inputs];
+}
+
+}  // namespace
+
+struct Executable::Code {
+  Code(std::unique_ptr<const Variants> variants, const ExecutableOptions& options)
+      : variants(std::move(variants)),
+        program(this->variants->general().program()),
+        options(options),
+        aliases(AliasesOf(this->variants->general())) {}
+
+  const std::unique_ptr<const Variants> variants;
+  const Program& program;  // what calls are bound to and checked by, whatever runs then
+  const ExecutableOptions options;
+  const std::vector<std::pair<int, int>> aliases;
+};
 
 Executable::Executable(std::shared_ptr<const Code> code, std::vector<Input> inputs)
     : id_(NextId()), code_(std::move(code)), inputs_(std::move(inputs)) {}
 
 Executable::~Executable() = default;
 
-absl::StatusOr<std::shared_ptr<const Executable::Code>> Executable::Code::Make(
-    Program program, const ExecutableOptions& options, std::shared_ptr<const Program> unfused) {
-  TranslateOptions compact;
-  compact.isa = options.isa;
-  NESTOR_ASSIGN_OR_RETURN(std::unique_ptr<const Kernel> kernel, Kernel::Compile(std::move(program), compact));
-  return std::make_shared<const Code>(std::move(kernel), options, std::move(unfused));
-}
-
-absl::StatusOr<std::shared_ptr<const Executable::Code>> Executable::Code::Plain() const {
-  absl::MutexLock lock(&mutex);
-  if (plain == nullptr && unfused != nullptr) {
-    NESTOR_ASSIGN_OR_RETURN(plain, Make(*unfused, options, nullptr));
-  }
-  return plain;
-}
-
 absl::StatusOr<std::unique_ptr<const Executable>> Executable::Create(Program program, const ExecutableOptions& options,
-                                                                     std::shared_ptr<const Program> unfused) {
+                                                                     std::shared_ptr<const Origin> origin) {
   NESTOR_RETURN_IF_ERROR(CheckIsa(options.isa));
   std::vector<Input> inputs(program.inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) inputs[i].position = static_cast<int>(i);
-  NESTOR_ASSIGN_OR_RETURN(auto code, Code::Make(std::move(program), options, std::move(unfused)));
+  NESTOR_ASSIGN_OR_RETURN(auto variants, Variants::Create(std::move(program), options.isa, options.size_classes,
+                                                          std::move(origin)));
+  auto code = std::make_shared<const Code>(std::move(variants), options);
   return absl::WrapUnique(new Executable(std::move(code), std::move(inputs)));
 }
 
@@ -151,14 +149,10 @@ absl::StatusOr<std::unique_ptr<const Executable>> Executable::Bind(absl::string_
 
 const Program& Executable::program() const { return code_->program; }
 const ExecutableOptions& Executable::options() const { return code_->options; }
-const Kernel& Executable::kernel() const { return *code_->compact; }
+const Kernel& Executable::kernel() const { return code_->variants->general(); }
 
-absl::StatusOr<const Kernel*> Executable::KernelAt(loop::SymbolValue symbol) const {
-  const absl::Status proven = loop::ProveNoOverflow(program(), symbol);
-  if (proven.ok()) return code_->compact;
-  NESTOR_ASSIGN_OR_RETURN(const auto plain, code_->Plain());
-  if (plain == nullptr) return proven;
-  return plain->compact;
+absl::StatusOr<std::shared_ptr<const Kernel>> Executable::KernelAt(loop::SymbolValue symbol) const {
+  return code_->variants->For(symbol, CompactArguments(program(), options().isa));
 }
 
 absl::Span<const std::pair<int, int>> Executable::aliases() const { return code_->aliases; }
@@ -171,25 +165,17 @@ std::vector<TensorId> Executable::inputs() const {
   return given;
 }
 
-std::vector<const Kernel*> Executable::kernels() const {
-  std::vector<const Kernel*> kernels;
-  absl::MutexLock lock(&code_->mutex);
-  for (const auto& [key, kernel] : code_->variants) kernels.push_back(kernel.get());
-  return kernels;
-}
+std::vector<std::shared_ptr<const Kernel>> Executable::kernels() const { return code_->variants->All(); }
 
 int64_t Executable::code_bytes() const {
   int64_t bytes = 0;
-  for (const Kernel* kernel : kernels()) bytes += kernel->code_bytes();
+  for (const std::shared_ptr<const Kernel>& kernel : kernels()) bytes += kernel->code_bytes();
   return bytes;
 }
 
 size_t Executable::NumArguments() const { return inputs_.size() + program().outputs.size(); }
 
-TensorId Executable::TensorAt(size_t number) const {
-  const size_t inputs = inputs_.size();
-  return number < inputs ? program().inputs[number] : program().outputs[number - inputs];
-}
+TensorId Executable::TensorAt(size_t number) const { return ArgumentOf(program(), number); }
 
 absl::Status Executable::ArgumentError(size_t number, absl::string_view what) const {
   return absl::InvalidArgumentError(absl::StrCat("program ", program().name, ": ",
@@ -217,10 +203,10 @@ absl::Status Executable::RunWith(const Arguments& arguments, Workspace* workspac
   }
   NESTOR_RETURN_IF_ERROR(CheckMemory(arguments, state));
   if (!state.has_results) return absl::OkStatus();
-  if (state.plain != nullptr) return RunPlain(arguments, state, hooks);
   for (const auto& [slot, argument] : state.addresses) {
     state.table[slot] = reinterpret_cast<int64_t>(ArgumentAt(arguments, static_cast<size_t>(argument)).data);
   }
+  NESTOR_RETURN_IF_ERROR(CopyOverwritten(arguments, state));
   Kernel::RunOptions run;
   run.caller = hooks.caller;
   const auto poison = [&](int first_item, bool parallel) { PoisonDead(state, first_item, parallel); };
@@ -233,22 +219,20 @@ absl::Status Executable::RunWith(const Arguments& arguments, Workspace* workspac
                                             state.kernel->StatementText(result - 1), "`"));
 }
 
-// The unfused program may read an input after it wrote the output that may take the
-// input's memory here: such an input is copied.
-absl::Status Executable::RunPlain(const Arguments& arguments, Workspace::State& state, const TestHooks& hooks) const {
-  std::vector<TensorView> inputs(arguments.inputs.begin(), arguments.inputs.end());
-  std::vector<Tensor> copies;
-  for (const auto& [output, input] : aliases()) {
-    const int position = inputs_[static_cast<size_t>(input)].position;
-    if (position < 0) continue;
-    TensorView& view = inputs[static_cast<size_t>(position)];
-    if (view.data != arguments.outputs[static_cast<size_t>(output)].data) continue;
-    NESTOR_ASSIGN_OR_RETURN(Tensor copy, Tensor::FromView(view));
-    view = copy.view();
-    copies.push_back(std::move(copy));
+// What the code of these sizes reads after it wrote the output that takes its memory is
+// copied first.
+absl::Status Executable::CopyOverwritten(const Arguments& arguments, Workspace::State& state) const {
+  for (auto& [output, input, memory] : state.overwritten) {
+    const TensorView& view = ArgumentAt(arguments, static_cast<size_t>(input));
+    const ByteRange& range = state.footprints[static_cast<size_t>(input)];
+    if (view.data != arguments.outputs[static_cast<size_t>(output)].data || range.begin == range.end) continue;
+    NESTOR_ASSIGN_OR_RETURN(char* const copy, memory.Reserve(range.end - range.begin));
+    std::memcpy(copy, view.data, static_cast<size_t>(range.end - range.begin));
+    for (const auto& [slot, argument] : state.addresses) {
+      if (argument == input) state.table[slot] = reinterpret_cast<int64_t>(copy);
+    }
   }
-  return state.plain->RunWith({inputs, arguments.outputs, arguments.params, arguments.dims}, state.plain_workspace.get(),
-                              hooks);
+  return absl::OkStatus();
 }
 
 // What addresses alone decide: they may be others at each call.
@@ -334,13 +318,7 @@ absl::StatusOr<Binding> Executable::BindArguments(absl::Span<const TensorView> i
   for (size_t i = 0; i < inputs_.size(); ++i) given.tensors[program()[TensorAt(i)].name] = ArgumentAt({inputs, {}}, i);
   for (size_t i = 0; i < params.size(); ++i) given.params[program().params[i].name] = params[i];
   if (dims != nullptr) given.dims = *dims;
-  Signature signature{program().name, &program().pool, {}, &program().params, &program().equalities,
-                      &program().range_checks};
-  for (TensorId id : program().inputs) {
-    const loop::TensorInfo& info = program()[id];
-    signature.args.push_back({info.name, info.type, &info.shape, info.shape_only});
-  }
-  NESTOR_ASSIGN_OR_RETURN(Binding binding, nestor::Bind(signature, given));
+  NESTOR_ASSIGN_OR_RETURN(Binding binding, nestor::Bind(SignatureOf(program()), given));
   NESTOR_RETURN_IF_ERROR(loop::CheckDomains(program(), [&](const std::string& name) { return binding.Find(name); }));
   return binding;
 }
@@ -401,54 +379,44 @@ absl::Status Executable::Prepare(const Arguments& arguments, Workspace::State& s
   NESTOR_RETURN_IF_ERROR(CheckOutputs(arguments, binding));
   NESTOR_RETURN_IF_ERROR(Measure(arguments, state));
   if (!state.has_results) return absl::OkStatus();
-  state.plain = nullptr;
-  const absl::Status proven =
-      loop::ProveNoOverflow(program(), [&](const std::string& name) { return binding.Find(name); });
-  if (!proven.ok()) {
-    // The sizes are legal, but what passes made of the program's indices may overflow.
-    NESTOR_ASSIGN_OR_RETURN(auto plain, code_->Plain());
-    if (plain == nullptr) return proven;
-    state.plain = absl::WrapUnique(new Executable(std::move(plain), inputs_));
-    state.plain_workspace = std::make_unique<Workspace>();
-    return absl::OkStatus();
-  }
-  const bool streaming = options().streaming_bytes > 0 && state.bytes >= options().streaming_bytes;
-  NESTOR_ASSIGN_OR_RETURN(state.kernel, KernelFor(arguments, streaming));
+  NESTOR_ASSIGN_OR_RETURN(state.kernel, KernelFor(arguments, binding, state.bytes));
+  NoteOverwritten(state);
   NESTOR_RETURN_IF_ERROR(FillTable(*state.kernel, binding, arguments, state));
   return PlaceMemory(*state.kernel, binding, state);
 }
 
-absl::StatusOr<const Kernel*> Executable::KernelFor(const Arguments& arguments, bool streaming) const {
+absl::StatusOr<std::shared_ptr<const Kernel>> Executable::KernelFor(const Arguments& arguments, const Binding& binding,
+                                                                    int64_t bytes) const {
   TranslateOptions translate;
   translate.isa = options().isa;
-  translate.streaming = streaming;
-  std::string key = streaming ? "s" : "";
-  for (size_t i = 0; i < NumArguments(); ++i) {
-    translate.layouts.push_back(LayoutOf(ArgumentAt(arguments, i)));
-    AddToKey(translate.layouts.back(), &key);
+  translate.streaming = options().streaming_bytes > 0 && bytes >= options().streaming_bytes;
+  for (size_t i = 0; i < NumArguments(); ++i) translate.layouts.push_back(LayoutOf(ArgumentAt(arguments, i)));
+  return code_->variants->For([&](const std::string& name) { return binding.Find(name); }, translate);
+}
+
+// What callers may pass in one memory does not depend on sizes: it is what the general code
+// allows.
+void Executable::NoteOverwritten(Workspace::State& state) const {
+  const std::vector<std::pair<int, int>> allowed = AliasesOf(*state.kernel);
+  state.overwritten.clear();
+  for (const auto& [output, input] : aliases()) {
+    if (std::binary_search(allowed.begin(), allowed.end(), std::make_pair(output, input))) continue;
+    state.overwritten.push_back({output, input, {}});
   }
-  {
-    absl::MutexLock lock(&code_->mutex);
-    const auto it = code_->variants.find(key);
-    if (it != code_->variants.end()) return it->second.get();
-  }
-  // Compiled outside the lock; whoever comes first stays.
-  NESTOR_ASSIGN_OR_RETURN(std::unique_ptr<const Kernel> kernel, Kernel::Compile(program(), translate));
-  absl::MutexLock lock(&code_->mutex);
-  return code_->variants.emplace(std::move(key), std::move(kernel)).first->second.get();
 }
 
 absl::Status Executable::FillTable(const Kernel& kernel, const Binding& binding, const Arguments& arguments,
                                    Workspace::State& state) const {
-  std::vector<Dims> strides(program().tensors.size());
+  const Program& program = kernel.program();
+  std::vector<Dims> strides(program.tensors.size());
   const auto set_strides = [&](TensorId tensor, const Dims& elements) {
-    for (int64_t stride : elements) strides[tensor.value].push_back(stride * ByteSize(program()[tensor].type));
+    for (int64_t stride : elements) strides[tensor.value].push_back(stride * ByteSize(program[tensor].type));
   };
-  for (size_t i = 0; i < NumArguments(); ++i) set_strides(TensorAt(i), ArgumentAt(arguments, i).strides);
+  for (size_t i = 0; i < NumArguments(); ++i) set_strides(ArgumentOf(program, i), ArgumentAt(arguments, i).strides);
   const auto place = [&](TensorId tensor) -> absl::Status {
-    NESTOR_ASSIGN_OR_RETURN(const Dims shape, EvaluateShape(program().pool, program()[tensor].shape, binding,
-                                                            absl::StrCat("temp ", program()[tensor].name)));
-    NESTOR_RETURN_IF_ERROR(NumBytes(program()[tensor].type, shape).status());
+    NESTOR_ASSIGN_OR_RETURN(const Dims shape, EvaluateShape(program.pool, program[tensor].shape, binding,
+                                                            absl::StrCat("temp ", program[tensor].name)));
+    NESTOR_RETURN_IF_ERROR(NumBytes(program[tensor].type, shape).status());
     set_strides(tensor, CompactStrides(shape));
     return absl::OkStatus();
   };
@@ -460,7 +428,7 @@ absl::Status Executable::FillTable(const Kernel& kernel, const Binding& binding,
   state.table.assign(slots.size(), 0);
   state.addresses.clear();
   absl::flat_hash_map<TensorId, int> arguments_of;
-  for (size_t a = 0; a < NumArguments(); ++a) arguments_of.emplace(TensorAt(a), static_cast<int>(a));
+  for (size_t a = 0; a < NumArguments(); ++a) arguments_of.emplace(ArgumentOf(program, a), static_cast<int>(a));
   for (size_t i = 0; i < slots.size(); ++i) {
     state.table[i] = values.Of(slots[i]);
     if (slots[i].kind != TableSlot::kAddress) continue;
@@ -473,20 +441,21 @@ absl::Status Executable::FillTable(const Kernel& kernel, const Binding& binding,
 // The program's temporaries lie in one arena, those of scopes in one for each worker, as
 // the kernel's plan shares bytes.
 absl::Status Executable::PlaceMemory(const Kernel& kernel, const Binding& binding, Workspace::State& state) const {
-  std::vector<int64_t> positions(program().tensors.size(), 0);
+  const Program& program = kernel.program();
+  std::vector<int64_t> positions(program.tensors.size(), 0);
   const auto measure = [&](TensorId tensor) -> absl::StatusOr<int64_t> {
-    const loop::TensorInfo& info = program()[tensor];
-    NESTOR_ASSIGN_OR_RETURN(const Dims shape, EvaluateShape(program().pool, info.shape, binding, info.name));
+    const loop::TensorInfo& info = program[tensor];
+    NESTOR_ASSIGN_OR_RETURN(const Dims shape, EvaluateShape(program.pool, info.shape, binding, info.name));
     NESTOR_ASSIGN_OR_RETURN(const int64_t values, NumBytes(info.type, shape));
     positions[tensor.value] = loop::PositionsOffset(values);
     const absl::optional<int64_t> bytes = loop::BytesOf(info, values / ByteSize(info.type));
     if (bytes) return *bytes;
-    return absl::ResourceExhaustedError(absl::StrCat("program ", program().name, ": temp ", info.name,
+    return absl::ResourceExhaustedError(absl::StrCat("program ", program.name, ": temp ", info.name,
                                                      " exceeds memory"));
   };
   NESTOR_ASSIGN_OR_RETURN(state.arena, EvaluatePlan(kernel.plan(), measure));
   NESTOR_RETURN_IF_ERROR(ReserveArenas(state));
-  std::vector<int64_t> offsets(program().tensors.size(), -1);
+  std::vector<int64_t> offsets(program.tensors.size(), -1);
   for (size_t i = 0; i < kernel.plan().buffers.size(); ++i) {
     for (TensorId tensor : kernel.plan().buffers[i].tensors) offsets[tensor.value] = state.arena.offsets[i];
   }
@@ -508,7 +477,8 @@ absl::Status Executable::ReserveArenas(Workspace::State& state) const {
       __builtin_add_overflow(loop::AlignedForArena(state.arena.private_total), 2 * loop::kArenaAlignment, &stride) ||
       __builtin_mul_overflow(stride, workers, &all);
   if (too_large) return absl::ResourceExhaustedError(absl::StrCat("program ", program().name, ": temporaries exceed memory"));
-  NESTOR_ASSIGN_OR_RETURN(state.arena_memory, state.memory.Reserve(loop::AlignedForArena(state.arena.total) + loop::kArenaAlignment));
+  const int64_t shared = loop::AlignedForArena(state.arena.total) + loop::kArenaAlignment;
+  NESTOR_ASSIGN_OR_RETURN(state.arena_memory, state.memory.Reserve(shared));
   NESTOR_ASSIGN_OR_RETURN(char* const private_memory, state.private_memory.Reserve(all));
   state.workers.clear();
   for (int64_t i = 0; i < workers; ++i) state.workers.push_back(private_memory + i * stride);
@@ -527,7 +497,7 @@ void Executable::PoisonDead(Workspace::State& state, int first_item, bool parall
     const loop::PlannedBuffer& buffer = plan.buffers[i];
     // What a parallel loop accumulates into was filled by the function before it.
     const bool is_filled = parallel && buffer.first == step &&
-                           program()[buffer.tensors[0]].storage == loop::Storage::kAccumulator;
+                           state.kernel->program()[buffer.tensors[0]].storage == loop::Storage::kAccumulator;
     if (buffer.is_private || !(is_filled || (buffer.first < step && step <= buffer.last))) continue;
     std::fill_n(is_live.begin() + state.arena.offsets[i], state.arena.bytes[i], true);
   }

@@ -22,6 +22,8 @@
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "jit/kernel.h"
+#include "jit/size_classes.h"
+#include "jit/variants.h"
 #include "loop_ir/intervals.h"
 #include "loop_ir/program.h"
 #include "tensor/binding.h"
@@ -39,6 +41,7 @@ struct ExecutableOptions {
   // Where the arguments have at least so many bytes, outputs are written past the caches;
   // 0: never.
   int64_t streaming_bytes = 0;
+  SizeClassOptions size_classes;
 };
 
 // What one call is given, in the order of the program's signature.
@@ -71,15 +74,16 @@ class Workspace {
 // floating-point settings the host has, results are those of the default ones.
 class Executable {
  public:
-  // Compiles the variant for compact arguments. The Statuses of Kernel::Compile;
+  // Compiles the general code for compact arguments. The Statuses of Kernel::Compile;
   // FailedPrecondition where the CPU lacks options.isa. REQUIRES: Verify accepts the
   // scheduled program.
-  // `unfused`: the program that passes began with. Calls with legal sizes at which index
-  // arithmetic of the scheduled program may overflow run its code, which is compiled then;
-  // null: they are an InvalidArgument.
-  static absl::StatusOr<std::unique_ptr<const Executable>> Create(
-      loop::Program program, const ExecutableOptions& options,
-      std::shared_ptr<const loop::Program> unfused = nullptr);
+  // `origin`: the program that passes began with. Calls that compute much have code of their
+  // own for small sizes, and those with legal sizes at which index arithmetic of the
+  // scheduled program may overflow run code of the unfused one (see jit/variants.h); both are
+  // compiled then. Null: the former run the general code, the latter are an InvalidArgument.
+  static absl::StatusOr<std::unique_ptr<const Executable>> Create(loop::Program program,
+                                                                  const ExecutableOptions& options,
+                                                                  std::shared_ptr<const Origin> origin = nullptr);
   ~Executable();
 
   // This executable with the input `name` frozen to the values of `tensor`, which are
@@ -94,7 +98,7 @@ class Executable {
   // output that overlaps that of another argument (whose elements are used), unless
   // `aliases` allows it. OutOfRange where an access that the program does not mask leaves
   // its tensor: outputs are then unspecified. A layout that was not seen before is
-  // compiled first.
+  // compiled first, and so is a class of sizes. Equal calls give equal bits.
   absl::Status Run(const Arguments& arguments, Workspace* workspace) const;
   struct TestHooks {
     // Calls every function of the kernel, on this thread; null: they are just called.
@@ -115,17 +119,16 @@ class Executable {
   const ExecutableOptions& options() const;
   // The inputs that a call gives, in order: those of the program that are not bound.
   std::vector<loop::TensorId> inputs() const;
-  // The variant for compact arguments.
+  // The general code, for compact arguments.
   const Kernel& kernel() const;
-  // The one that runs at these sizes, of compact arguments: of the program that passes began
-  // with, where index arithmetic of the scheduled one may overflow (see Create). The Statuses
-  // of Run for such sizes.
-  absl::StatusOr<const Kernel*> KernelAt(loop::SymbolValue symbol) const;
-  // All variants so far; they live as long as the executable.
-  std::vector<const Kernel*> kernels() const;
-  // (output, input), numbers in the program's signature, that may be one memory.
+  // The one that runs at these sizes, of compact arguments (see Create), compiled if need be.
+  // The Statuses of Run for such sizes. REQUIRES: they are legal.
+  absl::StatusOr<std::shared_ptr<const Kernel>> KernelAt(loop::SymbolValue symbol) const;
+  // All that were compiled so far, but for those of sizes that were forgotten for others.
+  std::vector<std::shared_ptr<const Kernel>> kernels() const;
+  // (output, input), numbers in the program's signature, that may be one memory, at all sizes.
   absl::Span<const std::pair<int, int>> aliases() const;
-  // Of machine code, in all variants so far.
+  // Of machine code, in all kernels().
   int64_t code_bytes() const;
 
  private:
@@ -140,7 +143,6 @@ class Executable {
   Executable(std::shared_ptr<const Code> code, std::vector<Input> inputs);
 
   absl::Status RunWith(const Arguments& arguments, Workspace* workspace, const TestHooks& hooks) const;
-  absl::Status RunPlain(const Arguments& arguments, Workspace::State& state, const TestHooks& hooks) const;
   // Arguments are numbered: the program's inputs, then its outputs.
   size_t NumArguments() const;
   const TensorView& ArgumentAt(const Arguments& arguments, size_t number) const {
@@ -160,7 +162,10 @@ class Executable {
                             size_t other) const;
   absl::Status Prepare(const Arguments& arguments, Workspace::State& state) const;
   absl::Status Measure(const Arguments& arguments, Workspace::State& state) const;
-  absl::StatusOr<const Kernel*> KernelFor(const Arguments& arguments, bool streaming) const;
+  absl::StatusOr<std::shared_ptr<const Kernel>> KernelFor(const Arguments& arguments, const Binding& binding,
+                                                          int64_t bytes) const;
+  void NoteOverwritten(Workspace::State& state) const;
+  absl::Status CopyOverwritten(const Arguments& arguments, Workspace::State& state) const;
   absl::Status FillTable(const Kernel& kernel, const Binding& binding, const Arguments& arguments,
                          Workspace::State& state) const;
   absl::Status PlaceMemory(const Kernel& kernel, const Binding& binding, Workspace::State& state) const;

@@ -26,7 +26,8 @@ class Buffer {
  public:
   absl::StatusOr<char*> Reserve(int64_t bytes) {
     if (bytes > bytes_) {
-      memory_.reset(static_cast<char*>(std::aligned_alloc(loop::kArenaAlignment, static_cast<size_t>(loop::AlignedForArena(bytes)))));
+      const size_t whole = static_cast<size_t>(loop::AlignedForArena(bytes));
+      memory_.reset(static_cast<char*>(std::aligned_alloc(loop::kArenaAlignment, whole)));
       bytes_ = memory_ == nullptr ? 0 : bytes;
       if (memory_ == nullptr) {
         return absl::ResourceExhaustedError(absl::StrCat("no memory for ", bytes, " bytes of temporaries"));
@@ -47,7 +48,7 @@ struct Workspace::State {
   using NamedDims = absl::flat_hash_map<std::string, int64_t>;
 
   int64_t owner = 0;  // id of the executable that was prepared; 0: none
-  const Kernel* kernel = nullptr;
+  std::shared_ptr<const Kernel> kernel;  // what runs: it may be forgotten by the executable
   std::vector<int64_t> key;  // what was prepared, with `dims`: see SameCall
   NamedDims dims;
   std::vector<int64_t> table;
@@ -60,9 +61,12 @@ struct Workspace::State {
   loop::Arena arena;           // as the plan places the kernel's temporaries
   char* arena_memory = nullptr;
   std::vector<char*> workers;  // the arena of each
-  // Not null: calls of these sizes go to it.
-  std::unique_ptr<const Executable> plain;
-  std::unique_ptr<Workspace> plain_workspace;
+  // An input that the kernel reads after it wrote the output that may take its memory.
+  struct Overwritten {
+    int output, input;
+    Buffer memory;  // of a copy
+  };
+  std::vector<Overwritten> overwritten;
 
   // Whether the call has the types, shapes, strides, $params and dimensions that were
   // prepared.

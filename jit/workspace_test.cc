@@ -15,6 +15,7 @@
 #include "jit/compile.h"
 #include "jit/executable.h"
 #include "jit/runtime/executor.h"
+#include "jit/variants.h"
 #include "loop_ir/text.h"
 #include "tensor/tensor.h"
 
@@ -74,6 +75,34 @@ TEST(Workspace, AllocatesNothingForAShapeThatItKnows) {
       }
     }
   }
+}
+
+// In place, where its code needs a copy of the input.
+TEST(Workspace, AllocatesNothingForAClassOfSizesThatItKnows) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "the sanitizer has the allocator";
+#endif
+  constexpr char kScale[] = R"(program scale(x: f32[N]; $k: i64 = 2) -> (y: f32[N]) {
+    for i in [0, N) { y[i] = x[i] * f32(index($k)) }
+  })";
+  const auto schedule = [](loop::Program) {
+    return loop::ParseProgram(R"(program scale(x: f32[N]; $k: i64 = 2) -> (y: f32[N]) {
+      for i in [0, N) { y[i] = 0.0 }
+      for i_2 in [0, N) { y[i_2] += x[i_2] * 2.0 }
+    })");
+  };
+  ExecutableOptions options;
+  options.size_classes.least_work = 0;
+  const auto origin = std::make_shared<const Origin>(Origin{loop::ParseProgram(kScale).value(), schedule});
+  const auto scale = Executable::Create(loop::ParseProgram(kScale).value(), options, origin).value();
+  Tensor x = *Tensor::Create(DType::kF32, {100});
+  const std::vector<TensorView> arguments = {x};
+  Workspace workspace;
+  ASSERT_TRUE(scale->Run({arguments, arguments}, &workspace).ok());
+  ASSERT_EQ(scale->kernels().size(), 2u);
+  const int64_t before = allocations;
+  for (int run = 0; run < 3; ++run) ASSERT_TRUE(scale->Run({arguments, arguments}, &workspace).ok());
+  EXPECT_EQ(allocations, before);
 }
 
 // A program of `count` arguments, of which the last is the output.

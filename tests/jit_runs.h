@@ -111,8 +111,8 @@ class CompiledVariants {
   const loop::Program& unfused() const { return unfused_; }
   const std::vector<Variant>& variants() const { return variants_; }
 
-  // Holds each run of each variant against the interpreter's on its scheduled program,
-  // and that, of a strict variant, against the unfused program's: bit for bit. Of a fast
+  // Holds each run of each variant against the interpreter's on the program that runs at
+  // these sizes, and that, of a strict variant, against the unfused program's: bit for bit. Of a fast
   // one, where `bounded` (which takes long), also against the proven bounds. What the
   // interpreter refuses must be refused, but for what exceeds its limits. Then checks the instructions of all layouts.
   Finding Check(const RunInputs& inputs, absl::Span<const JitRunOptions> runs, bool bounded, Counts& counts) const;
@@ -123,7 +123,7 @@ class CompiledVariants {
 
   loop::Program unfused_;
   std::vector<Variant> variants_;
-  mutable absl::flat_hash_set<const jit::Kernel*> checked_;
+  mutable absl::flat_hash_set<std::shared_ptr<const jit::Kernel>> checked_;
 };
 Finding CheckCompiled(const loop::Program& unfused, const RunInputs& inputs, const jit::CompileOptions& options,
                       absl::Span<const JitRunOptions> runs, bool bounded, Counts& counts);

@@ -114,6 +114,7 @@ Measured MeasureCompiled(const Op& op, const loop::Sizes& small, const loop::Siz
   jit::CompileOptions options;
   options.executor = &jit::InlineExecutor();
   options.streaming_bytes = 0;  // else large arguments have code of their own
+  options.size_classes.variants = 0;  // and so may other sizes than `small`
   const auto executable = jit::Compile(Lower(op), options).value();
   {
     jit::Workspace workspace;

@@ -1,0 +1,135 @@
+#include "jit/size_classes.h"
+
+#include <algorithm>
+#include <set>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
+#include "jit/schedule/work.h"
+#include "loop_ir/constants.h"
+
+namespace nestor::jit {
+namespace {
+
+using loop::Item;
+using loop::Loop;
+using loop::Program;
+using loop::Scope;
+using loop::Statement;
+
+class ComputedWith {
+ public:
+  explicit ComputedWith(const Program& program) : program_(program) {}
+
+  void AddScope(const Scope& scope) {
+    VisitItems(scope, [&](const Item& item) {
+      if (const Loop* loop = item.As<Loop>()) AddLoop(*loop);
+      else if (item.As<Statement>() != nullptr) VisitIndices(program_, item, [&](IndexId e) { AddIndex(e); });
+    });
+  }
+
+  std::vector<std::string> Names() const { return {names_.begin(), names_.end()}; }
+
+ private:
+  void AddLoop(const Loop& loop) {
+    if (program_.pool[loop.end].kind == IndexKind::kSymbol) lengths_[loop.var] = loop.end;
+  }
+
+  // An index that stands alone is no arithmetic.
+  void AddIndex(IndexId e) {
+    if (program_.pool[e].kind != IndexKind::kVar) AddSymbols(e);
+  }
+
+  void AddSymbols(IndexId e) {
+    VisitIndex(program_.pool, e, [&](IndexId id, const IndexNode& node) {
+      if (node.kind == IndexKind::kSymbol) names_.insert(program_.pool.SymbolName(id));
+      if (node.kind != IndexKind::kVar) return;
+      const auto length = lengths_.find(node.value);
+      if (length != lengths_.end()) names_.insert(program_.pool.SymbolName(length->second));
+    });
+  }
+
+  const Program& program_;
+  absl::flat_hash_map<int64_t, IndexId> lengths_;  // by loop index: the symbol that is the loop's end
+  std::set<std::string> names_;
+};
+
+absl::optional<int64_t> ValueOf(const Program& program, IndexId e, loop::SymbolValue symbol) {
+  return EvaluateIndex(program.pool, e,
+                       [&](const IndexNode& node, absl::Span<const int64_t>) -> absl::optional<int64_t> {
+                         if (node.kind != IndexKind::kSymbol) return absl::nullopt;
+                         return symbol(program.pool.SymbolNameAt(node.value));
+                       });
+}
+
+double IterationsOf(const Program& program, const Loop& loop, loop::SymbolValue symbol) {
+  const auto begin = ValueOf(program, loop.begin, symbol), end = ValueOf(program, loop.end, symbol);
+  if (!begin || !end) return 1;
+  const double length = static_cast<double>(*end) - static_cast<double>(*begin);
+  return std::max(0.0, length / static_cast<double>(loop.step));
+}
+
+double WorkOf(const Program& program, const Scope& scope, loop::SymbolValue symbol) {
+  double work = 0;
+  for (const Item& item : scope) {
+    if (const Loop* loop = item.As<Loop>()) {
+      work += IterationsOf(program, *loop, symbol) * WorkOf(program, loop->body, symbol);
+    } else if (const Statement* statement = item.As<Statement>()) {
+      work += std::max(1, OperationsOf(program, statement->value) + (statement->op ? 1 : 0));
+    }
+  }
+  return work;
+}
+
+int64_t NumStatements(const Program& program) {
+  int64_t count = 0;
+  for (const loop::Block& block : program.blocks) {
+    VisitItems(block.body, [&](const Item& item) { count += item.As<Statement>() != nullptr; });
+  }
+  return count;
+}
+
+}  // namespace
+
+std::vector<std::string> SymbolsComputedWith(const Program& program) {
+  ComputedWith computed(program);
+  for (const loop::Block& block : program.blocks) computed.AddScope(block.body);
+  return computed.Names();
+}
+
+double WorkAt(const Program& program, loop::SymbolValue symbol) {
+  double work = 0;
+  for (const loop::Block& block : program.blocks) work += WorkOf(program, block.body, symbol);
+  return work;
+}
+
+SizeClasses::SizeClasses(const Program& program, const SizeClassOptions& options)
+    : program_(program),
+      options_(options),
+      symbols_(options.variants > 0 ? SymbolsComputedWith(program) : std::vector<std::string>()),
+      least_work_(static_cast<double>(options.least_work) * static_cast<double>(NumStatements(program))) {}
+
+SizeClass SizeClasses::Of(loop::SymbolValue symbol) const {
+  SizeClass constants;
+  for (const std::string& name : symbols_) {
+    const absl::optional<int64_t> value = symbol(name);
+    if (value && *value >= -options_.largest_constant && *value <= options_.largest_constant) {
+      constants.emplace_back(name, *value);
+    }
+  }
+  if (constants.empty() || WorkAt(program_, symbol) < least_work_) return {};
+  return constants;
+}
+
+Program WithConstants(Program program, const SizeClass& constants) {
+  const absl::flat_hash_map<std::string, int64_t> values(constants.begin(), constants.end());
+  loop::PutConstants(program, [&](const std::string& name) -> absl::optional<int64_t> {
+    const auto value = values.find(name);
+    if (value == values.end()) return absl::nullopt;
+    return value->second;
+  });
+  return program;
+}
+
+}  // namespace nestor::jit

@@ -1,0 +1,63 @@
+// Which sizes of a call its code is made for: the small ones that a program computes with.
+//
+// The window of a convolution, its stride and its padding stand in index arithmetic. As
+// symbols they hide from passes what is in range and what lies side by side; as numbers they
+// fold away. What is only the length of a loop gains next to nothing by being a number, and
+// large sizes are many: both stay symbols.
+#ifndef NESTOR_JIT_SIZE_CLASSES_H_
+#define NESTOR_JIT_SIZE_CLASSES_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "loop_ir/intervals.h"
+#include "loop_ir/program.h"
+
+namespace nestor::jit {
+
+struct SizeClassOptions {
+  // Sizes up to it, and $params from minus it up to it, are constants of a variant.
+  int64_t largest_constant = 16;
+  // A call has a variant where it computes so many scalar operations for each statement of
+  // the unfused program: a long one takes longer to compile.
+  int64_t least_work = int64_t{1} << 19;
+  // Variants that are kept, besides the code for all sizes; 0: none are made.
+  int variants = 16;
+};
+
+// The constants of a class by name, in the order of names. Empty: of the code for all sizes.
+using SizeClass = std::vector<std::pair<std::string, int64_t>>;
+
+// The dimensions and integer $params that index arithmetic of the program holds, sorted:
+// those in a place, a condition or a value, unless it is a loop's index alone; and those that
+// are the end of a loop whose index stands there.
+std::vector<std::string> SymbolsComputedWith(const loop::Program& program);
+
+// Scalar operations at these sizes, a statement without any being one. Loops whose bounds
+// hold the index of another one, which lowering makes none of, count as one iteration.
+double WorkAt(const loop::Program& program, loop::SymbolValue symbol);
+
+// The classes of one unfused program. Immutable.
+class SizeClasses {
+ public:
+  // `program` must outlive this, and not change.
+  SizeClasses(const loop::Program& program, const SizeClassOptions& options);
+
+  // By the sizes alone, never by what was called before.
+  SizeClass Of(loop::SymbolValue symbol) const;
+
+ private:
+  const loop::Program& program_;
+  const SizeClassOptions options_;
+  const std::vector<std::string> symbols_;
+  double least_work_;
+};
+
+// The program with the constants in the place of their symbols.
+loop::Program WithConstants(loop::Program program, const SizeClass& constants);
+
+}  // namespace nestor::jit
+
+#endif  // NESTOR_JIT_SIZE_CLASSES_H_

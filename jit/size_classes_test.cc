@@ -1,0 +1,99 @@
+#include "jit/size_classes.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/types/optional.h"
+#include "gtest/gtest.h"
+#include "loop_ir/text.h"
+
+namespace nestor::jit {
+namespace {
+
+using Sizes = absl::flat_hash_map<std::string, int64_t>;
+
+loop::Program Parse(const char* loops) {
+  constexpr char kHead[] =
+      "program p(x: f32[N, C], i: i64[C], w: f32[K]; $s: i64 = 1, $k: i64 = 1) -> (y: f32[N, C]) {\n";
+  return loop::ParseProgram(absl::StrCat(kHead, loops, "\n}")).value();
+}
+
+TEST(SizeClasses, SymbolsComputedWith) {
+  const struct {
+    const char* loops;
+    const char* symbols;
+  } kCases[] = {
+      // Lengths alone are not computed with, and an index that stands alone does not.
+      {"for n in [0, N) { for c in [0, C) { y[n, c] = x[n, c] } }", ""},
+      {"for n in [0, N) { temp t: f32[C + 1]  for c in [0, C) { t[c] = x[n, c] y[n, c] = t[c] } }", ""},
+      {"for n in [0, N) { for c in [0, C) { y[n, c] = f32(index(n)) } }", ""},
+      {"for n in [0, N - $k) { for c in [$s, C/K) { y[n, c] = x[n, c] } }", ""},
+      // Of a place.
+      {"for n in [0, N) { for c in [0, C) { y[n, c] = x[n, $k] } }", "$k"},
+      {"for n in [0, N) { for c in [0, 3) { y[n, c*$s] = x[n, c] } }", "$s"},
+      {"for n in [0, N) { for c in [0, C) { y[n, c] = x[n, i[c*$s] | 0.0] } }", "$s C"},
+      // The length of a window.
+      {"for n in [0, N) { for c in [0, C) { for k in [0, K) { y[n, c] += x[n, c + k | 0.0] * w[k] } } }", "C K"},
+      // Of a condition, a fill, a value.
+      {"for n in [0, N) { for c in [0, C) { y[n, c] = x[n, c | 0.0 if 3 < $k] } }", "$k"},
+      {"for n in [0, N) { for c in [0, C) { drop y[n, c] if c < 2 = x[n, c] } }", "C"},
+      {"for n in [0, N) { for c in [0, C) { y[n, c] = f32(index(C)) } }", "C"},
+      {"for n in [0, N) { for c in [0, C) { y[n, c] = f32(i[c | index($k)]) } }", "$k"},
+  };
+  for (const auto& c : kCases) EXPECT_EQ(absl::StrJoin(SymbolsComputedWith(Parse(c.loops)), " "), c.symbols) << c.loops;
+}
+
+absl::optional<int64_t> Find(const Sizes& sizes, const std::string& name) {
+  const auto size = sizes.find(name);
+  if (size == sizes.end()) return absl::nullopt;
+  return size->second;
+}
+
+TEST(SizeClasses, WorkAt) {
+  const Sizes sizes = {{"N", 1000}, {"C", 7}, {"K", 3}, {"$s", 2}, {"$k", -5}};
+  const struct {
+    const char* loops;
+    double work;
+  } kCases[] = {
+      {"for n in [0, N) { for c in [0, C) { y[n, c] = x[n, c] } }", 7000},
+      {"for n in [0, N) { for c in [0, C) { y[n, c] = x[n, c] * 2.0 + 1.0 } }", 14000},
+      {"for n in [0, N) { for c in [0, C) { y[n, c] = 0.0 for k in [0, K) { y[n, c] += x[n, c] * w[k] } } }", 49000},
+      {"for n in [$s, N) step 4 { y[n, 0] = 0.0 }", 249.5},
+      {"for n in [0, $k) { for c in [0, $k) { y[n, c] = 0.0 } }", 0},
+      {"for n in [0, N) { for c in [0, n) { y[n, 0] = 0.0 } }", 1000},
+      {"for n in [0, N/($s - 2)) { y[n, 0] = 0.0 }", 1},
+  };
+  for (const auto& c : kCases) {
+    EXPECT_EQ(WorkAt(Parse(c.loops), [&](const std::string& name) { return Find(sizes, name); }), c.work) << c.loops;
+  }
+}
+
+TEST(SizeClasses, OfSizes) {
+  const loop::Program program =
+      Parse("for n in [0, N) { for c in [0, C) { for k in [0, K) { y[n, c] += x[n, c*$s + k - $k | 0.0] * w[k] } } }");
+  SizeClassOptions options;
+  options.least_work = 1000;
+  const auto text = [&](const Sizes& sizes) {
+    const SizeClass constants =
+        SizeClasses(program, options).Of([&](const std::string& name) { return Find(sizes, name); });
+    return absl::StrJoin(constants, " ", absl::PairFormatter("="));
+  };
+  EXPECT_EQ(text({{"N", 10}, {"C", 100}, {"K", 3}, {"$s", 2}, {"$k", 0}}), "$k=0 $s=2 K=3");
+  EXPECT_EQ(text({{"N", 10}, {"C", 100}, {"K", 16}, {"$s", 17}, {"$k", -16}}), "$k=-16 K=16");
+  EXPECT_EQ(text({{"N", 10}, {"C", 1}, {"K", 100}, {"$s", 2000}, {"$k", -17}}), "C=1");
+  EXPECT_EQ(text({{"N", 10}, {"C", 100}, {"K", 30}, {"$s", 17}, {"$k", 30}}), "") << "all are large";
+  // Two operations each.
+  EXPECT_EQ(text({{"N", 5}, {"C", 50}, {"K", 2}, {"$s", 30}, {"$k", 30}}), "K=2");
+  EXPECT_EQ(text({{"N", 5}, {"C", 49}, {"K", 2}, {"$s", 30}, {"$k", 30}}), "") << "too little work";
+  EXPECT_EQ(text({{"N", 0}, {"C", 49}, {"K", 2}, {"$s", 30}, {"$k", 30}}), "") << "no work";
+  options.largest_constant = 1;
+  EXPECT_EQ(text({{"N", 10}, {"C", 100}, {"K", 3}, {"$s", 1}, {"$k", 0}}), "$k=0 $s=1");
+  options.variants = 0;
+  EXPECT_EQ(text({{"N", 10}, {"C", 100}, {"K", 3}, {"$s", 1}, {"$k", 0}}), "");
+}
+
+}  // namespace
+}  // namespace nestor::jit

@@ -1,0 +1,119 @@
+// Code is compiled outside the lock, so that nobody waits for another class; where two
+// threads compile one class at once, the first one's code stays.
+#include "jit/variants.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "absl/status/status.h"
+#include "uops/invariant.h"
+
+namespace nestor::jit {
+
+Variants::Variants(Code general, std::shared_ptr<const Kernel> compact, const SizeClassOptions& options,
+                   std::shared_ptr<const Origin> origin)
+    : general_(std::move(general)),
+      compact_(std::move(compact)),
+      origin_(std::move(origin)),
+      classes_(origin_ == nullptr ? absl::nullopt : absl::make_optional(SizeClasses(origin_->unfused, options))),
+      most_(static_cast<size_t>(std::max(options.variants, 0))) {}
+
+absl::StatusOr<std::unique_ptr<const Variants>> Variants::Create(loop::Program scheduled, Isa isa,
+                                                                 const SizeClassOptions& options,
+                                                                 std::shared_ptr<const Origin> origin) {
+  const TranslateOptions layouts = CompactArguments(scheduled, isa);
+  NESTOR_ASSIGN_OR_RETURN(Code general, LayoutKernels::Create(std::move(scheduled), layouts));
+  NESTOR_ASSIGN_OR_RETURN(std::shared_ptr<const Kernel> compact, general->For(layouts));
+  return absl::WrapUnique(new Variants(std::move(general), std::move(compact), options, std::move(origin)));
+}
+
+absl::StatusOr<std::shared_ptr<const Kernel>> Variants::For(loop::SymbolValue symbol,
+                                                            const TranslateOptions& options) const {
+  const absl::Status proven = loop::ProveNoOverflow(general_->program(), symbol);
+  // What would run for hours is refused, whatever its class.
+  if (!absl::IsResourceExhausted(proven)) {
+    NESTOR_ASSIGN_OR_RETURN(std::shared_ptr<const Kernel> variant, VariantFor(symbol, options));
+    if (variant != nullptr) return variant;
+  }
+  if (proven.ok()) return general_->For(options);
+  if (origin_ == nullptr) return proven;
+  return PlainFor(symbol, options);
+}
+
+absl::StatusOr<std::shared_ptr<const Kernel>> Variants::PlainFor(loop::SymbolValue symbol,
+                                                                 const TranslateOptions& options) const {
+  NESTOR_RETURN_IF_ERROR(loop::ProveNoOverflow(origin_->unfused, symbol));
+  Code plain;
+  {
+    absl::MutexLock lock(&mutex_);
+    plain = plain_;
+  }
+  if (plain == nullptr) {
+    NESTOR_ASSIGN_OR_RETURN(plain, LayoutKernels::Create(origin_->unfused, options));
+    absl::MutexLock lock(&mutex_);
+    if (plain_ == nullptr) plain_ = std::move(plain);
+    plain = plain_;
+  }
+  return plain->For(options);
+}
+
+absl::StatusOr<std::shared_ptr<const Kernel>> Variants::VariantFor(loop::SymbolValue symbol,
+                                                                   const TranslateOptions& options) const {
+  const SizeClass constants = classes_ ? classes_->Of(symbol) : SizeClass();
+  if (constants.empty()) return std::shared_ptr<const Kernel>();
+  const Code code = CodeOf(constants, options);
+  if (code == nullptr || !loop::ProveNoOverflow(code->program(), symbol).ok()) return std::shared_ptr<const Kernel>();
+  return code->For(options);
+}
+
+Variants::Code Variants::CodeOf(const SizeClass& constants, const TranslateOptions& options) const {
+  if (absl::optional<Code> known = Find(constants)) return *std::move(known);
+  absl::StatusOr<Code> code = Compile(constants, options);
+  // Want of memory may pass: the class is not marked as one without a variant.
+  if (absl::IsResourceExhausted(code.status())) return Code();
+  return Keep(constants, code.ok() ? *std::move(code) : nullptr);
+}
+
+absl::StatusOr<Variants::Code> Variants::Compile(const SizeClass& constants, const TranslateOptions& options) const {
+  NESTOR_ASSIGN_OR_RETURN(loop::Program scheduled, origin_->schedule(WithConstants(origin_->unfused, constants)));
+  return LayoutKernels::Create(std::move(scheduled), options);
+}
+
+absl::optional<Variants::Code> Variants::Find(const SizeClass& constants) const {
+  absl::MutexLock lock(&mutex_);
+  const auto it = by_class_.find(constants);
+  if (it == by_class_.end()) return absl::nullopt;
+  entries_.splice(entries_.begin(), entries_, it->second);
+  return it->second->code;
+}
+
+Variants::Code Variants::Keep(const SizeClass& constants, Code code) const {
+  absl::MutexLock lock(&mutex_);
+  const auto it = by_class_.find(constants);
+  if (it != by_class_.end()) return it->second->code;  // another thread was faster
+  entries_.push_front({constants, std::move(code)});
+  by_class_[constants] = entries_.begin();
+  if (entries_.size() > most_) {
+    by_class_.erase(entries_.back().constants);
+    entries_.pop_back();
+  }
+  return entries_.front().code;
+}
+
+std::vector<std::shared_ptr<const Kernel>> Variants::All() const {
+  std::vector<Code> codes = {general_};
+  {
+    absl::MutexLock lock(&mutex_);
+    codes.push_back(plain_);
+    for (const Entry& entry : entries_) codes.push_back(entry.code);
+  }
+  std::vector<std::shared_ptr<const Kernel>> kernels;
+  for (const Code& code : codes) {
+    if (code == nullptr) continue;
+    for (std::shared_ptr<const Kernel>& kernel : code->All()) kernels.push_back(std::move(kernel));
+  }
+  return kernels;
+}
+
+}  // namespace nestor::jit

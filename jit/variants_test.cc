@@ -1,0 +1,312 @@
+// Which code calls run: what callers see of it, which is speed, and otherwise nothing.
+#include "jit/variants.h"
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/types/optional.h"
+#include "gtest/gtest.h"
+#include "jit/compile.h"
+#include "jit/executable.h"
+#include "jit/runtime/executor.h"
+#include "loop_ir/text.h"
+#include "tensor/tensor.h"
+
+namespace nestor::jit {
+namespace {
+
+using Sizes = absl::flat_hash_map<std::string, int64_t>;
+
+// A convolution: its window and stride are computed with.
+constexpr char kWindows[] = R"(program windows(x: f32[N], w: f32[K]; $s: i64 = 1 in [1, 100], $f: f32 = 1.0)
+    -> (y: f32[(N - K)/$s + 1]) {
+  domain d < (N - K)/$s + 1, d_2 < K: d*$s + d_2
+  for i in [0, (N - K)/$s + 1) {
+    acc a: f32 = sum
+    for k in [0, K) { a += x[i*$s + k] * w[k] }
+    y[i] = a * $f
+  }
+})";
+
+CompileOptions Forced(int variants = 16) {
+  CompileOptions options;
+  options.executor = &InlineExecutor();
+  options.size_classes.least_work = 0;
+  options.size_classes.variants = variants;
+  return options;
+}
+
+std::unique_ptr<const Executable> MustCompile(const std::string& text, const CompileOptions& options) {
+  auto executable = Compile(loop::ParseProgram(text).value(), options);
+  EXPECT_TRUE(executable.ok()) << executable.status();
+  return *std::move(executable);
+}
+
+Tensor Drawn(int64_t n) {
+  Tensor tensor = *Tensor::Create(DType::kF32, {n});
+  for (int64_t i = 0; i < n; ++i) static_cast<float*>(tensor.data())[i] = static_cast<float>(i * i % 17) / 7.0f - 1.0f;
+  return tensor;
+}
+
+// A call of windows.
+struct Call {
+  int64_t n, k, s;
+
+  absl::StatusOr<Tensor> Run(const Executable& executable, Workspace* workspace = nullptr) const {
+    const Tensor x = Drawn(n), w = Drawn(k);
+    Tensor y = *Tensor::Create(DType::kF32, {(n - k) / s + 1});
+    const std::vector<Scalar> params = {Scalar::I64(s), Scalar::Float(DType::kF32, 3.0)};
+    Workspace own;
+    const absl::Status status = executable.Run({{x, w}, {y}, params}, workspace != nullptr ? workspace : &own);
+    if (!status.ok()) return status;
+    return y;
+  }
+};
+
+void ExpectSame(const absl::StatusOr<Tensor>& got, const absl::StatusOr<Tensor>& want, const std::string& where) {
+  ASSERT_TRUE(got.ok()) << where << ": " << got.status();
+  ASSERT_TRUE(want.ok()) << where << ": " << want.status();
+  EXPECT_EQ(FirstDifference(*got, *want).value_or(""), "") << where;
+}
+
+size_t NumKernels(const Executable& executable) { return executable.kernels().size(); }
+
+// ---- When
+
+TEST(Variants, OfClassesOfSizes) {
+  const auto windows = MustCompile(kWindows, Forced());
+  EXPECT_EQ(NumKernels(*windows), 1u);
+  const struct {
+    Call call;
+    size_t kernels;  // all that there are behind it
+  } kCalls[] = {
+      {{100, 3, 1}, 2}, {{200, 3, 1}, 2}, {{100, 3, 2}, 3}, {{100, 20, 2}, 4}, {{100, 30, 2}, 4},
+      {{100, 3, 1}, 4}, {{100, 30, 20}, 4}, {{16, 3, 1}, 4},
+  };
+  for (const auto& c : kCalls) {
+    ASSERT_TRUE(c.call.Run(*windows).ok());
+    EXPECT_EQ(NumKernels(*windows), c.kernels) << c.call.n << " " << c.call.k << " " << c.call.s;
+  }
+}
+
+// A call that computes little is not worth compiling for, and one of long windows neither.
+TEST(Variants, OfCallsThatComputeMuch) {
+  CompileOptions options;
+  options.executor = &InlineExecutor();
+  const auto windows = MustCompile(kWindows, options);
+  for (const Call& call : {Call{100, 3, 1}, Call{100000, 3, 1}, Call{400000, 17, 17}}) {
+    ASSERT_TRUE(call.Run(*windows).ok());
+    EXPECT_EQ(NumKernels(*windows), 1u);
+  }
+  ASSERT_TRUE((Call{400000, 3, 1}.Run(*windows).ok()));
+  EXPECT_EQ(NumKernels(*windows), 2u);
+}
+
+TEST(Variants, AreNoneOfScheduledPrograms) {
+  const auto windows = CompileScheduled(loop::ParseProgram(kWindows).value(), Forced()).value();
+  ASSERT_TRUE((Call{100, 3, 1}.Run(*windows).ok()));
+  EXPECT_EQ(NumKernels(*windows), 1u);
+}
+
+TEST(Variants, KernelAtIsWhatRuns) {
+  const auto windows = MustCompile(kWindows, Forced());
+  const auto at = [&](const Sizes& sizes) {
+    return windows->KernelAt([&](const std::string& name) { return absl::make_optional(sizes.at(name)); }).value();
+  };
+  EXPECT_EQ(at({{"N", 100}, {"K", 30}, {"$s", 20}}).get(), &windows->kernel());
+  const auto variant = at({{"N", 100}, {"K", 3}, {"$s", 2}});
+  EXPECT_NE(variant.get(), &windows->kernel());
+  const std::string text = loop::ToText(variant->program());
+  EXPECT_TRUE(absl::StrContains(text, "x: f32[N], w: f32[3]")) << text;
+  ASSERT_TRUE((Call{100, 3, 2}.Run(*windows).ok()));
+  EXPECT_EQ(NumKernels(*windows), 2u) << "another one ran";
+  EXPECT_EQ(windows->code_bytes(), windows->kernel().code_bytes() + variant->code_bytes());
+}
+
+// ---- Which bits
+
+// Whatever was called before, and by whom, and whether it is still there.
+TEST(Variants, EqualCallsGiveEqualBits) {
+  const auto bounded = MustCompile(kWindows, Forced(/*variants=*/2));
+  Workspace kept;  // of the first class, which is forgotten
+  const Call first{1000, 2, 1};
+  const absl::StatusOr<Tensor> before = first.Run(*bounded, &kept);
+  for (int round = 0; round < 2; ++round) {
+    for (int64_t k = 2; k < 20; ++k) {
+      for (int64_t s : {1, 3, 20}) {
+        const Call call{1000, k, s};
+        const auto fresh = MustCompile(kWindows, Forced());
+        ExpectSame(call.Run(*bounded), call.Run(*fresh), absl::StrCat("K = ", k, ", $s = ", s));
+        EXPECT_LE(NumKernels(*bounded), 3u);
+        ExpectSame(first.Run(*bounded, &kept), before, "kept");
+      }
+    }
+  }
+  ExpectSame(first.Run(*bounded), before, "compiled again");
+}
+
+// A workspace may outlive what it has run.
+TEST(Variants, LiveAsLongAsTheirUsers) {
+  auto windows = MustCompile(kWindows, Forced(/*variants=*/1));
+  Workspace workspace;
+  ASSERT_TRUE((Call{100, 3, 1}.Run(*windows, &workspace).ok()));
+  const auto kernels = windows->kernels();
+  ASSERT_TRUE((Call{100, 4, 1}.Run(*windows).ok()));
+  windows.reset();
+  for (const auto& kernel : kernels) EXPECT_GT(kernel->code_bytes(), 0);
+  const auto other = MustCompile(kWindows, Forced());
+  ExpectSame(Call{100, 3, 1}.Run(*other, &workspace), Call{100, 3, 1}.Run(*other), "in turn");
+}
+
+TEST(Variants, FirstCallsOfManyThreads) {
+  const auto windows = MustCompile(kWindows, Forced(/*variants=*/3));
+  std::vector<Tensor> wants;
+  for (int64_t k = 1; k <= 6; ++k) wants.push_back(Call{500, k, 2}.Run(*MustCompile(kWindows, Forced())).value());
+  std::atomic<int> wrong{0};
+  const auto calls = [&](int64_t thread) {
+    Workspace workspace;
+    for (int64_t i = 0; i < 60; ++i) {
+      const int64_t k = 1 + (i / 3 * (thread + 1)) % 6;
+      const auto got = Call{500, k, 2}.Run(*windows, &workspace);
+      wrong += !got.ok() || !BitEqual(*got, wants[static_cast<size_t>(k - 1)]);
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int64_t t = 0; t < 4; ++t) threads.emplace_back(calls, t);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(NumKernels(*windows), 4u);
+}
+
+// ---- What a call may be
+
+// A Status does not say which code would have run.
+TEST(Variants, RefuseWhatTheGeneralCodeRefuses) {
+  const auto general = MustCompile(kWindows, Forced(/*variants=*/0)), forced = MustCompile(kWindows, Forced());
+  const Tensor x = Drawn(8), w = Drawn(3), y = Drawn(6);
+  const Tensor wrong = Drawn(5), longer = Drawn(9);
+  const auto params = [](int64_t s) {
+    return std::vector<Scalar>{Scalar::I64(s), Scalar::Float(DType::kF32, 1.0)};
+  };
+  TensorView odd = y.view();
+  odd.data = static_cast<char*>(odd.data) + 1;
+  const Sizes contradiction = {{"K", 4}}, unknown = {{"Q", 1}};
+  const struct {
+    std::vector<TensorView> inputs, outputs;
+    std::vector<Scalar> params;
+    const Sizes* dims = nullptr;
+  } kCalls[] = {
+      {{x}, {y}, params(1)},          {{x, w, w}, {y}, params(1)},     {{x, w}, {wrong}, params(1)},
+      {{x, w}, {y}, params(2)},       {{x, w}, {y}, params(0)},        {{x, w}, {y}, params(101)},
+      {{w, longer}, {y}, params(1)},  {{x, w}, {odd}, params(1)},      {{x, w}, {w}, params(1)},
+      {{x, y}, {w}, params(1)},       {{x, w}, {y}, {}, &unknown},     {{x, w}, {y}, {}, &contradiction},
+      {{x, w}, {x}, params(1)},       {{x, w}, {y}, {Scalar::I64(1)}}, {{x, x}, {x}, params(1)},
+  };
+  int refused = 0;
+  for (const auto& c : kCalls) {
+    Workspace one, other;
+    const absl::Status want = general->Run({c.inputs, c.outputs, c.params, c.dims}, &one);
+    ASSERT_TRUE((Call{8, 3, 1}.Run(*forced, &other).ok()));  // where its class is known
+    EXPECT_EQ(forced->Run({c.inputs, c.outputs, c.params, c.dims}, &other), want);
+    refused += !want.ok();
+  }
+  EXPECT_EQ(refused, 14);
+  EXPECT_EQ(forced->aliases(), general->aliases());
+  EXPECT_EQ(forced->OutputShapes({x, w}, params(2)).value(), general->OutputShapes({x, w}, params(2)).value());
+}
+
+TEST(Variants, AreSharedByBoundExecutables) {
+  const auto windows = MustCompile(kWindows, Forced());
+  const Tensor w = Drawn(3), x = Drawn(50);
+  const auto bound = windows->Bind("w", w).value();
+  Tensor y = *Tensor::Create(DType::kF32, {48});
+  const std::vector<Scalar> params = {Scalar::I64(1), Scalar::Float(DType::kF32, 3.0)};
+  Workspace workspace;
+  ASSERT_TRUE(bound->Run({{x}, {y}, params}, &workspace).ok());
+  EXPECT_EQ(NumKernels(*windows), 2u);
+  ExpectSame(y, Call{50, 3, 1}.Run(*windows), "bound");
+  EXPECT_EQ(NumKernels(*windows), 2u);
+}
+
+// ---- What scheduling does
+
+constexpr char kScale[] = R"(program scale(x: f32[N]; $k: i64 = 2) -> (y: f32[N]) {
+  for i in [0, N) { y[i] = x[i] * f32(index($k)) }
+})";
+
+std::unique_ptr<const Executable> ScaleWith(std::function<absl::StatusOr<loop::Program>(loop::Program)> schedule) {
+  ExecutableOptions options;
+  options.isa = Isa::kAvx2;
+  options.size_classes.least_work = 0;
+  auto origin = std::make_shared<const Origin>(Origin{loop::ParseProgram(kScale).value(), std::move(schedule)});
+  return Executable::Create(loop::ParseProgram(kScale).value(), options, std::move(origin)).value();
+}
+
+absl::Status RunScale(const Executable& scale, Tensor& x, Tensor& y, int64_t k, Workspace* workspace) {
+  const std::vector<Scalar> params = {Scalar::I64(k)};
+  return scale.Run({{x}, {y}, params}, workspace);
+}
+
+// The general code reads each element before it writes it, this variant reads them later.
+TEST(Variants, RunInPlaceWhereTheGeneralCodeDoes) {
+  const auto scale = ScaleWith([](loop::Program) {
+    return loop::ParseProgram(R"(program scale(x: f32[N]; $k: i64 = 2) -> (y: f32[N]) {
+      for i in [0, N) { y[i] = 0.0 }
+      for i_2 in [0, N) { y[i_2] += x[i_2] * 3.0 }
+    })");
+  });
+  ASSERT_EQ(scale->aliases().size(), 1u);
+  Workspace workspace;
+  for (const int64_t k : {3, 3, 200, 3}) {
+    for (const int64_t n : {5, 40, 40, 0}) {
+      Tensor x = Drawn(n), want = Drawn(n);
+      for (float& value : want.values<float>()) value *= static_cast<float>(k);
+      ASSERT_EQ(RunScale(*scale, x, x, k, &workspace), absl::OkStatus());
+      EXPECT_EQ(FirstDifference(x, want).value_or(""), "") << k << ", " << n;
+      Tensor apart = Drawn(n), y = Drawn(n);
+      ASSERT_EQ(RunScale(*scale, apart, y, k, &workspace), absl::OkStatus());
+      EXPECT_EQ(FirstDifference(y, want).value_or(""), "") << k << ", " << n << ", apart";
+      EXPECT_EQ(FirstDifference(apart, Drawn(n)).value_or(""), "") << "an input is written";
+    }
+  }
+}
+
+TEST(Variants, ThatCannotBeCompiledRunTheGeneralCode) {
+  int calls = 0;
+  const auto scale = ScaleWith([&](loop::Program) {
+    ++calls;
+    return absl::UnimplementedError("no");
+  });
+  for (const int64_t n : {5, 6, 7}) {
+    Workspace workspace;
+    Tensor x = Drawn(n), y = Drawn(n);
+    ASSERT_EQ(RunScale(*scale, x, y, 3, &workspace), absl::OkStatus());
+    EXPECT_EQ(y.values<float>()[1], x.values<float>()[1] * 3.0f);
+  }
+  EXPECT_EQ(calls, 1) << "tried again";
+}
+
+// What passes assumed may not hold in a variant alone.
+TEST(Variants, ThatMayOverflowRunTheGeneralCode) {
+  const auto scale = ScaleWith([&](loop::Program) {
+    return loop::ParseProgram(R"(program scale(x: f32[N]; $k: i64 = 2) -> (y: f32[N]) {
+      assume d < N: 4611686018427387904*d
+      for i in [0, N) { y[i] = 7.0 }
+    })");
+  });
+  Workspace workspace;
+  for (const int64_t n : {2, 9}) {
+    Tensor x = Drawn(n), y = Drawn(n);
+    ASSERT_EQ(RunScale(*scale, x, y, 3, &workspace), absl::OkStatus());
+    EXPECT_EQ(y.values<float>()[1], n == 2 ? 7.0f : x.values<float>()[1] * 3.0f);
+  }
+}
+
+}  // namespace
+}  // namespace nestor::jit

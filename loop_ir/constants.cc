@@ -1,0 +1,62 @@
+// Expressions are rebuilt bottom up, so that what has become constant folds on the way.
+#include "loop_ir/constants.h"
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
+#include "loop_ir/rewrite.h"
+
+namespace nestor::loop {
+namespace {
+
+class Constants {
+ public:
+  Constants(IndexPool& pool, SymbolValue value) : pool_(pool), value_(value) {}
+
+  IndexId In(IndexId e) {
+    const auto known = memo_.find(e);
+    if (known != memo_.end()) return known->second;
+    const IndexId replaced =
+        CopyIndex(pool_, e, pool_, [&](const IndexNode& node, absl::Span<const IndexId>) { return ConstantOf(node); });
+    memo_.emplace(e, replaced);
+    return replaced;
+  }
+
+  void InAll(IndexList& list) {
+    for (IndexId& e : list) e = In(e);
+  }
+
+ private:
+  absl::optional<IndexId> ConstantOf(const IndexNode& node) {
+    if (node.kind != IndexKind::kSymbol) return absl::nullopt;
+    const absl::optional<int64_t> value = value_(pool_.SymbolNameAt(node.value));
+    if (!value) return absl::nullopt;
+    return pool_.Const(*value);
+  }
+
+  IndexPool& pool_;
+  SymbolValue value_;
+  absl::flat_hash_map<IndexId, IndexId> memo_;
+};
+
+}  // namespace
+
+void PutConstants(Program& program, SymbolValue value) {
+  Constants constants(program.pool, value);
+  for (TensorInfo& tensor : program.tensors) constants.InAll(tensor.shape);
+  for (Equality& equality : program.equalities) {
+    equality.left = constants.In(equality.left);
+    equality.right = constants.In(equality.right);
+  }
+  for (RangeCheck& check : program.range_checks) check.value = constants.In(check.value);
+  for (std::vector<Domain>* list : {&program.domains, &program.assumptions}) {
+    for (Domain& domain : *list) {
+      for (IndexList* part : {&domain.extents, &domain.places, &domain.values}) constants.InAll(*part);
+    }
+  }
+  for (Block& block : program.blocks) {
+    RewriteIndices(program, block.body, [&](IndexId e) { return constants.In(e); });
+  }
+}
+
+}  // namespace nestor::loop

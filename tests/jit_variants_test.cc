@@ -1,0 +1,141 @@
+// Code for a class of sizes gives the bits of the interpreter on the program that was
+// scheduled with these sizes as numbers: on random programs, their gradients, and every
+// macro op with its gradient, however little they compute. A strict variant gives the bits of
+// the unfused program; a fast one stays within its proven bounds.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/types/optional.h"
+#include "gtest/gtest.h"
+#include "interp/interpreter.h"
+#include "jit/compile.h"
+#include "jit/runtime/executor.h"
+#include "jit/size_classes.h"
+#include "loop_ir/lower.h"
+#include "nestor.h"
+#include "tensor/binding.h"
+#include "tests/jit_runs.h"
+#include "tests/random_programs.h"
+
+namespace nestor {
+namespace {
+
+using Side = GuardedMemory::Side;
+
+const JitRunOptions kRuns[] = {
+    {Side::kEnd, Arrangement::kCompact},
+    {Side::kBegin, Arrangement::kCompact, /*in_place=*/true},
+    {Side::kEnd, Arrangement::kReversed},
+};
+
+// Every call has a class.
+jit::CompileOptions OptionsOf(uint64_t seed) {
+  jit::CompileOptions options;
+  options.executor = &jit::InlineExecutor();
+  options.size_classes.least_work = 0;
+  constexpr int kLargest[] = {16, 1, 4};
+  options.size_classes.largest_constant = kLargest[seed % 3];
+  return options;
+}
+
+// Whether the sizes have a class of their own.
+bool HasVariant(const loop::Program& unfused, const jit::CompileOptions& options, const RunInputs& inputs) {
+  const absl::StatusOr<Binding> binding = Bind(SignatureOf(unfused), inputs);
+  if (!binding.ok()) return false;
+  const jit::SizeClasses classes(unfused, options.size_classes);
+  return !classes.Of([&](const std::string& name) { return binding->Find(name); }).empty();
+}
+
+struct Tested {
+  int variants = 0;  // programs that have some
+
+  Finding Check(const Op& op, const RandomInputsResult& made, uint64_t seed, bool bounded, Counts& counts) {
+    const loop::Program unfused = Lower(op);
+    const jit::CompileOptions options = OptionsOf(seed);
+    if (!HasVariant(unfused, options, made.inputs)) return absl::nullopt;  // as in jit_exactness_test
+    ++variants;
+    const JitRunOptions runs[] = {kRuns[0], kRuns[1 + seed % 2]};
+    return CheckCompiled(unfused, made.inputs, options, runs, bounded, counts);
+  }
+};
+
+TEST(JitVariants, RandomPrograms) {
+  Tested tested;
+  GeneratorOptions options;
+  options.nodes = 14;
+  TestPrograms("programs", 1000, options, [&](const Op& op, uint64_t seed, Counts& counts) {
+    return tested.Check(op, RandomInputs(op, seed), seed, seed % 4 == 0, counts);
+  });
+  EXPECT_GT(tested.variants, 200);
+}
+
+TEST(JitVariants, RandomExtremes) {
+  Tested tested;
+  GeneratorOptions options;
+  options.nodes = 10;
+  options.extremes = true;
+  TestPrograms("extremes", 1000, options, [&](const Op& op, uint64_t seed, Counts& counts) {
+    InputOptions extremes;
+    extremes.extremes = true;
+    return tested.Check(op, RandomInputs(op, seed, extremes), seed, /*bounded=*/false, counts);
+  });
+  EXPECT_GT(tested.variants, 200);
+}
+
+TEST(JitVariants, RandomGradients) {
+  Tested tested;
+  GeneratorOptions options;
+  options.nodes = 6;
+  options.floats_only = true;
+  TestPrograms("gradients", 400, options, [&](const Op& op, uint64_t seed, Counts& counts) -> Finding {
+    const auto gradient = Gradient(op);
+    if (!gradient.ok()) {
+      ++counts.no_gradient;
+      return absl::nullopt;
+    }
+    return tested.Check(gradient->op, RandomInputs(gradient->op, seed), seed, seed % 4 == 0, counts);
+  });
+  EXPECT_GT(tested.variants, 60);
+}
+
+// The op and its gradient.
+void TestMacroOps(const Property& property, uint64_t seeds, Counts& counts) {
+  for (const std::string& name : MacroLibrary().OpNames()) {
+    std::vector<Op> ops = {LibraryOp(name).value()};
+    if (auto gradient = Gradient(ops[0]); gradient.ok()) ops.push_back(std::move(gradient->op));
+    for (uint64_t seed = 1; seed <= seeds; ++seed) {
+      SetCurrentCase(name, seed);
+      for (const Op& op : ops) {
+        const Finding finding = property(op, seed, counts);
+        EXPECT_FALSE(finding.has_value()) << op.name << " seed " << seed << ": " << *finding;
+      }
+    }
+  }
+}
+
+TEST(JitVariants, MacroOps) {
+  Tested tested;
+  Counts counts;
+  const Property check = [&](const Op& op, uint64_t seed, Counts& counts) {
+    return tested.Check(op, RandomInputs(op, seed), seed, /*bounded=*/seed == 4, counts);
+  };
+  TestMacroOps(check, 4, counts);
+  EXPECT_GT(tested.variants, 40);
+}
+
+// Sizes on both sides of a vector's and a tile's, so that some are constants and others not.
+TEST(JitVariants, MacroOpsOfManyVectors) {
+  Tested tested;
+  Counts counts;
+  const Property check = [&](const Op& op, uint64_t seed, Counts& counts) -> Finding {
+    const auto made = DrawLargeInputs(op, seed, 34);
+    if (!made) return absl::nullopt;
+    return tested.Check(op, *made, 0, /*bounded=*/false, counts);
+  };
+  TestMacroOps(check, 2, counts);
+  EXPECT_GT(tested.variants, 10);
+}
+
+}  // namespace
+}  // namespace nestor
