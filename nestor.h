@@ -56,7 +56,7 @@ absl::StatusOr<std::vector<Tensor>> Run(const Op& op, const RunInputs& inputs,
 
 // Machine code for `op`: one executable serves all sizes and $params, and any number of
 // threads. A call that computes much compiles code of its own for small windows, strides and
-// the like, when the first of them comes.
+// the like, when the first of them comes; Executable::Specialize makes code for given sizes.
 // Unimplemented, naming it, for what cannot be compiled; FailedPrecondition where the CPU
 // lacks the instruction set (see jit/compile.h).
 absl::StatusOr<std::unique_ptr<const jit::Executable>> Compile(const Op& op, const jit::CompileOptions& options = {});

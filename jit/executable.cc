@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "jit/argument_layout.h"
 #include "jit/layout_kernels.h"
+#include "jit/specialization.h"
 #include "jit/slot_values.h"
 #include "jit/workspace_state.h"
 #include "loop_ir/intervals.h"
@@ -98,13 +99,17 @@ TensorId ArgumentOf(const Program& program, size_t number) {
 }  // namespace
 
 struct Executable::Code {
-  Code(std::unique_ptr<const Variants> variants, const ExecutableOptions& options)
+  // `signature`: null: the general code's program.
+  Code(std::unique_ptr<const Variants> variants, const ExecutableOptions& options,
+       std::unique_ptr<const Program> signature)
       : variants(std::move(variants)),
-        program(this->variants->general().program()),
+        signature(std::move(signature)),
+        program(this->signature != nullptr ? *this->signature : this->variants->general().program()),
         options(options),
         aliases(AliasesOf(this->variants->general())) {}
 
   const std::unique_ptr<const Variants> variants;
+  const std::unique_ptr<const Program> signature;
   const Program& program;  // what calls are bound to and checked by, whatever runs then
   const ExecutableOptions options;
   const std::vector<std::pair<int, int>> aliases;
@@ -122,7 +127,7 @@ absl::StatusOr<std::unique_ptr<const Executable>> Executable::Create(Program pro
   for (size_t i = 0; i < inputs.size(); ++i) inputs[i].position = static_cast<int>(i);
   NESTOR_ASSIGN_OR_RETURN(auto variants, Variants::Create(std::move(program), options.isa, options.size_classes,
                                                           std::move(origin)));
-  auto code = std::make_shared<const Code>(std::move(variants), options);
+  auto code = std::make_shared<const Code>(std::move(variants), options, nullptr);
   return absl::WrapUnique(new Executable(std::move(code), std::move(inputs)));
 }
 
@@ -145,6 +150,26 @@ absl::StatusOr<std::unique_ptr<const Executable>> Executable::Bind(absl::string_
     return absl::WrapUnique(new Executable(code_, std::move(inputs)));
   }
   return absl::InvalidArgumentError(absl::StrCat("program ", program().name, ": no input to bind is called ", name));
+}
+
+absl::StatusOr<std::unique_ptr<const Executable>> Executable::Specialize(
+    const absl::flat_hash_map<std::string, int64_t>& sizes) const {
+  const std::shared_ptr<const Origin>& origin = code_->variants->origin();
+  if (origin == nullptr) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("program ", program().name, ": nothing to specialize is known but its scheduled program"));
+  }
+  SizeClass constants(sizes.begin(), sizes.end());
+  std::sort(constants.begin(), constants.end());
+  NESTOR_RETURN_IF_ERROR(CheckConstants(SignatureOf(program()), constants));
+  auto specialized = std::make_shared<const Origin>(
+      Origin{WithConstants(origin->unfused, constants), origin->schedule});
+  NESTOR_ASSIGN_OR_RETURN(Program scheduled, specialized->schedule(specialized->unfused));
+  auto signature = std::make_unique<const Program>(WithSignature(scheduled, program(), constants));
+  NESTOR_ASSIGN_OR_RETURN(auto variants, Variants::Create(std::move(scheduled), options().isa, options().size_classes,
+                                                          std::move(specialized)));
+  auto code = std::make_shared<const Code>(std::move(variants), options(), std::move(signature));
+  return absl::WrapUnique(new Executable(std::move(code), inputs_));
 }
 
 const Program& Executable::program() const { return code_->program; }

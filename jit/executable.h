@@ -92,6 +92,14 @@ class Executable {
   // or rank is another; sizes are checked by the calls.
   absl::StatusOr<std::unique_ptr<const Executable>> Bind(absl::string_view name, const TensorView& tensor) const;
 
+  // This executable for these sizes alone, dimensions and integer $params ("$k") by name:
+  // passes see numbers in their place, whatever a call computes. Calls with others are an
+  // InvalidArgument that names the symbol; $params that calls leave out are the given ones.
+  // InvalidArgument where a name is unknown or no call could have the size;
+  // FailedPrecondition where this was created without an origin; the Statuses of Create.
+  absl::StatusOr<std::unique_ptr<const Executable>> Specialize(
+      const absl::flat_hash_map<std::string, int64_t>& sizes) const;
+
   // Computes the outputs; where none has an element, checks the call alone. An InvalidArgument Status, before anything is written, names
   // the argument that does not fit: types, ranks, sizes (see tensor/binding.h), an
   // element at an odd address, an output with two elements in one place, or memory of an

@@ -1,11 +1,13 @@
 // Code for a class of sizes gives the bits of the interpreter on the program that was
 // scheduled with these sizes as numbers: on random programs, their gradients, and every
 // macro op with its gradient, however little they compute. A strict variant gives the bits of
-// the unfused program; a fast one stays within its proven bounds.
+// the unfused program; a fast one stays within its proven bounds. So does an executable that
+// was specialized.
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/types/optional.h"
 #include "gtest/gtest.h"
 #include "interp/interpreter.h"
@@ -135,6 +137,75 @@ TEST(JitVariants, MacroOpsOfManyVectors) {
   };
   TestMacroOps(check, 2, counts);
   EXPECT_GT(tested.variants, 10);
+}
+
+// ---- Specialize
+
+// With all sizes as numbers, or with some.
+Finding CheckSpecialized(const Op& op, uint64_t seed, Counts& counts) {
+  const loop::Program unfused = Lower(op);
+  const RandomInputsResult made = RandomInputs(op, seed);
+  const Results reference = Run(unfused, made.inputs);
+  const absl::StatusOr<Binding> binding = Bind(SignatureOf(unfused), made.inputs);
+  if (!binding.ok()) return absl::nullopt;
+  ++counts.programs;
+  absl::flat_hash_map<std::string, int64_t> sizes = binding->symbols;
+  if (seed % 3 == 0) absl::erase_if(sizes, [&](const auto& size) { return size.first.size() % 2 == seed % 2; });
+  jit::CompileOptions options;
+  options.executor = &jit::InlineExecutor();
+  for (jit::Mode mode : kModes) {
+    options.mode = mode;
+    const auto general = jit::Compile(unfused, options);
+    if (!general.ok()) return "does not compile: " + general.status().ToString();
+    const auto specialized = (*general)->Specialize(sizes);
+    if (!specialized.ok()) return "cannot be specialized: " + specialized.status().ToString();
+    const Results got = RunJit(**specialized, made.inputs, kRuns[seed % 2]);
+    const Results want = reference.ok() ? Run((*specialized)->program(), made.inputs) : reference;
+    if (Finding finding = Compare(want, got, "specialized,", counts)) return finding;
+    if (mode == jit::Mode::kFast) continue;
+    if (Finding finding = Compare(reference, got, "specialized, strict,", counts)) return finding;
+  }
+  return absl::nullopt;
+}
+
+TEST(JitVariants, SpecializedRandomPrograms) {
+  GeneratorOptions options;
+  options.nodes = 14;
+  TestPrograms("specialized programs", 500, options, CheckSpecialized);
+}
+
+// What the law refuses is refused, before or in the call, and nothing else is.
+Finding CheckSpecializedExtremes(const Op& op, uint64_t seed, Counts& counts) {
+  const loop::Program unfused = Lower(op);
+  InputOptions extremes;
+  extremes.extremes = true;
+  const RandomInputsResult made = RandomInputs(op, seed, extremes);
+  const Results reference = Run(unfused, made.inputs);
+  const absl::StatusOr<Binding> binding = Bind(SignatureOf(unfused), made.inputs);
+  if (!binding.ok() || absl::IsResourceExhausted(reference.status())) return absl::nullopt;
+  ++counts.programs;
+  counts.refused += !reference.ok();
+  jit::CompileOptions options;
+  options.executor = &jit::InlineExecutor();
+  options.mode = jit::Mode::kStrict;
+  const auto general = jit::Compile(unfused, options);
+  if (!general.ok()) return "does not compile: " + general.status().ToString();
+  const auto specialized = (*general)->Specialize(binding->symbols);
+  if (!specialized.ok()) return "cannot be specialized: " + specialized.status().ToString();
+  return Compare(reference, RunJit(**specialized, made.inputs), "specialized, strict,", counts);
+}
+
+TEST(JitVariants, SpecializedExtremes) {
+  GeneratorOptions options;
+  options.nodes = 10;
+  options.extremes = true;
+  TestPrograms("specialized extremes", 1000, options, CheckSpecializedExtremes);
+}
+
+TEST(JitVariants, SpecializedMacroOps) {
+  Counts counts;
+  TestMacroOps(CheckSpecialized, 4, counts);
+  EXPECT_GT(counts.programs, 80);
 }
 
 }  // namespace

@@ -1,0 +1,96 @@
+#include "jit/specialization.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "uops/invariant.h"
+#include "uops/message.h"
+
+namespace nestor::jit {
+namespace {
+
+using loop::Program;
+using loop::TensorId;
+
+absl::Status Error(const Signature& signature, absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat("program ", signature.name, ": ", what));
+}
+
+absl::Status CheckParam(const Signature& signature, const ParamInfo& param, int64_t value) {
+  const bool in_range = (!param.low || value >= param.low->ToInt()) && (!param.high || value <= param.high->ToInt());
+  if (in_range && Scalar::Integer(param.type, value).ToInt() == value) return absl::OkStatus();
+  return Error(signature, absl::StrCat(param.name, " = ", value, " is out of its range"));
+}
+
+absl::Status CheckConstant(const Signature& signature, const std::vector<std::string>& known, const std::string& name,
+                           int64_t value) {
+  if (std::find(known.begin(), known.end(), name) == known.end()) {
+    const std::string list = known.empty() ? "" : absl::StrCat(" (there are ", absl::StrJoin(known, ", "), ")");
+    return Error(signature, absl::StrCat("no dimension or integer $param is named '", name, "'",
+                                         DidYouMean(name, known), list));
+  }
+  for (const ParamInfo& param : *signature.params) {
+    if (param.name == name) return CheckParam(signature, param, value);
+  }
+  if (value >= 0 && value <= kMaxExtent) return absl::OkStatus();
+  return Error(signature, absl::StrCat("dimension ", name, " = ", value, value < 0 ? " is negative" : " exceeds 2^48"));
+}
+
+// Copies expressions over symbols from one program into another.
+class Importer {
+ public:
+  Importer(const IndexPool& from, IndexPool& to) : from_(from), to_(to) {}
+  IndexId operator()(IndexId e) { return CopyIndex(from_, e, to_); }
+  Shape operator()(const Shape& shape) {
+    Shape copy;
+    for (IndexId extent : shape) copy.push_back((*this)(extent));
+    return copy;
+  }
+
+ private:
+  const IndexPool& from_;
+  IndexPool& to_;
+};
+
+void TakeShapes(Program& program, const std::vector<TensorId>& tensors, const Program& general,
+                const std::vector<TensorId>& from, Importer& import) {
+  for (size_t i = 0; i < tensors.size(); ++i) program[tensors[i]].shape = import(general[from[i]].shape);
+}
+
+}  // namespace
+
+absl::Status CheckConstants(const Signature& signature, const SizeClass& constants) {
+  std::vector<std::string> known = UnboundDimensions(signature, {});
+  for (const ParamInfo& param : *signature.params) {
+    if (IsInteger(param.type)) known.push_back(param.name);
+  }
+  for (const auto& [name, value] : constants) NESTOR_RETURN_IF_ERROR(CheckConstant(signature, known, name, value));
+  return absl::OkStatus();
+}
+
+Program WithSignature(Program scheduled, const Program& general, const SizeClass& constants) {
+  Importer import(general.pool, scheduled.pool);
+  TakeShapes(scheduled, scheduled.inputs, general, general.inputs, import);
+  TakeShapes(scheduled, scheduled.outputs, general, general.outputs, import);
+  scheduled.params = general.params;
+  scheduled.equalities = general.equalities;
+  for (Equality& equality : scheduled.equalities) {
+    equality.left = import(equality.left);
+    equality.right = import(equality.right);
+  }
+  scheduled.range_checks = general.range_checks;
+  for (RangeCheck& check : scheduled.range_checks) check.value = import(check.value);
+  for (const auto& [name, value] : constants) {
+    scheduled.equalities.push_back({scheduled.pool.Symbol(name), scheduled.pool.Const(value),
+                                    absl::StrCat(name, ", which the program was specialized to")});
+    for (ParamInfo& param : scheduled.params) {
+      if (param.name == name) param.value = Scalar::Integer(param.type, value);
+    }
+  }
+  return scheduled;
+}
+
+}  // namespace nestor::jit
