@@ -1,8 +1,6 @@
 // The key is the program's text with the options behind it. The text says all of a
 // program but the numbering of its parts, so equal keys mean equal code, without a hash
 // that could collide; and it is made in a small part of the time that compilation takes.
-//
-// Entries lie in a list by last use, which a map finds by their keys.
 #include "jit/cache.h"
 
 #include <utility>
@@ -51,50 +49,44 @@ absl::StatusOr<std::shared_ptr<const Executable>> ExecutableCache::Compile(loop:
   return Keep(std::move(key), std::move(executable));
 }
 
-std::shared_ptr<const Executable> ExecutableCache::Find(absl::string_view key) {
+std::shared_ptr<const Executable> ExecutableCache::Find(const std::string& key) {
   absl::MutexLock lock(&mutex_);
-  const auto it = by_key_.find(key);
-  ++(it == by_key_.end() ? misses_ : hits_);
-  if (it == by_key_.end()) return nullptr;
-  entries_.splice(entries_.begin(), entries_, it->second);
-  return it->second->executable;
+  const std::shared_ptr<const Executable>* found = by_key_.Find(key);
+  ++(found == nullptr ? misses_ : hits_);
+  return found == nullptr ? nullptr : *found;
 }
 
 std::shared_ptr<const Executable> ExecutableCache::Keep(std::string key, std::shared_ptr<const Executable> executable) {
   absl::MutexLock lock(&mutex_);
-  const auto it = by_key_.find(key);
-  if (it != by_key_.end()) return it->second->executable;  // another thread was faster
-  entries_.push_front({std::move(key), std::move(executable)});
-  by_key_[entries_.front().key] = entries_.begin();
+  executable = by_key_.Keep(std::move(key), std::move(executable));  // that of another thread, if it was faster
   Shrink();
-  return entries_.front().executable;
+  return executable;
 }
 
 int64_t ExecutableCache::CodeBytes() const {
   int64_t bytes = 0;
-  for (const Entry& entry : entries_) bytes += entry.executable->code_bytes();
+  for (const auto& [key, executable] : by_key_.entries()) bytes += executable->code_bytes();
   return bytes;
 }
 
 void ExecutableCache::Shrink() {
   int64_t bytes = CodeBytes();
-  while (entries_.size() > 1 &&
-         (static_cast<int64_t>(entries_.size()) > limits_.executables || bytes > limits_.code_bytes)) {
-    bytes -= entries_.back().executable->code_bytes();
-    by_key_.erase(entries_.back().key);
-    entries_.pop_back();
+  const auto& entries = by_key_.entries();
+  while (entries.size() > 1 &&
+         (static_cast<int64_t>(entries.size()) > limits_.executables || bytes > limits_.code_bytes)) {
+    bytes -= entries.back().value->code_bytes();
+    by_key_.ForgetLast();
   }
 }
 
 ExecutableCache::Statistics ExecutableCache::statistics() const {
   absl::MutexLock lock(&mutex_);
-  return {hits_, misses_, static_cast<int64_t>(entries_.size()), CodeBytes()};
+  return {hits_, misses_, static_cast<int64_t>(by_key_.entries().size()), CodeBytes()};
 }
 
 void ExecutableCache::Clear() {
   absl::MutexLock lock(&mutex_);
-  by_key_.clear();
-  entries_.clear();
+  by_key_.Clear();
 }
 
 }  // namespace nestor::jit

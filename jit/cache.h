@@ -7,17 +7,15 @@
 #define NESTOR_JIT_CACHE_H_
 
 #include <cstdint>
-#include <list>
 #include <memory>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "jit/compile.h"
 #include "jit/executable.h"
+#include "jit/least_recently_used.h"
 #include "loop_ir/program.h"
 
 namespace nestor::jit {
@@ -50,21 +48,14 @@ class ExecutableCache {
   void Clear();  // keeps the counts
 
  private:
-  struct Entry {
-    std::string key;
-    std::shared_ptr<const Executable> executable;
-  };
-  using Entries = std::list<Entry>;  // the last used first
-
-  std::shared_ptr<const Executable> Find(absl::string_view key);
+  std::shared_ptr<const Executable> Find(const std::string& key);
   std::shared_ptr<const Executable> Keep(std::string key, std::shared_ptr<const Executable> executable);
   int64_t CodeBytes() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Shrink() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Limits limits_;
   mutable absl::Mutex mutex_;
-  Entries entries_ ABSL_GUARDED_BY(mutex_);
-  absl::flat_hash_map<absl::string_view, Entries::iterator> by_key_ ABSL_GUARDED_BY(mutex_);  // keys of entries_
+  LeastRecentlyUsed<std::string, std::shared_ptr<const Executable>> by_key_ ABSL_GUARDED_BY(mutex_);
   int64_t hits_ ABSL_GUARDED_BY(mutex_) = 0, misses_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

@@ -82,23 +82,15 @@ absl::StatusOr<Variants::Code> Variants::Compile(const SizeClass& constants, con
 
 absl::optional<Variants::Code> Variants::Find(const SizeClass& constants) const {
   absl::MutexLock lock(&mutex_);
-  const auto it = by_class_.find(constants);
-  if (it == by_class_.end()) return absl::nullopt;
-  entries_.splice(entries_.begin(), entries_, it->second);
-  return it->second->code;
+  const Code* code = by_class_.Find(constants);
+  return code == nullptr ? absl::nullopt : absl::make_optional(*code);
 }
 
 Variants::Code Variants::Keep(const SizeClass& constants, Code code) const {
   absl::MutexLock lock(&mutex_);
-  const auto it = by_class_.find(constants);
-  if (it != by_class_.end()) return it->second->code;  // another thread was faster
-  entries_.push_front({constants, std::move(code)});
-  by_class_[constants] = entries_.begin();
-  if (entries_.size() > most_) {
-    by_class_.erase(entries_.back().constants);
-    entries_.pop_back();
-  }
-  return entries_.front().code;
+  code = by_class_.Keep(constants, std::move(code));  // that of another thread, if it was faster
+  if (by_class_.entries().size() > most_) by_class_.ForgetLast();
+  return code;
 }
 
 std::vector<std::shared_ptr<const Kernel>> Variants::All() const {
@@ -106,7 +98,7 @@ std::vector<std::shared_ptr<const Kernel>> Variants::All() const {
   {
     absl::MutexLock lock(&mutex_);
     codes.push_back(plain_);
-    for (const Entry& entry : entries_) codes.push_back(entry.code);
+    for (const auto& [constants, code] : by_class_.entries()) codes.push_back(code);
   }
   std::vector<std::shared_ptr<const Kernel>> kernels;
   for (const Code& code : codes) {

@@ -13,18 +13,17 @@
 #define NESTOR_JIT_VARIANTS_H_
 
 #include <functional>
-#include <list>
 #include <memory>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/types/optional.h"
 #include "jit/codegen/translate.h"
 #include "jit/kernel.h"
 #include "jit/layout_kernels.h"
+#include "jit/least_recently_used.h"
 #include "jit/size_classes.h"
 #include "loop_ir/intervals.h"
 #include "loop_ir/program.h"
@@ -60,12 +59,6 @@ class Variants {
 
  private:
   using Code = std::shared_ptr<const LayoutKernels>;
-  struct Entry {
-    SizeClass constants;
-    Code code;  // null: the class runs the general code
-  };
-  using Entries = std::list<Entry>;  // the last used first
-
   Variants(Code general, std::shared_ptr<const Kernel> compact, const SizeClassOptions& options,
            std::shared_ptr<const Origin> origin);
 
@@ -88,8 +81,8 @@ class Variants {
 
   mutable absl::Mutex mutex_;
   mutable Code plain_ ABSL_GUARDED_BY(mutex_);
-  mutable Entries entries_ ABSL_GUARDED_BY(mutex_);
-  mutable absl::flat_hash_map<SizeClass, Entries::iterator> by_class_ ABSL_GUARDED_BY(mutex_);
+  // Null: the class runs the general code.
+  mutable LeastRecentlyUsed<SizeClass, Code> by_class_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace nestor::jit

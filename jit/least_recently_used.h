@@ -1,0 +1,67 @@
+// Values by key, in the order in which they were used: what a bounded cache is made of.
+#ifndef NESTOR_JIT_LEAST_RECENTLY_USED_H_
+#define NESTOR_JIT_LEAST_RECENTLY_USED_H_
+
+#include <cstddef>
+#include <list>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/hash/hash.h"
+
+namespace nestor::jit {
+
+// Not thread-safe.
+template <class Key, class Value>
+class LeastRecentlyUsed {
+ public:
+  struct Entry {
+    Key key;
+    Value value;
+  };
+
+  // The key's value, which was used last then; null: none is kept.
+  const Value* Find(const Key& key) {
+    const auto it = by_key_.find(&key);
+    if (it == by_key_.end()) return nullptr;
+    entries_.splice(entries_.begin(), entries_, it->second);
+    return &entries_.front().value;
+  }
+
+  // Keeps the value, unless the key has one. Gives that which is kept, which was used last then.
+  const Value& Keep(Key key, Value value) {
+    if (const Value* kept = Find(key)) return *kept;
+    entries_.push_front({std::move(key), std::move(value)});
+    by_key_.emplace(&entries_.front().key, entries_.begin());
+    return entries_.front().value;
+  }
+
+  // REQUIRES: some are kept.
+  void ForgetLast() {
+    by_key_.erase(&entries_.back().key);
+    entries_.pop_back();
+  }
+
+  void Clear() {
+    by_key_.clear();
+    entries_.clear();
+  }
+
+  // The last used first.
+  const std::list<Entry>& entries() const { return entries_; }
+
+ private:
+  struct Hash {
+    size_t operator()(const Key* key) const { return absl::Hash<Key>()(*key); }
+  };
+  struct Equal {
+    bool operator()(const Key* a, const Key* b) const { return *a == *b; }
+  };
+
+  std::list<Entry> entries_;
+  absl::flat_hash_map<const Key*, typename std::list<Entry>::iterator, Hash, Equal> by_key_;  // keys of entries_
+};
+
+}  // namespace nestor::jit
+
+#endif  // NESTOR_JIT_LEAST_RECENTLY_USED_H_
