@@ -244,10 +244,14 @@ class Matcher {
     return length ? *length <= few : absl::c_linear_search(found.windows, &loop);
   }
 
-  // Many columns count most, then many rows, results that lie next to each other, then operands that do.
+  // Many columns count most, unless they would be packed for a few rows; then many rows, results that lie next to each other, then operands that do.
   int LaneScore(const Contraction& found) {
-    int score = IsWindow(found, *found.column, kFewColumns) ? 1 : 17;
-    score += !IsWindow(found, *found.row, kFewRows);
+    const bool few_rows = IsWindow(found, *found.row, kFewRows);
+    const bool lie_well = absl::c_all_of(found.columns, [&](const Contraction::Operand& operand) {
+      return IsAlong(program_, AccessOf(program_, operand), *found.column);
+    });
+    int score = IsWindow(found, *found.column, kFewColumns) || (few_rows && !lie_well) ? 1 : 17;
+    score += !few_rows;
     for (const Item& item : *core_) {
       const auto* statement = item.As<Statement>();
       if (statement != nullptr && !statement->target.place.empty()) score += 4 * IsAlong(program_, statement->target, *found.column);

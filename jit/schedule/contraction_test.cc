@@ -1,0 +1,43 @@
+// Which loops of a contraction are its rows and columns.
+#include "jit/schedule/contraction.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/types/optional.h"
+#include "fusion/pass_testing.h"
+#include "gtest/gtest.h"
+
+namespace nestor::jit {
+namespace {
+
+// "ROW COLUMN" of y[o, c, s] = sum[h](g[o, h] * x[c, h + s]) for so many places each.
+std::string TileOf(const char* o, const char* c, const char* s, const char* value = "g[o, h] * x[c, h + s]") {
+  const std::string text = absl::StrCat(
+      "program p(g: f32[O, H], x: f32[C, X], shape_o: shape f32[O], z: shape f32[S]) -> (y: f32[", o, ", ", c, ", ", s,
+      "]) { for o in [0, ", o, ") { for c in [0, ", c, ") { for s in [0, ", s,
+      ") { acc a: f32 = sum for h in [0, H) { a += ", value, " } y[o, c, s] = a } } } }");
+  loop::Program program = fusion::ParseVerified(text);
+  const absl::optional<Contraction> found = ContractionOf(program, *program.blocks[0].body[0].As<loop::Loop>());
+  if (!found) return "none";
+  return absl::StrCat(program.vars[found->row->var], " ", program.vars[found->column->var]);
+}
+
+TEST(ContractionOf, TakesColumnsThatFillVectors) {
+  // Results lie side by side along s.
+  EXPECT_EQ(TileOf("O", "C", "S"), "o s");
+  EXPECT_EQ(TileOf("O", "C", "8"), "o s");
+  // A few of them, as a number: lanes would be empty.
+  EXPECT_EQ(TileOf("O", "C", "7"), "o c");
+  EXPECT_EQ(TileOf("O", "C", "3"), "o c");
+  EXPECT_EQ(TileOf("O", "100", "3"), "o c");
+  // Then what is packed has the lanes, if there are rows for it.
+  EXPECT_EQ(TileOf("O", "4", "3"), "c o");
+  // Columns across memory are packed, which few rows do not pay for.
+  EXPECT_EQ(TileOf("3", "C", "7"), "o s");
+  EXPECT_EQ(TileOf("8", "C", "7"), "o c");
+  EXPECT_EQ(TileOf("O", "2", "3", "g[o, h] * x[c, s]"), "o s");
+}
+
+}  // namespace
+}  // namespace nestor::jit
