@@ -66,9 +66,13 @@ bool IsReset(const Program& program, const PerfectNest& nest, TensorId tensor, R
   const Shape& shape = program[tensor].shape;
   if (statement.op || statement.target.masked || statement.target.tensor != tensor) return false;
   if (constant == nullptr || constant->value.bits != Identity(op, program[tensor].type).bits) return false;
-  if (nest.loops.size() != shape.size()) return false;
+  const IndexList& place = statement.target.place;
+  size_t axes_of_one = 0;  // which no loop runs along
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    axes_of_one += program.pool.IsConst(shape[axis], 1) && program.pool.IsConst(place[axis], 0);
+  }
+  if (nest.loops.size() + axes_of_one != shape.size()) return false;
   for (const Loop* loop : nest.loops) {
-    const IndexList& place = statement.target.place;
     const auto axis = std::find_if(place.begin(), place.end(),
                                    [&](IndexId e) { return program.pool.VarValue(e) == loop->var; });
     if (axis == place.end() || !program.pool.IsConst(loop->begin, 0)) return false;

@@ -23,6 +23,9 @@ TEST(GatherFromScatter, TextInTextOut) {
        "temp t: f32  block { acc acc: f32 = sum  for i in [0, N) { drop acc if u[i] < 1 += x[i] }  t = acc }"},
       {"temp t: f32[N, M]  for b in [0, M) { for a in [0, N) { t[a, b] = -inf } }  for i in [0, N) { for j in [0, M) { t[i, j] max= m[i, j] } }",
        "temp t: f32[N, M]  for b in [0, M) { for a in [0, N) { acc acc: f32 = max  acc max= m[a, b]  t[a, b] = acc } }"},
+      // An axis of one element has no loop.
+      {"temp t: f32[1, N]  for a in [0, N) { t[0, a] = 0.0 }  for i in [0, N) { drop t[0, i + $p] += x[i] }",
+       "temp t: f32[1, N]  for a in [0, N) { acc acc: f32 = sum  drop acc if 0 <= a - $p, a - $p < N += x[a - $p]  t[0, a] = acc }"},
       // Shifts, flips, strides.
       {"temp t: f32[N]  for a in [0, N) { t[a] = 0.0 }  for i in [0, N) { drop t[i + $p] += x[i] }",
        "temp t: f32[N]  for a in [0, N) { acc acc: f32 = sum  drop acc if 0 <= a - $p, a - $p < N += x[a - $p]  t[a] = acc }"},

@@ -60,16 +60,17 @@ class BorderSplitter {
     cut.begin = begin;
     cut.end = end;
     SettleBounds(cut.body, loop.var);
-    if (!IsContractionOf(middle, loop.var)) return absl::nullopt;
+    if (!IsTileOf(middle, loop.var)) return absl::nullopt;
     Scope pieces = ScopeOf(std::move(middle));
     if (!inside.from.empty()) AddPiece(outermost, loop, loop.begin, Smaller(loop.end, begin), pieces);
     if (!inside.to.empty()) AddPiece(outermost, loop, Larger(begin, end), loop.end, pieces);
     return pieces;
   }
 
-  bool IsContractionOf(const Loop& nest, int32_t column) {
+  // Whether the nest is a contraction that has the loop for its rows or columns.
+  bool IsTileOf(const Loop& nest, int32_t var) {
     const absl::optional<Contraction> found = ContractionOf(program_, nest);
-    return found && found->column->var == column;
+    return found && (found->column->var == var || found->row->var == var);
   }
 
   void AddPiece(const Loop& outermost, const Loop& loop, IndexId begin, IndexId end, Scope& pieces) {
@@ -81,7 +82,10 @@ class BorderSplitter {
     ranges_.Enter(piece);
     absl::optional<Loop> fresh = fusion::DecidedCopy(program_, ranges_, piece, /*fresh=*/true);
     ranges_.Leave();
-    if (fresh) Append(pieces, ScopeOf(*std::move(fresh)));
+    if (!fresh) return;
+    // The border of an image has an inside along the other axis.
+    absl::optional<Scope> parts = Split(*fresh);
+    Append(pieces, parts ? *std::move(parts) : ScopeOf(*std::move(fresh)));
   }
 
   // Where no bound inside moves with the loop: from the last of `from` up to the first of `to`.

@@ -17,8 +17,9 @@ namespace nestor::jit {
 //   for i in [0, N) { for j in [max(R - 1, 0), M - R + 1) { ..  for r in [0, R) { .. } .. } }
 //   for i in [0, N) { for j in [max(R - 1, M - R + 1, 0), M) { .. } }
 //
-// where the nest in the middle is a contraction with j for its column (contraction.h), which
-// it is not as long as a sum's bounds move with j: the gradient of a convolution by its data.
+// where the nest in the middle is a contraction with j for its column or row (contraction.h),
+// which it is not as long as a sum's bounds move with j: the gradient of a convolution by its
+// data. What is left over is cut along other loops likewise.
 // The bounds are maxima and minima of two, one of which moves with j by one. Each sum keeps
 // its steps and their order, so every bit stays.
 //
