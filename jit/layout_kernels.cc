@@ -1,3 +1,4 @@
+// Kernels lie by a key of one letter for each axis of each argument.
 #include "jit/layout_kernels.h"
 
 #include <utility>

@@ -1,3 +1,5 @@
+// Symbols are collected once for each program; a call looks its sizes up, and adds up work
+// only where some are small.
 #include "jit/size_classes.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// The scheduled program has numbers in its arguments' shapes. With symbols there again it
+// binds calls as before, and an equality for each number refuses what it was not made for.
 #include "jit/specialization.h"
 
 #include <algorithm>
