@@ -336,7 +336,7 @@ class Tiling {
     Append(scope, Begin(tile, extent, part));
     const bool compact = extent.vectors < tile_.vectors;
     Append(scope, OverSums(begin, end, compact, [&](const std::vector<IndexId>& sums) {
-      return OverTile(extent, [&](IndexId r, IndexId v, IndexId l) {
+      return OverRows(patch, [&](IndexId r, IndexId v, IndexId l) {
         return Step(tile, {r, v, l}, {RowToRead(patch, r), pool_.Add(patch.vector, v), l, sums});
       });
     }));
@@ -409,11 +409,21 @@ class Tiling {
   }
 
   Scope OverTile(Extent extent, AtPlace at) {
-    return make_.Counted("r", Const(extent.rows), kUnrolled, [&](IndexId r) {
-      return make_.Counted("v", Const(extent.vectors), kUnrolled, [&](IndexId v) {
-        return make_.Counted("l", Const(lanes_), kVector, [&](IndexId l) { return at(r, v, l); });
-      });
+    return make_.Counted("r", Const(extent.rows), kUnrolled, [&](IndexId r) { return OverRow(r, extent.vectors, at); });
+  }
+  Scope OverRow(IndexId r, int64_t vectors, AtPlace at) {
+    return make_.Counted("v", Const(vectors), kUnrolled, [&](IndexId v) {
+      return make_.Counted("l", Const(lanes_), kVector, [&](IndexId l) { return at(r, v, l); });
     });
+  }
+
+  // Each row by itself where rows may not be kept: then a minimum says which row is read,
+  // with a number for r one of sizes alone, which is no work in the loop.
+  Scope OverRows(const Patch& patch, AtPlace at) {
+    if (!patch.rows_left) return OverTile(patch.extent, at);
+    Scope scope;
+    for (int64_t r = 0; r < patch.extent.rows; ++r) Append(scope, OverRow(Const(r), patch.extent.vectors, at));
+    return scope;
   }
 
   // tile = tile op value
