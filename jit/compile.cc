@@ -9,11 +9,13 @@
 #include "jit/runtime/executor.h"
 #include "jit/schedule/attributes.h"
 #include "jit/schedule/contraction_tiles.h"
+#include "jit/schedule/hoist_copies.h"
 #include "jit/schedule/lane_partials.h"
 #include "jit/schedule/memory_order.h"
 #include "jit/schedule/multiply_add.h"
 #include "jit/schedule/padded_views.h"
 #include "jit/schedule/split_quotients.h"
+#include "jit/schedule/strips.h"
 #include "jit/schedule/sum_order.h"
 #include "jit/schedule/transpose_tiles.h"
 #include "jit/schedule/unroll_and_jam.h"
@@ -51,8 +53,10 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
       {"flatten", fusion::FlattenBlocks},
       {"split_quotients", SplitQuotients},
       {"sum_order", SumWindowsFirst, /*reorders_rounding=*/true},
+      {"strips", [=](loop::Program& program) { return RunInStrips(program, options.strips); }},
       {"padded_views", MaterializePaddedViews},
       {"contractions", [=](loop::Program& program) { return TileContractions(program, contractions); }},
+      {"hoist_copies", HoistCopies},
       {"multiply_add", FuseMultiplyAdd, /*reorders_rounding=*/true},
       {"memory_order", [=](loop::Program& program) { return WalkInMemoryOrder(program, options.memory_order); }},
       {"unroll_and_jam", UnrollAndJam},

@@ -14,6 +14,7 @@
 #include "jit/runtime/cpu_features.h"
 #include "jit/schedule/contraction_tiles.h"
 #include "jit/schedule/memory_order.h"
+#include "jit/schedule/strips.h"
 #include "loop_ir/program.h"
 
 namespace nestor::jit {
@@ -34,6 +35,7 @@ struct CompileOptions {
   int accumulators = 4;
   MemoryOrderOptions memory_order;
   ContractionTileOptions contractions;  // but for `isa`
+  StripOptions strips;
   // See ExecutableOptions; nullopt: from what the program computes, and the sizes of the
   // machine's caches.
   absl::optional<int64_t> least_parallel_bytes, streaming_bytes;

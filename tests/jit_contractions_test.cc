@@ -78,11 +78,25 @@ const std::vector<Case>& Cases() {
        "op f(a: T[M, K], b: T[K, N], d: T[N], e: T[M, N]) -> (c, r) "
        "{ s[i, j] = sum[k](a[i, k] * b[k, j]) + d[j]; c[i, j] = max(s[i, j], T(0)); r[i, j] = s[i, j] * e[i, j] }",
        {{"a", "MK"}, {"b", "KN"}, {"d", "N"}, {"e", "MN"}}},
+      // Chains, which go by strips of rows.
+      {"rows less their greatest", "op f(a: T[M, K], b: T[K, N]) -> (y) { c[i, j] = sum[k](a[i, k] * b[k, j]); y[i, j] = c[i, j] - max[l](c[i, l]) }",
+       {{"a", "MK"}, {"b", "KN"}}},
+      {"greatest of a row", "op f(a: T[M, K], b: T[N, K]) -> (m) { m[i] = max[j](sum[k](a[i, k] * b[j, k])) }", {{"a", "MK"}, {"b", "NK"}}},
+      {"place of the least", "op f(a: T[M, K], b: T[N, K]) -> (m) { m[i] = argmin[j](sum[k](a[i, k] * b[j, k]) + a[i, 0 | 0]) }",
+       {{"a", "MK"}, {"b", "NK"}}},
+      {"rows at first", "op f(a: T[M, K], b: T[K, N]) -> (y) { h[i, k] = a[i, k] - max[l](a[i, l]); y[i, j] = sum[k](h[i, k] * b[k, j]) }",
+       {{"a", "MK"}, {"b", "KN"}}},
+      {"two products", "op f(a: T[M, K], b: T[K, N], d: T[N, K]) -> (y) { h[i, j] = max(sum[k](a[i, k] * b[k, j]), T(0)); y[i, l] = sum[j](h[i, j] * d[j, l]) }",
+       {{"a", "MK"}, {"b", "KN"}, {"d", "NK"}}},
+      {"two products of batches, with rows between",
+       "op f(a: T[2, M, K], b: T[2, N, K], d: T[2, N, K]) -> (y) { h[g, i, j] = sum[k](a[g, i, k] * b[g, j, k]); "
+       "p[g, i, j] = h[g, i, j] - max[l](h[g, i, l]); y[g, i, l] = sum[j](p[g, i, j] * d[g, j, l]) }",
+       {{"a", "2MK"}, {"b", "2NK"}, {"d", "2NK"}}},
   };
   return cases;
 }
 
-// Tiles of four rows and two vectors, blocks of two tiles and two steps.
+// Tiles of four rows and two vectors, blocks of two tiles and two steps, strips of five rows.
 jit::CompileOptions TinyTiles() {
   jit::CompileOptions options;
   options.executor = &jit::InlineExecutor();
@@ -91,6 +105,7 @@ jit::CompileOptions TinyTiles() {
   options.contractions.sum_block = 2;
   options.contractions.row_block = 2;
   options.contractions.column_block = 2;
+  options.strips.rows = 5;
   return options;
 }
 

@@ -57,7 +57,7 @@ class Matcher {
   absl::optional<Contraction> Match(const Loop& outermost) {
     std::vector<const Loop*> band;
     for (const Loop* loop = &outermost; loop != nullptr; loop = Only(loop->body)) {
-      if (!IsPlain(*loop) || !IsFixed(*loop)) return absl::nullopt;
+      if (!IsPlain(*loop) || !IsFixed(*loop, band)) return absl::nullopt;
       band.push_back(loop);
     }
     core_ = &band.back()->body;
@@ -88,7 +88,12 @@ class Matcher {
     const loop::LoopAttributes& a = loop.attributes;
     return loop.step == 1 && !a.parallel && !a.vector && !a.unroll && !pool_.HasLoad(loop.begin) && !pool_.HasLoad(loop.end);
   }
-  bool IsFixed(const Loop& loop) const { return !pool_.HasVar(loop.begin) && !pool_.HasVar(loop.end); }
+  // Whether the bounds are the same for all steps of the loops around it in the band.
+  bool IsFixed(const Loop& loop, const std::vector<const Loop*>& band) const {
+    return absl::c_none_of(band, [&](const Loop* around) {
+      return HoldsVar(pool_, loop.begin, around->var) || HoldsVar(pool_, loop.end, around->var);
+    });
+  }
 
   // ---- The core: scalars, one nest that sums into one of them, and statements.
 

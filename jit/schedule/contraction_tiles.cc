@@ -35,9 +35,6 @@ using loop::Storage;
 using loop::TensorId;
 using loop::ValueId;
 
-// Fewer rows than that are not worth a packed copy of columns that lie well where they are.
-constexpr int64_t kLeastRows = 4;
-
 // One contraction on its way to tiles.
 class Tiling {
  public:
@@ -105,9 +102,9 @@ class Tiling {
   }
 
   // The nest as it was, where it has few rows and reads its columns well; the tiles take
-  // what is left.
+  // what is left. Of rows whose number moves with a loop around, others share the copies.
   Scope FewRows() {
-    if (!ColumnsLieWell()) return {};
+    if (!ColumnsLieWell() || pool_.HasVar(rows_)) return {};
     const auto known = pool_.ConstValue(rows_);
     if (known && *known >= kLeastRows) return {};
     const IndexId few = pool_.Min(Const(1), pool_.Max(Const(0), pool_.Sub(Const(kLeastRows), rows_)));
