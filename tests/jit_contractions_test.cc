@@ -86,6 +86,11 @@ const std::vector<Case>& Cases() {
        {{"a", "MK"}, {"b", "NK"}}},
       {"rows at first", "op f(a: T[M, K], b: T[K, N]) -> (y) { h[i, k] = a[i, k] - max[l](a[i, l]); y[i, j] = sum[k](h[i, k] * b[k, j]) }",
        {{"a", "MK"}, {"b", "KN"}}},
+      {"lower triangle", "op f(a: T[M, K], b: T[N, K], d: T[N, 3]) -> (y) { s[i, j] = sum[k](a[i, k] * b[j, k]); "
+       "h[i, j] = where(j <= i, s[i, j] - max[l](where(l <= i, s[i, l], T(0))), T(0)); y[i, e] = sum[j](h[i, j] * d[j, e]) }",
+       {{"a", "MK"}, {"b", "NK"}, {"d", "N3"}}},
+      {"upper triangle", "op f(a: T[M, K], b: T[K, N]) -> (m) { s[i, j] = sum[k](a[i, k] * b[k, j]); m[i] = max[j](where(i < j + 2, s[i, j], T(0))) }",
+       {{"a", "MK"}, {"b", "KN"}}},
       {"two products", "op f(a: T[M, K], b: T[K, N], d: T[N, K]) -> (y) { h[i, j] = max(sum[k](a[i, k] * b[k, j]), T(0)); y[i, l] = sum[j](h[i, j] * d[j, l]) }",
        {{"a", "MK"}, {"b", "KN"}, {"d", "NK"}}},
       {"two products of batches, with rows between",

@@ -88,9 +88,11 @@ class Matcher {
     const loop::LoopAttributes& a = loop.attributes;
     return loop.step == 1 && !a.parallel && !a.vector && !a.unroll && !pool_.HasLoad(loop.begin) && !pool_.HasLoad(loop.end);
   }
-  // Whether the bounds are the same for all steps of the loops around it in the band.
+  // Whether the bounds are the same for all steps of the loops around it in the band, and,
+  // where they move with others, lie within what is the same for these.
   bool IsFixed(const Loop& loop, const std::vector<const Loop*>& band) const {
-    return absl::c_none_of(band, [&](const Loop* around) {
+    const auto hull = HullOf(program_, loop);
+    return hull && hull->begin == loop.begin && absl::c_none_of(band, [&](const Loop* around) {
       return HoldsVar(pool_, loop.begin, around->var) || HoldsVar(pool_, loop.end, around->var);
     });
   }
@@ -241,7 +243,9 @@ bool IsInRange(Program& program, loop::Ranges& ranges, const Contraction& nest, 
     hulls.push_back({sum->var, hull.begin, hull.end, 1, {}, {}});
   }
   std::vector<const Loop*> around = nest.batch;
-  around.insert(around.end(), {nest.row, nest.column});
+  around.push_back(nest.row);
+  const Hull columns = *HullOf(program, *nest.column);
+  hulls.push_back({nest.column->var, columns.begin, columns.end, 1, {}, {}});
   for (const Loop& hull : hulls) around.push_back(&hull);
   for (const Loop* loop : around) ranges.Enter(*loop);
   const Access access = AccessOf(program, operand);

@@ -39,8 +39,8 @@ struct Contraction {
 };
 
 // Of the nest that begins with `loop`. All loops but those over k carry no dependence and run
-// by one; their bounds are numbers of symbols, but those of sums may move with batch loops
-// where HullOf holds them. The sum's operands are not changed in the nest. The result points into `loop`.
+// by one; their bounds are numbers of symbols, but those of sums may move with batch loops,
+// and ends of all with loops around the nest, where HullOf holds them. The sum's operands are not changed in the nest. The result points into `loop`.
 absl::optional<Contraction> ContractionOf(loop::Program& program, const loop::Loop& loop);
 
 loop::Access AccessOf(const loop::Program& program, const Contraction::Operand& operand);
@@ -54,7 +54,7 @@ struct Hull {
 };
 absl::optional<Hull> HullOf(const loop::Program& program, const loop::Loop& loop);
 
-// Whether the operand is in range at all rows and columns, and all steps of the sums' hulls.
+// Whether the operand is in range at all rows, and all columns and steps of the sums that their hulls hold.
 // REQUIRES: `ranges` is at the place of the nest.
 bool IsInRange(loop::Program& program, loop::Ranges& ranges, const Contraction& nest,
                const Contraction::Operand& operand);

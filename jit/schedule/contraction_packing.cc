@@ -21,10 +21,10 @@ Packing::Packing(Program& program, loop::Ranges& ranges, const Contraction& nest
   for (const Loop* sum : nest.sums) hulls_.push_back(*HullOf(program, *sum));
 }
 
-IndexId Packing::LengthOfHull(size_t sum) {
-  const Loop& loop = *nest_.sums[sum];
-  if (loop.begin == hulls_[sum].begin && loop.end == hulls_[sum].end) return ranges_.LengthOf(loop);
-  const IndexId length = pool_.Sub(hulls_[sum].end, hulls_[sum].begin);
+IndexId Packing::LengthOfHull(const Loop& loop) {
+  const Hull hull = *HullOf(program_, loop);
+  if (loop.begin == hull.begin && loop.end == hull.end) return ranges_.LengthOf(loop);
+  const IndexId length = pool_.Sub(hull.end, hull.begin);
   return ranges_.NonNegative(length) ? length : pool_.Max(length, pool_.Const(0));
 }
 
@@ -58,9 +58,9 @@ std::vector<size_t> Packing::SumsOf(const Access& access) const {
   return sums;
 }
 
-void Packing::Decide(IndexId rows, IndexId columns) {
-  rows_ = rows;
-  columns_ = columns;
+void Packing::Decide() {
+  rows_ = ranges_.LengthOf(*nest_.row);
+  columns_ = LengthOfHull(*nest_.column);
   for (const Contraction::Operand& operand : nest_.columns) AddPacked(operand, true);
   for (const Contraction::Operand& operand : nest_.rows) {
     if (!IsRow(operand)) AddPacked(operand, false);
@@ -73,8 +73,8 @@ void Packing::AddPacked(const Contraction::Operand& operand, bool in_columns) {
   loop::TensorInfo info;
   info.name = in_columns ? "columns" : "rows";
   info.type = program_[operand.load].type;
-  info.shape.push_back(in_columns ? Vectors() : rows_);
-  for (const size_t sum : packed.sums) info.shape.push_back(LengthOfHull(sum));
+  info.shape.push_back(in_columns ? Vectors() : LengthOfHull(*nest_.row));
+  for (const size_t sum : packed.sums) info.shape.push_back(LengthOfHull(*nest_.sums[sum]));
   if (in_columns) info.shape.push_back(pool_.Const(lanes_));
   if (IsInPlace(packed)) return;
   if (!FitsItsTensor(packed)) AssumeFewElements(program_, info.shape);
@@ -153,7 +153,7 @@ Scope Packing::CopiesBehind(size_t depth, absl::optional<IndexId> flag) {
 Scope Packing::OverHulls(const Packed& packed, OverSteps body, Steps steps, size_t done) {
   if (done == packed.sums.size()) return body(steps);
   const size_t sum = packed.sums[done];
-  return make_.Counted(program_.vars[nest_.sums[sum]->var], LengthOfHull(sum), kPlain, [&](IndexId k) {
+  return make_.Counted(program_.vars[nest_.sums[sum]->var], LengthOfHull(*nest_.sums[sum]), kPlain, [&](IndexId k) {
     Steps with = steps;
     with[sum] = k;
     return OverHulls(packed, body, std::move(with), done + 1);

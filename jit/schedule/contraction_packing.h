@@ -26,7 +26,7 @@ class Packing {
   // Chooses what is packed, and declares its tensors. What a copy may need more memory for
   // than its tensor has becomes an assumption of the program: where it is large, the program
   // runs as it was written.
-  void Decide(IndexId rows, IndexId columns);
+  void Decide();
 
   // Declarations and copies of what depends on just the first `depth` batch loops, each in
   // loops of no iteration unless `flag`, if it is given, is 1.
@@ -43,7 +43,7 @@ class Packing {
 
   // Of a sum, whatever the batch loops make of its bounds.
   const Hull& HullOfSum(size_t sum) const { return hulls_[sum]; }
-  IndexId LengthOfHull(size_t sum);
+  IndexId LengthOfHull(const loop::Loop& loop);
 
  private:
   struct Packed {
@@ -77,7 +77,7 @@ class Packing {
   const Contraction& nest_;
   const int64_t lanes_;
   std::vector<Hull> hulls_;  // of the sums
-  IndexId rows_, columns_;   // how many
+  IndexId rows_, columns_;   // how many; of columns, those of the hull
   std::vector<Packed> packed_;
 };
 

@@ -61,7 +61,7 @@ class Tiling {
     rows_ = ranges_.LengthOf(*nest_.row);
     columns_ = ranges_.LengthOf(*nest_.column);
     Scope scope = FewRows();
-    packing_.Decide(rows_, columns_);
+    packing_.Decide();
     Append(scope, Level(0));
     return scope;
   }
@@ -188,7 +188,7 @@ class Tiling {
 
   Scope ColumnBlocks(IndexId first_row, IndexId row_count) {
     const IndexId tiles = WholeTiles();
-    const IndexId steps = packing_.LengthOfHull(0);
+    const IndexId steps = packing_.LengthOfHull(*nest_.sums[0]);
     const int64_t length = nest_.sums.size() == 1 ? options_.sum_block : std::max<int64_t>(options_.sum_block / 12, 1);
     const auto known = pool_.ConstValue(steps);
     const bool moves = pool_.HasVar(nest_.sums[0]->begin) || pool_.HasVar(nest_.sums[0]->end);

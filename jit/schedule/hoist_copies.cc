@@ -7,22 +7,19 @@
 #include "absl/algorithm/container.h"
 #include "fusion/scopes.h"
 #include "jit/schedule/loop_maker.h"
+#include "jit/schedule/widen.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/ranges.h"
 
 namespace nestor::jit {
 namespace {
 
-using loop::Access;
 using loop::Footprint;
 using loop::Item;
 using loop::Loop;
 using loop::Program;
 using loop::Scope;
-using loop::Statement;
 using loop::TensorId;
-using loop::Value;
-using loop::ValueId;
 
 class Hoister {
  public:
@@ -83,7 +80,7 @@ class Hoister {
     const bool reads_same = absl::c_none_of(footprint.reads, [&](TensorId read) {
       return read == tensor || all.Changes(read) || absl::c_linear_search(declared, read);
     });
-    return reads_same && IsSame(item, around) && IsInRange(*fill);
+    return reads_same && IsSame(item, around) && IsInRange(program_, ranges_, *fill);
   }
 
   bool IsSame(const Item& fill, const Loop& around) const {
@@ -94,33 +91,6 @@ class Hoister {
     look(fill);
     VisitItems(fill.As<Loop>()->body, look);
     return same;
-  }
-
-  // Whether all loads are, wherever the loop stands.
-  bool IsInRange(const Loop& loop) {
-    ranges_.Enter(loop);
-    const bool good = absl::c_all_of(loop.body, [&](const Item& item) {
-      if (const auto* inner = item.As<Loop>()) return IsInRange(*inner);
-      const auto* statement = item.As<Statement>();
-      return statement == nullptr || IsInRange(statement->value);
-    });
-    ranges_.Leave();
-    return good;
-  }
-
-  bool IsInRange(ValueId value) {
-    bool good = true;
-    VisitValues(program_, value, [&](ValueId, const Value& node) {
-      if (const auto* load = absl::get_if<loop::LoadValue>(&node.node)) good = good && IsInRange(load->access);
-      if (const auto* index = absl::get_if<loop::IndexValue>(&node.node)) good = good && ranges_.Defined(index->index);
-    });
-    return good;
-  }
-
-  bool IsInRange(const Access& access) {
-    const auto defined = [&](IndexId e) { return ranges_.Defined(e); };
-    if (access.masked) return absl::c_all_of(access.place, defined) && absl::c_all_of(access.conditions, defined);
-    return ranges_.InRange(access.place, program_[access.tensor].shape);
   }
 
   // The tensor's declaration and what fills it, out of the loop's body.

@@ -6,6 +6,7 @@
 
 #include "absl/algorithm/container.h"
 #include "fusion/scopes.h"
+#include "jit/schedule/contraction.h"
 #include "jit/schedule/loop_maker.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/rewrite.h"
@@ -89,10 +90,7 @@ class Splitter {
     Scope rest = Others();
     SplitSum split;
     absl::optional<Access> stored = TakeStore(rest);
-    if (!stored) {
-      split.kept = NewStore();
-      stored = Access{*split.kept, {pool_.Sub(pool_.Var(loop_.var), loop_.begin)}};
-    }
+    if (!stored) stored = NewStore(split);
     split.sums = Sums(*stored);
     const ValueId sum = program_.AddLoad(*stored);
     VisitStatements(rest, [&](Statement& statement) { ReadStored(statement, sum); });
@@ -148,12 +146,16 @@ class Splitter {
     return good;
   }
 
-  TensorId NewStore() {
+  // Of as many elements as there are in the loop's hull, so that it has them whatever moves
+  // the loop's bounds.
+  Access NewStore(SplitSum& split) {
+    const Hull hull = HullOf(program_, loop_).value_or(Hull{loop_.begin, loop_.end});
     loop::TensorInfo info;
     info.name = program_[accumulator_].name;
     info.type = program_[accumulator_].type;
-    info.shape = {ranges_.LengthOf(loop_)};
-    return program_.AddTensor(std::move(info));
+    info.shape = {ranges_.LengthOf({loop_.var, hull.begin, hull.end, 1, {}, {}})};
+    split.kept = program_.AddTensor(std::move(info));
+    return {*split.kept, {pool_.Sub(pool_.Var(loop_.var), hull.begin)}};
   }
 
   // With an index of its own.

@@ -21,6 +21,7 @@
 #include "jit/schedule/loop_maker.h"
 #include "jit/schedule/replace_loops.h"
 #include "jit/schedule/split_sums.h"
+#include "jit/schedule/widen.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
@@ -94,8 +95,9 @@ class Strips {
     ranges_.Leave();
     if (!Expand()) return absl::nullopt;
     bool any = false;
-    const IndexId strips = pool_.Div(pool_.Add(rows_, pool_.Const(options_.rows - 1)), pool_.Const(options_.rows));
-    Append(scope, make_.Counted("p", many_ ? OnlyIf(pool_, *many_, strips) : strips, kPlain, [&](IndexId strip) {
+    strips_ = pool_.Div(pool_.Add(rows_, pool_.Const(options_.rows - 1)), pool_.Const(options_.rows));
+    if (many_) strips_ = OnlyIf(pool_, *many_, strips_);
+    Append(scope, make_.Counted("p", strips_, kPlain, [&](IndexId strip) {
       Scope groups;
       for (TensorId tensor : expanded_) groups.push_back(fusion::DeclarationOf(tensor));
       for (Group& group : groups_) {
@@ -218,6 +220,50 @@ class Strips {
     });
   }
 
+  // ---- Columns that are others for each row
+
+  // Where columns are as many as a row's number says, all rows of the strip take those of any:
+  // what they store beyond their own is read by nobody.
+  // REQUIRES: `column` is the loop of the group at the row `r` of the strip.
+  void Widen(const Group& group, Loop& column, IndexId strip, IndexId r) {
+    if (!HoldsVar(pool_, column.begin, row_.var) && !HoldsVar(pool_, column.end, row_.var)) return;
+    const IndexId before = pool_.Add(row_.begin, pool_.Mul(pool_.Const(options_.rows), strip));
+    const IndexId end = pool_.Min(pool_.Add(before, pool_.Const(options_.rows)), row_.end);
+    const IndexId last = pool_.Sub(end, pool_.Const(1));
+    const auto begins = ExtremesOver(program_, column.begin, row_.var, before, last);
+    const auto ends = ExtremesOver(program_, column.end, row_.var, before, last);
+    if (!begins || !ends || !StoresOnlyItsOwn(group, column)) return;
+    Loop wide = column;
+    wide.begin = begins->least;
+    wide.end = ends->greatest;
+    ranges_.Enter({static_cast<int32_t>(pool_.VarValue(strip)), pool_.Const(0), strips_, 1, {}, {}});
+    ranges_.Enter({static_cast<int32_t>(pool_.VarValue(r)), pool_.Const(0), pool_.Sub(end, before), 1, {}, {}});
+    ranges_.Enter({row_.var, before, end, 1, {}, {}});
+    if (IsInRange(program_, ranges_, wide)) column = std::move(wide);
+    for (int i = 0; i < 3; ++i) ranges_.Leave();
+  }
+
+  // Whether it stores to temporaries of the row that nothing has been stored to before, and
+  // reads at each column what is there for all of them.
+  bool StoresOnlyItsOwn(const Group& group, const Loop& column) const {
+    bool good = true;
+    const auto stores = [&](TensorId tensor) {
+      return program_[tensor].storage == loop::Storage::kTemp && absl::c_linear_search(declared_, tensor) &&
+             std::all_of(&groups_[0], &group, [&](const Group& earlier) { return !FootprintOf(program_, earlier.items).Changes(tensor); });
+    };
+    const std::vector<TensorId> own = fusion::DeclaredIn(column.body);
+    VisitItems(column.body, [&](const Item& item) {
+      VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, loop::AccessKind kind) {
+        if (absl::c_linear_search(own, tensor)) return;
+        const bool moves = absl::c_any_of(place, [&](IndexId e) { return HoldsVar(pool_, e, column.var); });
+        good = good && (kind == loop::AccessKind::kRead ? !moves || program_[tensor].storage == loop::Storage::kInput : stores(tensor));
+      });
+    });
+    return good;
+  }
+
+  // ---- Strips
+
   // The group at each row of the strip.
   Scope OverRows(Group& group, IndexId strip) {
     const IndexId first = pool_.Mul(pool_.Const(options_.rows), strip);
@@ -233,6 +279,7 @@ class Strips {
         place.insert(place.begin(), r);
         return true;
       });
+      if (group.is_sum) Widen(group, *absl::c_find_if(body, [](const Item& item) { return item.As<Loop>() != nullptr; })->As<Loop>(), strip, r);
       loop::VarReplacement replace(program_);
       replace.Set(row_.var, pool_.Add(pool_.Add(row_.begin, first), r));
       RewriteIndices(program_, body, [&](IndexId e) { return replace(e); });
@@ -246,7 +293,7 @@ class Strips {
   const StripOptions& options_;
   const Loop& row_;
   LoopMaker make_;
-  IndexId rows_;                   // how many
+  IndexId rows_, strips_;          // how many
   absl::optional<IndexId> many_;   // 0 where they are few, and the loop runs as it was; else 1
   std::vector<TensorId> declared_; // in the row's body
   std::vector<TensorId> expanded_;

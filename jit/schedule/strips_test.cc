@@ -90,6 +90,31 @@ TEST(Strips, TextInTextOut) {
       });
 }
 
+// All rows of a strip take the columns of any, where what they store beyond is theirs alone.
+TEST(Strips, WidensTriangles) {
+  const auto columns = [](absl::string_view before, absl::string_view bounds, absl::string_view value) {
+    return absl::StrCat("for j in [0, 30) { temp t: f32[S] acc a: f32 = max ", before, " for k in ", bounds,
+                        " { acc s: f32 = sum for d in [0, D) { s += q[j, d] * ", value, " } t[k] = s a max= s } "
+                        "for e in [0, E) { acc s_2: f32 = sum for l in [0, min(S, j + 1)) { s_2 += t[l] * v[l, e] } z[j, e] = s_2 } m[j] = a }");
+  };
+  const std::string kLower = "[0, min(S, j + 1))", kNone = "";
+  const struct {
+    std::string items;
+    const char* bounds;  // of columns, in the strip; "": there is none
+  } kCases[] = {
+      {columns(kNone, kLower, "w[k, d]"), "[0, min(S, min(8*p + 8, 30)))"},
+      {columns(kNone, "[0, min(S, 30 - j))", "w[k, d]"), "[0, min(S, -8*p + 30))"},
+      // Places that are out of range for other rows; what was stored there already.
+      {columns(kNone, "[0, min(S, j + 1))", "w[k, d | 0.0] * w[S - j + k - 1, 0]"), ""},
+      {columns("for k_0 in [0, S) { t[k_0] = 1.0 }", kLower, "w[k, d]"), ""},
+  };
+  for (const auto& c : kCases) {
+    loop::Program program = fusion::ParseVerified(kFrame, c.items);
+    ASSERT_EQ(InStrips(program).value(), *c.bounds != 0) << ToText(program);
+    EXPECT_TRUE(*c.bounds == 0 || absl::StrContains(ToText(program), absl::StrCat(" in ", c.bounds, " {\n        acc s"))) << c.bounds << ToText(program);
+  }
+}
+
 bool RunsInStrips(absl::string_view items) {
   loop::Program program = fusion::ParseVerified(kFrame, items);
   const std::string before = ToText(program);
