@@ -207,6 +207,14 @@ void Facts::AddConsequences(const AtomSum& sum, int depth) {
       AddConsequences(parts->factor * (up ? a : a - b + AtomSum(1)) + b * parts->rest, depth + 1);
     } else if (node.kind == (up ? IndexKind::kMin : IndexKind::kMax)) {
       for (IndexId arg : node.args) AddConsequences(parts->factor * SumOf(arg) + parts->rest, depth + 1);
+    } else if (node.kind == (up ? IndexKind::kMax : IndexKind::kMin)) {
+      // What one of them does not reach the other does.
+      for (size_t i : {0, 1}) {
+        const Number other = (parts->factor * SumOf(node.args[1 - i]) + parts->rest).Constant();
+        if (other && *other < 0) AddConsequences(parts->factor * SumOf(node.args[i]) + parts->rest, depth + 1);
+      }
+    } else if (node.kind == IndexKind::kMod && up && ProvesPositive(node.args[1]) && Proves(SumOf(node.args[0]), kFewSteps)) {
+      AddConsequences(parts->factor * SumOf(node.args[0]) + parts->rest, depth + 1);  // a % b <= a
     }
   }
 }
@@ -359,11 +367,11 @@ class ProofSearch {
   }
 
   // The atom that no other one depends on: of the innermost loop, the deepest. Of
-  // symbols alone, any, the last one first.
+  // symbols alone, any, the last one first. A rest before its quotient, which it is made of.
   AtomProduct Choices(const AtomSum& p) {
     AtomProduct atoms = p.Atoms();
     if (atoms.size() == 1) return atoms;
-    const auto rank = [&](IndexId a) { return std::make_tuple(facts_.LevelOf(a), pool_.Depth(a), a.value); };
+    const auto rank = [&](IndexId a) { return std::make_tuple(facts_.LevelOf(a), pool_.Depth(a), pool_[a].kind == IndexKind::kMod, a.value); };
     std::sort(atoms.begin(), atoms.end(), [&](IndexId a, IndexId b) { return rank(a) > rank(b); });
     if (pool_[atoms[0]].kind != IndexKind::kSymbol) atoms.resize(1);
     return atoms;
