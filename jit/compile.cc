@@ -12,6 +12,7 @@
 #include "jit/schedule/hoist_copies.h"
 #include "jit/schedule/lane_partials.h"
 #include "jit/schedule/memory_order.h"
+#include "jit/schedule/merge_batches.h"
 #include "jit/schedule/multiply_add.h"
 #include "jit/schedule/padded_views.h"
 #include "jit/schedule/split_quotients.h"
@@ -51,6 +52,7 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
   return fusion::Pipeline({
       // A block each, so that what is parallel stands alone.
       {"flatten", fusion::FlattenBlocks},
+      {"merge_batches", MergeBatches},
       {"split_quotients", SplitQuotients},
       {"sum_order", SumWindowsFirst, /*reorders_rounding=*/true},
       {"strips", [=](loop::Program& program) { return RunInStrips(program, options.strips); }},
