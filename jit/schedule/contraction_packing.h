@@ -41,9 +41,8 @@ class Packing {
   // The value that is summed there.
   loop::ValueId ValueAt(const Place& at);
 
-  // Of a sum, whatever the batch loops make of its bounds.
-  const Hull& HullOfSum(size_t sum) const { return hulls_[sum]; }
-  IndexId LengthOfHull(const loop::Loop& loop);
+  // Of a sum's hull, whatever the batch loops make of its bounds.
+  IndexId LengthOfHull(size_t sum) { return LengthOfHull(*nest_.sums[sum], nest_.hulls[sum]); }
 
  private:
   struct Packed {
@@ -55,6 +54,7 @@ class Packing {
   using Steps = std::vector<IndexId>;  // by sum; invalid: any
   using OverSteps = absl::FunctionRef<loop::Scope(const Steps& steps)>;
 
+  IndexId LengthOfHull(const loop::Loop& loop, const Hull& hull);
   bool IsRow(const Contraction::Operand& operand) const;
   std::vector<size_t> SumsOf(const loop::Access& access) const;
   bool FitsItsTensor(const Packed& packed) const;
@@ -63,6 +63,11 @@ class Packing {
   IndexList PlaceIn(const Packed& packed, const Place& at) const;
   loop::Scope Copy(const Packed& packed, absl::optional<IndexId> flag);
   loop::Scope CopyRows(const Packed& packed, absl::optional<IndexId> flag);
+  loop::Scope CopyRaggedRows(const Packed& packed, absl::optional<IndexId> flag);
+  loop::Scope CopyRaggedBlocks(const Packed& packed, size_t level, IndexId begin, IndexId rows, absl::optional<Hull> copied);
+  IndexId RoundedUp(IndexId step);
+  std::vector<Hull> PartsBeside(const absl::optional<Hull>& taken, const Hull& bounds);
+  loop::Scope CopyRectangle(const Packed& packed, IndexId first, IndexId count, const Hull& steps);
   loop::Scope CopyColumns(const Packed& packed, absl::optional<IndexId> flag);
   bool ReadsBeyond(const Packed& packed);
   loop::Scope OverHulls(const Packed& packed, OverSteps body, Steps steps, size_t done = 0);
@@ -76,7 +81,6 @@ class Packing {
   LoopMaker make_;
   const Contraction& nest_;
   const int64_t lanes_;
-  std::vector<Hull> hulls_;  // of the sums
   IndexId rows_, columns_;   // how many; of columns, those of the hull
   std::vector<Packed> packed_;
 };

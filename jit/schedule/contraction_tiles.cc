@@ -142,8 +142,8 @@ class Tiling {
     if (i == nest_.sums.size()) return body(known);
     const Loop& sum = *nest_.sums[i];
     const bool is_part = i == 0 && end.value >= 0;
-    const IndexId from = is_part ? begin : pool_.Sub(sum.begin, packing_.HullOfSum(i).begin);
-    const IndexId to = is_part ? end : pool_.Sub(sum.end, packing_.HullOfSum(i).begin);
+    const IndexId from = is_part ? begin : pool_.Sub(sum.begin, nest_.hulls[i].begin);
+    const IndexId to = is_part ? end : pool_.Sub(sum.end, nest_.hulls[i].begin);
     return make_.Between(program_.vars[sum.var], from, to, kPlain, [&](IndexId k) {
       std::vector<IndexId> with = known;
       with.push_back(k);
@@ -188,7 +188,7 @@ class Tiling {
 
   Scope ColumnBlocks(IndexId first_row, IndexId row_count) {
     const IndexId tiles = WholeTiles();
-    const IndexId steps = packing_.LengthOfHull(*nest_.sums[0]);
+    const IndexId steps = packing_.LengthOfHull(0);
     const int64_t length = nest_.sums.size() == 1 ? options_.sum_block : std::max<int64_t>(options_.sum_block / 12, 1);
     const auto known = pool_.ConstValue(steps);
     const bool moves = pool_.HasVar(nest_.sums[0]->begin) || pool_.HasVar(nest_.sums[0]->end);
@@ -275,11 +275,16 @@ class Tiling {
     Scope scope;
     scope.push_back(fusion::DeclarationOf(tile));
     Append(scope, Begin(tile, extent, part));
-    Append(scope, OverSums(begin, end, [&](const std::vector<IndexId>& sums) {
-      return OverTile(extent, Const(lanes_), [&](IndexId r, IndexId v, IndexId l) {
-        return Step(tile, {r, v, l}, {pool_.Add(row, r), pool_.Add(vector, v), l, sums});
-      });
-    }));
+    const auto step = [&](const std::vector<IndexId>& sums, IndexId r, IndexId v, IndexId l) {
+      return Step(tile, {r, v, l}, {pool_.Add(row, r), pool_.Add(vector, v), l, sums});
+    };
+    if (nest_.is_ragged) {
+      Append(scope, RaggedSums(extent, row, step));
+    } else {
+      Append(scope, OverSums(begin, end, [&](const std::vector<IndexId>& sums) {
+        return OverTile(extent, Const(lanes_), [&](IndexId r, IndexId v, IndexId l) { return step(sums, r, v, l); });
+      }));
+    }
     const auto finish = [&] {
       return OverTile(extent, lanes, [&](IndexId r, IndexId v, IndexId l) {
         return Finish(tile, {r, v, l}, pool_.Add(row, r), pool_.Add(Times(lanes_, pool_.Add(vector, v)), l));
@@ -297,6 +302,39 @@ class Tiling {
     }));
     Append(scope, If(pool_.Sub(Const(1), more), finish));
     return scope;
+  }
+
+  using StepAt = absl::FunctionRef<Scope(const std::vector<IndexId>& sums, IndexId r, IndexId v, IndexId l)>;
+
+  // Steps of all rows of the tile, and those of some, row by row, before them and behind.
+  Scope RaggedSums(Extent extent, IndexId row, StepAt step) {
+    const Hull common = CommonBounds(program_, nest_, row, pool_.Add(row, Const(extent.rows - 1)));
+    Scope before = RaggedEnds(extent, row, common, true, step);
+    Append(before, RaggedSteps(common, [&](const std::vector<IndexId>& sums) {
+      return OverTile(extent, Const(lanes_), [&](IndexId r, IndexId v, IndexId l) { return step(sums, r, v, l); });
+    }));
+    Append(before, RaggedEnds(extent, row, common, false, step));
+    return before;
+  }
+
+  Scope RaggedEnds(Extent extent, IndexId row, const Hull& common, bool before, StepAt step) {
+    const IndexId moving = before ? nest_.sums[0]->begin : nest_.sums[0]->end;
+    if (!HoldsVar(pool_, moving, nest_.row->var)) return {};
+    Scope scope;
+    for (int64_t r = 0; r < extent.rows; ++r) {
+      const Hull own = BoundsAt(program_, nest_, pool_.Add(row, Const(r)));
+      const Hull part = before ? Hull{own.begin, pool_.Min(common.begin, own.end)} : Hull{pool_.Max(common.begin, common.end), own.end};
+      Append(scope, RaggedSteps(part, [&](const std::vector<IndexId>& sums) {
+        return OverVectors(extent.vectors, Const(lanes_), [&](IndexId v, IndexId l) { return step(sums, Const(r), v, l); });
+      }));
+    }
+    return scope;
+  }
+
+  Scope RaggedSteps(const Hull& bounds, OverSteps body) {
+    const auto from_hull = [&](IndexId e) { return pool_.Sub(e, nest_.hulls[0].begin); };
+    return make_.Between(program_.vars[nest_.sums[0]->var], from_hull(bounds.begin), from_hull(bounds.end), kPlain,
+                         [&](IndexId k) { return body({k}); });
   }
 
   // Once where `condition`, 0 or 1, is 1.
@@ -328,9 +366,13 @@ class Tiling {
 
   Scope OverTile(Extent extent, IndexId lanes, AtPlace at) {
     return make_.Counted("r", Const(extent.rows), kUnrolled, [&](IndexId r) {
-      return make_.Counted("v", Const(extent.vectors), kUnrolled, [&](IndexId v) {
-        return make_.Counted("l", lanes, kVector, [&](IndexId l) { return at(r, v, l); });
-      });
+      return OverVectors(extent.vectors, lanes, [&](IndexId v, IndexId l) { return at(r, v, l); });
+    });
+  }
+
+  Scope OverVectors(int64_t vectors, IndexId lanes, absl::FunctionRef<Scope(IndexId v, IndexId l)> at) {
+    return make_.Counted("v", Const(vectors), kUnrolled, [&](IndexId v) {
+      return make_.Counted("l", lanes, kVector, [&](IndexId l) { return at(v, l); });
     });
   }
 
