@@ -24,12 +24,6 @@ using loop::TensorId;
 using loop::ValueId;
 using IsWanted = absl::FunctionRef<bool(const Loop& sum, const Statement& step)>;
 
-const Statement* StepOf(const Loop& sum) {
-  const Loop* loop = &sum;
-  while (loop->body.size() == 1 && loop->body[0].As<Loop>() != nullptr) loop = loop->body[0].As<Loop>();
-  return loop->body.size() == 1 ? loop->body[0].As<Statement>() : nullptr;
-}
-
 class Splitter {
  public:
   Splitter(Program& program, loop::Ranges& ranges, const Loop& loop)
@@ -180,6 +174,12 @@ class Splitter {
 };
 
 }  // namespace
+
+const Statement* StepOf(const Loop& sum) {
+  const Loop* loop = &sum;
+  while (loop->body.size() == 1 && loop->body[0].As<Loop>() != nullptr) loop = loop->body[0].As<Loop>();
+  return loop->body.size() == 1 ? loop->body[0].As<Statement>() : nullptr;
+}
 
 absl::optional<SplitSum> SplitSumOff(Program& program, loop::Ranges& ranges, const Loop& loop, IsWanted is_wanted) {
   return Splitter(program, ranges, loop).Run(is_wanted);

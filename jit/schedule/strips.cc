@@ -58,9 +58,8 @@ bool SharesRowsAndColumns(const Program& program, const Loop& row, const Loop& c
 
 bool HasSum(const Program& program, const Loop& row, const Loop& column) {
   return absl::c_any_of(column.body, [&](const Item& item) {
-    const auto* loop = item.As<Loop>();
-    while (loop != nullptr && loop->body.size() == 1 && loop->body[0].As<Loop>() != nullptr) loop = loop->body[0].As<Loop>();
-    const auto* step = loop == nullptr || loop->body.size() != 1 ? nullptr : loop->body[0].As<Statement>();
+    const auto* sum = item.As<Loop>();
+    const Statement* step = sum == nullptr ? nullptr : StepOf(*sum);
     return step != nullptr && step->op && SharesRowsAndColumns(program, row, column, *step);
   });
 }
