@@ -18,6 +18,7 @@
 #include "jit/schedule/split_quotients.h"
 #include "jit/schedule/strips.h"
 #include "jit/schedule/sum_order.h"
+#include "jit/schedule/sum_terms.h"
 #include "jit/schedule/transpose_tiles.h"
 #include "jit/schedule/unroll_and_jam.h"
 #include "jit/schedule/work.h"
@@ -55,6 +56,7 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
       {"merge_batches", MergeBatches},
       {"split_quotients", SplitQuotients},
       {"sum_order", SumWindowsFirst, /*reorders_rounding=*/true},
+      {"sum_terms", SeparateSums},
       {"strips", [=](loop::Program& program) { return RunInStrips(program, options.strips); }},
       {"padded_views", MaterializePaddedViews},
       {"contractions", [=](loop::Program& program) { return TileContractions(program, contractions); }},

@@ -42,6 +42,8 @@ TEST(MergeBatches, LeavesTheOthers) {
           // What another batch has written.
           {"temp t: f32[B, M, N] for b in [0, B) { for i in [0, M) { for j in [0, N) { t[b, i, j] = x[b, i, j] } } } "
            "for c in [0, B) { for k in [0, N) { for l in [0, M) { y[c, l, k] = t[B - 1 - c, l, k] } } }", ""},
+          {"temp t: f32[B, M, N] temp u: f32[B] for b in [0, B) { u[b] = s[b] for i in [0, M) { for j in [0, N) { t[b, i, j] = x[b, i, j] } } } "
+           "for c in [0, B) { for k in [0, N) { for l in [0, M) { y[c, l, k] = t[c, l, k] * u[B - 1 - c] } } }", ""},
           // Other bounds.
           {"temp t: f32[B, M, N] for b in [0, B) { for i in [0, M) { for j in [0, N) { t[b, i, j] = x[b, i, j] } } } "
            "for c in [1, B) { for k in [0, N) { for l in [0, M) { y[c, l, k] = t[c, l, k] } } }", ""},

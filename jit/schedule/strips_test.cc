@@ -61,6 +61,26 @@ TEST(Strips, TextInTextOut) {
                }
              }
            })"},
+          // An accumulator of two groups has an element for each row.
+          {"for j in [0, 30) { acc a: f32 = max "
+           "for k in [0, S) { acc s: f32 = sum for d in [0, D) { s += q[j, d] * w[k, d] } a max= s } "
+           "for k_2 in [0, S) { acc s_2: f32 = sum for d_2 in [0, D) { s_2 += q[j, d_2] * w[k_2, d_2] * 3.0 } a max= s_2 } m[j] = a }",
+           R"(assume : 4398046511096*S
+           block {
+             for p in [0, 4) {
+               acc a: f32[8] = max
+               temp s_3: f32[8, S]
+               temp s_2_2: f32[8, S]
+               for r in [0, min(-8*p + 30, 8)) {
+                 for k_3 in [0, S) { acc s: f32 = sum for d in [0, D) { s += q[8*p + r, d] * w[k_3, d] } s_3[r, k_3] = s }
+               }
+               for r_2 in [0, min(-8*p + 30, 8)) { for k in [0, S) { a[r_2] max= s_3[r_2, k] } }
+               for r_3 in [0, min(-8*p + 30, 8)) {
+                 for k_2_2 in [0, S) { acc s_2: f32 = sum for d_2 in [0, D) { s_2 += q[8*p + r_3, d_2] * w[k_2_2, d_2] * 3.0 } s_2_2[r_3, k_2_2] = s_2 }
+               }
+               for r_4 in [0, min(-8*p + 30, 8)) { for k_2 in [0, S) { a[r_4] max= s_2_2[r_4, k_2] } m[8*p + r_4] = a[r_4] }
+             }
+           })"},
           // A sum that nothing stores, and an accumulator that later groups read.
           {"for j in [0, 30) { acc a: f32 = max "
            "for k in [0, S) { acc s: f32 = sum for d in [0, D) { s += q[j, d] * w[k, d] } a max= s * 2.0 } "
