@@ -37,6 +37,8 @@ struct Accesses {
   bool any_other = false;
 };
 
+using AccessesOf = absl::flat_hash_map<TensorId, Accesses>;
+
 class Eliminator {
  public:
   explicit Eliminator(Program& program) : program_(program), pool_(program.pool), ranges_(program) {}
@@ -52,9 +54,15 @@ class Eliminator {
 
  private:
   void Visit(const Scope& scope) {
+    AccessesOf accesses;
     for (TensorId tensor : DeclaredIn(scope)) {
       const loop::TensorInfo& info = program_[tensor];
-      if (info.storage == loop::Storage::kTemp && !info.shape.empty() && !info.is_register) Mark(tensor, scope);
+      if (info.storage == loop::Storage::kTemp && !info.shape.empty() && !info.is_register) accesses.try_emplace(tensor);
+    }
+    if (!accesses.empty()) {
+      inner_.clear();
+      Collect(scope, accesses);
+      for (const auto& [tensor, of_tensor] : accesses) Mark(of_tensor);
     }
     for (const Item& item : scope) {
       const auto* loop = item.As<Loop>();
@@ -65,10 +73,7 @@ class Eliminator {
     }
   }
 
-  void Mark(TensorId tensor, const Scope& scope) {
-    Accesses accesses;
-    inner_.clear();
-    Collect(tensor, scope, accesses);
+  void Mark(const Accesses& accesses) {
     if (accesses.any_other || accesses.stores.size() < 2) return;
     for (const auto& [store, region] : accesses.stores) {
       const bool unread = std::all_of(accesses.reads.begin(), accesses.reads.end(),
@@ -77,17 +82,19 @@ class Eliminator {
     }
   }
 
-  void Collect(TensorId tensor, const Scope& scope, Accesses& accesses) {
+  void Collect(const Scope& scope, AccessesOf& accesses) {
     for (const Item& item : scope) {
-      VisitAccesses(program_, item, [&](TensorId t, absl::Span<const IndexId> place, AccessKind kind) {
-        if (t != tensor) return;
-        if (kind == AccessKind::kRead) accesses.reads.push_back(RegionOf(place));
-        else if (kind == AccessKind::kWrite) accesses.stores.emplace_back(item.As<Statement>(), RegionOf(place));
-        else accesses.any_other = true;
+      VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind kind) {
+        const auto found = accesses.find(tensor);
+        if (found == accesses.end()) return;
+        Accesses& of_tensor = found->second;
+        if (kind == AccessKind::kRead) of_tensor.reads.push_back(RegionOf(place));
+        else if (kind == AccessKind::kWrite) of_tensor.stores.emplace_back(item.As<Statement>(), RegionOf(place));
+        else of_tensor.any_other = true;
       });
       if (const auto* loop = item.As<Loop>()) {
         inner_[loop->var] = loop;
-        Collect(tensor, loop->body, accesses);
+        Collect(loop->body, accesses);
       }
     }
   }

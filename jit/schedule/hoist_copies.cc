@@ -1,10 +1,12 @@
 // Inner loops first, so that a copy moves out of one loop after the other.
 #include "jit/schedule/hoist_copies.h"
 
+#include <iterator>
 #include <utility>
 #include <vector>
 
 #include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_set.h"
 #include "fusion/scopes.h"
 #include "jit/schedule/loop_maker.h"
 #include "jit/schedule/widen.h"
@@ -40,9 +42,9 @@ class Hoister {
         ranges_.Enter(*loop);
         changed |= Visit(loop->body);
         ranges_.Leave();
-        for (TensorId tensor : fusion::DeclaredIn(loop->body)) {
-          if (!IsFilledAlike(tensor, *loop)) continue;
-          Append(result, TakeFills(tensor, *loop));
+        const absl::flat_hash_set<TensorId> filled = FilledAlike(*loop);
+        if (!filled.empty()) {
+          Append(result, TakeFills(filled, *loop));
           changed = true;
         }
       }
@@ -52,34 +54,43 @@ class Hoister {
     return changed;
   }
 
-  // Whether all that writes the tensor are loops that do the same in each iteration, before
-  // others touch it.
-  bool IsFilledAlike(TensorId tensor, const Loop& loop) {
+  bool MayMove(TensorId tensor, const Loop& loop) const {
     const loop::TensorInfo& info = program_[tensor];
-    if (info.storage != loop::Storage::kTemp || info.is_register) return false;
-    const auto holds_index = [&](IndexId e) { return HoldsVar(pool_, e, loop.var); };
-    if (info.shape.empty() || absl::c_any_of(info.shape, holds_index)) return false;
-    bool any = false, is_read = false;
-    for (const Item& item : loop.body) {
-      const Footprint footprint = FootprintOf(program_, item);
-      if (footprint.Changes(tensor)) {
-        if (is_read || !IsFill(item, footprint, tensor, loop)) return false;
-        any = true;
-      } else {
-        is_read = is_read || footprint.Touches(tensor);
-      }
-    }
-    return any && is_read;
+    if (info.storage != loop::Storage::kTemp || info.is_register || info.shape.empty()) return false;
+    return absl::c_none_of(info.shape, [&](IndexId e) { return HoldsVar(pool_, e, loop.var); });
   }
 
-  bool IsFill(const Item& item, const Footprint& footprint, TensorId tensor, const Loop& around) {
+  // The temporaries of the body that nothing but loops writes which do the same in each
+  // iteration, before others touch them.
+  absl::flat_hash_set<TensorId> FilledAlike(const Loop& loop) {
+    absl::flat_hash_set<TensorId> filled, open, read;
+    const std::vector<TensorId> declared = fusion::DeclaredIn(loop.body);
+    absl::c_copy_if(declared, std::inserter(open, open.end()), [&](TensorId tensor) { return MayMove(tensor, loop); });
+    if (open.empty()) return filled;
+    Footprint all = FootprintOf(program_, loop.body);  // without what the body declares
+    all.writes.insert(declared.begin(), declared.end());
+    for (const Item& item : loop.body) {
+      const Footprint footprint = FootprintOf(program_, item);
+      const bool is_fill = IsFill(item, footprint, all, loop);
+      const auto change = [&](TensorId tensor) {
+        if (!open.contains(tensor)) return;
+        if (is_fill && !read.contains(tensor)) filled.insert(tensor);
+        else open.erase(tensor);
+      };
+      absl::c_for_each(footprint.writes, change);
+      absl::c_for_each(footprint.accumulates, change);
+      read.insert(footprint.reads.begin(), footprint.reads.end());
+    }
+    absl::erase_if(filled, [&](TensorId tensor) { return !open.contains(tensor) || !read.contains(tensor); });
+    return filled;
+  }
+
+  // Whether the item is a loop that writes one tensor, the same in each iteration of that
+  // around, and may run where that does not.
+  bool IsFill(const Item& item, const Footprint& footprint, const Footprint& all, const Loop& around) {
     const auto* fill = item.As<Loop>();
     if (fill == nullptr || footprint.writes.size() != 1 || !footprint.accumulates.empty()) return false;
-    const Footprint all = FootprintOf(program_, around.body);
-    const std::vector<TensorId> declared = fusion::DeclaredIn(around.body);
-    const bool reads_same = absl::c_none_of(footprint.reads, [&](TensorId read) {
-      return read == tensor || all.Changes(read) || absl::c_linear_search(declared, read);
-    });
+    const bool reads_same = absl::c_none_of(footprint.reads, [&](TensorId read) { return all.Changes(read); });
     return reads_same && IsSame(item, around) && IsInRange(program_, ranges_, *fill);
   }
 
@@ -93,16 +104,18 @@ class Hoister {
     return same;
   }
 
-  // The tensor's declaration and what fills it, out of the loop's body.
-  Scope TakeFills(TensorId tensor, Loop& loop) {
+  // Their declarations and what fills them, out of the loop's body.
+  Scope TakeFills(const absl::flat_hash_set<TensorId>& filled, Loop& loop) {
     Scope fills, rest;
-    fills.push_back(fusion::DeclarationOf(tensor));
     for (Item& item : loop.body) {
       const auto* declaration = item.As<loop::Declaration>();
-      if (declaration != nullptr && declaration->tensor == tensor) continue;
-      const bool is_fill = declaration == nullptr && FootprintOf(program_, item).Changes(tensor);
-      if (is_fill) KeepIfRuns(*item.As<Loop>(), loop);
-      (is_fill ? fills : rest).push_back(std::move(item));
+      bool moves = declaration != nullptr && filled.contains(declaration->tensor);
+      if (auto* fill = item.As<Loop>()) {
+        const Footprint footprint = FootprintOf(program_, item);
+        moves = footprint.writes.size() == 1 && filled.contains(*footprint.writes.begin());
+        if (moves) KeepIfRuns(*fill, loop);
+      }
+      (moves ? fills : rest).push_back(std::move(item));
     }
     loop.body = std::move(rest);
     return fills;

@@ -2,10 +2,12 @@
 
 #include <iterator>
 #include <utility>
+#include <vector>
 
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
+#include "absl/types/optional.h"
 #include "fusion/contract.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/rewrite.h"
@@ -69,39 +71,48 @@ class Merger {
   explicit Merger(Program& program) : program_(program) {}
 
   bool Run() {
+    if (absl::c_none_of(program_.temps, [&](TensorId temp) { return IsMatrices(temp); })) return false;
+    for (const loop::Block& block : program_.blocks) {
+      loop::Footprint footprint = FootprintOf(program_, block.body);
+      footprint.reads.merge(footprint.writes);
+      footprint.reads.merge(footprint.accumulates);
+      for (TensorId tensor : footprint.reads) users_[tensor] += program_[tensor].storage == loop::Storage::kTemp && IsMatrices(tensor);
+    }
+    std::vector<loop::Block> merged;
     bool changed = false;
-    for (size_t i = 0; i + 1 < program_.blocks.size();) {
-      if (!MayMerge(i)) {
-        ++i;
+    for (loop::Block& block : program_.blocks) {
+      Loop* loop = LoopOf(block);
+      absl::optional<Touches> touches;
+      if (loop != nullptr && loop->step == 1) touches = TouchesOf(program_, *loop);
+      if (touches && MayMerge(*loop, *touches)) {
+        Merge(*last_, *loop);
+        for (const auto& [tensor, touch] : *touches) Join(tensor, touch);
+        changed = true;
         continue;
       }
-      Merge(*LoopOf(program_.blocks[i]), *LoopOf(program_.blocks[i + 1]));
-      program_.blocks.erase(program_.blocks.begin() + static_cast<int64_t>(i) + 1);
-      changed = true;
+      may_join_ = touches.has_value();
+      is_independent_ = false;
+      merged.push_back(std::move(block));
+      last_ = LoopOf(merged.back());
+      last_touches_ = touches ? *std::move(touches) : Touches();
     }
+    program_.blocks = std::move(merged);
     return changed;
   }
 
  private:
-  // Blocks number i and i + 1.
-  bool MayMerge(size_t i) {
-    const Loop *first = LoopOf(program_.blocks[i]), *second = LoopOf(program_.blocks[i + 1]);
-    if (first == nullptr || second == nullptr || first->begin != second->begin || first->end != second->end) return false;
-    if (first->step != 1 || second->step != 1) return false;
-    const Touches a = TouchesOf(program_, *first), b = TouchesOf(program_, *second);
-    const bool passes = absl::c_any_of(program_.temps, [&](TensorId tensor) { return PassesMatrix(tensor, a, b, i); });
-    return passes && SharesNoMatrix(a) && SharesNoMatrix(b) && AreIndependent(a, b) && !CarriedTensor(program_, *first) &&
-           !CarriedTensor(program_, *second);
-  }
+  bool IsMatrices(TensorId tensor) const { return program_[tensor].shape.size() >= 3; }
 
-  // Whether it goes from one of the blocks to the other, and nowhere else.
-  bool PassesMatrix(TensorId tensor, const Touches& a, const Touches& b, size_t i) const {
-    if (program_[tensor].shape.size() < 3 || !a.contains(tensor) || !b.contains(tensor)) return false;
-    for (size_t other = 0; other < program_.blocks.size(); ++other) {
-      if (other == i || other == i + 1) continue;
-      if (FootprintOf(program_, program_.blocks[other].body).Touches(tensor)) return false;
-    }
-    return true;
+  // Whether the loop may go on where the last one ends.
+  bool MayMerge(const Loop& loop, const Touches& touches) {
+    if (!may_join_ || last_ == nullptr || last_->begin != loop.begin || last_->end != loop.end) return false;
+    const bool passes = absl::c_any_of(touches, [&](const auto& entry) {
+      const auto users = users_.find(entry.first);
+      return users != users_.end() && users->second == 2 && last_touches_.contains(entry.first);
+    });
+    if (!passes || !SharesNoMatrix(touches) || !SharesNoMatrix(last_touches_) || !AreIndependent(last_touches_, touches)) return false;
+    is_independent_ = is_independent_ || !CarriedTensor(program_, *last_);
+    return is_independent_ && !CarriedTensor(program_, loop);
   }
 
   void Merge(Loop& first, Loop& second) {
@@ -111,7 +122,22 @@ class Merger {
     first.body.insert(first.body.end(), std::make_move_iterator(second.body.begin()), std::make_move_iterator(second.body.end()));
   }
 
+  // Into what the last loop touches.
+  void Join(TensorId tensor, const Touch& touch) {
+    const auto [known, is_new] = last_touches_.try_emplace(tensor, touch);
+    if (is_new) return;
+    if (const auto users = users_.find(tensor); users != users_.end()) --users->second;
+    known->second.changed = known->second.changed || touch.changed;
+    for (size_t axis = 0; axis < touch.by_index.size(); ++axis) {
+      known->second.by_index[axis] = known->second.by_index[axis] && touch.by_index[axis];
+    }
+  }
+
   Program& program_;
+  absl::flat_hash_map<TensorId, int> users_;  // blocks that touch each temporary of matrices
+  Loop* last_ = nullptr;                      // of the last block that is kept
+  Touches last_touches_;
+  bool may_join_ = false, is_independent_ = false;  // that loop
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// A loop that may be one of rows is tried on a copy of the program, which is kept if a
-// contraction comes of it: what is one is for ContractionOf alone to say.
+// Loops that may be ones of rows are tried on a copy of the program, which is kept if a
+// contraction comes of one: what is one is for ContractionOf alone to say.
 //
 // The body becomes a list of items, sums split off from loops that do more. Each sum is a
 // group, and so is all that lies between two of them. Since no iteration of the loop depends
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
-#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/types/optional.h"
 #include "fusion/decided_copy.h"
 #include "fusion/scopes.h"
@@ -64,8 +64,17 @@ bool HasSum(const Program& program, const Loop& row, const Loop& column) {
   });
 }
 
+// Statements that a loop of rows may hold: what divides it takes time for each pair of them.
+constexpr int kMostStatements = 64;
+
+bool IsLong(const Loop& loop) {
+  int statements = 0;
+  VisitItems(loop.body, [&](const Item& item) { statements += item.As<Statement>() != nullptr; });
+  return statements > kMostStatements;
+}
+
 // Loops that may be ones of rows, outer ones first.
-void FindRows(Program& program, const Scope& scope, std::vector<int32_t>& rows) {
+void FindRows(Program& program, const Scope& scope, absl::flat_hash_set<int32_t>& rows) {
   for (const Item& item : scope) {
     const auto* loop = item.As<Loop>();
     if (loop == nullptr || ContractionOf(program, *loop)) continue;
@@ -73,7 +82,7 @@ void FindRows(Program& program, const Scope& scope, std::vector<int32_t>& rows) 
       const auto* column = inner.As<Loop>();
       return column != nullptr && HasSum(program, *loop, *column);
     });
-    if (has_sum && !CarriedTensor(program, *loop)) rows.push_back(loop->var);
+    if (has_sum && !IsLong(*loop) && !CarriedTensor(program, *loop)) rows.insert(loop->var);
     FindRows(program, loop->body, rows);
   }
 }
@@ -84,8 +93,31 @@ class Strips {
       : program_(program), pool_(program.pool), ranges_(ranges), options_(options), row_(row), make_(program),
         declared_(fusion::DeclaredIn(row.body)) {}
 
-  // nullopt where no contraction comes of it.
+  // nullopt where no contraction comes of it; then all tensors are as they were.
   absl::optional<Scope> Run() {
+    std::vector<std::pair<TensorId, loop::TensorInfo>> before;
+    VisitItems(row_.body, [&](const Item& item) {
+      const auto* declaration = item.As<loop::Declaration>();
+      if (declaration != nullptr) before.emplace_back(declaration->tensor, program_[declaration->tensor]);
+    });
+    absl::optional<Scope> scope = Try();
+    if (!scope) {
+      for (auto& [tensor, info] : before) program_[tensor] = std::move(info);
+      return absl::nullopt;
+    }
+    for (TensorId tensor : expanded_) {
+      if (program_[tensor].shape.size() > 1) AssumeFewElements(program_, program_[tensor].shape);
+    }
+    return scope;
+  }
+
+ private:
+  struct Group {
+    Scope items;
+    bool is_sum;
+  };
+
+  absl::optional<Scope> Try() {
     rows_ = ranges_.LengthOf(row_);
     if (ranges_.Less(rows_, pool_.Const(kLeastRows))) return absl::nullopt;
     Scope scope = FewRows();
@@ -108,12 +140,6 @@ class Strips {
     if (!any) return absl::nullopt;
     return scope;
   }
-
- private:
-  struct Group {
-    Scope items;
-    bool is_sum;
-  };
 
   // The loop as it was, for few rows.
   Scope FewRows() {
@@ -168,7 +194,6 @@ class Strips {
       Shape& shape = program_[tensor].shape;
       if (absl::c_any_of(shape, [&](IndexId extent) { return HoldsVar(pool_, extent, row_.var); })) return false;
       shape.insert(shape.begin(), pool_.Const(options_.rows));
-      if (shape.size() > 1) AssumeFewElements(program_, shape);
       expanded_.push_back(tensor);
     }
     return true;
@@ -299,26 +324,19 @@ class Strips {
   std::vector<Group> groups_;
 };
 
-bool RunInStrips(Program& program, const StripOptions& options, int32_t row) {
-  loop::Ranges ranges(program);
-  return ReplaceLoops(program, ranges, [&](Loop& loop) -> absl::optional<Scope> {
-    if (loop.var != row) return absl::nullopt;
-    return Strips(program, ranges, options, loop).Run();
-  });
-}
-
 }  // namespace
 
 absl::StatusOr<bool> RunInStrips(Program& program, const StripOptions& options) {
-  std::vector<int32_t> rows;
+  absl::flat_hash_set<int32_t> rows;
   for (const loop::Block& block : program.blocks) FindRows(program, block.body, rows);
-  bool changed = false;
-  for (const int32_t row : rows) {
-    Program tried = program;
-    if (!RunInStrips(tried, options, row)) continue;
-    program = std::move(tried);
-    changed = true;
-  }
+  if (rows.empty()) return false;
+  Program tried = program;
+  loop::Ranges ranges(tried);
+  const bool changed = ReplaceLoops(tried, ranges, [&](Loop& loop) -> absl::optional<Scope> {
+    if (!rows.contains(loop.var)) return absl::nullopt;
+    return Strips(tried, ranges, options, loop).Run();
+  });
+  if (changed) program = std::move(tried);
   return changed;
 }
 

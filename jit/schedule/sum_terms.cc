@@ -67,7 +67,7 @@ class Separator {
   // nothing to separate, or no contraction may come of it.
   absl::optional<std::vector<Statement>> SumsOf(const Loop& loop) {
     const Scope& body = Innermost(loop).body;
-    if (body.size() < 2) return absl::nullopt;
+    if (body.size() < 2 || body.size() > static_cast<size_t>(kLargestTerm)) return absl::nullopt;
     const std::vector<TensorId> scalars = fusion::DeclaredIn(body);
     if (!HoldsOnlySums(body, scalars)) return absl::nullopt;
     // Before a value is made: most loops stay.
