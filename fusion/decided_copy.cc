@@ -81,18 +81,9 @@ class Copier {
     const auto target = CopyAccess(statement.target);
     if (!target) return absl::nullopt;
     const ValueId value = CopyValue(statement.value);
-    if (ChangesNothing(statement, value)) return absl::nullopt;
+    if (ChangesNothing(program_, {statement.target, statement.op, value, {}})) return absl::nullopt;
     const ValueId position = statement.position.valid() ? CopyValue(statement.position) : ValueId();
     return Item{Statement{*target, statement.op, value, position}};
-  }
-
-  // An op's identity into an accumulator, which started there. (Elsewhere a sum may
-  // be -0, and -0 + 0 is 0.)
-  bool ChangesNothing(const Statement& statement, ValueId value) const {
-    const auto* constant = absl::get_if<loop::ConstantValue>(&program_[value].node);
-    const bool accumulates = program_[statement.target.tensor].storage == loop::Storage::kAccumulator;
-    if (constant == nullptr || !accumulates || IsArg(*statement.op)) return false;
-    return constant->value.bits == Identity(*statement.op, program_[value].type).bits;
   }
 
   // nullopt where it is always masked out.
@@ -212,6 +203,14 @@ absl::optional<IndexId> IndexOf(Program& program, ValueId value) {
 }
 
 }  // namespace
+
+// (Elsewhere a sum may be -0, and -0 + 0 is 0.)
+bool ChangesNothing(const Program& program, const Statement& statement) {
+  const auto* constant = absl::get_if<loop::ConstantValue>(&program[statement.value].node);
+  const bool accumulates = program[statement.target.tensor].storage == loop::Storage::kAccumulator;
+  if (constant == nullptr || !accumulates || IsArg(*statement.op)) return false;
+  return constant->value.bits == Identity(*statement.op, program[statement.value].type).bits;
+}
 
 absl::optional<IndexId> ConditionOf(Program& program, ValueId value) {
   const auto* apply = absl::get_if<loop::ApplyValue>(&program[value].node);

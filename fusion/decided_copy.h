@@ -12,6 +12,9 @@ namespace nestor::fusion {
 // amounts to; nullopt of any other, and of gathered indices.
 absl::optional<IndexId> ConditionOf(loop::Program& program, loop::ValueId value);
 
+// Whether the statement adds its op's identity to an accumulator, which started there.
+bool ChangesNothing(const loop::Program& program, const loop::Statement& statement);
+
 // The loop `loop` without what `ranges`, which has entered it, decides: a load out of
 // range becomes its fill, one in range unmasked, a choice one of its arms; dropped
 // stores are gone, accumulations that change nothing, and what they leave empty.

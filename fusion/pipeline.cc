@@ -11,6 +11,7 @@
 #include "fusion/common_subexpressions.h"
 #include "fusion/contract.h"
 #include "fusion/dead_code.h"
+#include "fusion/dead_stores.h"
 #include "fusion/demote.h"
 #include "fusion/flatten.h"
 #include "fusion/gather_from_scatter.h"
@@ -59,6 +60,8 @@ Pipeline Pipeline::Default() {
       {"hoist", HoistInvariants},
       {"common_subexpressions", EliminateCommonSubexpressions},
       {"substitute_4", SubstituteTemporaries},
+      // The part of a loop that was split whose results were for nobody.
+      {"dead_stores", EliminateDeadStores},
       {"dead_code_2", EliminateDeadCode},
   });
 }

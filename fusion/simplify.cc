@@ -23,6 +23,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/node_hash_map.h"
 #include "absl/types/variant.h"
+#include "fusion/decided_copy.h"
 #include "fusion/index_simplify.h"
 #include "fusion/simplify_access.h"
 #include "fusion/simplify_values.h"
@@ -213,6 +214,7 @@ class Walk {
     if (statement.position.valid()) Set(statement.position, SimplifyValue(statement.position));
     for (size_t k = 0; k <= target.conditions.size(); ++k) ranges_.Forget();
     context_.resize(around);
+    if (ChangesNothing(program_, statement)) return Remove(scope, i) ? i : i + 1;
     return i + 1;
   }
 

@@ -127,6 +127,9 @@ TEST(Simplify, Values) {
       {"v[i] + -0.0", "v[i]"},
       {"v[i]*0.0", ""},
       {"v[i] - v[i]", ""},
+      {"mulz(0.0, v[i])", "0.0"},
+      {"mulz(v[i], 0.0)", "0.0"},
+      {"mulz(-0.0, v[i])", ""},
       {"v[i]/v[i]", ""},
       {"-(-v[i])", "v[i]"},
       {"f32(index(i) + 0)", "f32(index(i))"},
@@ -159,6 +162,16 @@ TEST(Simplify, Values) {
     cases.push_back({texts[texts.size() - 2].c_str(), texts.back().c_str()});
   }
   ExpectSimplified(cases);
+}
+
+// An identity goes where the sum began at it.
+TEST(Simplify, SumsOfNothing) {
+  ExpectSimplified({
+      {"for i in [0, N) { acc a: f32 = sum  a += v[i]  a += 2.0*0.0  y[i] = a }", "for i in [0, N) { acc a: f32 = sum  a += v[i]  y[i] = a }"},
+      {"for i in [0, N) { acc a: f32 = sum  a += v[i]  a += -0.0  y[i] = a }", ""},
+      {"for i in [0, N) { acc a: f32 = prod  a *= 1.0  a *= v[i]  y[i] = a }", "for i in [0, N) { acc a: f32 = prod  a *= v[i]  y[i] = a }"},
+      {"for i in [0, N) { y[i] = v[i]  y[i] += 0.0 }", ""},
+  });
 }
 
 TEST(Simplify, Equalities) {

@@ -188,6 +188,7 @@ constexpr Row kRules[] = {
     {ScalarOp::kMul, DropRight<One>},
     {ScalarOp::kMul, DropLeft<One>},
     {ScalarOp::kDiv, DropRight<One>},
+    {ScalarOp::kMulz, Absorb<Zero>},
     {ScalarOp::kSub, DropRight<Zero>},
     {ScalarOp::kAdd, DropRight<NeutralOfSum>},
     {ScalarOp::kAdd, DropLeft<NeutralOfSum>},

@@ -18,6 +18,7 @@
 
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/functional/function_ref.h"
 #include "fusion/decided_copy.h"
@@ -87,9 +88,28 @@ void VisitAccess(Program& program, const Access& access, ComparisonVisitor visit
   }
 }
 
+// Of a product of loads, the conditions that all of them have, where it is +0 without them.
+IndexList GatesOf(const Program& program, ValueId value) {
+  absl::optional<IndexList> gates;
+  bool is_product = true;
+  VisitValues(program, value, [&](ValueId, const Value& v) {
+    if (const auto* load = absl::get_if<loop::LoadValue>(&v.node)) {
+      const auto* fill = load->access.masked ? absl::get_if<loop::ConstantValue>(&program[load->access.fill].node) : nullptr;
+      is_product = is_product && fill != nullptr && fill->value.bits == Scalar::Zero(v.type).bits;
+      if (!gates) gates = load->access.conditions;
+      gates->erase(std::remove_if(gates->begin(), gates->end(), [&](IndexId c) {
+        return !absl::c_linear_search(load->access.conditions, c);
+      }), gates->end());
+    } else if (const auto* apply = absl::get_if<loop::ApplyValue>(&v.node)) {
+      is_product = is_product && apply->op == ScalarOp::kMul;
+    }
+  });
+  return is_product && gates ? *gates : IndexList();
+}
+
 // A sum of products keeps its masks: its borders would be computed all the same, and a
 // schedule that packs the operands pays for masks once. A sum of the masked values
-// themselves has nothing to do there.
+// themselves has nothing to do there, nor has one of products whose factors are all masked.
 void VisitComparisons(Program& program, const Statement& statement, ComparisonVisitor visit) {
   std::vector<ValueId> ids;
   VisitValues(program, statement.value, [&](ValueId id, const Value&) { ids.push_back(id); });
@@ -101,6 +121,8 @@ void VisitComparisons(Program& program, const Statement& statement, ComparisonVi
     const auto condition = ConditionOf(program, apply->args[0]);
     if (condition) VisitCondition(program.pool, *condition, visit);
   }
+  if (!statement.op) return;
+  for (IndexId gate : GatesOf(program, statement.value)) VisitCondition(program.pool, gate, visit);
 }
 
 class Splitter {

@@ -16,7 +16,8 @@ namespace nestor::fusion {
 //         for v in [1, N + 1) { y[v] = x[v - 1] }
 //
 // and leaves out what the pieces decide. A piece that does nothing is gone: a gate
-// bounds its loop, and a causal triangle becomes one. Iterations keep their order,
+// bounds its loop, and a causal triangle becomes one. A sum of products is cut where all
+// factors have the gate. Iterations keep their order,
 // so every bit stays. Returns whether it changed anything; if not, the program is
 // as it was.
 //

@@ -33,6 +33,12 @@ TEST(SplitLoops, TextInTextOut) {
        "block { for v in [0, N) { q[v] = x[v] }  for v_2 in [N, M + N) { q[v_2] = u[v_2 - N] } }"},
       {"for v in [0, N) { y[v] = where(index(v) == index(M), x[v], 2.0) }",
        "block { for v in [0, min(M, N)) { y[v] = 2.0 }  for v_2 in [M, min(N, M + 1)) { y[v_2] = x[v_2] }  for v_3 in [M + 1, N) { y[v_3] = 2.0 } }"},
+      // A sum of products whose factors are all gated alike; not where one of them is not, or has another fill.
+      {"for v in [0, N) { acc a: f32 = sum for k in [0, N) { a += x[k | 0.0 if k <= v] * y[v | 0.0 if k <= v] } y[v] = a }",
+       "for v in [0, N) { acc a: f32 = sum for k in [0, v + 1) { a += x[k] * y[v] } for k_2 in [v + 1, N) { a += 0.0 * 0.0 } y[v] = a }"},
+      {"for v in [0, N) { acc a: f32 = sum for k in [0, N) { a += x[k | 0.0 if k <= v] * y[v] } y[v] = a }", ""},
+      {"for v in [0, N) { acc a: f32 = sum for k in [0, N) { a += x[k | 0.0 if k <= v] * y[v | 0.0 if k < v] } y[v] = a }", ""},
+      {"for v in [0, N) { acc a: f32 = sum for k in [0, N) { a += x[k | 0.0 if k <= v] * y[v | 1.0 if k <= v] } y[v] = a }", ""},
       // An identity stays where it may turn -0 into 0.
       {"for v in [0, N) { y[v] += where(index(v) < 3, x[v], 0.0) }",
        "block { for v in [0, min(N, 3)) { y[v] += x[v] }  for v_2 in [3, N) { y[v_2] += 0.0 } }"},

@@ -19,15 +19,16 @@ std::string Text(const absl::optional<int64_t>& number) { return number ? absl::
 
 std::string KeyOf(const loop::Program& program, const CompileOptions& options) {
   // An option that is added does not compile until it is part of the key.
-  const auto& [mode, isa, executor, accumulators, memory_order, contractions, least_parallel_bytes, streaming_bytes,
+  const auto& [mode, isa, executor, accumulators, memory_order, contractions, strips, least_parallel_bytes, streaming_bytes,
               size_classes] = options;
   const auto& [columns, rows] = memory_order;
   const auto& [tile_isa, tile_rows, tile_vectors, sum_block, row_block, column_block] = contractions;
+  const auto& [strip_rows] = strips;
   const auto& [largest_constant, least_work, variants] = size_classes;
   static_cast<void>(tile_isa);  // is `isa`
   const std::string numbers =
       absl::StrJoin({int64_t{accumulators}, int64_t{columns}, int64_t{rows}, int64_t{tile_rows}, int64_t{tile_vectors},
-                     sum_block, row_block, column_block, largest_constant, least_work, int64_t{variants}},
+                     sum_block, row_block, column_block, strip_rows, largest_constant, least_work, int64_t{variants}},
                     " ");
   return absl::StrCat(loop::ToText(program), "\n", static_cast<int>(mode), " ", Name(*isa), " ",
                       reinterpret_cast<uintptr_t>(executor), " ", numbers, " ", Text(least_parallel_bytes), " ",

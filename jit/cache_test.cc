@@ -58,6 +58,7 @@ TEST(ExecutableCache, EveryOptionIsPartOfTheKey) {
       [](CompileOptions& options) { options.accumulators = 2; },
       [](CompileOptions& options) { options.memory_order.columns = 8; },
       [](CompileOptions& options) { options.memory_order.rows = 2; },
+      [](CompileOptions& options) { options.strips.rows = 8; },
       [](CompileOptions& options) { options.least_parallel_bytes = 0; },
       [](CompileOptions& options) { options.streaming_bytes = 0; },
       [](CompileOptions& options) { options.size_classes.largest_constant = 4; },

@@ -12,12 +12,15 @@
 #include "jit/schedule/hoist_copies.h"
 #include "jit/schedule/lane_partials.h"
 #include "jit/schedule/memory_order.h"
+#include "jit/schedule/merge_batches.h"
 #include "jit/schedule/multiply_add.h"
 #include "jit/schedule/padded_views.h"
 #include "jit/schedule/split_borders.h"
 #include "jit/schedule/split_quotients.h"
 #include "jit/schedule/split_residues.h"
+#include "jit/schedule/strips.h"
 #include "jit/schedule/sum_order.h"
+#include "jit/schedule/sum_terms.h"
 #include "jit/schedule/transpose_tiles.h"
 #include "jit/schedule/unroll_and_jam.h"
 #include "jit/schedule/unroll_sums.h"
@@ -53,11 +56,14 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
   return fusion::Pipeline({
       // A block each, so that what is parallel stands alone.
       {"flatten", fusion::FlattenBlocks},
+      {"merge_batches", MergeBatches},
       {"split_quotients", SplitQuotients},
       {"split_residues", SplitResidues},
       {"split_borders", SplitBorders},
       {"flatten_2", fusion::FlattenBlocks},
       {"sum_order", SumWindowsFirst, /*reorders_rounding=*/true},
+      {"sum_terms", SeparateSums},
+      {"strips", [=](loop::Program& program) { return RunInStrips(program, options.strips); }},
       {"padded_views", MaterializePaddedViews},
       {"contractions", [=](loop::Program& program) { return TileContractions(program, contractions); }},
       {"hoist_copies", HoistCopies},

@@ -15,6 +15,7 @@
 #include "jit/schedule/contraction_tiles.h"
 #include "jit/schedule/memory_order.h"
 #include "jit/size_classes.h"
+#include "jit/schedule/strips.h"
 #include "loop_ir/program.h"
 
 namespace nestor::jit {
@@ -35,6 +36,7 @@ struct CompileOptions {
   int accumulators = 4;
   MemoryOrderOptions memory_order;
   ContractionTileOptions contractions;  // but for `isa`
+  StripOptions strips;
   // See ExecutableOptions; nullopt: from what the program computes, and the sizes of the
   // machine's caches.
   absl::optional<int64_t> least_parallel_bytes, streaming_bytes;

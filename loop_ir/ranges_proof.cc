@@ -209,6 +209,12 @@ void Facts::AddConsequences(const AtomSum& sum, int depth) {
       AddConsequences(parts->factor * SumOf(node.args[0]) + parts->rest, depth + 1);
     } else if (node.kind == (up ? IndexKind::kMin : IndexKind::kMax)) {
       for (IndexId arg : node.args) AddConsequences(parts->factor * SumOf(arg) + parts->rest, depth + 1);
+    } else if (node.kind == (up ? IndexKind::kMax : IndexKind::kMin)) {
+      // What one of them does not reach the other does.
+      for (size_t i : {0, 1}) {
+        const Number other = (parts->factor * SumOf(node.args[1 - i]) + parts->rest).Constant();
+        if (other && *other < 0) AddConsequences(parts->factor * SumOf(node.args[i]) + parts->rest, depth + 1);
+      }
     }
   }
 }

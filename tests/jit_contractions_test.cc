@@ -85,11 +85,42 @@ const std::vector<Case>& Cases() {
        "op f(a: T[M, K], b: T[K, N], d: T[N], e: T[M, N]) -> (c, r) "
        "{ s[i, j] = sum[k](a[i, k] * b[k, j]) + d[j]; c[i, j] = max(s[i, j], T(0)); r[i, j] = s[i, j] * e[i, j] }",
        {{"a", "MK"}, {"b", "KN"}, {"d", "N"}, {"e", "MN"}}},
+      // Sums whose bounds go with the row.
+      {"lower triangle of rows", "op f(a: T[M, K], b: T[K, N]) -> (c) { c[i, j] = sum[k](a[i, k if k <= i] * b[k, j if k <= i]) }",
+       {{"a", "MK"}, {"b", "KN"}}},
+      {"upper triangle of rows", "op f(a: T[M, K], b: T[K, N]) -> (c) { c[i, j] = sum[k](a[i, k if k + 1 >= i] * b[k, j if k + 1 >= i]) }",
+       {{"a", "MK"}, {"b", "KN"}}},
+      {"band of rows across", "op f(a: T[K, M], b: T[N, K]) -> (c) { c[i, j] = sum[k](a[k, i if k < i + 3, i < k + 6] * b[j, k if k < i + 3, i < k + 6]) }",
+       {{"a", "KM"}, {"b", "NK"}}},
+      {"lower triangle of batches across", "op f(a: T[2, K, M], b: T[2, K, N]) -> (c) { c[g, i, j] = sum[k](a[g, k, i if k >= i] * b[g, k, j if k >= i]) }",
+       {{"a", "2KM"}, {"b", "2KN"}}},
+      // Chains, which go by strips of rows.
+      {"rows less their greatest", "op f(a: T[M, K], b: T[K, N]) -> (y) { c[i, j] = sum[k](a[i, k] * b[k, j]); y[i, j] = c[i, j] - max[l](c[i, l]) }",
+       {{"a", "MK"}, {"b", "KN"}}},
+      {"greatest of a row", "op f(a: T[M, K], b: T[N, K]) -> (m) { m[i] = max[j](sum[k](a[i, k] * b[j, k])) }", {{"a", "MK"}, {"b", "NK"}}},
+      {"place of the least", "op f(a: T[M, K], b: T[N, K]) -> (m) { m[i] = argmin[j](sum[k](a[i, k] * b[j, k]) + a[i, 0 | 0]) }",
+       {{"a", "MK"}, {"b", "NK"}}},
+      {"rows at first", "op f(a: T[M, K], b: T[K, N]) -> (y) { h[i, k] = a[i, k] - max[l](a[i, l]); y[i, j] = sum[k](h[i, k] * b[k, j]) }",
+       {{"a", "MK"}, {"b", "KN"}}},
+      {"lower triangle", "op f(a: T[M, K], b: T[N, K], d: T[N, 3]) -> (y) { s[i, j] = sum[k](a[i, k] * b[j, k]); "
+       "h[i, j] = where(j <= i, s[i, j] - max[l](where(l <= i, s[i, l], T(0))), T(0)); y[i, e] = sum[j](h[i, j] * d[j, e]) }",
+       {{"a", "MK"}, {"b", "NK"}, {"d", "N3"}}},
+      {"two triangles", "op f(a: T[M, K], b: T[N, K], d: T[N, K]) -> (y) { s[i, j] = where(j <= i, sum[k](a[i, k] * b[j, k]), T(0)); "
+       "h[i, j] = s[i, j] - max[l](s[i, l]); y[i, e] = sum[j](h[i, j if j <= i] * d[j, e if j <= i]) }",
+       {{"a", "MK"}, {"b", "NK"}, {"d", "NK"}}},
+      {"upper triangle", "op f(a: T[M, K], b: T[K, N]) -> (m) { s[i, j] = sum[k](a[i, k] * b[k, j]); m[i] = max[j](where(i < j + 2, s[i, j], T(0))) }",
+       {{"a", "MK"}, {"b", "KN"}}},
+      {"two products", "op f(a: T[M, K], b: T[K, N], d: T[N, K]) -> (y) { h[i, j] = max(sum[k](a[i, k] * b[k, j]), T(0)); y[i, l] = sum[j](h[i, j] * d[j, l]) }",
+       {{"a", "MK"}, {"b", "KN"}, {"d", "NK"}}},
+      {"two products of batches, with rows between",
+       "op f(a: T[2, M, K], b: T[2, N, K], d: T[2, N, K]) -> (y) { h[g, i, j] = sum[k](a[g, i, k] * b[g, j, k]); "
+       "p[g, i, j] = h[g, i, j] - max[l](h[g, i, l]); y[g, i, l] = sum[j](p[g, i, j] * d[g, j, l]) }",
+       {{"a", "2MK"}, {"b", "2NK"}, {"d", "2NK"}}},
   };
   return cases;
 }
 
-// Tiles of four rows and two vectors, blocks of two tiles and two steps.
+// Tiles of four rows and two vectors, blocks of two tiles and two steps, strips of five rows.
 jit::CompileOptions TinyTiles() {
   jit::CompileOptions options;
   options.executor = &jit::InlineExecutor();
@@ -98,6 +129,7 @@ jit::CompileOptions TinyTiles() {
   options.contractions.sum_block = 2;
   options.contractions.row_block = 2;
   options.contractions.column_block = 2;
+  options.strips.rows = 5;
   return options;
 }
 
@@ -133,6 +165,7 @@ std::vector<Sizes> AllRemainders() {
     for (const int64_t n : {0, 1, 7, 8, 9, 15, 16, 17, 31, 32, 33, 47, 48, 49, 63, 64, 65, 130}) all.push_back({m, n, 3});
   }
   for (int64_t k = 0; k <= 9; ++k) all.push_back({7, 33, k});
+  for (const int64_t k : {17, 40, 90}) all.push_back({83, 20, k});  // triangles
   return all;
 }
 

@@ -191,5 +191,20 @@ TEST(MacroOps, AgreeWithPlainLoops) {
   }
 }
 
+// Not even a NaN behind a place reaches it.
+TEST(MacroOps, CausalAttentionDoesNotLookBehind) {
+  const Tensor q = Tensor::Of<float>({3, 2}, {1, 2, 3, 4, 5, 6});
+  const float nan = std::nanf("");
+  const Tensor k = Tensor::Of<float>({3, 2}, {1, -1, 2, 0.5, nan, nan}), v = Tensor::Of<float>({3, 1}, {2, 3, nan});
+  const auto op = MacroLibrary().Instantiate("causal_attention", {{"q", {DType::kF32, 2}}, {"k", {DType::kF32, 2}}, {"v", {DType::kF32, 2}}});
+  ASSERT_TRUE(op.ok()) << op.status();
+  const auto results = Interpret(Lower(*op), {{{"q", q.view()}, {"k", k.view()}, {"v", v.view()}}, {}, {}});
+  ASSERT_TRUE(results.ok()) << results.status();
+  const NaiveTensor y = ToNaive((*results)[0]);
+  EXPECT_EQ(y.data[0], 2);
+  EXPECT_TRUE(y.data[1] > 2 && y.data[1] <= 3) << y.data[1];
+  EXPECT_TRUE(std::isnan(y.data[2]));
+}
+
 }  // namespace
 }  // namespace nestor

@@ -34,6 +34,7 @@ jit::CompileOptions OptionsOf(uint64_t seed) {
     options.memory_order.columns = 3;
     options.memory_order.rows = 2;
   }
+  if (seed % 4 != 0) options.strips.rows = 1 + static_cast<int64_t>(seed % 3);
   if (seed % 5 < 2) options.mode = jit::Mode::kStrict;
   return options;
 }

@@ -10,7 +10,9 @@
 #include "absl/container/flat_hash_set.h"
 #include "fusion/assume_products.h"
 #include "jit/codegen/lanes.h"
+#include "jit/schedule/widen.h"
 #include "loop_ir/dependence.h"
+#include "loop_ir/rewrite.h"
 
 namespace nestor::jit {
 namespace {
@@ -105,9 +107,14 @@ class Matcher {
     const loop::LoopAttributes& a = loop.attributes;
     return loop.step == 1 && !a.parallel && !a.vector && !a.unroll && !pool_.HasLoad(loop.begin) && !pool_.HasLoad(loop.end);
   }
-  bool IsFixed(const Loop& loop) const { return !pool_.HasVar(loop.begin) && !pool_.HasVar(loop.end); }
+  // Whether the bounds are numbers, but for an end that moves with a loop around the nest and
+  // lies within one.
+  bool IsFixed(const Loop& loop) const {
+    const auto hull = HullOf(program_, loop);
+    return hull && hull->begin == loop.begin;
+  }
   bool MovesWith(const Loop& loop, const std::vector<const Loop*>& around) const {
-    return !IsFixed(loop) && absl::c_any_of(around, [&](const Loop* outer) {
+    return absl::c_any_of(around, [&](const Loop* outer) {
       return HoldsVar(pool_, loop.begin, outer->var) || HoldsVar(pool_, loop.end, outer->var);
     });
   }
@@ -130,7 +137,7 @@ class Matcher {
 
   bool FindStep(const Loop& outermost) {
     for (const Loop* loop = &outermost; loop != nullptr; loop = Only(loop->body)) {
-      if (!IsPlain(*loop) || !HullOf(program_, *loop)) return false;
+      if (!IsPlain(*loop)) return false;
       found_.sums.push_back(loop);
     }
     const Scope& body = found_.sums.back()->body;
@@ -170,8 +177,10 @@ class Matcher {
   // ---- Row and column
 
   absl::optional<Contraction> WithTile(const std::vector<const Loop*>& band, const Loop& row, const Loop& column) {
-    if (&row == &column || !IsFixed(row) || !IsFixed(column) || Moves(row) || Moves(column)) return absl::nullopt;
+    if (&row == &column || !IsFixed(row) || !IsFixed(column) || Moves(column)) return absl::nullopt;
     Contraction found = found_;
+    found.is_ragged = Moves(row);
+    if (!FindHulls(row, found)) return absl::nullopt;
     found.core = core_;
     found.row = &row;
     found.column = &column;
@@ -187,14 +196,16 @@ class Matcher {
       good = good && !(in_rows && in_columns) && !HasLoads(load->access);
       if (in_rows) Add(found, found.rows, id, load->access);
       if (in_columns) Add(found, found.columns, id, load->access);
+      good = good && !(found.is_ragged && in_columns && program_[load->access.tensor].storage != Storage::kInput);
     });
     if (!good || found.rows.empty() || found.columns.empty()) return absl::nullopt;
     return found;
   }
 
-  absl::optional<Contraction> WithWindows(const std::vector<const Loop*>& band, const Loop& column) const {
+  absl::optional<Contraction> WithWindows(const std::vector<const Loop*>& band, const Loop& column) {
     if (!IsFixed(column) || Moves(column)) return absl::nullopt;
     Contraction found = found_;
+    if (!FindHulls(column, found)) return absl::nullopt;
     found.core = core_;
     found.column = &column;
     for (const Loop* loop : band) {
@@ -211,6 +222,23 @@ class Matcher {
     });
     if (found.columns.empty()) return absl::nullopt;
     return found;
+  }
+
+  bool FindHulls(const Loop& row, Contraction& found) {
+    if (found.is_ragged && found.sums.size() > 1) return false;
+    for (const Loop* sum : found.sums) {
+      absl::optional<Hull> hull = HullOf(program_, *sum);
+      if (found.is_ragged) {
+        const IndexId last = pool_.Sub(row.end, pool_.Const(1));
+        const auto begins = ExtremesOver(program_, sum->begin, row.var, row.begin, last);
+        const auto ends = ExtremesOver(program_, sum->end, row.var, row.begin, last);
+        if (!begins || !ends) return false;
+        if (!hull) hull = HullOf(program_, {sum->var, begins->least, ends->greatest, 1, {}, {}});
+      }
+      if (!hull) return false;
+      found.hulls.push_back(*hull);
+    }
+    return true;
   }
 
   // Whether the bounds of a sum hold the loop's index, or that of another sum.
@@ -286,14 +314,16 @@ bool IsAlong(Program& program, const Access& access, const Loop& loop) {
 bool IsInRange(Program& program, loop::Ranges& ranges, const Contraction& nest, const Contraction::Operand& operand,
                Steps steps) {
   std::vector<Loop> hulls;
-  for (const Loop* sum : nest.sums) {
-    const Hull hull = steps == Steps::kOfHulls ? *HullOf(program, *sum) : Hull{sum->begin, sum->end};
-    hulls.push_back({sum->var, hull.begin, hull.end, 1, {}, {}});
+  for (size_t i = 0; i < nest.sums.size(); ++i) {
+    const Loop& sum = *nest.sums[i];
+    const Hull hull = steps == Steps::kOfHulls ? nest.hulls[i] : Hull{sum.begin, sum.end};
+    hulls.push_back({sum.var, hull.begin, hull.end, 1, {}, {}});
   }
   std::vector<const Loop*> around = nest.batch;
   if (nest.jammed != nullptr) around.push_back(nest.jammed);
   if (nest.row != nullptr) around.push_back(nest.row);
-  around.push_back(nest.column);
+  const Hull columns = *HullOf(program, *nest.column);
+  hulls.push_back({nest.column->var, columns.begin, columns.end, 1, {}, {}});
   for (const Loop& hull : hulls) around.push_back(&hull);
   for (const Loop* loop : around) ranges.Enter(*loop);
   const Access access = AccessOf(program, operand);
@@ -315,6 +345,28 @@ absl::optional<Hull> HullOf(const Program& program, const Loop& loop) {
   const auto begin = fixed(loop.begin, IndexKind::kMax), end = fixed(loop.end, IndexKind::kMin);
   if (!begin || !end) return absl::nullopt;
   return Hull{*begin, *end};
+}
+
+Hull BoundsAt(Program& program, const Contraction& nest, IndexId row) {
+  loop::VarReplacement replace(program);
+  replace.Set(nest.row->var, program.pool.Add(nest.row->begin, row));
+  return {replace(nest.sums[0]->begin), replace(nest.sums[0]->end)};
+}
+
+Hull CommonBounds(Program& program, const Contraction& nest, IndexId first, IndexId last) {
+  IndexPool& pool = program.pool;
+  const auto over = [&](IndexId e) {
+    return *ExtremesOver(program, e, nest.row->var, pool.Add(nest.row->begin, first), pool.Add(nest.row->begin, last));
+  };
+  return {over(nest.sums[0]->begin).greatest, over(nest.sums[0]->end).least};
+}
+
+std::vector<Hull> RaggedParts(Program& program, const Contraction& nest, const Hull& common, const Hull& bounds) {
+  IndexPool& pool = program.pool;
+  std::vector<Hull> parts;
+  if (HoldsVar(pool, nest.sums[0]->begin, nest.row->var)) parts.push_back({bounds.begin, pool.Min(common.begin, bounds.end)});
+  if (HoldsVar(pool, nest.sums[0]->end, nest.row->var)) parts.push_back({pool.Max(common.begin, common.end), bounds.end});
+  return parts;
 }
 
 absl::optional<Contraction> ContractionOf(Program& program, const Loop& loop) { return Matcher(program).Match(loop); }

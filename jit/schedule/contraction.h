@@ -19,6 +19,11 @@ namespace nestor::jit {
 //
 // with the loops over i and j in any order among the others. Each load of the sum's value
 // depends on i, the row, or on j, the column, or on none of them; some on each.
+// Bounds of symbols alone that hold those of a loop.
+struct Hull {
+  IndexId begin, end;
+};
+
 struct Contraction {
   // A load of the value, and the loops of `batch` up to the last that it depends on.
   struct Operand {
@@ -29,6 +34,10 @@ struct Contraction {
   const loop::Loop* row = nullptr;
   const loop::Loop* column = nullptr;    // that of the lanes
   std::vector<const loop::Loop*> sums;   // outermost first
+  std::vector<Hull> hulls;               // of the sums
+  // There is one sum, whose bounds rise or fall with the row: a triangle. What is packed of
+  // columns is an input then: more of it is read than is summed.
+  bool is_ragged = false;
   const loop::Statement* step = nullptr;  // of the innermost
   loop::TensorId accumulator;
   std::vector<Operand> rows, columns;    // loads, each once
@@ -42,8 +51,10 @@ struct Contraction {
 };
 
 // Of the nest that begins with `loop`. All loops but those over k carry no dependence and run
-// by one; their bounds do not move with each other, but those of sums may move with batch
-// loops where HullOf holds them. Of rows and columns they are numbers of symbols. The sum's operands are not changed in the nest. The result points into `loop`.
+// by one; bounds of rows and columns are numbers of symbols. Those of sums may move with batch
+// loops, and ends of all with loops around the nest, where HullOf holds them, or that of one
+// sum with the row. The sum's operands are not changed in the nest. The result points into
+// `loop`.
 absl::optional<Contraction> ContractionOf(loop::Program& program, const loop::Loop& loop);
 
 // Of a nest of this form whose rows share no operand, so that it is no contraction, though
@@ -55,15 +66,20 @@ loop::Access AccessOf(const loop::Program& program, const Contraction::Operand& 
 // Whether the access is another at another step of the loop.
 bool DependsOn(const loop::Program& program, const loop::Access& access, const loop::Loop& loop);
 
-// Bounds of symbols alone that hold the loop's: of max(0, R - i) and min(R, N - i) 0 and R.
-// nullopt where the bounds do not say such.
-struct Hull {
-  IndexId begin, end;
-};
+// Of a sum with bounds max(0, R - i) and min(R, N - i): 0 and R. nullopt where the bounds do
+// not say such.
 absl::optional<Hull> HullOf(const loop::Program& program, const loop::Loop& loop);
 
-// Whether the operand is in range at all rows and columns, and all steps of the sums, or of
-// their hulls. REQUIRES: `ranges` is at the place of the nest.
+// Of a ragged sum, the bounds at one row; and those within which it sums at all rows from number
+// `first` to `last`, counted from the row loop's begin.
+Hull BoundsAt(loop::Program& program, const Contraction& nest, IndexId row);
+Hull CommonBounds(loop::Program& program, const Contraction& nest, IndexId first, IndexId last);
+// What `bounds` hold before and behind `common`, which lies within them or is empty: what can be
+// known to be nothing left out.
+std::vector<Hull> RaggedParts(loop::Program& program, const Contraction& nest, const Hull& common, const Hull& bounds);
+
+// Whether the operand is in range at all rows, and all columns that their hull holds, and all
+// steps of the sums, or of their hulls. REQUIRES: `ranges` is at the place of the nest.
 enum class Steps { kOfSums, kOfHulls };
 bool IsInRange(loop::Program& program, loop::Ranges& ranges, const Contraction& nest,
                const Contraction::Operand& operand, Steps steps = Steps::kOfHulls);

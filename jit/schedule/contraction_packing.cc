@@ -1,5 +1,6 @@
 #include "jit/schedule/contraction_packing.h"
 
+#include <iterator>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -17,14 +18,11 @@ using loop::Scope;
 using loop::ValueId;
 
 Packing::Packing(Program& program, loop::Ranges& ranges, const Contraction& nest, int64_t lanes)
-    : program_(program), pool_(program.pool), ranges_(ranges), make_(program), nest_(nest), lanes_(lanes) {
-  for (const Loop* sum : nest.sums) hulls_.push_back(*HullOf(program, *sum));
-}
+    : program_(program), pool_(program.pool), ranges_(ranges), make_(program), nest_(nest), lanes_(lanes) {}
 
-IndexId Packing::LengthOfHull(size_t sum) {
-  const Loop& loop = *nest_.sums[sum];
-  if (loop.begin == hulls_[sum].begin && loop.end == hulls_[sum].end) return ranges_.LengthOf(loop);
-  const IndexId length = pool_.Sub(hulls_[sum].end, hulls_[sum].begin);
+IndexId Packing::LengthOfHull(const Loop& loop, const Hull& hull) {
+  if (loop.begin == hull.begin && loop.end == hull.end) return ranges_.LengthOf(loop);
+  const IndexId length = pool_.Sub(hull.end, hull.begin);
   return ranges_.NonNegative(length) ? length : pool_.Max(length, pool_.Const(0));
 }
 
@@ -70,9 +68,9 @@ std::vector<size_t> Packing::SumsOf(const Access& access) const {
   return sums;
 }
 
-void Packing::Measure(IndexId rows, IndexId columns) {
-  rows_ = rows;
-  columns_ = columns;
+void Packing::Measure() {
+  rows_ = ranges_.LengthOf(*nest_.row);
+  columns_ = LengthOfHull(*nest_.column, *HullOf(program_, *nest_.column));
 }
 
 bool Packing::ColumnsAreInPlace() {
@@ -94,7 +92,7 @@ void Packing::AddPacked(const Contraction::Operand& operand, bool in_columns) {
   loop::TensorInfo info;
   info.name = in_columns ? "columns" : "rows";
   info.type = program_[operand.load].type;
-  info.shape.push_back(in_columns ? Vectors() : rows_);
+  info.shape.push_back(in_columns ? Vectors() : LengthOfHull(*nest_.row, *HullOf(program_, *nest_.row)));
   for (const size_t sum : packed.sums) info.shape.push_back(LengthOfHull(sum));
   if (in_columns) info.shape.push_back(pool_.Const(lanes_));
   if (IsInPlace(packed)) return;
@@ -164,7 +162,7 @@ ValueId Packing::Moved(ValueId value, IndexId row, IndexId vector, IndexId lane,
   loop::VarReplacement replace(program_);
   Locate(replace, row, vector, lane);
   for (size_t i = 0; i < steps.size(); ++i) {
-    if (steps[i].value >= 0) replace.Set(nest_.sums[i]->var, pool_.Add(hulls_[i].begin, steps[i]));
+    if (steps[i].value >= 0) replace.Set(nest_.sums[i]->var, pool_.Add(nest_.hulls[i].begin, steps[i]));
   }
   return RewriteIndices(program_, value, [&](IndexId e) { return replace(e); });
 }
@@ -192,12 +190,59 @@ Scope Packing::OverHulls(const Packed& packed, OverSteps body, Steps steps, size
 }
 
 Scope Packing::CopyRows(const Packed& packed, absl::optional<IndexId> flag) {
+  if (nest_.is_ragged && !packed.sums.empty()) return CopyRaggedRows(packed, flag);
   return make_.Counted("i", Guarded(flag, rows_), kPlain, [&](IndexId row) {
     const auto copy = [&](const Steps& steps) {
       return Assignment(packed.tensor, PlaceIn(packed, {row, {}, {}, steps}),
                         Moved(packed.operand.load, row, pool_.Const(0), pool_.Const(0), steps));
     };
     return OverHulls(packed, copy, Steps(nest_.sums.size()));
+  });
+}
+
+// Of each row what is summed of it: of a block of rows first what is of all of them, a
+// rectangle for transpose_tiles; then so of smaller blocks what is before and behind that.
+Scope Packing::CopyRaggedRows(const Packed& packed, absl::optional<IndexId> flag) {
+  return CopyRaggedBlocks(packed, 0, pool_.Const(0), Guarded(flag, rows_), absl::nullopt);
+}
+
+Scope Packing::CopyRaggedBlocks(const Packed& packed, size_t level, IndexId begin, IndexId rows, absl::optional<Hull> copied) {
+  constexpr int64_t kRows[] = {64, 16, 1};  // of a block
+  if (level == std::size(kRows)) return {};
+  const IndexId size = pool_.Const(kRows[level]);
+  const IndexId blocks = pool_.Div(pool_.Add(rows, pool_.Const(kRows[level] - 1)), size);
+  return make_.Counted("i", blocks, kPlain, [&](IndexId block) {
+    const IndexId first = pool_.Add(begin, pool_.Mul(size, block));
+    const IndexId count = pool_.Min(size, pool_.Sub(pool_.Add(begin, rows), first));
+    Hull common = CommonBounds(program_, nest_, first, pool_.Sub(pool_.Add(first, count), pool_.Const(1)));
+    if (kRows[level] > 1) common.begin = RoundedUp(common.begin);
+    Scope scope;
+    for (const Hull& part : PartsBeside(copied, common)) Append(scope, CopyRectangle(packed, first, count, part));
+    Append(scope, CopyRaggedBlocks(packed, level + 1, first, count, common));
+    return scope;
+  });
+}
+
+// To whole cache lines of the copy: those that tiles share would be fetched twice.
+IndexId Packing::RoundedUp(IndexId step) {
+  const IndexId line = pool_.Const(16), begin = nest_.hulls[0].begin;
+  const IndexId lines = pool_.Div(pool_.Add(pool_.Sub(step, begin), pool_.Const(15)), line);
+  return pool_.Add(begin, pool_.Mul(line, lines));
+}
+
+// `bounds` but for what lies within `taken`.
+std::vector<Hull> Packing::PartsBeside(const absl::optional<Hull>& taken, const Hull& bounds) {
+  if (!taken) return {bounds};
+  return RaggedParts(program_, nest_, *taken, bounds);
+}
+
+Scope Packing::CopyRectangle(const Packed& packed, IndexId first, IndexId count, const Hull& steps) {
+  return make_.Counted("r", count, kPlain, [&](IndexId r) {
+    const IndexId row = pool_.Add(first, r);
+    const IndexId from = nest_.hulls[0].begin;
+    return make_.Between("k", pool_.Sub(steps.begin, from), pool_.Sub(steps.end, from), kPlain, [&](IndexId k) {
+      return Assignment(packed.tensor, PlaceIn(packed, {row, {}, {}, {k}}), Moved(packed.operand.load, row, pool_.Const(0), pool_.Const(0), {k}));
+    });
   });
 }
 
@@ -245,7 +290,7 @@ bool Packing::ReadsBeyond(const Packed& packed) {
   at_end.Set(nest_.column->var, pool_.Add(nest_.column->begin, last));
   std::vector<const Loop*> loops = nest_.sums;
   loops.push_back(nest_.column);
-  for (size_t i = 0; i < hulls_.size(); ++i) at_end.Set(nest_.sums[i]->var, pool_.Sub(hulls_[i].end, pool_.Const(1)));
+  for (size_t i = 0; i < nest_.hulls.size(); ++i) at_end.Set(nest_.sums[i]->var, pool_.Sub(nest_.hulls[i].end, pool_.Const(1)));
   const auto walks_forward = [&](IndexId e) {
     return absl::c_all_of(loops, [&](const Loop* loop) {
       const auto step = CoefficientOf(program_, e, loop->var);

@@ -25,7 +25,7 @@ class Packing {
   bool IsInRange();
 
   // How many there are, which all that follows needs.
-  void Measure(IndexId rows, IndexId columns);
+  void Measure();
 
   // Whether no column operand is packed.
   bool ColumnsAreInPlace();
@@ -51,12 +51,9 @@ class Packing {
   // Sets where a row, a vector of columns and a lane in it are in terms of the nest.
   void Locate(loop::VarReplacement& replace, IndexId row, IndexId vector, IndexId lane);
   IndexId ColumnAt(IndexId vector, IndexId lane);
-  // Of columns.
-  IndexId Vectors();
 
-  // Of a sum, whatever the batch loops make of its bounds.
-  const Hull& HullOfSum(size_t sum) const { return hulls_[sum]; }
-  IndexId LengthOfHull(size_t sum);
+  // Of a sum's hull, whatever the batch loops make of its bounds.
+  IndexId LengthOfHull(size_t sum) { return LengthOfHull(*nest_.sums[sum], nest_.hulls[sum]); }
 
  private:
   struct Packed {
@@ -68,6 +65,7 @@ class Packing {
   using Steps = std::vector<IndexId>;  // by sum; invalid: any
   using OverSteps = absl::FunctionRef<loop::Scope(const Steps& steps)>;
 
+  IndexId LengthOfHull(const loop::Loop& loop, const Hull& hull);
   bool IsRow(const Contraction::Operand& operand) const;
   bool MovesLastAlone(const loop::Access& access, const loop::Loop& loop) const;
   std::vector<size_t> SumsOf(const loop::Access& access) const;
@@ -77,11 +75,17 @@ class Packing {
   IndexList PlaceIn(const Packed& packed, const Place& at) const;
   loop::Scope Copy(const Packed& packed, absl::optional<IndexId> flag);
   loop::Scope CopyRows(const Packed& packed, absl::optional<IndexId> flag);
+  loop::Scope CopyRaggedRows(const Packed& packed, absl::optional<IndexId> flag);
+  loop::Scope CopyRaggedBlocks(const Packed& packed, size_t level, IndexId begin, IndexId rows, absl::optional<Hull> copied);
+  IndexId RoundedUp(IndexId step);
+  std::vector<Hull> PartsBeside(const absl::optional<Hull>& taken, const Hull& bounds);
+  loop::Scope CopyRectangle(const Packed& packed, IndexId first, IndexId count, const Hull& steps);
   loop::Scope CopyColumns(const Packed& packed, absl::optional<IndexId> flag);
   bool ReadsBeyond(const Packed& packed);
   loop::Scope OverHulls(const Packed& packed, OverSteps body, Steps steps, size_t done = 0);
   loop::ValueId Moved(loop::ValueId value, IndexId row, IndexId vector, IndexId lane, const Steps& steps);
   IndexId Guarded(absl::optional<IndexId> flag, IndexId count);
+  IndexId Vectors();
 
   loop::Program& program_;
   IndexPool& pool_;
@@ -89,8 +93,7 @@ class Packing {
   LoopMaker make_;
   const Contraction& nest_;
   const int64_t lanes_;
-  std::vector<Hull> hulls_;  // of the sums
-  IndexId rows_, columns_;   // how many
+  IndexId rows_, columns_;   // how many; of columns, those of the hull
   std::vector<Packed> packed_;
 };
 

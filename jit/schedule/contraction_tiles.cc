@@ -37,9 +37,8 @@ using loop::Storage;
 using loop::TensorId;
 using loop::ValueId;
 
-// Fewer rows than that are not worth a packed copy of columns that lie well where they are;
-// if their number is known, and tiles are made for it, two are.
-constexpr int64_t kLeastRows = 4, kLeastKnownRows = 2;
+// If the number of rows is known, and tiles are made for it, so many are enough.
+constexpr int64_t kLeastKnownRows = 2;
 
 // Steps of sums that are written out: more make long code, and no quicker.
 constexpr int64_t kMostUnrolled = 12;
@@ -70,7 +69,7 @@ class Tiling {
   Scope Run() {
     rows_ = ranges_.LengthOf(*nest_.row);
     columns_ = ranges_.LengthOf(*nest_.column);
-    packing_.Measure(rows_, columns_);
+    packing_.Measure();
     JamBatch();
     ChooseTile();
     Scope scope = FewRows();
@@ -149,9 +148,9 @@ class Tiling {
   }
 
   // The nest as it was, where it has few rows and reads its columns well; the tiles take
-  // what is left.
+  // what is left. Of rows whose number moves with a loop around, others share the copies.
   Scope FewRows() {
-    if (!ColumnsLieWell()) return {};
+    if (!ColumnsLieWell() || pool_.HasVar(rows_)) return {};
     const auto known = pool_.ConstValue(rows_);
     if (known && *known >= kLeastKnownRows) return {};
     const IndexId few = pool_.Min(Const(1), pool_.Max(Const(0), pool_.Sub(Const(kLeastRows), rows_)));
@@ -174,7 +173,9 @@ class Tiling {
   }
 
   // Of columns; the last vector may have fewer lanes, of a jammed nest each.
-  IndexId Vectors() { return packing_.Vectors(); }
+  IndexId Vectors() {
+    return nest_.jammed != nullptr ? ranges_.LengthOf(*nest_.jammed) : OverUp(columns_, lanes_);
+  }
   // Tiles of the widest kind, all of whose vectors are whole. Of three vectors, one tile less
   // where one vector would be left: two pairs are quicker.
   IndexId WholeTiles() {
@@ -198,8 +199,8 @@ class Tiling {
     if (i == nest_.sums.size()) return body(known);
     const Loop& sum = *nest_.sums[i];
     const bool is_part = i == 0 && end.value >= 0;
-    const IndexId from = is_part ? begin : pool_.Sub(sum.begin, packing_.HullOfSum(i).begin);
-    const IndexId to = is_part ? end : pool_.Sub(sum.end, packing_.HullOfSum(i).begin);
+    const IndexId from = is_part ? begin : pool_.Sub(sum.begin, nest_.hulls[i].begin);
+    const IndexId to = is_part ? end : pool_.Sub(sum.end, nest_.hulls[i].begin);
     return make_.Between(program_.vars[sum.var], from, to, !compact && !is_part && IsShort(i) ? kUnrolled : kPlain, [&](IndexId k) {
       std::vector<IndexId> with = known;
       with.push_back(k);
@@ -334,12 +335,17 @@ class Tiling {
     Scope scope;
     scope.push_back(fusion::DeclarationOf(tile));
     Append(scope, Begin(tile, extent, part));
+    const auto step = [&](const std::vector<IndexId>& sums, IndexId r, IndexId v, IndexId l) {
+      return Step(tile, {r, v, l}, {RowToRead(patch, r), pool_.Add(patch.vector, v), l, sums});
+    };
     const bool compact = extent.vectors < tile_.vectors;
-    Append(scope, OverSums(begin, end, compact, [&](const std::vector<IndexId>& sums) {
-      return OverRows(patch, [&](IndexId r, IndexId v, IndexId l) {
-        return Step(tile, {r, v, l}, {RowToRead(patch, r), pool_.Add(patch.vector, v), l, sums});
-      });
-    }));
+    if (nest_.is_ragged) {
+      Append(scope, RaggedSums(patch, step));
+    } else {
+      Append(scope, OverSums(begin, end, compact, [&](const std::vector<IndexId>& sums) {
+        return OverRows(patch, [&](IndexId r, IndexId v, IndexId l) { return step(sums, r, v, l); });
+      }));
+    }
     const auto finish = [&] {
       return make_.Counted("r", Const(extent.rows), kUnrolled, [&](IndexId r) {
         return IfKept(patch, r, [&] {
@@ -364,6 +370,41 @@ class Tiling {
     }));
     Append(scope, If(pool_.Sub(Const(1), more), finish));
     return scope;
+  }
+
+  using StepAt = absl::FunctionRef<Scope(const std::vector<IndexId>& sums, IndexId r, IndexId v, IndexId l)>;
+
+  // Steps of all rows of the tile, and those of some, row by row, before them and behind.
+  Scope RaggedSums(const Patch& patch, StepAt step) {
+    const IndexId last = RowToRead(patch, Const(patch.extent.rows - 1));
+    const Hull common = CommonBounds(program_, nest_, patch.row, last);
+    Scope before = RaggedEnds(patch, common, true, step);
+    Append(before, RaggedSteps(common, [&](const std::vector<IndexId>& sums) {
+      return OverRows(patch, [&](IndexId r, IndexId v, IndexId l) { return step(sums, r, v, l); });
+    }));
+    Append(before, RaggedEnds(patch, common, false, step));
+    return before;
+  }
+
+  Scope RaggedEnds(const Patch& patch, const Hull& common, bool before, StepAt step) {
+    const IndexId moving = before ? nest_.sums[0]->begin : nest_.sums[0]->end;
+    if (!HoldsVar(pool_, moving, nest_.row->var)) return {};
+    Scope scope;
+    for (int64_t r = 0; r < patch.extent.rows; ++r) {
+      const Hull own = BoundsAt(program_, nest_, RowToRead(patch, Const(r)));
+      const Hull part = before ? Hull{own.begin, pool_.Min(common.begin, own.end)} : Hull{pool_.Max(common.begin, common.end), own.end};
+      Append(scope, RaggedSteps(part, [&](const std::vector<IndexId>& sums) {
+        return OverRow(Const(r), patch.extent.vectors,
+                       [&](IndexId, IndexId v, IndexId l) { return step(sums, Const(r), v, l); });
+      }));
+    }
+    return scope;
+  }
+
+  Scope RaggedSteps(const Hull& bounds, OverSteps body) {
+    const auto from_hull = [&](IndexId e) { return pool_.Sub(e, nest_.hulls[0].begin); };
+    return make_.Between(program_.vars[nest_.sums[0]->var], from_hull(bounds.begin), from_hull(bounds.end), kPlain,
+                         [&](IndexId k) { return body({k}); });
   }
 
   // Once where `condition`, 0 or 1, is 1.

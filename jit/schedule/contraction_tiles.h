@@ -11,6 +11,9 @@
 
 namespace nestor::jit {
 
+// Fewer rows than that are not worth a packed copy of columns that lie well where they are.
+constexpr int64_t kLeastRows = 4;
+
 struct ContractionTileOptions {
   Isa isa = Isa::kAvx2;
   // Of the register tile: rows, and vectors of columns. 0: as many as there are registers for.

@@ -103,6 +103,15 @@ TEST(ContractionTiles, TakesSumsOfMovingBounds) {
                        std::string(kEnd) + " }"));
 }
 
+// Bounds that rise or fall with the row.
+TEST(ContractionTiles, TakesTriangles) {
+  for (const char* bounds : {"[0, min(K, i + 1))", "[i, K)", "[max(i - 3, 0), min(K, i + 7))", "[0, K - i)", "[0, min(K, i / 2))"}) {
+    EXPECT_TRUE(IsTiled(absl::StrCat("block { for i in [0, M) { for j in [0, N) { acc s: f32 = sum for k in ", bounds,
+                                     " { s += a[i, k | 0.0] * b[k, j | 0.0] } c[i, j] = s } } }")))
+        << bounds;
+  }
+}
+
 TEST(ContractionTiles, LeavesWhatIsNone) {
   for (const char* value : {
            "a[i, k]",                    // nothing that columns share
@@ -122,7 +131,10 @@ TEST(ContractionTiles, LeavesWhatIsInOrder) {
   const std::string kCases[] = {
       "block { temp t: f32[M, N] for i in [0, M) { for j in [0, N) { t[i, j] = 0.0 for k in [0, K) { t[i, j] += a[i, k] * b[k, j] } } }" + ends + " }",
       "block { for i in [0, M) { for j in [0, i) { acc s: f32 = sum for k in [0, K) { s += a[i, k] * b[k, j | 0.0] } drop c[i, j] = s } } }",
-      "block { for i in [0, M) { for j in [0, N) { acc s: f32 = sum for k in [0, i) { s += a[i, k | 0.0] * b[k, j | 0.0] } c[i, j] = s } } }",
+      "block { for i in [0, M) { for j in [0, N) { acc s: f32 = sum for k in [0, max(i, M - i)) { s += a[i, k | 0.0] * b[k, j | 0.0] } c[i, j] = s } } }",
+      "block { for i in [0, M) { for j in [0, N) { acc s: f32 = sum for k in [0, min(i, j)) { s += a[i, k | 0.0] * b[k, j | 0.0] } c[i, j] = s } } }",
+      "block { temp t: f32[K, N] for o in [0, K) { for q in [0, N) { t[o, q] = 1.0 } } for i in [0, M) { for j in [0, N) { acc s: f32 = sum "
+      "for k in [0, min(i, K)) { s += a[i, k] * t[k, j] } c[i, j] = s } } }",
       "block {" + ends + " for i in [0, 1) { for j in [0, N) { acc s: f32 = sum for k in [0, K) { s += g[i, k] * b[k, j] } drop c[i, j] = s } } }",
       "block { for i in [0, M) { for j in [0, N) { acc s: f32 = sum for k in [0, K) { s += a[i, k] * c[0, j | 0.0] } c[i, j] = s } } }",
   };

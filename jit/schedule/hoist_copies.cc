@@ -1,14 +1,17 @@
+// Inner loops first, so that a copy moves out of one loop after the other.
 #include "jit/schedule/hoist_copies.h"
 
-#include <algorithm>
 #include <iterator>
 #include <utility>
 #include <vector>
 
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
+#include "fusion/scopes.h"
 #include "jit/schedule/loop_maker.h"
+#include "jit/schedule/widen.h"
 #include "loop_ir/dependence.h"
+#include "loop_ir/ranges.h"
 
 namespace nestor::jit {
 namespace {
@@ -20,101 +23,118 @@ using loop::Program;
 using loop::Scope;
 using loop::TensorId;
 
-// Of one nest.
-class CopyHoister {
+class Hoister {
  public:
-  CopyHoister(const Program& program, const Item& nest) : program_(program), nest_(FootprintOf(program, nest)) {}
+  explicit Hoister(Program& program) : program_(program), pool_(program.pool), ranges_(program) {}
 
-  // What is taken out of the nest.
-  Scope Take(Loop& loop) {
-    vars_.insert(loop.var);
-    Scope taken = TakeFrom(loop.body);
-    for (Item& item : loop.body) {
-      Loop* inner = item.As<Loop>();
-      if (inner != nullptr) Append(taken, Take(*inner));
-    }
-    vars_.erase(loop.var);
-    return taken;
+  bool Run() {
+    bool changed = false;
+    for (loop::Block& block : program_.blocks) changed |= Visit(block.body);
+    return changed;
   }
 
  private:
-  Scope TakeFrom(Scope& scope) {
-    absl::flat_hash_set<TensorId> copies;
-    for (const Item& item : scope) {
-      const auto* declaration = item.As<loop::Declaration>();
-      if (declaration != nullptr && IsCopy(declaration->tensor, scope)) copies.insert(declaration->tensor);
+  bool Visit(Scope& scope) {
+    bool changed = false;
+    Scope result;
+    for (Item& item : scope) {
+      if (auto* loop = item.As<Loop>()) {
+        ranges_.Enter(*loop);
+        changed |= Visit(loop->body);
+        ranges_.Leave();
+        const absl::flat_hash_set<TensorId> filled = FilledAlike(*loop);
+        if (!filled.empty()) {
+          Append(result, TakeFills(filled, *loop));
+          changed = true;
+        }
+      }
+      result.push_back(std::move(item));
     }
-    Scope taken;
-    if (copies.empty()) return taken;
-    const auto left = std::stable_partition(scope.begin(), scope.end(),
-                                            [&](const Item& item) { return !BelongsTo(item, copies); });
-    taken.assign(std::make_move_iterator(left), std::make_move_iterator(scope.end()));
-    scope.erase(left, scope.end());
-    return taken;
+    scope = std::move(result);
+    return changed;
   }
 
-  bool BelongsTo(const Item& item, const absl::flat_hash_set<TensorId>& copies) const {
-    const auto* declaration = item.As<loop::Declaration>();
-    if (declaration != nullptr) return copies.contains(declaration->tensor);
-    const Footprint footprint = FootprintOf(program_, item);
-    return absl::c_any_of(copies, [&](TensorId copy) { return footprint.Changes(copy); });
-  }
-
-  bool IsCopy(TensorId tensor, const Scope& scope) const {
+  bool MayMove(TensorId tensor, const Loop& loop) const {
     const loop::TensorInfo& info = program_[tensor];
-    if (info.storage != loop::Storage::kTemp || info.shape.empty() || info.is_register) return false;
-    if (absl::c_any_of(info.shape, [&](IndexId e) { return Moves(e); })) return false;
-    bool is_filled = false;
-    for (const Item& item : scope) {
+    if (info.storage != loop::Storage::kTemp || info.is_register || info.shape.empty()) return false;
+    return absl::c_none_of(info.shape, [&](IndexId e) { return HoldsVar(pool_, e, loop.var); });
+  }
+
+  // The temporaries of the body that nothing but loops writes which do the same in each
+  // iteration, before others touch them.
+  absl::flat_hash_set<TensorId> FilledAlike(const Loop& loop) {
+    absl::flat_hash_set<TensorId> filled, open, read;
+    const std::vector<TensorId> declared = fusion::DeclaredIn(loop.body);
+    absl::c_copy_if(declared, std::inserter(open, open.end()), [&](TensorId tensor) { return MayMove(tensor, loop); });
+    if (open.empty()) return filled;
+    Footprint all = FootprintOf(program_, loop.body);  // without what the body declares
+    all.writes.insert(declared.begin(), declared.end());
+    for (const Item& item : loop.body) {
       const Footprint footprint = FootprintOf(program_, item);
-      if (!footprint.Changes(tensor)) continue;
-      if (item.As<Loop>() == nullptr || !Copies(item, footprint)) return false;
-      is_filled = true;
+      const bool is_fill = IsFill(item, footprint, all, loop);
+      const auto change = [&](TensorId tensor) {
+        if (!open.contains(tensor)) return;
+        if (is_fill && !read.contains(tensor)) filled.insert(tensor);
+        else open.erase(tensor);
+      };
+      absl::c_for_each(footprint.writes, change);
+      absl::c_for_each(footprint.accumulates, change);
+      read.insert(footprint.reads.begin(), footprint.reads.end());
     }
-    return is_filled;
+    absl::erase_if(filled, [&](TensorId tensor) { return !open.contains(tensor) || !read.contains(tensor); });
+    return filled;
   }
 
-  // Whether the item does nothing but to fill one tensor, in each iteration with the same.
-  bool Copies(const Item& item, const Footprint& footprint) const {
-    if (footprint.writes.size() != 1 || !footprint.accumulates.empty()) return false;
-    bool moves = false;
-    const auto visit = [&](const Item& inside) {
-      VisitIndices(program_, inside, [&](IndexId e) { moves = moves || Moves(e); });
+  // Whether the item is a loop that writes one tensor, the same in each iteration of that
+  // around, and may run where that does not.
+  bool IsFill(const Item& item, const Footprint& footprint, const Footprint& all, const Loop& around) {
+    const auto* fill = item.As<Loop>();
+    if (fill == nullptr || footprint.writes.size() != 1 || !footprint.accumulates.empty()) return false;
+    const bool reads_same = absl::c_none_of(footprint.reads, [&](TensorId read) { return all.Changes(read); });
+    return reads_same && IsSame(item, around) && IsInRange(program_, ranges_, *fill);
+  }
+
+  bool IsSame(const Item& fill, const Loop& around) const {
+    bool same = true;
+    const auto look = [&](const Item& item) {
+      VisitIndices(program_, item, [&](IndexId e) { same = same && !HoldsVar(pool_, e, around.var); });
     };
-    visit(item);
-    VisitItems(item.As<Loop>()->body, visit);
-    return !moves && absl::c_all_of(footprint.reads, [&](TensorId read) { return IsFixed(read); });
+    look(fill);
+    VisitItems(fill.As<Loop>()->body, look);
+    return same;
   }
 
-  // Neither changed in the nest, nor declared there: then its footprint does not have it.
-  bool IsFixed(TensorId tensor) const { return nest_.reads.contains(tensor) && !nest_.Changes(tensor); }
-
-  bool Moves(IndexId e) const {
-    return absl::c_any_of(vars_, [&](int32_t var) { return HoldsVar(program_.pool, e, var); });
+  // Their declarations and what fills them, out of the loop's body.
+  Scope TakeFills(const absl::flat_hash_set<TensorId>& filled, Loop& loop) {
+    Scope fills, rest;
+    for (Item& item : loop.body) {
+      const auto* declaration = item.As<loop::Declaration>();
+      bool moves = declaration != nullptr && filled.contains(declaration->tensor);
+      if (auto* fill = item.As<Loop>()) {
+        const Footprint footprint = FootprintOf(program_, item);
+        moves = footprint.writes.size() == 1 && filled.contains(*footprint.writes.begin());
+        if (moves) KeepIfRuns(*fill, loop);
+      }
+      (moves ? fills : rest).push_back(std::move(item));
+    }
+    loop.body = std::move(rest);
+    return fills;
   }
 
-  const Program& program_;
-  const Footprint nest_;
-  absl::flat_hash_set<int32_t> vars_;  // of the loops around
+  // Nothing is filled where the loop runs no iteration.
+  void KeepIfRuns(Loop& fill, const Loop& around) {
+    if (ranges_.Less(around.begin, around.end)) return;
+    const IndexId runs = pool_.Min(pool_.Const(1), ranges_.LengthOf(around));
+    fill.end = pool_.Add(fill.begin, OnlyIf(pool_, runs, ranges_.LengthOf(fill)));
+  }
+
+  Program& program_;
+  IndexPool& pool_;
+  loop::Ranges ranges_;
 };
 
 }  // namespace
 
-absl::StatusOr<bool> HoistCopies(Program& program) {
-  bool changed = false;
-  for (loop::Block& block : program.blocks) {
-    Scope scope;
-    for (Item& item : block.body) {
-      if (Loop* loop = item.As<Loop>()) {
-        Scope taken = CopyHoister(program, item).Take(*loop);
-        changed = changed || !taken.empty();
-        Append(scope, std::move(taken));
-      }
-      scope.push_back(std::move(item));
-    }
-    block.body = std::move(scope);
-  }
-  return changed;
-}
+absl::StatusOr<bool> HoistCopies(Program& program) { return Hoister(program).Run(); }
 
 }  // namespace nestor::jit

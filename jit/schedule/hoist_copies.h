@@ -1,4 +1,4 @@
-// Copies that are the same in each iteration are made once.
+// What a loop fills anew in each iteration, with the same each time, is filled before it.
 #ifndef NESTOR_JIT_SCHEDULE_HOIST_COPIES_H_
 #define NESTOR_JIT_SCHEDULE_HOIST_COPIES_H_
 
@@ -7,17 +7,19 @@
 
 namespace nestor::jit {
 
-//   for n in [0, B) { temp t: f32[K]  for k in [0, K) { t[k] = w[K - k - 1] }  .. t .. }
-//     ->
-//   temp t: f32[K]  for k in [0, K) { t[k] = w[K - k - 1] }  for n in [0, B) { .. t .. }
+//   for p in [0, P) {                            temp t: f32[K]
+//     temp t: f32[K]                             for k in [0, min(K, ..)) { t[k] = w[3*k] }   # 0 where P is
+//     for k in [0, K) { t[k] = w[3*k] }    ->    for p in [0, P) {
+//     for k in [0, K) { y[p, k] = t[k] }           for k in [0, K) { y[p, k] = t[k] }
+//   }                                            }
 //
-// for temporaries that loops fill and nothing else changes, from tensors that the nest does
-// not change, where neither holds an index of a loop around: contractions pack an operand
-// inside loops of which it does not depend. Out of the whole nest or not at all, as loops
-// that hold nothing but another are cut into pieces for threads together.
+// for temporaries that nothing but such loops writes, before anything else touches them: packed
+// operands of contractions, above all. What is computed before a loop that runs no iteration
+// must not fail: places are proven in range without it. Out of as many loops as possible.
 //
-// Returns whether it changed anything; if not, the program is untouched. A second run
-// changes nothing. REQUIRES: Verify accepts the program; and so it does afterwards.
+// Returns whether it changed anything; if not, the program is untouched. A second run changes
+// nothing. No result changes in any bit. REQUIRES: Verify accepts the program; and so it does
+// afterwards.
 absl::StatusOr<bool> HoistCopies(loop::Program& program);
 
 }  // namespace nestor::jit

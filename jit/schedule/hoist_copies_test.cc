@@ -1,39 +1,50 @@
 #include "jit/schedule/hoist_copies.h"
 
+#include <string>
+
+#include "absl/strings/str_cat.h"
 #include "fusion/pass_testing.h"
 #include "gtest/gtest.h"
 
 namespace nestor::jit {
 namespace {
 
-constexpr fusion::Frame kFrame = {
-    "program p(x: f32[N, K], w: f32[K]) -> (y: f32[N, K], one: f32[1]) {\n",
-    "\n  block { drop one[0] = 0.0 }\n}\n"};
-#define NEST(outside, inside) \
-  "block { " outside "for n in [0, N) { " inside " for j in [0, K) { y[n, j] = x[n, j] * t[j] } } }"
+constexpr fusion::Frame kFrame = {"program p(x: f32[30], w: f32[20], ids: i64[P]) -> (y: f32[P, 10], z: f32[P]) {\n",
+                                  "\n  block { drop y[0, 0] = 0.0 drop z[0] = 0.0 }\n}\n"};
+constexpr char kUse[] = "for l in [0, 10) { y[p, l] = t[l] }";
 
 TEST(HoistCopies, TextInTextOut) {
-  fusion::ExpectPass(HoistCopies, kFrame, {
-      {NEST("", "temp t: f32[K] for k in [0, K) { t[k] = w[-k + K - 1] }"),
-       NEST("temp t: f32[K] for k in [0, K) { t[k] = w[-k + K - 1] } ", "")},
-      // Filled by two loops, from within another.
-      {"block { for n in [0, N) { for m in [0, 1) { temp t: f32[K] for k in [0, K) { t[k] = 0.0 }"
-       " for i in [0, 1) { t[i] = w[i] } for j in [0, K) { y[n, j] = x[n, j] * t[j] } } } }",
-       "block { temp t: f32[K] for k in [0, K) { t[k] = 0.0 } for i in [0, 1) { t[i] = w[i] }"
-       " for n in [0, N) { for m in [0, 1) { for j in [0, K) { y[n, j] = x[n, j] * t[j] } } } }"},
-      // Not what is another in each iteration.
-      {NEST("", "temp t: f32[K] for k in [0, K) { t[k] = x[n, k] }"), ""},
-      {NEST("", "temp t: f32[K] for k in [0, n) { t[k] = w[k] }"), ""},
-      {NEST("", "temp t: f32[K + n] for k in [0, K) { t[k] = w[k] }"), ""},
-      // Not what something else changes.
-      {NEST("", "temp t: f32[K] for k in [0, K) { t[k] = w[k] } t[0] = x[n, 0]"), ""},
-      {NEST("", "temp t: f32[K] for k in [0, K) { t[k] = w[k] y[n, k] = 0.0 }"), ""},
-      {NEST("", "temp t: f32[K] for k in [0, K) { t[k] = y[0, k] }"), ""},
-      // Nor what is filled from what the nest declares.
-      {"block { for n in [0, N) { temp u: f32[K] for i in [0, K) { u[i] = x[n, i] } temp t: f32[K]"
-       " for k in [0, K) { t[k] = u[k] } for j in [0, K) { y[n, j] = x[n, j] * t[j] } } }",
-       ""},
-  });
+  fusion::ExpectPass(
+      HoistCopies, kFrame,
+      {
+          // Where the loop runs for sure, and where it may not.
+          {"block { for p in [0, P) { for i in [0, 3) { temp t: f32[10] for k in [0, 10) { t[k] = x[3*k] } "
+           "for l in [0, 10) { y[p, l] = t[l] } } } }",
+           "block { temp t: f32[10] for k in [0, min(562949953421312*min(P, 1), 10)) { t[k] = x[3*k] } "
+           "for p in [0, P) { for i in [0, 3) { for l in [0, 10) { y[p, l] = t[l] } } } }"},
+          // In two parts; what depends on the outer loop stays there.
+          {"block { for p in [0, P) { for i in [0, 3) { temp t: f32[10] for k in [0, 9) { t[k] = f32(index(p)) } "
+           "for k_2 in [9, 10) { t[k_2] = 0.0 } for l in [0, 10) { y[p, l] = t[l] } } } }",
+           "block { for p in [0, P) { temp t: f32[10] for k in [0, 9) { t[k] = f32(index(p)) } "
+           "for k_2 in [9, 10) { t[k_2] = 0.0 } for i in [0, 3) { for l in [0, 10) { y[p, l] = t[l] } } } }"},
+      });
+}
+
+TEST(HoistCopies, LeavesTheOthers) {
+  for (const char* fill : {
+           "for k in [0, 10) { t[k] = f32(index(p)) }",          // another in each iteration
+           "for k in [0, 10) { t[k] = x[3*p] }",
+           "for k in [0, P) { drop t[k + p] = 0.0 }",
+           "for k in [0, 10) { t[k] = z[k] } z[p] = 0.0",        // what it reads changes
+           "temp u: f32[10] for k in [0, 10) { drop u[k] = x[3*p] t[k] = u[k] }",
+           "for k in [0, 10) { t[k] = w[p - p + 2*ids[k]] }",    // may be out of range
+           "for k in [0, 10) { t[k] = w[2*k + 2] }",
+           "t[0] = 1.0 for k in [1, 10) { t[k] = x[k] }",        // no copy
+           "for k in [0, 10) { t[k] = 1.0 } z[p] = t[0] for k_2 in [0, 10) { t[k_2] = 2.0 }",
+       }) {
+    const std::string items = absl::StrCat("block { for p in [0, P) { temp t: f32[10] ", fill, " ", kUse, " } }");
+    fusion::ExpectPass(HoistCopies, kFrame, {{items.c_str(), ""}});
+  }
 }
 
 }  // namespace

@@ -109,9 +109,8 @@ class Materializer {
   // The sums over all steps that they may have.
   std::vector<Loop> HullsOf(const Contraction& nest) const {
     std::vector<Loop> hulls;
-    for (const Loop* sum : nest.sums) {
-      const Hull hull = *HullOf(program_, *sum);
-      hulls.push_back({sum->var, hull.begin, hull.end, 1, {}, {}});
+    for (size_t i = 0; i < nest.sums.size(); ++i) {
+      hulls.push_back({nest.sums[i]->var, nest.hulls[i].begin, nest.hulls[i].end, 1, {}, {}});
     }
     return hulls;
   }

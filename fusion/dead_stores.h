@@ -1,0 +1,24 @@
+// Stores to elements of temporaries that nothing reads.
+#ifndef NESTOR_FUSION_DEAD_STORES_H_
+#define NESTOR_FUSION_DEAD_STORES_H_
+
+#include "absl/status/statusor.h"
+#include "loop_ir/program.h"
+
+namespace nestor::fusion {
+
+//   temp t: f32[N]
+//   for k in [0, p) { t[k] = x[k] }
+//   for k in [p, N) { t[k] = x[k] }      # goes: split loops have left it without a reader
+//   for k in [0, p) { y[k] = t[k] }
+//
+// A store goes where along some axis its index and that of each read run over ranges that
+// are proven apart. What it leaves without a use is for dead_code to remove.
+//
+// Returns whether it changed anything; if not, the program is untouched. A second run changes
+// nothing. REQUIRES: Verify accepts the program; and so it does afterwards.
+absl::StatusOr<bool> EliminateDeadStores(loop::Program& program);
+
+}  // namespace nestor::fusion
+
+#endif  // NESTOR_FUSION_DEAD_STORES_H_

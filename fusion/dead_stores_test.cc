@@ -1,0 +1,36 @@
+#include "fusion/dead_stores.h"
+
+#include "fusion/pass_testing.h"
+#include "gtest/gtest.h"
+
+namespace nestor::fusion {
+namespace {
+
+constexpr Frame kFrame = {"program p(x: f32[N]) -> (y: f32[N]) { for j in [0, N) { temp t: f32[N] ", " } }"};
+
+TEST(DeadStores, ReadsElsewhere) {
+  ExpectPass(EliminateDeadStores, kFrame,
+             {
+                 {"for k in [0, j + 1) { t[k] = x[k] } for l in [j + 1, N) { t[l] = 2.0 } for m in [0, min(j + 1, N)) { y[j] = t[m] }",
+                  "for k in [0, j + 1) { t[k] = x[k] } for m in [0, min(j + 1, N)) { y[j] = t[m] }"},
+                 {"for k in [0, j) { t[k] = x[k] } for l in [j, N) { t[l] = 2.0 } for m in [j + 1, N) { y[j] = t[m] }",
+                  "for l in [j, N) { t[l] = 2.0 } for m in [j + 1, N) { y[j] = t[m] }"},
+                 {"for k in [0, j) { t[k] = x[k] y[j] = 1.0 } for l in [j, N) { t[l] = 2.0 } for m in [j, N) { y[j] = t[m] }",
+                  "for k in [0, j) { y[j] = 1.0 } for l in [j, N) { t[l] = 2.0 } for m in [j, N) { y[j] = t[m] }"},
+             });
+}
+
+TEST(DeadStores, ReadsThatMayMeet) {
+  ExpectPass(EliminateDeadStores, kFrame,
+             {
+                 {"for k in [0, j + 1) { t[k] = x[k] } for l in [j, N) { t[l] = 2.0 } for m in [0, min(j + 1, N)) { y[j] = t[m] }", ""},
+                 {"for k in [0, j) { t[k] = x[k] } for l in [j, N) { t[l] = 2.0 } for m in [0, j) { y[j] = t[m | 0.0] + t[m + 1 | 0.0] }", ""},
+                 // A sum reads what it adds to.
+                 {"for k in [0, N) { t[k] = x[k] } for l in [j, N) { t[l] += 2.0 } for m in [0, j) { y[j] = t[m] }", ""},
+                 // Bounds that are others at the read.
+                 {"for i in [0, N) { for k in [0, i) { t[k] = x[k] } for l in [i, N) { t[l] = 2.0 } } for n in [0, N) { for m in [0, n) { y[j] = t[m] } }", ""},
+             });
+}
+
+}  // namespace
+}  // namespace nestor::fusion

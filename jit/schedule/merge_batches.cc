@@ -1,0 +1,152 @@
+#include "jit/schedule/merge_batches.h"
+
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
+#include "absl/types/optional.h"
+#include "fusion/contract.h"
+#include "loop_ir/dependence.h"
+#include "loop_ir/rewrite.h"
+
+namespace nestor::jit {
+namespace {
+
+using loop::Item;
+using loop::Loop;
+using loop::Program;
+using loop::TensorId;
+
+// Of each tensor that a loop touches and does not declare: along which axes all accesses have
+// its bare index, and whether it is changed.
+struct Touch {
+  absl::InlinedVector<bool, 4> by_index;
+  bool changed = false;
+};
+using Touches = absl::flat_hash_map<TensorId, Touch>;
+
+Touches TouchesOf(const Program& program, const Loop& loop) {
+  Touches touches;
+  VisitItems(loop.body, [&](const Item& item) {
+    VisitAccesses(program, item, [&](TensorId tensor, absl::Span<const IndexId> place, loop::AccessKind kind) {
+      Touch& touch = touches.try_emplace(tensor, Touch{absl::InlinedVector<bool, 4>(place.size(), true)}).first->second;
+      touch.changed = touch.changed || kind != loop::AccessKind::kRead;
+      for (size_t axis = 0; axis < place.size(); ++axis) {
+        if (program.pool.VarValue(place[axis]) != loop.var) touch.by_index[axis] = false;
+      }
+    });
+  });
+  VisitItems(loop.body, [&](const Item& item) {
+    if (const auto* declaration = item.As<loop::Declaration>()) touches.erase(declaration->tensor);
+  });
+  return touches;
+}
+
+bool IsOwn(const Touch& touch) { return absl::c_linear_search(touch.by_index, true); }
+
+// Whether every matrix in the loop is the iteration's own.
+bool SharesNoMatrix(const Touches& touches) {
+  return absl::c_all_of(touches, [](const auto& entry) { return entry.second.by_index.size() < 2 || IsOwn(entry.second); });
+}
+
+// Whether what one of them changes and the other touches is the iteration's own in both.
+bool AreIndependent(const Touches& a, const Touches& b) {
+  return absl::c_all_of(a, [&](const auto& entry) {
+    const auto other = b.find(entry.first);
+    if (other == b.end() || (!entry.second.changed && !other->second.changed)) return true;
+    for (size_t axis = 0; axis < entry.second.by_index.size(); ++axis) {
+      if (entry.second.by_index[axis] && other->second.by_index[axis]) return true;
+    }
+    return false;
+  });
+}
+
+Loop* LoopOf(loop::Block& block) { return block.body.size() == 1 ? block.body[0].As<Loop>() : nullptr; }
+
+class Merger {
+ public:
+  explicit Merger(Program& program) : program_(program) {}
+
+  bool Run() {
+    if (absl::c_none_of(program_.temps, [&](TensorId temp) { return IsMatrices(temp); })) return false;
+    for (const loop::Block& block : program_.blocks) {
+      loop::Footprint footprint = FootprintOf(program_, block.body);
+      footprint.reads.merge(footprint.writes);
+      footprint.reads.merge(footprint.accumulates);
+      for (TensorId tensor : footprint.reads) users_[tensor] += program_[tensor].storage == loop::Storage::kTemp && IsMatrices(tensor);
+    }
+    std::vector<loop::Block> merged;
+    bool changed = false;
+    for (loop::Block& block : program_.blocks) {
+      Loop* loop = LoopOf(block);
+      absl::optional<Touches> touches;
+      if (loop != nullptr && loop->step == 1) touches = TouchesOf(program_, *loop);
+      if (touches && MayMerge(*loop, *touches)) {
+        Merge(*last_, *loop);
+        for (const auto& [tensor, touch] : *touches) Join(tensor, touch);
+        changed = true;
+        continue;
+      }
+      may_join_ = touches.has_value();
+      is_independent_ = false;
+      merged.push_back(std::move(block));
+      last_ = LoopOf(merged.back());
+      last_touches_ = touches ? *std::move(touches) : Touches();
+    }
+    program_.blocks = std::move(merged);
+    return changed;
+  }
+
+ private:
+  bool IsMatrices(TensorId tensor) const { return program_[tensor].shape.size() >= 3; }
+
+  // Whether the loop may go on where the last one ends.
+  bool MayMerge(const Loop& loop, const Touches& touches) {
+    if (!may_join_ || last_ == nullptr || last_->begin != loop.begin || last_->end != loop.end) return false;
+    const bool passes = absl::c_any_of(touches, [&](const auto& entry) {
+      const auto users = users_.find(entry.first);
+      return users != users_.end() && users->second == 2 && last_touches_.contains(entry.first);
+    });
+    if (!passes || !SharesNoMatrix(touches) || !SharesNoMatrix(last_touches_) || !AreIndependent(last_touches_, touches)) return false;
+    is_independent_ = is_independent_ || !CarriedTensor(program_, *last_);
+    return is_independent_ && !CarriedTensor(program_, loop);
+  }
+
+  void Merge(Loop& first, Loop& second) {
+    loop::VarReplacement replace(program_);
+    replace.Set(second.var, program_.pool.Var(first.var));
+    RewriteIndices(program_, second.body, [&](IndexId e) { return replace(e); });
+    first.body.insert(first.body.end(), std::make_move_iterator(second.body.begin()), std::make_move_iterator(second.body.end()));
+  }
+
+  // Into what the last loop touches.
+  void Join(TensorId tensor, const Touch& touch) {
+    const auto [known, is_new] = last_touches_.try_emplace(tensor, touch);
+    if (is_new) return;
+    if (const auto users = users_.find(tensor); users != users_.end()) --users->second;
+    known->second.changed = known->second.changed || touch.changed;
+    for (size_t axis = 0; axis < touch.by_index.size(); ++axis) {
+      known->second.by_index[axis] = known->second.by_index[axis] && touch.by_index[axis];
+    }
+  }
+
+  Program& program_;
+  absl::flat_hash_map<TensorId, int> users_;  // blocks that touch each temporary of matrices
+  Loop* last_ = nullptr;                      // of the last block that is kept
+  Touches last_touches_;
+  bool may_join_ = false, is_independent_ = false;  // that loop
+};
+
+}  // namespace
+
+absl::StatusOr<bool> MergeBatches(Program& program) {
+  if (!Merger(program).Run()) return false;
+  const absl::StatusOr<bool> contracted = fusion::ContractTemporaries(program);
+  if (!contracted.ok()) return contracted.status();
+  return true;
+}
+
+}  // namespace nestor::jit

@@ -1,0 +1,27 @@
+// Loops over batches that pass matrices on run as one.
+#ifndef NESTOR_JIT_SCHEDULE_MERGE_BATCHES_H_
+#define NESTOR_JIT_SCHEDULE_MERGE_BATCHES_H_
+
+#include "absl/status/statusor.h"
+#include "loop_ir/program.h"
+
+namespace nestor::jit {
+
+//   temp t: f32[B, M, N]                             for b in [0, B) {
+//   for b in [0, B) { .. t[b, i, j] = .. }     ->      temp t: f32[M, N]
+//   for b_2 in [0, B) { .. t[b_2, i, j] .. }           .. t[i, j] = ..   .. t[i, j] ..
+//                                                    }
+//
+// So a matrix is still in the cache when it is read, and there is one of it for each thread,
+// not one for each batch. Fusion keeps such loops apart, for tiles of their own: these come
+// from loops inside. Only where no matrix is shared by the batches (weights, say): else the
+// loops inside could have run in parallel together with this one.
+//
+// Returns whether it changed anything; if not, the program is untouched. A second run changes
+// nothing. No result changes in any bit. REQUIRES: Verify accepts the program; and so it does
+// afterwards.
+absl::StatusOr<bool> MergeBatches(loop::Program& program);
+
+}  // namespace nestor::jit
+
+#endif  // NESTOR_JIT_SCHEDULE_MERGE_BATCHES_H_

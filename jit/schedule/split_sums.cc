@@ -1,0 +1,188 @@
+// The sum goes first, for all steps of the loop, then what is left. So nothing that is left
+// may change what the sum reads, and it may read what the sum stores only at the same step.
+#include "jit/schedule/split_sums.h"
+
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "fusion/scopes.h"
+#include "jit/schedule/contraction.h"
+#include "jit/schedule/loop_maker.h"
+#include "loop_ir/dependence.h"
+#include "loop_ir/rewrite.h"
+
+namespace nestor::jit {
+namespace {
+
+using loop::Access;
+using loop::Item;
+using loop::Loop;
+using loop::Program;
+using loop::Scope;
+using loop::Statement;
+using loop::TensorId;
+using loop::ValueId;
+using IsWanted = absl::FunctionRef<bool(const Loop& sum, const Statement& step)>;
+
+class Splitter {
+ public:
+  Splitter(Program& program, loop::Ranges& ranges, const Loop& loop)
+      : program_(program), pool_(program.pool), ranges_(ranges), loop_(loop), declared_(fusion::DeclaredIn(loop.body)) {}
+
+  absl::optional<SplitSum> Run(IsWanted is_wanted) {
+    if (!FindSum(is_wanted)) return absl::nullopt;
+    if (IsWhole()) return SplitSum{loop_, absl::nullopt, absl::nullopt};
+    if (!MayGoFirst()) return absl::nullopt;
+    return Split();
+  }
+
+ private:
+  bool FindSum(IsWanted is_wanted) {
+    for (; sum_ < loop_.body.size(); ++sum_) {
+      const auto* sum = loop_.body[sum_].As<Loop>();
+      const Statement* step = sum == nullptr ? nullptr : StepOf(*sum);
+      if (step == nullptr || !step->op || !absl::c_linear_search(declared_, step->target.tensor)) continue;
+      accumulator_ = step->target.tensor;
+      if (program_[accumulator_].shape.empty() && is_wanted(*sum, *step)) return true;
+    }
+    return false;
+  }
+
+  bool HoldsIndex(const IndexList& place) const {
+    return absl::c_any_of(place, [&](IndexId e) { return pool_.VarValue(e) == loop_.var; });
+  }
+
+  // Whether nothing but scalars and elements of this step follows the sum, and nothing goes
+  // before it.
+  bool IsWhole() const {
+    for (size_t i = 0; i < loop_.body.size(); ++i) {
+      if (i == sum_ || loop_.body[i].As<loop::Declaration>() != nullptr) continue;
+      const auto* statement = loop_.body[i].As<Statement>();
+      if (statement == nullptr || i < sum_ || statement->op) return false;
+      if (!HoldsIndex(statement->target.place) && !absl::c_linear_search(declared_, statement->target.tensor)) return false;
+    }
+    return true;
+  }
+
+  // All items but the sum and declarations.
+  Scope Others() const {
+    Scope others;
+    for (size_t i = 0; i < loop_.body.size(); ++i) {
+      if (i != sum_ && loop_.body[i].As<loop::Declaration>() == nullptr) others.push_back(loop_.body[i]);
+    }
+    return others;
+  }
+
+  bool MayGoFirst() const {
+    const loop::Footprint others = FootprintOf(program_, Others()), sum = FootprintOf(program_, loop_.body[sum_]);
+    return !others.Changes(accumulator_) && absl::c_none_of(sum.reads, [&](TensorId tensor) {
+      return others.Changes(tensor) || absl::c_linear_search(declared_, tensor);
+    });
+  }
+
+  SplitSum Split() {
+    Scope rest = Others();
+    SplitSum split;
+    absl::optional<Access> stored = TakeStore(rest);
+    if (!stored) stored = NewStore(split);
+    split.sums = Sums(*stored);
+    const ValueId sum = program_.AddLoad(*stored);
+    VisitStatements(rest, [&](Statement& statement) { ReadStored(statement, sum); });
+    if (rest.empty()) return split;
+    declared_.erase(absl::c_find(declared_, accumulator_));
+    split.rest = Loop{loop_.var, loop_.begin, loop_.end, 1, {}, fusion::WithDeclarations(program_, std::move(rest), declared_)};
+    return split;
+  }
+
+  void ReadStored(Statement& statement, ValueId sum) {
+    const auto stored = [&](ValueId id) -> absl::optional<ValueId> {
+      const auto* load = absl::get_if<loop::LoadValue>(&program_[id].node);
+      if (load == nullptr || load->access.tensor != accumulator_) return absl::nullopt;
+      return sum;
+    };
+    statement.value = RewriteValues(program_, statement.value, stored);
+    if (statement.position.valid()) statement.position = RewriteValues(program_, statement.position, stored);
+  }
+
+  // Takes the statement out of `rest` that stores the bare sum to an element of this step,
+  // and says where that is; nullopt where there is none that may go first.
+  absl::optional<Access> TakeStore(Scope& rest) const {
+    for (size_t i = 0; i < rest.size(); ++i) {
+      const auto* statement = rest[i].As<Statement>();
+      if (statement == nullptr || !IsStore(*statement) || !IsOnlyReadThere(rest, i, statement->target)) continue;
+      const Access stored = statement->target;
+      rest.erase(rest.begin() + static_cast<int64_t>(i));
+      return stored;
+    }
+    return absl::nullopt;
+  }
+
+  bool IsStore(const Statement& statement) const {
+    const auto* load = absl::get_if<loop::LoadValue>(&program_[statement.value].node);
+    return !statement.op && !statement.target.masked && load != nullptr && load->access.tensor == accumulator_ &&
+           HoldsIndex(statement.target.place) && absl::c_none_of(statement.target.place, [&](IndexId e) { return pool_.HasLoad(e); });
+  }
+
+  // Whether the other items but read what item number `store` stores, behind it and nowhere else.
+  bool IsOnlyReadThere(const Scope& items, size_t store, const Access& target) const {
+    bool good = true;
+    for (size_t i = 0; i < items.size(); ++i) {
+      if (i == store) continue;
+      const auto look = [&](const Item& item) {
+        VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, loop::AccessKind kind) {
+          if (tensor != target.tensor) return;
+          good = good && i > store && kind == loop::AccessKind::kRead && absl::c_equal(place, target.place);
+        });
+      };
+      look(items[i]);
+      if (const auto* loop = items[i].As<Loop>()) VisitItems(loop->body, look);
+    }
+    return good;
+  }
+
+  // Of as many elements as there are in the loop's hull, so that it has them whatever moves
+  // the loop's bounds.
+  Access NewStore(SplitSum& split) {
+    const Hull hull = HullOf(program_, loop_).value_or(Hull{loop_.begin, loop_.end});
+    loop::TensorInfo info;
+    info.name = program_[accumulator_].name;
+    info.type = program_[accumulator_].type;
+    info.shape = {ranges_.LengthOf({loop_.var, hull.begin, hull.end, 1, {}, {}})};
+    split.kept = program_.AddTensor(std::move(info));
+    return {*split.kept, {pool_.Sub(pool_.Var(loop_.var), hull.begin)}};
+  }
+
+  // With an index of its own.
+  Loop Sums(const Access& stored) {
+    Loop sums{program_.AddVar(program_.vars[loop_.var]), loop_.begin, loop_.end, 1, {}, {}};
+    sums.body.push_back(fusion::DeclarationOf(accumulator_));
+    sums.body.push_back(loop_.body[sum_]);
+    Append(sums.body, Assignment(stored.tensor, stored.place, program_.AddLoad({accumulator_})));
+    loop::VarReplacement replace(program_);
+    replace.Set(loop_.var, pool_.Var(sums.var));
+    RewriteIndices(program_, sums.body, [&](IndexId e) { return replace(e); });
+    return sums;
+  }
+
+  Program& program_;
+  IndexPool& pool_;
+  loop::Ranges& ranges_;
+  const Loop& loop_;
+  std::vector<TensorId> declared_;  // in the loop's body
+  size_t sum_ = 0;                  // an item of it
+  TensorId accumulator_;
+};
+
+}  // namespace
+
+const Statement* StepOf(const Loop& sum) {
+  const Loop* loop = &sum;
+  while (loop->body.size() == 1 && loop->body[0].As<Loop>() != nullptr) loop = loop->body[0].As<Loop>();
+  return loop->body.size() == 1 ? loop->body[0].As<Statement>() : nullptr;
+}
+
+absl::optional<SplitSum> SplitSumOff(Program& program, loop::Ranges& ranges, const Loop& loop, IsWanted is_wanted) {
+  return Splitter(program, ranges, loop).Run(is_wanted);
+}
+
+}  // namespace nestor::jit

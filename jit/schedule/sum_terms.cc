@@ -1,0 +1,193 @@
+#include "jit/schedule/sum_terms.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/types/optional.h"
+#include "fusion/scopes.h"
+#include "jit/schedule/contraction.h"
+#include "loop_ir/dependence.h"
+#include "loop_ir/rewrite.h"
+
+namespace nestor::jit {
+namespace {
+
+using loop::Item;
+using loop::Loop;
+using loop::Program;
+using loop::Scope;
+using loop::Statement;
+using loop::TensorId;
+using loop::Value;
+using loop::ValueId;
+
+// Values that a term may hold, written out.
+constexpr int64_t kLargestTerm = 24;
+
+class Separator {
+ public:
+  explicit Separator(Program& program) : program_(program) {}
+
+  bool Run() {
+    for (loop::Block& block : program_.blocks) Visit(block.body);
+    return changed_;
+  }
+
+ private:
+  void Visit(Scope& scope) {
+    Scope result;
+    for (Item& item : scope) {
+      auto* loop = item.As<Loop>();
+      absl::optional<std::vector<Statement>> sums;
+      if (loop != nullptr) sums = SumsOf(*loop);
+      if (sums) {
+        for (const Statement& sum : *sums) result.push_back(Copy(*loop, sum));
+        changed_ = true;
+        continue;
+      }
+      if (loop != nullptr) {
+        around_.push_back(loop);
+        Visit(loop->body);
+        around_.pop_back();
+      }
+      result.push_back(std::move(item));
+    }
+    scope = std::move(result);
+  }
+
+  static const Loop& Innermost(const Loop& loop) {
+    const Loop* inner = &loop;
+    while (inner->body.size() == 1 && inner->body[0].As<Loop>() != nullptr) inner = inner->body[0].As<Loop>();
+    return *inner;
+  }
+
+  // The sums that are all that the loops do, with scalars put in; nullopt where there is
+  // nothing to separate, or no contraction may come of it.
+  absl::optional<std::vector<Statement>> SumsOf(const Loop& loop) {
+    const Scope& body = Innermost(loop).body;
+    if (body.size() < 2 || body.size() > static_cast<size_t>(kLargestTerm)) return absl::nullopt;
+    const std::vector<TensorId> scalars = fusion::DeclaredIn(body);
+    if (!HoldsOnlySums(body, scalars)) return absl::nullopt;
+    // Before a value is made: most loops stay.
+    if (!absl::c_any_of(body, [&](const Item& item) { return Shares(body, item); })) return absl::nullopt;
+    absl::flat_hash_map<TensorId, ValueId> values;
+    std::vector<Statement> sums;
+    for (const Item& item : body) {
+      const auto* statement = item.As<Statement>();
+      if (statement == nullptr) continue;
+      const ValueId value = WithScalars(statement->value, values);
+      if (!statement->op) {
+        values[statement->target.tensor] = value;
+        continue;
+      }
+      sums.push_back(*statement);
+      sums.back().value = value;
+    }
+    return sums;
+  }
+
+  // Whether each item declares a scalar, sets one, once, or adds to an accumulator that none
+  // of them reads.
+  bool HoldsOnlySums(const Scope& body, const std::vector<TensorId>& scalars) const {
+    std::vector<TensorId> targets;
+    for (const Item& item : body) {
+      if (item.As<Loop>() != nullptr) return false;
+      const auto* statement = item.As<Statement>();
+      if (statement == nullptr) continue;
+      const loop::TensorInfo& target = program_[statement->target.tensor];
+      const bool is_own = absl::c_linear_search(scalars, statement->target.tensor);
+      if (!target.shape.empty() || statement->target.masked || absl::c_linear_search(targets, statement->target.tensor)) return false;
+      if (is_own == statement->op.has_value()) return false;
+      if (statement->op && (IsArg(*statement->op) || target.storage != loop::Storage::kAccumulator)) return false;
+      targets.push_back(statement->target.tensor);
+    }
+    const loop::Footprint footprint = FootprintOf(program_, body);
+    return absl::c_none_of(footprint.reads, [&](TensorId tensor) {
+      return footprint.Changes(tensor) && !absl::c_linear_search(scalars, tensor);
+    }) && !ReadsIndices(body);
+  }
+
+  bool ReadsIndices(const Scope& body) const {
+    return absl::c_any_of(body, [&](const Item& item) {
+      bool any = false;
+      VisitIndices(program_, item, [&](IndexId e) { any = any || program_.pool.HasLoad(e); });
+      return any;
+    });
+  }
+
+  // Whether the item is a sum with factors of two loops around, one each; and small.
+  bool Shares(const Scope& body, const Item& item) const {
+    const auto* sum = item.As<Statement>();
+    if (sum == nullptr || !sum->op || fusion::SizeOf(program_, Item{Loop{0, {}, {}, 1, {}, body}}) > kLargestTerm) return false;
+    std::vector<const loop::Access*> loads;
+    CollectLoads(body, *sum, loads);
+    return absl::c_any_of(around_, [&](const Loop* row) {
+      return absl::c_any_of(around_, [&](const Loop* column) { return row != column && Divide(loads, *row, *column); });
+    });
+  }
+
+  bool Divide(const std::vector<const loop::Access*>& loads, const Loop& row, const Loop& column) const {
+    bool rows = false, columns = false;
+    for (const loop::Access* load : loads) {
+      const bool in_row = DependsOn(program_, *load, row), in_column = DependsOn(program_, *load, column);
+      if (in_row && in_column) return false;
+      rows = rows || in_row;
+      columns = columns || in_column;
+    }
+    return rows && columns;
+  }
+
+  // Of the statement, and of the scalars that it reads.
+  void CollectLoads(const Scope& body, const Statement& statement, std::vector<const loop::Access*>& loads) const {
+    VisitValues(program_, statement.value, [&](ValueId, const Value& value) {
+      const auto* load = absl::get_if<loop::LoadValue>(&value.node);
+      if (load == nullptr) return;
+      const auto set = absl::c_find_if(body, [&](const Item& item) {
+        const auto* other = item.As<Statement>();
+        return other != nullptr && !other->op && other->target.tensor == load->access.tensor;
+      });
+      if (set == body.end()) loads.push_back(&load->access);
+      else CollectLoads(body, *set->As<Statement>(), loads);
+    });
+  }
+
+  ValueId WithScalars(ValueId value, const absl::flat_hash_map<TensorId, ValueId>& values) {
+    return RewriteValues(program_, value, [&](ValueId id) -> absl::optional<ValueId> {
+      const auto* load = absl::get_if<loop::LoadValue>(&program_[id].node);
+      const auto scalar = load == nullptr ? values.end() : values.find(load->access.tensor);
+      if (scalar == values.end()) return absl::nullopt;
+      return scalar->second;
+    });
+  }
+
+  // The loops with nothing but the sum, and indices of their own.
+  Item Copy(const Loop& loop, const Statement& sum) {
+    loop::VarReplacement replace(program_);
+    const Item copy = CopyLoops(loop, sum, replace);
+    Scope scope = {copy};
+    RewriteIndices(program_, scope, [&](IndexId e) { return replace(e); });
+    return std::move(scope[0]);
+  }
+
+  Item CopyLoops(const Loop& loop, const Statement& sum, loop::VarReplacement& replace) {
+    Loop copy{program_.AddVar(program_.vars[loop.var]), loop.begin, loop.end, loop.step, {}, {}};
+    replace.Set(loop.var, program_.pool.Var(copy.var));
+    if (const auto* inner = loop.body.size() == 1 ? loop.body[0].As<Loop>() : nullptr) copy.body.push_back(CopyLoops(*inner, sum, replace));
+    else copy.body.emplace_back().node = sum;
+    Item item;
+    item.node = std::move(copy);
+    return item;
+  }
+
+  Program& program_;
+  std::vector<const Loop*> around_;
+  bool changed_ = false;
+};
+
+}  // namespace
+
+absl::StatusOr<bool> SeparateSums(Program& program) { return Separator(program).Run(); }
+
+}  // namespace nestor::jit

@@ -1,0 +1,27 @@
+// Sums over what rows and columns share stand alone in their loops, as one statement.
+#ifndef NESTOR_JIT_SCHEDULE_SUM_TERMS_H_
+#define NESTOR_JIT_SCHEDULE_SUM_TERMS_H_
+
+#include "absl/status/statusor.h"
+#include "loop_ir/program.h"
+
+namespace nestor::jit {
+
+//   for k in [0, K) {                               for k in [0, K) { s += (x[i, k] - w[k, j])*(x[i, k] - w[k, j]) }
+//     temp h: f32  h = x[i, k] - w[k, j]     ->     for k_2 in [0, K) { r += x[i, k_2]*v[k_2, j] }
+//     s += h*h
+//     r += x[i, k]*v[k, j]
+//   }
+//
+// where one of the sums has factors of one loop around it and factors of another, so that a
+// contraction may come of it (contraction.h). Fusion computes each value once, and walks
+// what two sums read once; in register tiles both cost less than not to be tiled.
+//
+// Returns whether it changed anything; if not, the program is untouched. A second run changes
+// nothing. No result changes in any bit. REQUIRES: Verify accepts the program; and so it does
+// afterwards.
+absl::StatusOr<bool> SeparateSums(loop::Program& program);
+
+}  // namespace nestor::jit
+
+#endif  // NESTOR_JIT_SCHEDULE_SUM_TERMS_H_

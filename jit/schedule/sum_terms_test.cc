@@ -1,0 +1,57 @@
+#include "jit/schedule/sum_terms.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "fusion/pass_testing.h"
+#include "gtest/gtest.h"
+
+namespace nestor::jit {
+namespace {
+
+constexpr fusion::Frame kFrame = {
+    "program p(a: f32[M, K], b: f32[K, N], d: f32[K, N], m: f32[M], x: f32[M, N, K], ids: i64[K]) -> (c: f32[M, N]) {\n",
+    "\n  block { drop c[0, 0] = 0.0 }\n}\n"};
+
+// Sums `body` for all i and j; `c` behind it.
+std::string Nest(absl::string_view body) {
+  return absl::StrCat("for i in [0, M) { for j in [0, N) { acc s: f32 = sum acc r: f32 = sum ", body, " c[i, j] = s * r } }");
+}
+
+void ExpectSeparated(const std::string& body, const std::string& after) {
+  const std::string before = Nest(body), expected = after.empty() ? "" : Nest(after);
+  fusion::ExpectPass(SeparateSums, kFrame, {{before.c_str(), expected.c_str()}});
+}
+
+TEST(SumTerms, TextInTextOut) {
+  // Scalars go into the term; sums get loops of their own.
+  ExpectSeparated("for k in [0, K) { temp h: f32 h = a[i, k] - b[k, j] s += h * h }",
+                  "for k_2 in [0, K) { s += (a[i, k_2] - b[k_2, j]) * (a[i, k_2] - b[k_2, j]) }");
+  ExpectSeparated("for k in [0, K) { s += a[i, k] * b[k, j] r += a[i, k] * d[k, j] }",
+                  "for k_2 in [0, K) { s += a[i, k_2] * b[k_2, j] } for k_3 in [0, K) { r += a[i, k_3] * d[k_3, j] }");
+  ExpectSeparated("for k in [0, K) { for l in [0, 3) { temp h: f32 h = b[k, j] temp g: f32 g = h * 2.0 s += a[i, k] * g r += h } }",
+                  "for k_2 in [0, K) { for l_2 in [0, 3) { s += a[i, k_2] * (b[k_2, j] * 2.0) } } "
+                  "for k_3 in [0, K) { for l_3 in [0, 3) { r += b[k_3, j] } }");
+}
+
+TEST(SumTerms, LeavesTheOthers) {
+  for (const char* body : {
+           // Nothing that rows and columns share; one sum as it should be.
+           "for k in [0, K) { temp h: f32 h = a[i, k] - m[i] s += h * h }",
+           "for k in [0, K) { s += x[i, j, k] r += x[i, j, k] * a[i, k] }",
+           "for k in [0, K) { s += a[i, k] * b[k, j] }",
+           // What does more than that; a sum that reads another; a scalar set twice.
+           "for k in [0, K) { s += a[i, k] * b[k, j] c[i, j] = 1.0 }",
+           "for k in [0, K) { s += a[i, k] * b[k, j] r += s }",
+           "for k in [0, K) { temp h: f32 h = a[i, k] s += h * b[k, j] h = 1.0 r += h }",
+           "for k in [0, K) { s += a[i, k] * b[ids[k], j | 0.0] r += a[i, k] * d[k, j] }",
+       }) {
+    ExpectSeparated(body, "");
+  }
+  // Written out, h would be in the term 32 times.
+  ExpectSeparated("for k in [0, K) { temp h: f32 h = a[i, k] * b[k, j] temp g: f32 g = h*h*h*h temp e: f32 e = g*g*g*g*g*g*g*g s += e }", "");
+}
+
+}  // namespace
+}  // namespace nestor::jit
