@@ -116,6 +116,7 @@ TEST(Ranges, Tiles) {
        "r = x[4*p + 8*(max(N - 4*p - i - 1, 0)/8) + l + i + 1] } } }", "yy"},
       {"x: f32[N]", "for i in [0, N) { for l in [0, max(N - i - 1, 0)) { r = x[i + 1] } }", "yy"},
       {"x: f32[N]", "for i in [0, N) { for l in [0, max(N - i - 1, 3)) { r = x[i + 1] } }", "yn"},
+      {"x: f32[N], z: f32[M]", "for i in [0, N) { for l in [0, max(N - i - 1, M)) { r = x[i + 1] } }", "yn"},
       {"x: f32[N]", "for i in [0, N) step 8 { for j in [i, min(N, i + 8)) { r = x[j] + x[j + 1] } }", "yyn"},
       {"x: f32[N]", "for i in [0, N) step 8 { for j in [0, min(8, N - i)) { r = x[i + j] } }", "yy"},
       {"x: f32[N]", "for i in [0, N/8) { for j in [0, 8) { r = x[i*8 + j] } }  for i in [N/8*8, N) { r = x[i] }", "yy yy"},
