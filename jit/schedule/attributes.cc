@@ -105,9 +105,16 @@ absl::StatusOr<bool> MarkParallel(Program& program) {
 }
 
 absl::StatusOr<bool> MarkInnerParallel(Program& program) {
+  // A few vectors are less work than it is to find out which iteration they belong to.
+  const auto is_work = [&](const Item& item) {
+    constexpr int64_t kMostOfVectors = 64;
+    const auto* loop = item.As<Loop>();
+    if (loop == nullptr) return false;
+    const auto length = program.pool.ConstValue(program.pool.Sub(loop->end, loop->begin));
+    return !loop->attributes.vector || !length || *length > kMostOfVectors;
+  };
   const auto marks = [&](const Loop& around, const Loop& loop) {
-    const bool holds_loop = std::any_of(loop.body.begin(), loop.body.end(),
-                                        [](const Item& item) { return item.As<Loop>() != nullptr; });
+    const bool holds_loop = std::any_of(loop.body.begin(), loop.body.end(), is_work);
     return around.attributes.parallel && !around.attributes.vector && !loop.attributes.parallel &&
            !loop.attributes.vector && !loop.attributes.unroll && loop.step == 1 &&
            program.pool.IsConst(loop.begin, 0) && !program.pool.HasVar(loop.end) && holds_loop &&

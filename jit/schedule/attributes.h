@@ -20,8 +20,9 @@ Scheduled ScheduledOf(const loop::Loop& loop);
 absl::StatusOr<bool> MarkParallel(loop::Program& program);
 
 // Loops right inside a parallel one, which hold nothing beside them, become parallel, too,
-// where they carry no dependence, begin at 0 and hold a loop of their own: code cuts the
-// iterations of all such loops together into pieces. Not those of a vector.
+// where they carry no dependence, begin at 0 and hold a loop of their own that is more than a
+// few vectors: code cuts the iterations of all such loops together into pieces. Not those of a
+// vector.
 absl::StatusOr<bool> MarkInnerParallel(loop::Program& program);
 
 // In each nest, the loop along which most accesses step from one element to the next

@@ -99,16 +99,19 @@ TEST(MarkVector, TextInTextOut) {
 
 TEST(MarkInnerParallel, TextInTextOut) {
   fusion::ExpectPass(MarkInnerParallel, kFrame, {
-      {"for i in [0, N) parallel { for j in [0, M) { for k in [0, 4) vector { drop o[i, j, k] = 0.0 } } }",
-       "for i in [0, N) parallel { for j in [0, M) parallel { for k in [0, 4) vector { drop o[i, j, k] = 0.0 } } }"},
-      // Not where the outermost is not, where something stands beside the loop, or what is in lanes.
-      {"for i in [0, N) { for j in [0, M) { for k in [0, 4) vector { drop o[i, j, k] = 0.0 } } }", ""},
-      {"for i in [0, N) parallel { r[i] = 0.0 for j in [0, M) { for k in [0, 4) vector { drop o[i, j, k] = 0.0 } } }", ""},
+      {"for i in [0, N) parallel { for j in [0, M) { for k in [0, 4) { drop o[i, j, k] = 0.0 } } }",
+       "for i in [0, N) parallel { for j in [0, M) parallel { for k in [0, 4) { drop o[i, j, k] = 0.0 } } }"},
+      {"for i in [0, N) parallel { for j in [0, M) { for k in [0, 65) vector { drop o[i, j, k] = 0.0 } } }",
+       "for i in [0, N) parallel { for j in [0, M) parallel { for k in [0, 65) vector { drop o[i, j, k] = 0.0 } } }"},
+      // Not a few vectors, where the outermost is not, where something stands beside the loop, or what is in lanes.
+      {"for i in [0, N) parallel { for j in [0, M) { for k in [0, 64) vector { drop o[i, j, k] = 0.0 } } }", ""},
+      {"for i in [0, N) { for j in [0, M) { for k in [0, 4) { drop o[i, j, k] = 0.0 } } }", ""},
+      {"for i in [0, N) parallel { r[i] = 0.0 for j in [0, M) { for k in [0, 4) { drop o[i, j, k] = 0.0 } } }", ""},
       {"for i in [0, N) parallel { for j in [0, M) vector { y[i, j] = 0.0 } }", ""},
       // Not bounds that move, other beginnings, or a dependence.
-      {"for i in [0, N) parallel { for j in [0, i) { for k in [0, 4) vector { drop o[i, j, k] = 0.0 } } }", ""},
-      {"for i in [0, N) parallel { for j in [1, M) { for k in [0, 4) vector { drop o[i, j, k] = 0.0 } } }", ""},
-      {"for i in [0, N) parallel { for j in [0, M) { for k in [0, 4) vector { drop o[i, 0, k] = f32(index(j)) } } }", ""},
+      {"for i in [0, N) parallel { for j in [0, i) { for k in [0, 4) { drop o[i, j, k] = 0.0 } } }", ""},
+      {"for i in [0, N) parallel { for j in [1, M) { for k in [0, 4) { drop o[i, j, k] = 0.0 } } }", ""},
+      {"for i in [0, N) parallel { for j in [0, M) { for k in [0, 4) { drop o[i, 0, k] = f32(index(j)) } } }", ""},
   });
 }
 
