@@ -1,7 +1,8 @@
 // No integer multiplies or divides in innermost loops: addresses run, and what divides
 // is computed outside. Looked up in the machine code itself, for every instruction set
 // and for arguments at any strides: an innermost loop is what lies between a jump
-// backwards and its target, without another such jump inside.
+// backwards and its target, without another such jump inside. Those of contractions hold
+// multiply-adds, what loads their operands, and what counts.
 #include <cstdint>
 #include <memory>
 #include <set>
@@ -10,6 +11,8 @@
 
 #include <Zydis/Zydis.h>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "fusion/pipeline.h"
@@ -58,23 +61,30 @@ std::vector<Instruction> Decode(absl::Span<const uint8_t> code) {
   return instructions;
 }
 
+// Innermost ones, without the jump back.
+std::vector<std::vector<Instruction>> LoopsOf(absl::Span<const uint8_t> code) {
+  std::vector<std::vector<Instruction>> loops;
+  const std::vector<Instruction> instructions = Decode(code);
+  const auto jumps_back = [](const Instruction& i) { return i.target >= 0 && i.target <= i.offset; };
+  for (size_t i = 0; i < instructions.size(); ++i) {
+    if (!jumps_back(instructions[i])) continue;
+    size_t first = i;
+    while (first > 0 && instructions[first - 1].offset >= instructions[i].target) --first;
+    std::vector<Instruction> body(instructions.begin() + first, instructions.begin() + i);
+    if (absl::c_none_of(body, jumps_back)) loops.push_back(std::move(body));
+  }
+  return loops;
+}
+
 struct LoopCounts {
   int innermost = 0;  // loops
   int multiplying = 0;
 };
 
 void CountLoops(absl::Span<const uint8_t> code, LoopCounts& counts) {
-  const std::vector<Instruction> instructions = Decode(code);
-  for (size_t i = 0; i < instructions.size(); ++i) {
-    const Instruction& end = instructions[i];
-    if (end.target < 0 || end.target > end.offset) continue;
-    bool innermost = true, multiplies = false;
-    for (size_t k = i; k-- > 0 && instructions[k].offset >= end.target;) {
-      innermost = innermost && !(instructions[k].target >= 0 && instructions[k].target <= instructions[k].offset);
-      multiplies = multiplies || Multiplies(instructions[k]);
-    }
-    counts.innermost += innermost;
-    counts.multiplying += innermost && multiplies;
+  for (const std::vector<Instruction>& loop : LoopsOf(code)) {
+    ++counts.innermost;
+    counts.multiplying += absl::c_any_of(loop, Multiplies);
   }
 }
 
@@ -171,6 +181,52 @@ TEST(JitInnerLoops, NeitherMultiplyNorDivide) {
   for (const Case& c : Cases()) {
     for (const Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
       for (const bool strided : {false, true}) ExpectLoops(c, isa, strided);
+    }
+  }
+}
+
+// What a loop is made of.
+struct TileLoop {
+  int64_t multiply_adds = 0, broadcasts = 0, loads = 0, counts = 0;
+  std::string others;  // names
+};
+
+TileLoop TileLoopOf(const std::vector<Instruction>& loop) {
+  static const auto* const counting = new std::set<std::string>{"add", "cmp", "nop"};
+  TileLoop made_of;
+  for (const Instruction& instruction : loop) {
+    const std::string& name = instruction.name;
+    if (absl::StartsWith(name, "vfmadd")) ++made_of.multiply_adds;
+    else if (absl::StartsWith(name, "vbroadcast")) ++made_of.broadcasts;
+    else if (absl::StartsWith(name, "vmov") || name == "mov") ++made_of.loads;
+    else if (counting->count(name) > 0) ++made_of.counts;
+    else absl::StrAppend(&made_of.others, name, " ");
+  }
+  return made_of;
+}
+
+TEST(JitInnerLoops, TilesMultiplyAddLoadAndCount) {
+  const Case kCases[] = {
+      {"matmul", "matmul"},
+      {"convolution", "op f(x: f32[N, C, H, W], w: f32[O, C, 3, 3]) -> (y) { y = conv2d(x, w; pad=1) }"},
+      {"attention", "op f(q: f32[B, L, D], k: f32[B, S, D], v: f32[B, S, E]) -> (y) { y = attention(q, k, v) }"},
+  };
+  for (const Case& c : kCases) {
+    for (const Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
+      const testing::ScopedTrace trace(__FILE__, __LINE__, absl::StrCat(c.name, isa == Isa::kAvx2 ? ", avx2" : ", avx512"));
+      const auto kernel = KernelOf(OpOf(c.op), isa, /*strided=*/false);
+      TileLoop most;
+      for (const jit::Kernel::FunctionView& function : kernel->Functions()) {
+        for (const std::vector<Instruction>& loop : LoopsOf(function.code)) {
+          const TileLoop made_of = TileLoopOf(loop);
+          // An exponential has multiply-adds, too, of one row.
+          if (made_of.broadcasts > 3 && made_of.multiply_adds > most.multiply_adds) most = made_of;
+        }
+      }
+      EXPECT_GE(most.multiply_adds, isa == Isa::kAvx2 ? 12 : 24);
+      EXPECT_LE(most.broadcasts + most.loads, most.multiply_adds * 3 / 2);
+      EXPECT_LE(most.counts, most.multiply_adds / 3);  // pointers, and the counter
+      EXPECT_EQ(most.others, "");
     }
   }
 }
