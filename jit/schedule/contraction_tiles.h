@@ -22,8 +22,8 @@ struct ContractionTileOptions {
   // other, tiles beside each other. A block of columns stays in the second cache while the
   // rows of a tile stay in the first.
   int64_t sum_block = 384;
-  int64_t row_block = 4;
-  int64_t column_block = 6;
+  int64_t row_block = 16;
+  int64_t column_block = 3;
 };
 
 //   for i in [0, M) { for j in [0, N) { acc s: f32 = sum  for k in [0, K) { s += a[i, k] * b[k, j] }  c[i, j] = s } }
