@@ -272,7 +272,8 @@ class Matcher {
     return length ? *length <= few : absl::c_linear_search(found.windows, &loop);
   }
 
-  // Many columns count most, unless they would be packed for a few rows; then many rows, results that lie next to each other, then operands that do.
+  // Many columns count most, unless they would be packed for a few rows; then results that lie
+  // next to each other, operands that do, and many rows.
   int LaneScore(const Contraction& found) {
     const bool few_rows = IsWindow(found, *found.row, kFewRows);
     const bool lie_well = absl::c_all_of(found.columns, [&](const Contraction::Operand& operand) {
@@ -313,23 +314,22 @@ bool IsAlong(Program& program, const Access& access, const Loop& loop) {
 
 bool IsInRange(Program& program, loop::Ranges& ranges, const Contraction& nest, const Contraction::Operand& operand,
                Steps steps) {
-  std::vector<Loop> hulls;
-  for (size_t i = 0; i < nest.sums.size(); ++i) {
-    const Loop& sum = *nest.sums[i];
-    const Hull hull = steps == Steps::kOfHulls ? nest.hulls[i] : Hull{sum.begin, sum.end};
-    hulls.push_back({sum.var, hull.begin, hull.end, 1, {}, {}});
+  std::vector<Loop> inside = HullLoopsOf(nest);
+  for (size_t i = 0; i < inside.size() && steps == Steps::kOfSums; ++i) {
+    inside[i].begin = nest.sums[i]->begin;
+    inside[i].end = nest.sums[i]->end;
   }
   std::vector<const Loop*> around = nest.batch;
   if (nest.jammed != nullptr) around.push_back(nest.jammed);
   if (nest.row != nullptr) around.push_back(nest.row);
   const Hull columns = *HullOf(program, *nest.column);
-  hulls.push_back({nest.column->var, columns.begin, columns.end, 1, {}, {}});
-  for (const Loop& hull : hulls) around.push_back(&hull);
+  inside.push_back({nest.column->var, columns.begin, columns.end, 1, {}, {}});
+  for (const Loop& loop : inside) around.push_back(&loop);
   for (const Loop* loop : around) ranges.Enter(*loop);
   const Access access = AccessOf(program, operand);
-  const bool inside = ranges.InRange(access.place, program[access.tensor].shape);
+  const bool in_range = ranges.InRange(access.place, program[access.tensor].shape);
   for (size_t i = 0; i < around.size(); ++i) ranges.Leave();
-  return inside;
+  return in_range;
 }
 
 absl::optional<Hull> HullOf(const Program& program, const Loop& loop) {
@@ -345,6 +345,14 @@ absl::optional<Hull> HullOf(const Program& program, const Loop& loop) {
   const auto begin = fixed(loop.begin, IndexKind::kMax), end = fixed(loop.end, IndexKind::kMin);
   if (!begin || !end) return absl::nullopt;
   return Hull{*begin, *end};
+}
+
+std::vector<Loop> HullLoopsOf(const Contraction& nest) {
+  std::vector<Loop> loops;
+  for (size_t i = 0; i < nest.sums.size(); ++i) {
+    loops.push_back({nest.sums[i]->var, nest.hulls[i].begin, nest.hulls[i].end, 1, {}, {}});
+  }
+  return loops;
 }
 
 Hull BoundsAt(Program& program, const Contraction& nest, IndexId row) {

@@ -11,6 +11,11 @@
 
 namespace nestor::jit {
 
+// Bounds of symbols alone that hold those of a loop.
+struct Hull {
+  IndexId begin, end;
+};
+
 //   for ..batch.. { for i { for j {
 //     acc s = op
 //     for k.. { s op= f(x[i, k], w[j, k], ..) }
@@ -19,11 +24,6 @@ namespace nestor::jit {
 //
 // with the loops over i and j in any order among the others. Each load of the sum's value
 // depends on i, the row, or on j, the column, or on none of them; some on each.
-// Bounds of symbols alone that hold those of a loop.
-struct Hull {
-  IndexId begin, end;
-};
-
 struct Contraction {
   // A load of the value, and the loops of `batch` up to the last that it depends on.
   struct Operand {
@@ -69,6 +69,9 @@ bool DependsOn(const loop::Program& program, const loop::Access& access, const l
 // Of a sum with bounds max(0, R - i) and min(R, N - i): 0 and R. nullopt where the bounds do
 // not say such.
 absl::optional<Hull> HullOf(const loop::Program& program, const loop::Loop& loop);
+
+// The sums' loops, without bodies, over all steps that their hulls hold.
+std::vector<loop::Loop> HullLoopsOf(const Contraction& nest);
 
 // Of a ragged sum, the bounds at one row; and those within which it sums at all rows from number
 // `first` to `last`, counted from the row loop's begin.

@@ -73,7 +73,6 @@ class Packing {
   bool IsInPlace(const Packed& packed);
   void AddPacked(const Contraction::Operand& operand, bool in_columns);
   IndexList PlaceIn(const Packed& packed, const Place& at) const;
-  loop::Scope Copy(const Packed& packed, absl::optional<IndexId> flag);
   loop::Scope CopyRows(const Packed& packed, absl::optional<IndexId> flag);
   loop::Scope CopyRaggedRows(const Packed& packed, absl::optional<IndexId> flag);
   loop::Scope CopyRaggedBlocks(const Packed& packed, size_t level, IndexId begin, IndexId rows, absl::optional<Hull> copied);

@@ -93,7 +93,7 @@ class Materializer {
 
   void AddViews(const std::vector<Contraction::Operand>& operands, const Loop& side, const Contraction& nest,
                 const absl::optional<Strip>& strip, std::vector<View>& views) {
-    std::vector<Loop> hulls = HullsOf(nest);
+    const std::vector<Loop> hulls = HullLoopsOf(nest);
     std::vector<const Loop*> inside;
     for (const Loop& hull : hulls) inside.push_back(&hull);
     if (strip) inside.push_back(&strip->inside);
@@ -104,15 +104,6 @@ class Materializer {
       if (!access.masked && !LeavesAtHulls(operand, nest) && !IsWindow(operand, side, nest)) continue;
       if (absl::optional<View> view = ViewOf(operand.load, access, inside, slack)) views.push_back(*std::move(view));
     }
-  }
-
-  // The sums over all steps that they may have.
-  std::vector<Loop> HullsOf(const Contraction& nest) const {
-    std::vector<Loop> hulls;
-    for (size_t i = 0; i < nest.sums.size(); ++i) {
-      hulls.push_back({nest.sums[i]->var, nest.hulls[i].begin, nest.hulls[i].end, 1, {}, {}});
-    }
-    return hulls;
   }
 
   // Whether it leaves its tensor at steps that are not summed.
