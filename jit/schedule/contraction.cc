@@ -10,6 +10,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "fusion/assume_products.h"
 #include "jit/codegen/lanes.h"
+#include "jit/schedule/replace_loops.h"
 #include "jit/schedule/widen.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/rewrite.h"
@@ -93,15 +94,13 @@ class Matcher {
 
  private:
   bool Collect(const Loop& outermost, std::vector<const Loop*>& band) {
-    for (const Loop* loop = &outermost; loop != nullptr; loop = Only(loop->body)) {
+    for (const Loop* loop = &outermost; loop != nullptr; loop = OnlyLoopIn(loop->body)) {
       if (!IsPlain(*loop) || MovesWith(*loop, band)) return false;
       band.push_back(loop);
     }
     core_ = &band.back()->body;
     return FindSum();
   }
-
-  static const Loop* Only(const Scope& scope) { return scope.size() == 1 ? scope[0].As<Loop>() : nullptr; }
 
   bool IsPlain(const Loop& loop) const {
     const loop::LoopAttributes& a = loop.attributes;
@@ -136,7 +135,7 @@ class Matcher {
   }
 
   bool FindStep(const Loop& outermost) {
-    for (const Loop* loop = &outermost; loop != nullptr; loop = Only(loop->body)) {
+    for (const Loop* loop = &outermost; loop != nullptr; loop = OnlyLoopIn(loop->body)) {
       if (!IsPlain(*loop)) return false;
       found_.sums.push_back(loop);
     }

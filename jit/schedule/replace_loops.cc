@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "jit/schedule/attributes.h"
+#include "loop_ir/dependence.h"
 
 namespace nestor::jit {
 namespace {
@@ -42,6 +43,15 @@ bool ReplaceLoops(loop::Program& program, loop::Ranges& ranges, Replace replace)
   bool changed = false;
   for (loop::Block& block : program.blocks) changed |= Visit(block.body, ranges, replace);
   return changed;
+}
+
+const Loop* OnlyLoopIn(const Scope& scope) { return scope.size() == 1 ? scope[0].As<Loop>() : nullptr; }
+
+bool AreIndependent(const loop::Program& program, const Loop& outermost, const Loop& innermost) {
+  for (const Loop* loop = &outermost;; loop = OnlyLoopIn(loop->body)) {
+    if (CarriedTensor(program, *loop).has_value()) return false;
+    if (loop == &innermost) return true;
+  }
 }
 
 }  // namespace nestor::jit

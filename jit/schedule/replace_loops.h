@@ -1,4 +1,4 @@
-// The walk of passes that put other nests in the place of some.
+// The walk of passes that put other nests in the place of some, and what they ask of a nest.
 #ifndef NESTOR_JIT_SCHEDULE_REPLACE_LOOPS_H_
 #define NESTOR_JIT_SCHEDULE_REPLACE_LOOPS_H_
 
@@ -14,6 +14,13 @@ namespace nestor::jit {
 // nullopt: the loops inside are next. Returns whether any was replaced.
 bool ReplaceLoops(loop::Program& program, loop::Ranges& ranges,
                   absl::FunctionRef<absl::optional<loop::Scope>(loop::Loop& loop)> replace);
+
+// The loop that is all of the scope; null: there is none.
+const loop::Loop* OnlyLoopIn(const loop::Scope& scope);
+
+// Whether none of the loops of a perfect nest, from `outermost` to `innermost`, carries a
+// dependence.
+bool AreIndependent(const loop::Program& program, const loop::Loop& outermost, const loop::Loop& innermost);
 
 }  // namespace nestor::jit
 

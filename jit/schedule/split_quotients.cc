@@ -7,7 +7,6 @@
 #include "fusion/decided_copy.h"
 #include "jit/schedule/loop_maker.h"
 #include "jit/schedule/replace_loops.h"
-#include "loop_ir/dependence.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
 
@@ -43,12 +42,11 @@ class QuotientSplitter {
   };
 
   absl::optional<Split> SplitOf(const Loop& outermost) {
-    for (const Loop* loop = &outermost; loop != nullptr;
-         loop = loop->body.size() == 1 ? loop->body[0].As<Loop>() : nullptr) {
+    for (const Loop* loop = &outermost; loop != nullptr; loop = OnlyLoopIn(loop->body)) {
       const bool is_plain = loop->step == 1 && !loop->attributes.parallel && !pool_.HasVar(loop->end);
       if (!is_plain) return absl::nullopt;
       const absl::optional<IndexId> divisor = pool_.IsConst(loop->begin, 0) ? DivisorOf(*loop) : absl::nullopt;
-      if (divisor && AreIndependent(outermost, *loop)) return Split{loop->var, *divisor};
+      if (divisor && AreIndependent(program_, outermost, *loop)) return Split{loop->var, *divisor};
     }
     return absl::nullopt;
   }
@@ -72,13 +70,6 @@ class QuotientSplitter {
     const auto value = pool_.ConstValue(divisor);
     if (value) return *value >= kLeastDivisor;
     return pool_.IsAffine(divisor) && !pool_.HasVar(divisor) && !pool_.HasLoad(divisor);
-  }
-
-  bool AreIndependent(const Loop& outermost, const Loop& innermost) const {
-    for (const Loop* loop = &outermost;; loop = loop->body[0].As<Loop>()) {
-      if (CarriedTensor(program_, *loop).has_value()) return false;
-      if (loop == &innermost) return true;
-    }
   }
 
   static Loop& Find(Loop& outermost, int32_t var) {

@@ -1,13 +1,11 @@
 #include "jit/schedule/split_residues.h"
 
 #include <utility>
-#include <vector>
 
 #include "absl/types/optional.h"
 #include "fusion/decided_copy.h"
 #include "jit/schedule/loop_maker.h"
 #include "jit/schedule/replace_loops.h"
-#include "loop_ir/dependence.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
 
@@ -30,9 +28,9 @@ class ResidueSplitter {
     Scope pieces = ScopeOf(outermost);
     bool changed = false;
     // Each loop of the nest splits all that the others have left.
-    for (const Loop* loop = &outermost; loop != nullptr; loop = OnlyItem(loop->body)) {
+    for (const Loop* loop = &outermost; loop != nullptr; loop = OnlyLoopIn(loop->body)) {
       const absl::optional<int64_t> divisor = DivisorOf(*loop);
-      if (!divisor || !AreIndependent(outermost, *loop)) continue;
+      if (!divisor || !AreIndependent(program_, outermost, *loop)) continue;
       pieces = Divided(pieces, NumberOf(outermost, *loop), *divisor);
       changed = true;
     }
@@ -40,8 +38,6 @@ class ResidueSplitter {
   }
 
  private:
-  static const Loop* OnlyItem(const Scope& scope) { return scope.size() == 1 ? scope[0].As<Loop>() : nullptr; }
-
   // What the loop's index, moved by some number, is divided by in the bounds of a sum.
   absl::optional<int64_t> DivisorOf(const Loop& loop) const {
     if (loop.step != 1 || !pool_.IsConst(loop.begin, 0)) return absl::nullopt;
@@ -74,17 +70,10 @@ class ResidueSplitter {
     return sums;
   }
 
-  bool AreIndependent(const Loop& outermost, const Loop& innermost) const {
-    for (const Loop* loop = &outermost;; loop = OnlyItem(loop->body)) {
-      if (CarriedTensor(program_, *loop).has_value()) return false;
-      if (loop == &innermost) return true;
-    }
-  }
-
   // Of a loop in its nest, from the outermost on.
   static int NumberOf(const Loop& outermost, const Loop& inner) {
     int number = 0;
-    for (const Loop* loop = &outermost; loop != &inner; loop = OnlyItem(loop->body)) ++number;
+    for (const Loop* loop = &outermost; loop != &inner; loop = OnlyLoopIn(loop->body)) ++number;
     return number;
   }
   static Loop& At(Loop& outermost, int number) {
