@@ -3,9 +3,6 @@
 // elements of an output keeps its poison, or the run says so.
 #include "tests/jit_runs.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
 #include <iostream>
@@ -24,108 +21,6 @@
 #include "uops/invariant.h"
 
 namespace nestor {
-namespace {
-
-size_t PageSize() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
-size_t RoundUp(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; }
-
-constexpr int kPoison = 0xff;
-
-bool IsBroadcast(Arrangement arrangement) {
-  return arrangement == Arrangement::kBroadcast || arrangement == Arrangement::kBroadcastRow;
-}
-
-Dims StridesOf(const Dims& shape, Arrangement arrangement) {
-  Dims extents = shape;
-  if (arrangement == Arrangement::kTransposed) std::reverse(extents.begin(), extents.end());
-  if (arrangement == Arrangement::kRowsApart && !shape.empty()) extents.back() += 2;
-  Dims strides = CompactStrides(extents);
-  if (shape.empty()) return strides;
-  switch (arrangement) {
-    case Arrangement::kTransposed: std::reverse(strides.begin(), strides.end()); break;
-    case Arrangement::kEverySecond:
-    case Arrangement::kEveryThird:
-      for (int64_t& stride : strides) stride *= arrangement == Arrangement::kEverySecond ? 2 : 3;
-      break;
-    case Arrangement::kReversed:
-      for (int64_t& stride : strides) stride = -stride;
-      break;
-    case Arrangement::kBroadcastRow: strides.back() = 0; break;
-    case Arrangement::kBroadcast: strides.front() = 0; break;
-    case Arrangement::kCompact:
-    case Arrangement::kRowsApart: break;
-  }
-  return strides;
-}
-
-// Poisoned memory under a view without any.
-void Place(TensorView& view, GuardedMemory::Side side, std::vector<GuardedMemory>& memory) {
-  static char nothing[1];
-  view.data = nothing;
-  const ByteRange range = Footprint(view).value();
-  const size_t bytes = static_cast<size_t>(range.end - range.begin);
-  memory.emplace_back(bytes, side);
-  if (bytes > 0) std::memset(memory.back().data(), kPoison, bytes);
-  view.data = memory.back().data() - range.begin;
-}
-
-std::string BytesOf(const TensorView& view) {
-  const ByteRange range = Footprint(view).value();
-  return std::string(static_cast<const char*>(view.data) + range.begin, static_cast<size_t>(range.end - range.begin));
-}
-
-// Whether what lies between the elements is still poison.
-bool GapsAreUntouched(const TensorView& view) {
-  std::string bytes = BytesOf(view);
-  if (bytes.empty()) return true;
-  const int64_t begin = Footprint(view)->begin;
-  Dims index(view.shape.size(), 0);
-  const size_t element = static_cast<size_t>(ByteSize(view.type));
-  do {
-    std::memset(&bytes[ElementOffset(view, index) * element - begin], kPoison, element);
-  } while (NextIndex(view.shape, absl::MakeSpan(index)));
-  return bytes.find_first_not_of(static_cast<char>(kPoison)) == std::string::npos;
-}
-
-}  // namespace
-
-GuardedMemory::GuardedMemory(size_t bytes, Side side) {
-  const size_t page = PageSize();
-  const size_t inner = RoundUp(bytes, page);
-  mapped_ = inner + 2 * page;
-  pages_ = static_cast<char*>(mmap(nullptr, mapped_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-  NESTOR_CHECK(pages_ != MAP_FAILED, "no memory");
-  if (inner > 0) NESTOR_CHECK(mprotect(pages_ + page, inner, PROT_READ | PROT_WRITE) == 0, "no pages");
-  data_ = pages_ + page + (side == Side::kEnd ? inner - bytes : 0);
-}
-
-GuardedMemory::GuardedMemory(GuardedMemory&& other) noexcept
-    : pages_(std::exchange(other.pages_, nullptr)), mapped_(other.mapped_), data_(other.data_) {}
-
-GuardedMemory::~GuardedMemory() {
-  if (pages_ != nullptr) munmap(pages_, mapped_);
-}
-
-absl::string_view Name(Arrangement arrangement) {
-  constexpr absl::string_view kNames[] = {"compact",  "transposed", "every second",  "every third",
-                                          "reversed", "rows apart", "broadcast row", "broadcast"};
-  return kNames[static_cast<int>(arrangement)];
-}
-
-TensorView Arranged(const TensorView& view, Arrangement arrangement, std::vector<GuardedMemory>& memory) {
-  TensorView arranged{view.type, view.shape, StridesOf(view.shape, arrangement), nullptr};
-  Place(arranged, GuardedMemory::Side::kEnd, memory);
-  if (*NumElements(view.shape) == 0) return arranged;
-  Dims index(view.shape.size(), 0);
-  do {
-    Dims from = index;
-    if (IsBroadcast(arrangement) && !from.empty()) {
-      (arrangement == Arrangement::kBroadcast ? from.front() : from.back()) = 0;
-    }
-    Set(arranged, index, At(view, from));
-  } while (NextIndex(view.shape, absl::MakeSpan(index)));
-  return arranged;
-}
 
 // ---- One run
 

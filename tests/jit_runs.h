@@ -3,7 +3,6 @@
 #ifndef NESTOR_TESTS_JIT_RUNS_H_
 #define NESTOR_TESTS_JIT_RUNS_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <random>
@@ -16,6 +15,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
+#include "check/arrangement.h"
+#include "check/guarded_memory.h"
 #include "check/program_generator.h"
 #include "jit/compile.h"
 #include "jit/executable.h"
@@ -29,39 +30,6 @@
 #include "uops/op.h"
 
 namespace nestor {
-
-// Pages of its own around `bytes` bytes, which end where the memory ends, or begin where
-// it begins.
-class GuardedMemory {
- public:
-  enum class Side { kEnd, kBegin };
-  GuardedMemory(size_t bytes, Side side);
-  GuardedMemory(GuardedMemory&& other) noexcept;
-  ~GuardedMemory();
-  char* data() const { return data_; }
-
- private:
-  char* pages_ = nullptr;
-  size_t mapped_ = 0;
-  char* data_ = nullptr;
-};
-
-// How the elements of a tensor lie in memory.
-enum class Arrangement {
-  kCompact,
-  kTransposed,    // the first axis runs fastest
-  kEverySecond,   // of the last axis
-  kEveryThird,
-  kReversed,      // all axes run backwards
-  kRowsApart,     // two elements lie between rows
-  kBroadcastRow,  // the last axis has stride 0; its elements become those of index 0
-  kBroadcast,     // the first axis has
-};
-constexpr Arrangement kArrangements[] = {
-    Arrangement::kCompact,   Arrangement::kTransposed, Arrangement::kEverySecond,  Arrangement::kEveryThird,
-    Arrangement::kReversed,  Arrangement::kRowsApart,  Arrangement::kBroadcastRow, Arrangement::kBroadcast,
-};
-absl::string_view Name(Arrangement arrangement);
 
 struct JitRunOptions {
   GuardedMemory::Side side = GuardedMemory::Side::kEnd;
@@ -78,10 +46,6 @@ struct JitRunOptions {
 // The results on copies of the inputs, laid out as they are, in guarded memory. Internal
 // where memory beside an output's elements is written, or an input.
 Results RunJit(const jit::Executable& executable, const RunInputs& inputs, const JitRunOptions& options = {});
-
-// The same elements in another arrangement (but for a broadcast one). The view points
-// into what is added to `memory`.
-TensorView Arranged(const TensorView& view, Arrangement arrangement, std::vector<GuardedMemory>& memory);
 
 // ---- Checking
 

@@ -1,0 +1,51 @@
+// How the elements of a tensor lie in memory, and views of them between guard pages.
+#ifndef NESTOR_CHECK_ARRANGEMENT_H_
+#define NESTOR_CHECK_ARRANGEMENT_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "check/guarded_memory.h"
+#include "tensor/tensor.h"
+
+namespace nestor {
+
+enum class Arrangement {
+  kCompact,
+  kTransposed,    // the first axis runs fastest
+  kEverySecond,   // of the last axis
+  kEveryThird,
+  kReversed,      // all axes run backwards
+  kRowsApart,     // two elements lie between rows
+  kBroadcastRow,  // the last axis has stride 0; its elements become those of index 0
+  kBroadcast,     // the first axis has
+};
+constexpr Arrangement kArrangements[] = {
+    Arrangement::kCompact,   Arrangement::kTransposed, Arrangement::kEverySecond,  Arrangement::kEveryThird,
+    Arrangement::kReversed,  Arrangement::kRowsApart,  Arrangement::kBroadcastRow, Arrangement::kBroadcast,
+};
+absl::string_view Name(Arrangement arrangement);
+
+// In elements.
+Dims StridesOf(const Dims& shape, Arrangement arrangement);
+
+// What poisons memory: as a float of any type, a NaN.
+constexpr int kPoison = 0xff;
+
+// Poisoned memory, added to `memory`, under a view without any.
+void Place(TensorView& view, GuardedMemory::Side side, std::vector<GuardedMemory>& memory, size_t alignment = 1);
+
+// The same elements in another arrangement (but for a broadcast one). The view points
+// into what is added to `memory`.
+TensorView Arranged(const TensorView& view, Arrangement arrangement, std::vector<GuardedMemory>& memory);
+
+// Those from the view's first element in memory to its last.
+std::string BytesOf(const TensorView& view);
+
+// Whether what lies between the elements is still `poison`.
+bool GapsAreUntouched(const TensorView& view, int poison = kPoison);
+
+}  // namespace nestor
+
+#endif  // NESTOR_CHECK_ARRANGEMENT_H_
