@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "cli/output.h"
+#include "uops/message.h"
 
 namespace nestor::cli {
 

@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "cli/output.h"
 #include "macro_ops/library.h"
+#include "uops/message.h"
 #include "uops/scalar_op.h"
 
 namespace nestor::cli {

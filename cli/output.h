@@ -28,9 +28,6 @@ void Remark(absl::string_view message);
 void ReportError(const absl::Status& error);
 absl::Status MarkLocated(absl::Status error);
 
-// A JSON string with its quotes.
-std::string JsonString(absl::string_view text);
-
 }  // namespace nestor::cli
 
 #endif  // NESTOR_CLI_OUTPUT_H_

@@ -15,6 +15,7 @@
 #include "cli/output.h"
 #include "tensor/npy.h"
 #include "uops/invariant.h"
+#include "uops/message.h"
 #include "uops/module.h"
 
 namespace nestor::cli {

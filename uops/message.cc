@@ -125,4 +125,15 @@ std::string ForeignHint(absl::string_view word) {
   return "";
 }
 
+std::string JsonString(absl::string_view text) {
+  std::string json = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') absl::StrAppend(&json, "\\", absl::string_view(&c, 1));
+    else if (c == '\n') json += "\\n";
+    else if (c >= 0 && c < ' ') absl::StrAppendFormat(&json, "\\u%04x", c);
+    else json.push_back(c);
+  }
+  return json + "\"";
+}
+
 }  // namespace nestor

@@ -37,6 +37,9 @@ absl::string_view ForeignOperator(absl::string_view text);
 // name, as in ": a choice is where(c, a, b)"; or "".
 std::string ForeignHint(absl::string_view word);
 
+// A JSON string with its quotes.
+std::string JsonString(absl::string_view text);
+
 }  // namespace nestor
 
 #endif  // NESTOR_UOPS_MESSAGE_H_

@@ -55,6 +55,14 @@ class Parser {
     return file;
   }
 
+  absl::StatusOr<ExprPtr> WholeExpression() {
+    SkipEnds();
+    NESTOR_ASSIGN_OR_RETURN(ExprPtr expr, Expression());
+    SkipEnds();
+    if (Peek().kind != TokenKind::kEof) return Expected("an operator");
+    return expr;
+  }
+
  private:
   // ---- Tokens
 
@@ -549,6 +557,11 @@ bool IsReserved(absl::string_view word) {
 absl::StatusOr<ast::File> ParseFile(absl::string_view text) {
   NESTOR_ASSIGN_OR_RETURN(std::vector<Token> tokens, Tokenize(text));
   return Parser(std::move(tokens)).File();
+}
+
+absl::StatusOr<ast::ExprPtr> ParseExpression(absl::string_view text) {
+  NESTOR_ASSIGN_OR_RETURN(std::vector<Token> tokens, Tokenize(text));
+  return Parser(std::move(tokens)).WholeExpression();
 }
 
 }  // namespace nestor

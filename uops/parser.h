@@ -18,6 +18,9 @@ inline constexpr int kMaxNesting = 200;
 
 absl::StatusOr<ast::File> ParseFile(absl::string_view text);
 
+// One expression, and nothing behind it.
+absl::StatusOr<ast::ExprPtr> ParseExpression(absl::string_view text);
+
 // True for the words that no name may be: "sum", "where", "f32", ...
 bool IsReserved(absl::string_view word);
 

@@ -1,0 +1,157 @@
+#include "check/case.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "uops/invariant.h"
+
+namespace nestor {
+namespace {
+
+constexpr int kAttempts = 20;
+
+Dims ShapeOf(const Op& op, const Shape& shape, const Binding& binding) {
+  absl::StatusOr<Dims> dims = EvaluateShape(op.graph.pool(), shape, binding, op.name);
+  NESTOR_CHECK(dims.ok(), dims.status().ToString());
+  return *std::move(dims);
+}
+
+// Integer $params that the solver chose, and the others.
+void BindParams(const CaseSource& source, const SymbolValues& sizes, Random& random, Binding& binding) {
+  for (const auto& [name, value] : sizes) binding.symbols[name] = value;
+  for (const ParamInfo& param : source.op.params) {
+    const auto chosen = sizes.find(param.name);
+    binding.params[param.name] = chosen != sizes.end() ? Scalar::Integer(param.type, chosen->second)
+                                                       : source.values.DrawParam(param, random);
+  }
+}
+
+absl::optional<SymbolValues> DrawSizes(const CaseSource& source, Random& random) {
+  SizeLimits limits = source.limits;
+  // Small ones are judged fast, and find nearly all faults.
+  if (!random.Chance(10)) limits.max_work = std::min<int64_t>(limits.max_work, random.Chance(70) ? 1500 : 8000);
+  absl::optional<SymbolValues> sizes = source.solver.Draw(random, limits);
+  return sizes ? sizes : source.solver.Draw(random, source.limits);
+}
+
+// False where indices have nothing to point at.
+bool DrawInputs(const CaseSource& source, const SymbolValues& sizes, Random& random, Case& drawn) {
+  for (size_t i = 0; i < source.op.args.size(); ++i) {
+    const Dims shape = ShapeOf(source.op, source.op.args[i].shape, drawn.binding);
+    drawn.inputs.push_back(source.values.Draw(static_cast<int>(i), shape, sizes, random));
+    if (!source.values.FitIndices(static_cast<int>(i), sizes, drawn.inputs.back())) return false;
+  }
+  return true;
+}
+
+void DrawLayouts(const CaseSource& source, Random& random, Case& drawn) {
+  // Mostly all alike: a kernel that is given strides may have a path of its own for compact tensors.
+  const bool compact = random.Chance(40);
+  const auto draw = [&] { return compact ? source.layouts.front() : random.Pick(source.layouts); };
+  for (size_t i = 0; i < source.op.args.size(); ++i) drawn.input_layouts.push_back(draw());
+  for (size_t i = 0; i < source.op.results.size(); ++i) drawn.output_layouts.push_back(draw());
+  drawn.side = random.Chance(70) ? GuardedMemory::Side::kEnd : GuardedMemory::Side::kBegin;
+}
+
+void DrawInPlace(const CaseSource& source, Random& random, Case& drawn) {
+  drawn.in_place.assign(source.op.results.size(), -1);
+  for (const auto& [argument, result] : source.in_place) {
+    const auto a = static_cast<size_t>(argument), r = static_cast<size_t>(result);
+    const Dims shape = ShapeOf(source.op, source.op.graph.shape(source.op.results[r].node), drawn.binding);
+    const bool is_taken = std::find(drawn.in_place.begin(), drawn.in_place.end(), argument) != drawn.in_place.end();
+    if (is_taken || shape != drawn.inputs[a].shape() || random.Chance(50)) continue;
+    drawn.in_place[r] = argument;
+    drawn.output_layouts[r] = drawn.input_layouts[a];
+  }
+}
+
+absl::optional<Tensor> PartOf(const Tensor& whole, const Dims& shape, Kept kept) {
+  TensorView part = whole.view();
+  int64_t offset = 0;
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    const int64_t dropped = part.shape[axis] - shape[axis];
+    if (dropped < 0) return absl::nullopt;
+    if (kept == Kept::kLast) offset += dropped * part.strides[axis];
+  }
+  part.shape = shape;
+  part.data = static_cast<char*>(part.data) + offset * ByteSize(part.type);
+  absl::StatusOr<Tensor> copy = Tensor::FromView(part);
+  if (!copy.ok()) return absl::nullopt;
+  return *std::move(copy);
+}
+
+}  // namespace
+
+RunInputs Case::Inputs(const Op& op) const {
+  RunInputs run;
+  for (size_t i = 0; i < inputs.size(); ++i) run.tensors[op.args[i].name] = inputs[i].view();
+  run.params = binding.params;
+  for (const auto& [name, value] : binding.symbols) {
+    if (name[0] != '$') run.dims[name] = value;
+  }
+  return run;
+}
+
+absl::optional<Case> DrawCase(const CaseSource& source, uint64_t seed) {
+  Random random(seed);
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    const absl::optional<SymbolValues> sizes = DrawSizes(source, random);
+    if (!sizes) return absl::nullopt;
+    Case drawn;
+    BindParams(source, *sizes, random, drawn.binding);
+    if (!DrawInputs(source, *sizes, random, drawn)) continue;
+    DrawLayouts(source, random, drawn);
+    DrawInPlace(source, random, drawn);
+    return drawn;
+  }
+  return absl::nullopt;
+}
+
+absl::optional<Case> Shrunk(const CaseSource& source, const Case& from, const SymbolValues& sizes, Kept kept) {
+  if (!source.solver.Allows(sizes)) return absl::nullopt;
+  Case shrunk = from;
+  for (const auto& [name, value] : sizes) shrunk.binding.symbols[name] = value;
+  for (const ParamInfo& param : source.op.params) {
+    const auto chosen = sizes.find(param.name);
+    if (chosen != sizes.end()) shrunk.binding.params[param.name] = Scalar::Integer(param.type, chosen->second);
+  }
+  for (size_t i = 0; i < source.op.args.size(); ++i) {
+    const Dims shape = ShapeOf(source.op, source.op.args[i].shape, shrunk.binding);
+    absl::optional<Tensor> part = PartOf(from.inputs[i], shape, kept);
+    if (!part) return absl::nullopt;
+    shrunk.inputs[i] = *std::move(part);
+    if (!source.values.FitIndices(static_cast<int>(i), sizes, shrunk.inputs[i])) return absl::nullopt;
+  }
+  for (size_t r = 0; r < shrunk.in_place.size(); ++r) {
+    if (shrunk.in_place[r] < 0) continue;
+    const Dims shape = ShapeOf(source.op, source.op.graph.shape(source.op.results[r].node), shrunk.binding);
+    if (shape != shrunk.inputs[static_cast<size_t>(shrunk.in_place[r])].shape()) return absl::nullopt;
+  }
+  return shrunk;
+}
+
+std::string CaseText(const CaseSource& source, const Case& drawn) {
+  std::vector<std::string> parts;
+  for (const std::string& name : source.solver.names()) {
+    if (name[0] != '$') parts.push_back(absl::StrCat(name, "=", drawn.binding.symbols.at(name)));
+  }
+  for (const ParamInfo& param : source.op.params) {
+    parts.push_back(absl::StrCat(param.name, "=", LiteralText(drawn.binding.params.at(param.name))));
+  }
+  std::string text = absl::StrJoin(parts, ", ");
+  const auto add = [&](absl::string_view name, Arrangement layout) {
+    if (layout != Arrangement::kCompact) absl::StrAppend(&text, "; ", name, " ", Name(layout));
+  };
+  for (size_t i = 0; i < drawn.input_layouts.size(); ++i) add(source.op.args[i].name, drawn.input_layouts[i]);
+  for (size_t i = 0; i < drawn.output_layouts.size(); ++i) {
+    add(source.op.results[i].name, drawn.output_layouts[i]);
+    if (drawn.in_place[i] >= 0) {
+      absl::StrAppend(&text, "; ", source.op.results[i].name, " in the memory of ",
+                      source.op.args[static_cast<size_t>(drawn.in_place[i])].name);
+    }
+  }
+  return text;
+}
+
+}  // namespace nestor

@@ -1,0 +1,58 @@
+// One case that a kernel is run on: sizes, $params, values, and where all lies in memory.
+#ifndef NESTOR_CHECK_CASE_H_
+#define NESTOR_CHECK_CASE_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
+#include "check/arrangement.h"
+#include "check/sizes.h"
+#include "check/values.h"
+#include "tensor/binding.h"
+#include "tensor/tensor.h"
+#include "uops/op.h"
+
+namespace nestor {
+
+struct Case {
+  Binding binding;             // dimensions and all $params
+  std::vector<Tensor> inputs;  // in the order of the signature
+  std::vector<Arrangement> input_layouts, output_layouts;
+  GuardedMemory::Side side = GuardedMemory::Side::kEnd;
+  // By result: the argument whose memory it takes, or -1.
+  std::vector<int> in_place;
+
+  SymbolValues Sizes() const { return {binding.symbols.begin(), binding.symbols.end()}; }
+  // What the oracle is given; views into this case.
+  RunInputs Inputs(const Op& op) const;
+};
+
+// What cases are drawn from. Immutable, so thread-safe.
+struct CaseSource {
+  Op op;
+  SizeSolver solver;
+  ValueDrawer values;
+  SizeLimits limits;
+  std::vector<Arrangement> layouts;                // not empty
+  std::vector<std::pair<int, int>> in_place;       // argument and result
+};
+
+// The same for the same seed. nullopt where no sizes were found.
+absl::optional<Case> DrawCase(const CaseSource& source, uint64_t seed);
+
+// The case at smaller sizes: of the values those that come first along each axis, or last.
+// nullopt where the sizes are not allowed, or one would grow.
+enum class Kept { kFirst, kLast };
+absl::optional<Case> Shrunk(const CaseSource& source, const Case& from, const SymbolValues& sizes, Kept kept);
+
+// "M=3, N=17, $stride=2; x transposed; y in the memory of x; from the begin of a page".
+std::string CaseText(const CaseSource& source, const Case& drawn);
+
+}  // namespace nestor
+
+#endif  // NESTOR_CHECK_CASE_H_

@@ -1,0 +1,471 @@
+// Three parts: what is checked (a Subject for each type), the trials up to the first
+// finding, and the account of that: the smallest case, what its elements have in common.
+#include "check/check.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "check/case.h"
+#include "check/child.h"
+#include "check/examine.h"
+#include "check/fault_message.h"
+#include "check/pattern.h"
+#include "check/shrink_case.h"
+#include "macro_ops/library.h"
+#include "uops/invariant.h"
+#include "uops/message.h"
+
+namespace nestor {
+
+// ---- The op
+
+absl::StatusOr<Module> CheckedOp::Parsed() const { return Module::Parse(text_, &MacroLibrary()); }
+
+std::string CheckedOp::MacroName() const { return !op_ && MacroLibrary().Has(text_) ? text_ : ""; }
+
+absl::StatusOr<Op> CheckedOp::Instantiate(const ArgumentSpecs& specs) const {
+  if (op_) return *op_;
+  if (!MacroName().empty()) return MacroLibrary().Instantiate(text_, specs);
+  if (!absl::StrContains(text_, "{")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("there is no macro op '", text_, "'", DidYouMean(text_, MacroLibrary().OpNames())));
+  }
+  NESTOR_ASSIGN_OR_RETURN(const Module module, Parsed());
+  return module.Instantiate("", specs);
+}
+
+absl::StatusOr<std::vector<std::string>> CheckedOp::TypeVariableArguments() const {
+  std::vector<std::string> names;
+  if (op_) return names;
+  const auto collect = [&](const Module& module, const std::string& name) {
+    for (const ast::Argument& arg : module.Syntax(name).args) {
+      if (!TypeByName(arg.type.text)) names.push_back(arg.name);
+    }
+    return names;
+  };
+  if (!MacroName().empty()) return collect(MacroLibrary(), text_);
+  NESTOR_ASSIGN_OR_RETURN(const Module module, Parsed());
+  return collect(module, module.OpNames().back());
+}
+
+namespace {
+
+// ---- Subjects
+
+std::vector<Arrangement> ArrangementsOf(Layouts layouts) {
+  switch (layouts) {
+    case Layouts::kContiguous: return {Arrangement::kCompact};
+    case Layouts::kRowsStrided: return {Arrangement::kCompact, Arrangement::kRowsApart};
+    case Layouts::kTransposed: return {Arrangement::kCompact, Arrangement::kRowsApart, Arrangement::kTransposed};
+    case Layouts::kAny:
+      return {Arrangement::kCompact,     Arrangement::kRowsApart,  Arrangement::kTransposed,
+              Arrangement::kEverySecond, Arrangement::kEveryThird, Arrangement::kReversed};
+  }
+  return {};
+}
+
+// What a macro op's samples keep its values below.
+absl::flat_hash_map<std::string, int64_t> SampleBounds(const std::string& macro) {
+  absl::flat_hash_map<std::string, int64_t> bounds;
+  for (const MacroOp& op : MacroOps()) {
+    if (op.name != macro || op.samples.empty()) continue;
+    for (const SampleArgument& arg : op.samples.front().args) {
+      if (arg.bound) bounds[arg.name] = *arg.bound;
+    }
+  }
+  return bounds;
+}
+
+absl::Status CheckInPlace(const Op& op, const Argument* argument, const Result* result, const std::string& argument_name,
+                          const std::string& result_name) {
+  if (argument == nullptr || result == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat(op.name, " has no ", argument == nullptr ? "argument " : "result ",
+                                                   argument == nullptr ? argument_name : result_name,
+                                                   ": InPlace names an argument and a result"));
+  }
+  if (argument->type == op.graph.type(result->node)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(op.name, ": ", result_name, " cannot take the memory of ", argument_name,
+                                                 ": their types are ", Name(op.graph.type(result->node)), " and ",
+                                                 Name(argument->type)));
+}
+
+absl::StatusOr<std::vector<std::pair<int, int>>> InPlaceOf(const Op& op, const CheckOptions& options) {
+  std::vector<std::pair<int, int>> pairs;
+  for (const auto& [argument_name, result_name] : options.in_place) {
+    const Argument* argument = op.FindArgument(argument_name);
+    const Result* result = op.FindResult(result_name);
+    NESTOR_RETURN_IF_ERROR(CheckInPlace(op, argument, result, argument_name, result_name));
+    pairs.emplace_back(argument - op.args.data(), result - op.results.data());
+  }
+  return pairs;
+}
+
+size_t AlignmentOf(const Op& op, const CheckOptions& options) {
+  int alignment = options.alignment;
+  if (alignment > 0) return static_cast<size_t>(alignment);
+  for (const Argument& arg : op.args) alignment = std::max(alignment, ByteSize(arg.type));
+  for (const Result& result : op.results) alignment = std::max(alignment, ByteSize(op.graph.type(result.node)));
+  return static_cast<size_t>(std::max(alignment, 1));
+}
+
+absl::StatusOr<Subject> MakeSubject(const CheckedOp& checked, const Kernel& kernel, const CheckOptions& options,
+                                    const ArgumentSpecs& specs) {
+  NESTOR_ASSIGN_OR_RETURN(const Op op, checked.Instantiate(specs));
+  NESTOR_ASSIGN_OR_RETURN(SizeSolver solver, SizeSolver::Create(op, options.conditions));
+  NESTOR_ASSIGN_OR_RETURN(auto in_place, InPlaceOf(op, options));
+  CaseSource source{op,
+                    std::move(solver),
+                    ValueDrawer(op, options.values, SampleBounds(checked.MacroName())),
+                    options.sizes,
+                    ArrangementsOf(options.layouts),
+                    std::move(in_place)};
+  return Subject{std::move(source), Judge(op, options.allowance), kernel,
+                 RunOptions{AlignmentOf(op, options), options.isolated}};
+}
+
+absl::StatusOr<std::vector<Subject>> MakeSubjects(const CheckedOp& checked, const Kernel& kernel,
+                                                  const CheckOptions& options) {
+  NESTOR_ASSIGN_OR_RETURN(const Op first, checked.Instantiate({}));
+  NESTOR_ASSIGN_OR_RETURN(const std::vector<std::string> variable, checked.TypeVariableArguments());
+  ArgumentSpecs specs;
+  for (const auto& [name, rank] : options.ranks) {
+    if (first.FindArgument(name) == nullptr) {
+      return absl::InvalidArgumentError(absl::StrCat(first.name, " has no argument ", name, ": Rank names one"));
+    }
+    specs[name].rank = rank;
+  }
+  std::vector<Subject> subjects;
+  for (DType type : options.types) {
+    for (const std::string& name : variable) specs[name].type = type;
+    NESTOR_ASSIGN_OR_RETURN(Subject subject, MakeSubject(checked, kernel, options, specs));
+    subjects.push_back(std::move(subject));
+    if (variable.empty()) break;
+  }
+  return subjects;
+}
+
+absl::Status CheckSettings(const CheckOptions& options) {
+  const int alignment = options.alignment;
+  if (alignment < 0 || alignment > 4096 || (alignment & (alignment - 1)) != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("Alignment(", alignment, "): not a power of two up to 4096"));
+  }
+  if (options.types.empty()) return absl::InvalidArgumentError("Types({}): no type to check");
+  if (!(options.values.low <= options.values.high)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Values: low ", options.values.low, " is above high ", options.values.high));
+  }
+  return absl::OkStatus();
+}
+
+// ---- The environment
+
+absl::Status ReadNumber(const char* name, int64_t& value) {
+  const char* const text = std::getenv(name);
+  if (text == nullptr || *text == 0) return absl::OkStatus();
+  if (absl::SimpleAtoi(text, &value) && value >= 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(name, "=", text, ": not a number from 0"));
+}
+
+absl::Status ApplyEnvironment(CheckOptions& options) {
+  int64_t seed = -1, trials = -1;
+  NESTOR_RETURN_IF_ERROR(ReadNumber("NESTOR_CHECK_SEED", seed));
+  NESTOR_RETURN_IF_ERROR(ReadNumber("NESTOR_CHECK_TRIALS", trials));
+  if (seed >= 0) options.seed = static_cast<uint64_t>(seed);
+  if (trials >= 0) options.trials = trials;
+  const char* const text = std::getenv("NESTOR_CHECK_FOR");
+  if (text == nullptr || *text == 0) return absl::OkStatus();
+  absl::Duration duration;
+  if (!absl::ParseDuration(text, &duration) || duration <= absl::ZeroDuration()) {
+    return absl::InvalidArgumentError(absl::StrCat("NESTOR_CHECK_FOR=", text, ": not a time such as 10s or 5m"));
+  }
+  options.duration = duration;
+  return absl::OkStatus();
+}
+
+// ---- Trials
+
+// What the trials have come to; plain data, as a child and its parent share it.
+struct Progress {
+  Heartbeat heartbeat;
+  int64_t trials = 0;  // the number of the one that runs, or of those that have run
+  int64_t skipped = 0, undecided = 0, without_sizes = 0;
+  ErrorHistogram histogram;
+  Fault fault = Fault::kNone;  // of the trial with number `trials`
+  char message[400] = "";
+
+  void SetMessage(absl::string_view text) {
+    const size_t size = std::min(text.size(), sizeof(message) - 1);
+    std::memcpy(message, text.data(), size);
+    message[size] = 0;
+  }
+};
+
+class Checker {
+ public:
+  Checker(std::vector<Subject> subjects, const CheckOptions& options)
+      : subjects_(std::move(subjects)), options_(options), start_(absl::Now()) {}
+
+  absl::StatusOr<CheckReport> Run() {
+    if (options_.isolated) RunIsolated();
+    else RunTrials();
+    if (progress_->fault == Fault::kMisuse) return absl::InvalidArgumentError(progress_->message);
+    if (progress_->without_sizes > 0 && progress_->without_sizes == progress_->trials) return NoSizes();
+    CheckReport report = Summary();
+    if (progress_->fault != Fault::kNone) Account(report);
+    return report;
+  }
+
+ private:
+  static constexpr int64_t kUsualTrials = 1000;
+  static constexpr int64_t kMostWithoutSizes = 10;
+
+  uint64_t SeedOf(int64_t trial) const { return options_.seed + static_cast<uint64_t>(trial); }
+  const Subject& SubjectOf(int64_t trial) const { return subjects_[SeedOf(trial) % subjects_.size()]; }
+  absl::optional<Case> CaseOf(int64_t trial) const { return DrawCase(SubjectOf(trial).source, SeedOf(trial)); }
+
+  bool IsOver() const {
+    const bool is_usual = !options_.trials && !options_.duration;
+    const int64_t most = is_usual ? kUsualTrials : options_.trials.value_or(std::numeric_limits<int64_t>::max());
+    const absl::Duration longest = is_usual ? absl::Seconds(10) : options_.duration.value_or(absl::InfiniteDuration());
+    const Progress& progress = *progress_;
+    return progress.trials >= most || (progress.trials > 0 && absl::Now() - start_ >= longest) ||
+           (progress.without_sizes == progress.trials && progress.trials >= kMostWithoutSizes);
+  }
+
+  std::string ReproduceText(uint64_t seed) const {
+    return absl::StrReplaceAll(options_.reproduce, {{"$SEED", absl::StrCat(seed)}});
+  }
+
+  // Counts a trial; false where it says something.
+  bool Count(const Outcome& outcome) {
+    Progress& progress = *progress_;
+    progress.histogram.Add(outcome.verdict.histogram);
+    if (outcome.fault == Fault::kSkipped) ++progress.skipped;
+    if (outcome.fault == Fault::kUndecided) ++progress.undecided;
+    if (!IsFinding(outcome.fault) && outcome.fault != Fault::kMisuse) return true;
+    progress.fault = outcome.fault;
+    progress.SetMessage(outcome.message);
+    return false;
+  }
+
+  void RunTrials() {
+    for (; !IsOver(); ++progress_->trials) {
+      const int64_t trial = progress_->trials;
+      const absl::optional<Case> drawn = CaseOf(trial);
+      if (!drawn) {
+        ++progress_->without_sizes;
+        continue;
+      }
+      SetFaultContext(absl::StrCat("\nto see it again: ", ReproduceText(SeedOf(trial))).c_str());
+      if (!Count(Examine(SubjectOf(trial), *drawn, progress_->heartbeat))) return;
+      ReportProgress();
+    }
+  }
+
+  void ReportProgress() {
+    if (!options_.on_progress || absl::Now() - last_progress_ < absl::Milliseconds(200)) return;
+    last_progress_ = absl::Now();
+    options_.on_progress(progress_->trials);
+  }
+
+  void RunIsolated() {
+    const ChildEnd end = RunInChild(
+        [&] {
+          RunTrials();
+          return std::string();
+        },
+        options_.patience, progress_->heartbeat);
+    if (end.kind == ChildEnd::Kind::kDone) return;
+    progress_->fault = end.kind == ChildEnd::Kind::kHung ? Fault::kHang : Fault::kCrash;
+    progress_->SetMessage(end.message);
+  }
+
+  absl::Status NoSizes() const {
+    return absl::InvalidArgumentError(
+        absl::StrCat(subjects_[0].source.op.name, ": no sizes within the limits were found that meet ",
+                     options_.conditions.empty() ? "what the op asks" : absl::StrJoin(options_.conditions, ", ")));
+  }
+
+  CheckReport Summary() const {
+    CheckReport report;
+    report.op = subjects_[0].source.op.name;
+    report.fault = progress_->fault;
+    report.message = progress_->message;
+    report.trials = progress_->trials + (progress_->fault == Fault::kNone ? 0 : 1);
+    report.skipped = progress_->skipped;
+    report.undecided = progress_->undecided + progress_->without_sizes;
+    report.histogram = progress_->histogram;
+    report.seed = options_.seed;
+    report.time = absl::Now() - start_;
+    return report;
+  }
+
+  // ---- The account of a finding
+
+  Outcome ExamineAgain(const Subject& subject, const Case& given) {
+    if (options_.isolated) return ExamineInChild(subject, given, options_.patience, progress_->heartbeat);
+    return Examine(subject, given, progress_->heartbeat);
+  }
+
+  void Account(CheckReport& report) {
+    const int64_t trial = progress_->trials;
+    const Subject& subject = SubjectOf(trial);
+    const absl::optional<Case> failing = CaseOf(trial);
+    report.failing_seed = SeedOf(trial);
+    report.failing_case = CaseText(subject.source, *failing);
+    report.reproduce = ReproduceText(report.failing_seed);
+    const Outcome outcome = ExamineAgain(subject, *failing);
+    if (outcome.fault != report.fault) {
+      absl::StrAppend(&report.message, " (once: run again on the same case, it is ", Name(outcome.fault), ")");
+      return;
+    }
+    report.map = MapText(subject, *failing, outcome.verdict);
+    report.pattern = Pattern(trial, outcome);
+    const Case smallest = Smallest(subject, *failing, report.fault);
+    DescribeSmallest(subject, smallest, report);
+  }
+
+  Case Smallest(const Subject& subject, const Case& failing, Fault fault) {
+    ShrinkLimits limits;
+    if (fault == Fault::kHang) limits.max_cases = 12;
+    return ShrinkCase(
+        subject.source, failing, [&](const Case& given) { return ExamineAgain(subject, given).fault == fault; }, limits);
+  }
+
+  // From the trials around the failing one.
+  std::string Pattern(int64_t failing, const Outcome& outcome) {
+    if (outcome.verdict.wrong.empty()) return "";
+    constexpr int64_t kAround = 120;
+    const Subject& subject = SubjectOf(failing);
+    PatternFinder finder(subject.source, outcome.verdict.wrong.front().result);
+    const absl::Time end = absl::Now() + absl::Seconds(5);
+    for (int64_t trial = std::max<int64_t>(0, failing - kAround); trial <= failing + kAround; ++trial) {
+      if (&SubjectOf(trial) != &subject || absl::Now() > end) continue;
+      const absl::optional<Case> drawn = CaseOf(trial);
+      if (!drawn) continue;
+      const Outcome around = ExamineAgain(subject, *drawn);
+      if (around.fault == outcome.fault || around.fault == Fault::kNone) finder.Add(*drawn, around.verdict.wrong);
+    }
+    return finder.Describe();
+  }
+
+  static std::string InputsText(const Op& op, const Case& given) {
+    std::vector<std::string> texts;
+    ToStringOptions options;
+    options.threshold = 64;
+    for (size_t i = 0; i < given.inputs.size(); ++i) {
+      if (op.args[i].shape_only) continue;
+      const TensorView view = given.inputs[i];
+      texts.push_back(absl::StrCat(op.args[i].name, ": ", Name(view.type), ShapeText(view.shape), " = ",
+                                   nestor::ToString(view, options)));
+    }
+    return absl::StrJoin(texts, "\n");
+  }
+
+  void DescribeSmallest(const Subject& subject, const Case& smallest, CheckReport& report) {
+    const Outcome outcome = ExamineAgain(subject, smallest);
+    report.message = outcome.message;
+    report.smallest_case = CaseText(subject.source, smallest);
+    report.inputs = InputsText(subject.source.op, smallest);
+    report.wrong_elements = outcome.verdict.wrong_count;
+    report.elements = outcome.verdict.elements;
+    std::vector<WrongElement> wrong = outcome.verdict.wrong;
+    std::stable_sort(wrong.begin(), wrong.end(),
+                     [](const WrongElement& a, const WrongElement& b) { return a.units > b.units; });
+    const absl::StatusOr<std::vector<Tensor>> want = subject.judge.Expected(smallest.Inputs(subject.source.op));
+    for (size_t i = 0; i < std::min<size_t>(wrong.size(), 5); ++i) {
+      report.worst.push_back(Describe(subject.source.op, smallest, wrong[i], want));
+    }
+  }
+
+  static Dims ShapeOfResult(const Op& op, const Case& given, size_t result) {
+    return EvaluateShape(op.graph.pool(), op.graph.shape(op.results[result].node), given.binding, "result").value();
+  }
+
+  static CheckReport::Element Describe(const Op& op, const Case& given, const WrongElement& wrong,
+                                       const absl::StatusOr<std::vector<Tensor>>& want) {
+    CheckReport::Element element;
+    const auto result = static_cast<size_t>(wrong.result);
+    std::vector<int64_t> place;
+    int64_t rest = wrong.element;
+    const Dims shape = ShapeOfResult(op, given, result);
+    for (size_t axis = shape.size(); axis-- > 0; rest /= shape[axis]) place.insert(place.begin(), rest % shape[axis]);
+    element.place = absl::StrCat(op.results[result].name, place.empty() ? "" : ShapeText(place));
+    element.got = LiteralText(wrong.got);
+    if (wrong.want.HasNumber() || wrong.want.nan) element.bound = nestor::ToString(wrong.want);
+    element.units = wrong.units;
+    if (!want.ok()) return element;
+    const Tensor& tensor = (*want)[result];
+    const Scalar expected =
+        Load(tensor.type(), static_cast<const char*>(tensor.data()) + wrong.element * ByteSize(tensor.type()));
+    element.want = LiteralText(expected);
+    element.ulps = UlpsBetween(wrong.got, expected);
+    return element;
+  }
+
+  // 0 where there is no such distance.
+  static double UlpsBetween(const Scalar& got, const Scalar& want) {
+    if (!IsFloat(got.type) || !std::isfinite(got.ToDouble()) || !std::isfinite(want.ToDouble())) return 0;
+    const long double ulp = FormatOf(got.type).Ulp(ToLongDouble(want));
+    return static_cast<double>(std::fabs(ToLongDouble(got) - ToLongDouble(want)) / ulp);
+  }
+
+  static std::string MapKey(int64_t high, int64_t wide) {
+    if (high * wide == 1) return "#";
+    return absl::StrCat("of ", high, " x ", wide, " elements #: all, +: some");
+  }
+
+  // The result as rows of its last axis: "#" where all elements of a cell are wrong, "+" some.
+  static std::string MapText(const Subject& subject, const Case& given, const Verdict& verdict) {
+    constexpr int64_t kMostRows = 16, kMostColumns = 64;
+    if (verdict.wrong.empty() || verdict.wrong.size() >= Verdict::kMostKept) return "";
+    const int32_t result = verdict.wrong.front().result;
+    const Dims shape = ShapeOfResult(subject.source.op, given, static_cast<size_t>(result));
+    if (shape.empty()) return "";
+    const int64_t columns = shape.back(), rows = NumElements(shape).value() / columns;
+    const int64_t high = (rows + kMostRows - 1) / kMostRows, wide = (columns + kMostColumns - 1) / kMostColumns;
+    const int64_t map_rows = (rows + high - 1) / high, map_columns = (columns + wide - 1) / wide;
+    std::vector<int64_t> wrong(static_cast<size_t>(map_rows * map_columns), 0);
+    for (const WrongElement& element : verdict.wrong) {
+      if (element.result != result) continue;
+      ++wrong[static_cast<size_t>(element.element / columns / high * map_columns + element.element % columns / wide)];
+    }
+    std::string map = absl::StrCat("where ", subject.source.op.results[static_cast<size_t>(result)].name,
+                                   ShapeText(shape), " of that case is wrong (", MapKey(high, wide), "):");
+    for (int64_t r = 0; r < map_rows; ++r) {
+      map += "\n  ";
+      for (int64_t c = 0; c < map_columns; ++c) {
+        const int64_t cell = std::min(high, rows - r * high) * std::min(wide, columns - c * wide);
+        const int64_t count = wrong[static_cast<size_t>(r * map_columns + c)];
+        map.push_back(count == 0 ? '.' : count == cell ? '#' : '+');
+      }
+    }
+    return map;
+  }
+
+  const std::vector<Subject> subjects_;
+  const CheckOptions& options_;
+  const absl::Time start_;
+  absl::Time last_progress_ = absl::InfinitePast();
+  const Shared<Progress> progress_;
+};
+
+}  // namespace
+
+absl::StatusOr<CheckReport> CheckKernel(const CheckedOp& op, const Kernel& kernel, const CheckOptions& given) {
+  CheckOptions options = given;
+  NESTOR_RETURN_IF_ERROR(ApplyEnvironment(options));
+  NESTOR_RETURN_IF_ERROR(CheckSettings(options));
+  NESTOR_ASSIGN_OR_RETURN(std::vector<Subject> subjects, MakeSubjects(op, kernel, options));
+  return Checker(std::move(subjects), options).Run();
+}
+
+}  // namespace nestor

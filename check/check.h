@@ -1,0 +1,183 @@
+// Check: is this kernel right? Runs somebody's kernel for an op on many drawn cases, and
+// holds each result against the op's proven bounds (docs/bounds.md).
+//
+//   const auto report = nestor::Check("matmul", [](const nestor::KernelCall& k) {
+//     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, k.dim("M"), k.dim("N"), k.dim("K"), 1,
+//                 k.input<float>("a"), k.dim("K"), k.input<float>("b"), k.dim("N"), 0, k.output<float>("c"), k.dim("N"));
+//   });
+//   EXPECT_THAT(report, nestor::IsRight());  // prints the whole report when it is not
+//
+// What is noticed, besides a wrong element: one that is not written, a write or read outside of a tensor, a
+// changed input, a result that depends on what the output held before or differs from run
+// to run, a changed MXCSR or x87 control word; with Isolated() also a crash and a hang. docs/check.md tells more.
+#ifndef NESTOR_CHECK_CHECK_H_
+#define NESTOR_CHECK_CHECK_H_
+
+#include "uops/cpp20.h"  // first, so that an older standard is named before all else
+
+#include <cstdint>
+#include <functional>
+#include <ostream>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "absl/types/optional.h"
+#include "autodiff/gradient.h"
+#include "check/judge.h"
+#include "check/kernel_call.h"
+#include "check/report.h"
+#include "check/sizes.h"
+#include "check/values.h"
+#include "uops/module.h"
+#include "uops/op.h"
+
+namespace nestor {
+
+// How the tensors that a kernel is given may lie in memory.
+enum class Layouts {
+  kContiguous,   // row-major, without gaps
+  kRowsStrided,  // or with gaps between rows
+  kTransposed,   // or the first axis fastest
+  kAny,          // or any strides: every second element, negative ones
+};
+
+// The op that a kernel is for: a macro op's name, an op's text, an Op, a gradient program.
+class CheckedOp {
+ public:
+  CheckedOp(const char* name_or_text) : text_(name_or_text) {}
+  CheckedOp(absl::string_view name_or_text) : text_(name_or_text) {}
+  CheckedOp(std::string name_or_text) : text_(std::move(name_or_text)) {}
+  CheckedOp(Op op) : op_(std::move(op)) {}
+  CheckedOp(const GradientResult& gradient) : op_(gradient.op) {}
+
+  // For arguments as given; where it is an Op already, they must be its own.
+  absl::StatusOr<Op> Instantiate(const ArgumentSpecs& specs) const;
+  // Those arguments that take any type; none where it is an Op already.
+  absl::StatusOr<std::vector<std::string>> TypeVariableArguments() const;
+  // The name in the macro library, or "".
+  std::string MacroName() const;
+
+ private:
+  absl::StatusOr<Module> Parsed() const;
+
+  std::string text_;
+  absl::optional<Op> op_;
+};
+
+// What the kernel demands, and how long to look. Each setter returns the options, so that
+// they can be chained: CheckOptions().Where("K % 8 == 0", "$stride <= 2").Isolated().
+struct CheckOptions {
+  // Conditions on dimensions and integer $params, in the notation's words; all must hold.
+  template <class... Text>
+  CheckOptions& Where(const Text&... text) {
+    (conditions.emplace_back(text), ...);
+    return *this;
+  }
+  // Of arguments that take any type. By default f32.
+  CheckOptions& Types(std::vector<DType> value) { return Set(types, std::move(value)); }
+  // How many axes an argument has whose shape holds a pack; by default a pack is one.
+  CheckOptions& Rank(const std::string& argument, int rank) {
+    ranks.emplace_back(argument, rank);
+    return *this;
+  }
+  CheckOptions& Layouts(nestor::Layouts value) { return Set(layouts, value); }
+  // Bytes that each buffer's first element is aligned to: a power of two up to 4096. By
+  // default that of the element.
+  CheckOptions& Alignment(int bytes) { return Set(alignment, bytes); }
+  CheckOptions& Sizes(const SizeLimits& value) { return Set(sizes, value); }
+  CheckOptions& Values(const ValueOptions& value) { return Set(values, value); }
+  // The result may take the argument's memory, and does in some trials.
+  CheckOptions& InPlace(const std::string& argument, const std::string& result) {
+    in_place.emplace_back(argument, result);
+    return *this;
+  }
+  // The first of both limits ends the search; without any, 1000 trials or 10 seconds do.
+  CheckOptions& Trials(int64_t value) { return Set(trials, value); }
+  CheckOptions& For(absl::Duration value) { return Set(duration, value); }
+  CheckOptions& Seed(uint64_t value) { return Set(seed, value); }
+  // The kernel promises less than the proven bound: that many units in the last place, or
+  // times the bound. The report says how much of the bound was needed.
+  CheckOptions& Ulps(double value) { return Set(allowance.ulps, value); }
+  CheckOptions& Bound(double times) { return Set(allowance.times, times); }
+  // In processes of their own, so that a crash or a hang is a finding. A kernel that was run
+  // before by this process may not run in a copy of it, if it has threads.
+  CheckOptions& Isolated(bool value = true) { return Set(isolated, value); }
+  // Of one trial, when isolated.
+  CheckOptions& Patience(absl::Duration value) { return Set(patience, value); }
+  // Called some times in a second with the number of trials so far.
+  CheckOptions& OnProgress(std::function<void(int64_t)> value) { return Set(on_progress, std::move(value)); }
+
+  std::vector<std::string> conditions;
+  std::vector<DType> types = {DType::kF32};
+  std::vector<std::pair<std::string, int>> ranks;
+  nestor::Layouts layouts = nestor::Layouts::kContiguous;
+  int alignment = 0;
+  SizeLimits sizes;
+  ValueOptions values;
+  std::vector<std::pair<std::string, std::string>> in_place;
+  absl::optional<int64_t> trials;
+  absl::optional<absl::Duration> duration;
+  uint64_t seed = 1;
+  Allowance allowance;
+  bool isolated = false;
+  absl::Duration patience = absl::Seconds(10);
+  std::function<void(int64_t)> on_progress;
+  // How a report says that a trial is reproduced; "$SEED" is its seed.
+  std::string reproduce = "NESTOR_CHECK_SEED=$SEED NESTOR_CHECK_TRIALS=1 and the same program";
+
+ private:
+  template <class T, class Value>
+  CheckOptions& Set(T& member, Value value) {
+    member = std::move(value);
+    return *this;
+  }
+};
+
+// Trials until one says something against the kernel, or the limits are reached. A finding
+// is shrunk to the smallest case that shows it. The environment's NESTOR_CHECK_SEED,
+// NESTOR_CHECK_TRIALS and NESTOR_CHECK_FOR ("10s") override the options. InvalidArgument:
+// the op, a name, a condition or an option is wrong, no sizes meet the conditions, or the
+// kernel asked its KernelCall for what the op does not have. Not thread-safe.
+absl::StatusOr<CheckReport> CheckKernel(const CheckedOp& op, const Kernel& kernel, const CheckOptions& options = {});
+
+// The same for a callable that takes a KernelCall and returns an absl::Status or nothing.
+template <class Callable>
+absl::StatusOr<CheckReport> Check(const CheckedOp& op, Callable kernel, const CheckOptions& options = {}) {
+  if constexpr (std::is_void_v<std::invoke_result_t<Callable&, const KernelCall&>>) {
+    return CheckKernel(
+        op,
+        [kernel = std::move(kernel)](const KernelCall& call) mutable {
+          kernel(call);
+          return absl::OkStatus();
+        },
+        options);
+  } else {
+    return CheckKernel(op, std::move(kernel), options);
+  }
+}
+
+// A matcher for GoogleTest's EXPECT_THAT; the report is its explanation.
+class IsRightMatcher {
+ public:
+  using is_gtest_matcher = void;
+
+  // `out` may be null.
+  bool MatchAndExplain(const absl::StatusOr<CheckReport>& report, std::ostream* out) const {
+    if (report.ok() && report->IsRight()) return true;
+    if (out != nullptr) *out << "\n" << (report.ok() ? report->ToString() : report.status().ToString());
+    return false;
+  }
+  void DescribeTo(std::ostream* out) const { *out << "is a right kernel's report"; }
+  void DescribeNegationTo(std::ostream* out) const { *out << "is not a right kernel's report"; }
+};
+inline IsRightMatcher IsRight() { return {}; }
+
+}  // namespace nestor
+
+#endif  // NESTOR_CHECK_CHECK_H_

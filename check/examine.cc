@@ -1,0 +1,114 @@
+#include "check/examine.h"
+
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+
+namespace nestor {
+namespace {
+
+// ---- An outcome as bytes, on its way from a child
+
+template <class T>
+void Append(const T& value, std::string& bytes) {
+  static_assert(std::is_trivially_copyable_v<T>, "only plain data travels");
+  bytes.append(reinterpret_cast<const char*>(&value), sizeof(T));
+}
+
+template <class T>
+T Take(absl::string_view& bytes) {
+  T value;
+  std::memcpy(&value, bytes.data(), sizeof(T));
+  bytes.remove_prefix(sizeof(T));
+  return value;
+}
+
+std::string ToBytes(const Outcome& outcome) {
+  std::string bytes;
+  Append(outcome.fault, bytes);
+  Append(outcome.message.size(), bytes);
+  bytes += outcome.message;
+  Append(outcome.verdict.elements, bytes);
+  Append(outcome.verdict.wrong_count, bytes);
+  Append(outcome.verdict.histogram, bytes);
+  Append(outcome.verdict.wrong.size(), bytes);
+  for (const WrongElement& wrong : outcome.verdict.wrong) Append(wrong, bytes);
+  return bytes;
+}
+
+// REQUIRES: `bytes` come from ToBytes.
+Outcome FromBytes(absl::string_view bytes) {
+  Outcome outcome;
+  outcome.fault = Take<Fault>(bytes);
+  const size_t size = Take<size_t>(bytes);
+  outcome.message = std::string(bytes.substr(0, size));
+  bytes.remove_prefix(size);
+  outcome.verdict.elements = Take<int64_t>(bytes);
+  outcome.verdict.wrong_count = Take<int64_t>(bytes);
+  outcome.verdict.histogram = Take<ErrorHistogram>(bytes);
+  const size_t count = Take<size_t>(bytes);
+  for (size_t i = 0; i < count; ++i) outcome.verdict.wrong.push_back(Take<WrongElement>(bytes));
+  return outcome;
+}
+
+// The elements that a run names, with what the oracle says of them where it says something.
+void NameElements(const KernelRun& run, Outcome& outcome) {
+  const std::vector<WrongElement> judged = std::exchange(outcome.verdict.wrong, {});
+  outcome.verdict.wrong_count = 0;
+  for (size_t r = 0; r < run.elements.size(); ++r) {
+    for (int64_t i : run.elements[r]) {
+      ++outcome.verdict.wrong_count;
+      if (outcome.verdict.wrong.size() >= Verdict::kMostKept) continue;
+      WrongElement element;
+      element.result = static_cast<int32_t>(r);
+      element.element = i;
+      const Tensor& tensor = run.outputs[r];
+      element.got = Load(tensor.type(), static_cast<const char*>(tensor.data()) + i * ByteSize(tensor.type()));
+      for (const WrongElement& other : judged) {
+        if (other.result == element.result && other.element == i) element = other;
+      }
+      outcome.verdict.wrong.push_back(element);
+    }
+  }
+}
+
+}  // namespace
+
+Outcome Examine(const Subject& subject, const Case& given, Heartbeat& heartbeat) {
+  ++heartbeat.beats;
+  const Op& op = subject.source.op;
+  const KernelRun run = RunKernel(subject.kernel, op, given, subject.run);
+  ++heartbeat.beats;
+  Outcome outcome;
+  outcome.fault = run.fault;
+  outcome.message = run.message;
+  if (run.outputs.empty() || run.fault == Fault::kSkipped || run.fault == Fault::kMisuse) return outcome;
+  absl::StatusOr<Verdict> verdict = subject.judge.Decide(given.Inputs(op), run.outputs);
+  if (verdict.ok()) outcome.verdict = *std::move(verdict);
+  if (!run.elements.empty()) NameElements(run, outcome);
+  if (run.fault != Fault::kNone) return outcome;
+  if (!verdict.ok()) {
+    outcome.fault = Fault::kUndecided;
+    outcome.message = std::string(verdict.status().message());
+  } else if (outcome.verdict.wrong_count > 0) {
+    outcome.fault = Fault::kWrong;
+    outcome.message = absl::StrCat("gives ", outcome.verdict.wrong_count, " of ", outcome.verdict.elements,
+                                   outcome.verdict.elements == 1 ? " element" : " elements", " wrong");
+  }
+  return outcome;
+}
+
+Outcome ExamineInChild(const Subject& subject, const Case& given, absl::Duration patience, Heartbeat& heartbeat) {
+  const ChildEnd end =
+      RunInChild([&] { return ToBytes(Examine(subject, given, heartbeat)); }, patience, heartbeat);
+  if (end.kind == ChildEnd::Kind::kDone) return FromBytes(end.result);
+  Outcome outcome;
+  outcome.fault = end.kind == ChildEnd::Kind::kHung ? Fault::kHang : Fault::kCrash;
+  outcome.message = end.message;
+  return outcome;
+}
+
+}  // namespace nestor

@@ -1,0 +1,41 @@
+// A trial from its case to its verdict, in this process or in one of its own.
+#ifndef NESTOR_CHECK_EXAMINE_H_
+#define NESTOR_CHECK_EXAMINE_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "check/case.h"
+#include "check/child.h"
+#include "check/judge.h"
+#include "check/kernel_call.h"
+#include "check/trial.h"
+
+namespace nestor {
+
+// What is checked, and how. Immutable while trials run.
+struct Subject {
+  CaseSource source;
+  Judge judge;
+  Kernel kernel;
+  RunOptions run;
+};
+
+struct Outcome {
+  Fault fault = Fault::kNone;
+  std::string message;
+  // The elements that are wrong, or not written, or differ.
+  Verdict verdict;
+};
+
+// Runs the kernel on the case, and holds its results against the oracle. `heartbeat` beats
+// before and after the kernel's part.
+Outcome Examine(const Subject& subject, const Case& given, Heartbeat& heartbeat);
+
+// The same in a child: a crash and a hang are outcomes.
+Outcome ExamineInChild(const Subject& subject, const Case& given, absl::Duration patience, Heartbeat& heartbeat);
+
+}  // namespace nestor
+
+#endif  // NESTOR_CHECK_EXAMINE_H_

@@ -1,0 +1,149 @@
+// The handler calls only what may be called in one: it compares addresses and writes bytes.
+#include "check/fault_message.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+
+namespace nestor {
+namespace {
+
+constexpr int kSignals[] = {SIGSEGV, SIGBUS};
+constexpr size_t kContextSize = 300;
+// A stray access farther from every buffer belongs to none.
+constexpr int64_t kNear = int64_t{1} << 20;
+
+absl::Span<const NamedBuffer> g_buffers;
+char* g_memory = nullptr;
+size_t g_memory_size = 0;
+char g_context[kContextSize] = "";
+struct sigaction g_before[2];
+
+// Text of bounded length, made without memory of its own.
+class Line {
+ public:
+  void Add(const char* text) {
+    while (*text != 0 && size_ + 1 < sizeof(text_)) text_[size_++] = *text++;
+    text_[size_] = 0;
+  }
+  void Add(int64_t number) {
+    char digits[24];
+    int count = 0;
+    do digits[count++] = static_cast<char>('0' + number % 10);
+    while ((number /= 10) > 0);
+    std::reverse(digits, digits + count);
+    digits[count] = 0;
+    Add(digits);
+  }
+  const char* text() const { return text_; }
+  size_t size() const { return size_; }
+
+ private:
+  char text_[480] = "";
+  size_t size_ = 0;
+};
+
+// Of `address`: the buffer that it missed by the least, and by how much; 0 within.
+const NamedBuffer* Nearest(const char* address, int64_t* distance) {
+  const NamedBuffer* nearest = nullptr;
+  *distance = kNear;
+  for (const NamedBuffer& buffer : g_buffers) {
+    const auto at = reinterpret_cast<intptr_t>(address), begin = reinterpret_cast<intptr_t>(buffer.begin),
+               end = reinterpret_cast<intptr_t>(buffer.end);
+    const int64_t missed = at < begin ? begin - at : at >= end ? at - end + 1 : 0;
+    if (missed < *distance) {
+      nearest = &buffer;
+      *distance = missed;
+    }
+  }
+  return nearest;
+}
+
+void Describe(const char* address, bool is_write, Line& line) {
+  int64_t distance = 0;
+  const NamedBuffer* buffer = Nearest(address, &distance);
+  line.Add(is_write ? "writes " : "reads ");
+  if (buffer == nullptr) {
+    line.Add("at an address that is near no argument and no result");
+  } else if (distance == 0) {
+    line.Add(buffer->may_be_written ? "the result " : "the argument ");
+    line.Add(buffer->name);
+  } else {
+    line.Add("the byte ");
+    line.Add(distance);
+    line.Add(address < buffer->begin ? " before the first of " : " behind the last of ");
+    line.Add(buffer->name);
+  }
+}
+
+bool IsWrite(void* context) {
+  constexpr long kWriteBit = 2;  // of the page fault's error code
+  return (static_cast<const ucontext_t*>(context)->uc_mcontext.gregs[REG_ERR] & kWriteBit) != 0;
+}
+
+void HandleFault(int signal, siginfo_t* info, void* context) {
+  Line line;
+  Describe(static_cast<const char*>(info->si_addr), IsWrite(context), line);
+  if (g_memory != nullptr) {
+    const size_t size = std::min(line.size(), g_memory_size - 1);
+    std::memcpy(g_memory, line.text(), size);
+    g_memory[size] = 0;
+  } else {
+    Line whole;
+    whole.Add("nestor::Check: the kernel ");
+    whole.Add(line.text());
+    whole.Add(g_context);
+    whole.Add("\n");
+    const ssize_t written = write(STDERR_FILENO, whole.text(), whole.size());
+    static_cast<void>(written);
+  }
+  // The instruction runs again, and ends the process as it would have without this.
+  for (int i = 0; i < 2; ++i) sigaction(kSignals[i], &g_before[i], nullptr);
+  static_cast<void>(signal);
+}
+
+// A kernel that overflows its stack leaves none for the handler.
+void UseSignalStack() {
+  static const bool is_set = [] {
+    stack_t stack = {};
+    stack.ss_size = 1 << 16;
+    stack.ss_sp = std::malloc(stack.ss_size);
+    return stack.ss_sp != nullptr && sigaltstack(&stack, nullptr) == 0;
+  }();
+  static_cast<void>(is_set);
+}
+
+}  // namespace
+
+FaultMessage::FaultMessage(absl::Span<const NamedBuffer> buffers) {
+  g_buffers = buffers;
+  UseSignalStack();
+  struct sigaction action = {};
+  action.sa_sigaction = HandleFault;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  sigemptyset(&action.sa_mask);
+  for (int i = 0; i < 2; ++i) sigaction(kSignals[i], &action, &g_before[i]);
+}
+
+FaultMessage::~FaultMessage() {
+  for (int i = 0; i < 2; ++i) sigaction(kSignals[i], &g_before[i], nullptr);
+  g_buffers = {};
+}
+
+void KeepFaultMessages(char* memory, size_t size) {
+  g_memory = memory;
+  g_memory_size = size;
+}
+
+void SetFaultContext(const char* text) {
+  std::strncpy(g_context, text, kContextSize - 1);
+  g_context[kContextSize - 1] = 0;
+}
+
+}  // namespace nestor

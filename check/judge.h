@@ -1,0 +1,76 @@
+// Whether results are right: inside the proven bounds of docs/bounds.md.
+#ifndef NESTOR_CHECK_JUDGE_H_
+#define NESTOR_CHECK_JUDGE_H_
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "interp/enclosure.h"
+#include "interp/reference.h"
+#include "loop_ir/program.h"
+#include "tensor/binding.h"
+#include "tensor/tensor.h"
+#include "uops/op.h"
+
+namespace nestor {
+
+// What a kernel promises instead of the proven bound: that times `times`, and `ulps` units
+// in the last place of the result's type on either side.
+struct Allowance {
+  double times = 1;
+  double ulps = 0;
+};
+
+// How far results lie from the middle of their bounds, in units of the half width: how many
+// in each tenth, and what lies outside. What lies in a
+// bound of at most two values counts as exact.
+struct ErrorHistogram {
+  static constexpr int kTenths = 10;
+  std::array<int64_t, kTenths + 1> counts{};  // the last: beyond the bound
+  int64_t exact = 0;
+  double largest = 0;  // in the same units
+
+  void Add(const ErrorHistogram& other);
+  int64_t Total() const;
+};
+
+struct WrongElement {
+  int32_t result = 0;
+  int64_t element = 0;  // in row-major order
+  Scalar got;
+  Enclosure want;
+  double units = 0;  // half widths from the middle; infinite where the bound is one value
+};
+
+struct Verdict {
+  int64_t elements = 0;
+  int64_t wrong_count = 0;
+  std::vector<WrongElement> wrong;  // the first kMostKept of them
+  ErrorHistogram histogram;
+
+  static constexpr size_t kMostKept = 4096;
+};
+
+// Immutable, so thread-safe.
+class Judge {
+ public:
+  explicit Judge(const Op& op, const Allowance& allowance = {});
+
+  // `got` in the order of the op's results. A Status where the oracle has no answer: it does
+  // not decide which element is read or written, or the sizes exceed what it runs.
+  absl::StatusOr<Verdict> Decide(const RunInputs& inputs, absl::Span<const Tensor> got) const;
+
+  // What the op gives, evaluated in order in its own types.
+  absl::StatusOr<std::vector<Tensor>> Expected(const RunInputs& inputs) const;
+
+ private:
+  loop::Program program_;
+  Allowance allowance_;
+};
+
+}  // namespace nestor
+
+#endif  // NESTOR_CHECK_JUDGE_H_

@@ -1,0 +1,266 @@
+#include "check/pattern.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "tensor/binding.h"
+
+namespace nestor {
+namespace {
+
+constexpr int64_t kMostWrong = 48, kMostRight = 48;  // of a case
+constexpr size_t kMostConditions = 3;
+constexpr int64_t kModuli[] = {64, 32, 16, 8, 4, 2};
+
+Dims IndexOf(int64_t element, const Dims& shape) {
+  Dims index(shape.size(), 0);
+  for (size_t axis = shape.size(); axis-- > 0;) {
+    index[axis] = element % shape[axis];
+    element /= shape[axis];
+  }
+  return index;
+}
+
+double LargestMagnitude(const Tensor& tensor) {
+  double largest = 0;
+  const char* element = static_cast<const char*>(tensor.data());
+  for (int64_t i = 0; i < tensor.num_elements(); ++i, element += ByteSize(tensor.type())) {
+    const double magnitude = std::abs(Load(tensor.type(), element).ToDouble());
+    if (std::isfinite(magnitude)) largest = std::max(largest, magnitude);
+  }
+  return largest;
+}
+
+bool HasSpecial(const Tensor& tensor) {
+  const char* element = static_cast<const char*>(tensor.data());
+  for (int64_t i = 0; i < tensor.num_elements(); ++i, element += ByteSize(tensor.type())) {
+    if (!std::isfinite(Load(tensor.type(), element).ToDouble())) return true;
+  }
+  return false;
+}
+
+int64_t Whole(double value) { return static_cast<int64_t>(value); }
+
+std::string NumberText(double value) {
+  return value == std::floor(value) && std::abs(value) < 1e15 ? absl::StrCat(Whole(value)) : absl::StrCat(value);
+}
+
+}  // namespace
+
+PatternFinder::PatternFinder(const CaseSource& source, int result) : source_(source), result_(result) {
+  static constexpr const char* kIndexNames[] = {"i", "j", "k", "l", "m", "n"};
+  const Op& op = source.op;
+  const Shape& shape = op.graph.shape(op.results[static_cast<size_t>(result)].node);
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    index_names_.push_back(axis < 6 ? kIndexNames[axis] : absl::StrCat("i", axis));
+    const std::string extent = SymbolicText(op.graph.pool(), shape[axis]);
+    extent_names_.push_back(extent.find_first_of(" */%") == std::string::npos ? extent : absl::StrCat("(", extent, ")"));
+  }
+  case_names_ = source.solver.names();
+  for (const Argument& arg : op.args) {
+    if (!IsFloat(arg.type)) continue;
+    case_names_.push_back(absl::StrCat("the largest |", arg.name, "|"));
+    case_names_.push_back(absl::StrCat(arg.name, " holds inf or nan"));
+  }
+}
+
+std::vector<double> PatternFinder::CaseValues(const Case& examined) const {
+  std::vector<double> values;
+  for (const std::string& name : source_.solver.names()) {
+    values.push_back(static_cast<double>(examined.binding.symbols.at(name)));
+  }
+  for (size_t i = 0; i < examined.inputs.size(); ++i) {
+    if (!IsFloat(source_.op.args[i].type)) continue;
+    values.push_back(LargestMagnitude(examined.inputs[i]));
+    values.push_back(HasSpecial(examined.inputs[i]) ? 1 : 0);
+  }
+  return values;
+}
+
+PatternFinder::Sample PatternFinder::SampleOf(const Dims& index, const Dims& shape,
+                                              const std::vector<double>& of_case) const {
+  Sample sample;
+  sample.values.assign(index.begin(), index.end());
+  sample.values.insert(sample.values.end(), shape.begin(), shape.end());
+  sample.values.insert(sample.values.end(), of_case.begin(), of_case.end());
+  return sample;
+}
+
+void PatternFinder::Add(const Case& examined, const std::vector<WrongElement>& wrong) {
+  const Op& op = source_.op;
+  const Shape& extents = op.graph.shape(op.results[static_cast<size_t>(result_)].node);
+  const absl::StatusOr<Dims> shape = EvaluateShape(op.graph.pool(), extents, examined.binding, "result");
+  if (!shape.ok()) return;
+  const int64_t count = NumElements(*shape).value();
+  const std::vector<double> of_case = CaseValues(examined);
+  absl::flat_hash_set<int64_t> is_wrong;
+  for (const WrongElement& element : wrong) {
+    if (element.result == result_) is_wrong.insert(element.element);
+  }
+  // Evenly, and both ends.
+  const auto add = [&](const std::vector<int64_t>& elements, int64_t most, std::vector<Sample>& samples) {
+    const int64_t size = static_cast<int64_t>(elements.size()), taken = std::min(size, most);
+    for (int64_t i = 0; i < taken; ++i) {
+      const int64_t chosen = taken == 1 ? 0 : i * (size - 1) / (taken - 1);
+      samples.push_back(SampleOf(IndexOf(elements[static_cast<size_t>(chosen)], *shape), *shape, of_case));
+    }
+  };
+  std::vector<int64_t> bad(is_wrong.begin(), is_wrong.end()), good;
+  std::sort(bad.begin(), bad.end());
+  for (int64_t i = 0; i < count; ++i) {
+    if (!is_wrong.contains(i)) good.push_back(i);
+  }
+  // Where not all wrong elements are known, the others are not known to be right.
+  if (wrong.size() < Verdict::kMostKept) add(good, kMostRight, right_);
+  add(bad, kMostWrong, wrong_);
+  wrong_cases_ += bad.empty() ? 0 : 1;
+}
+
+// ---- Conditions
+
+// Collects the conditions that hold for every wrong sample and not for every right one.
+class PatternFinder::Candidates {
+ public:
+  explicit Candidates(const PatternFinder& finder) : finder_(finder) {
+    const size_t rank = finder.index_names_.size();
+    for (size_t axis = 0; axis < rank; ++axis) AddPlace(axis, rank + axis);
+    for (size_t k = 0; k < finder.case_names_.size(); ++k) AddOfCase(2 * rank + k, finder.case_names_[k]);
+  }
+
+  std::vector<Predicate>& list() { return list_; }
+
+ private:
+  using Test = std::function<bool(const Sample&)>;
+
+  void Consider(std::string text, const Test& test) {
+    if (!std::all_of(finder_.wrong_.begin(), finder_.wrong_.end(), test)) return;
+    Predicate predicate;
+    predicate.text = std::move(text);
+    for (const Sample& sample : finder_.right_) {
+      predicate.holds.push_back(test(sample));
+      predicate.excluded += predicate.holds.back() ? 0 : 1;
+    }
+    if (predicate.excluded > 0) list_.push_back(std::move(predicate));
+  }
+
+  double AtFirst(size_t at) const { return finder_.wrong_.front().values[at]; }
+  std::pair<double, double> Range(size_t at) const {
+    double low = AtFirst(at), high = low;
+    for (const Sample& sample : finder_.wrong_) {
+      low = std::min(low, sample.values[at]);
+      high = std::max(high, sample.values[at]);
+    }
+    return {low, high};
+  }
+
+  void AddResidues(size_t at, const std::string& name) {
+    for (int64_t modulus : kModuli) {
+      const int64_t residue = Whole(AtFirst(at)) % modulus;
+      Consider(absl::StrCat(name, " % ", modulus, " == ", residue),
+               [=](const Sample& s) { return Whole(s.values[at]) % modulus == residue; });
+    }
+  }
+
+  // From simple to involved: of two that exclude the same the first is taken.
+  void AddPlace(size_t at, size_t extent_at) {
+    const std::string& name = finder_.index_names_[at];
+    const std::string& extent = finder_.extent_names_[at];
+    Consider(absl::StrCat(name, " = 0"), [=](const Sample& s) { return s.values[at] == 0; });
+    Consider(absl::StrCat(name, " = ", extent, "-1"),
+             [=](const Sample& s) { return s.values[at] == s.values[extent_at] - 1; });
+    for (int64_t modulus : kModuli) {
+      Consider(absl::StrCat(name, " is behind the last whole ", modulus, " of ", extent), [=](const Sample& s) {
+        return Whole(s.values[at]) >= Whole(s.values[extent_at]) / modulus * modulus;
+      });
+    }
+    for (int64_t modulus : kModuli) {
+      Consider(absl::StrCat(name, " is in the last ", modulus, " of ", extent),
+               [=](const Sample& s) { return s.values[at] >= s.values[extent_at] - static_cast<double>(modulus); });
+    }
+    AddResidues(at, name);
+    AddLimits(at, name);
+    if (extent.find_first_of(" */%(") != std::string::npos) {
+      AddResidues(extent_at, extent);
+      AddLimits(extent_at, extent);
+    }
+  }
+
+  void AddLimits(size_t at, const std::string& name) {
+    const auto [low, high] = Range(at);
+    if (low == high) {
+      Consider(absl::StrCat(name, " = ", NumberText(low)), [=, v = low](const Sample& s) { return s.values[at] == v; });
+    }
+    Consider(absl::StrCat(name, " >= ", NumberText(low)), [=, v = low](const Sample& s) { return s.values[at] >= v; });
+    Consider(absl::StrCat(name, " <= ", NumberText(high)), [=, v = high](const Sample& s) { return s.values[at] <= v; });
+  }
+
+  void AddOfCase(size_t at, const std::string& name) {
+    if (name.find("inf or nan") != std::string::npos) {
+      Consider(name, [=](const Sample& s) { return s.values[at] == 1; });
+      return;
+    }
+    if (name.find('|') == std::string::npos) AddResidues(at, name);
+    AddLimits(at, name);
+  }
+
+  const PatternFinder& finder_;
+  std::vector<Predicate> list_;
+};
+
+namespace {
+
+// How many right samples each of `chosen` holds for.
+template <class Predicates>
+int64_t Held(const Predicates& chosen, size_t samples) {
+  int64_t held = 0;
+  for (size_t i = 0; i < samples; ++i) {
+    held += std::all_of(chosen.begin(), chosen.end(), [&](const auto* p) { return p->holds[i]; }) ? 1 : 0;
+  }
+  return held;
+}
+
+}  // namespace
+
+std::string PatternFinder::Describe() const {
+  if (wrong_.empty() || right_.empty()) return "";
+  Candidates candidates(*this);
+  std::vector<const Predicate*> chosen;
+  int64_t held = static_cast<int64_t>(right_.size());
+  while (held > 0 && chosen.size() < kMostConditions) {
+    const Predicate* best = nullptr;
+    int64_t least = held - std::max<int64_t>(1, held / 20);
+    for (const Predicate& candidate : candidates.list()) {
+      chosen.push_back(&candidate);
+      const int64_t left = Held(chosen, right_.size());
+      chosen.pop_back();
+      if (left < least || (best == nullptr && left <= least)) {
+        best = &candidate;
+        least = left;
+      }
+    }
+    if (best == nullptr) break;
+    chosen.push_back(best);
+    held = least;
+  }
+  // A condition that a later one implies says nothing.
+  for (size_t i = 0; i < chosen.size() && chosen.size() > 1;) {
+    std::vector<const Predicate*> others = chosen;
+    others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
+    if (Held(others, right_.size()) == held) chosen = std::move(others);
+    else ++i;
+  }
+  if (chosen.empty()) return "";
+  std::sort(chosen.begin(), chosen.end());  // as they stand in the list: places first
+  const std::string where = absl::StrJoin(chosen, " and ", [](std::string* out, const Predicate* p) { *out += p->text; });
+  return absl::StrCat("All ", wrong_.size(), " wrong elements looked at, of ", wrong_cases_,
+                      wrong_cases_ == 1 ? " case" : " cases", ", have ", where, "; ",
+                      held == 0 ? "none" : absl::StrCat(held), " of ", right_.size(), " right ones ",
+                      held == 1 || held == 0 ? "has." : "have.");
+}
+
+}  // namespace nestor

@@ -1,0 +1,53 @@
+// What the wrong elements have in common, and no right one: "j = C-1 and C % 16 = 1".
+#ifndef NESTOR_CHECK_PATTERN_H_
+#define NESTOR_CHECK_PATTERN_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "check/case.h"
+#include "check/judge.h"
+
+namespace nestor {
+
+// Learns one conjunction of up to three conditions on places, sizes, $params and the values
+// read, from cases where elements of a result are wrong and cases where they are right: of all conditions that
+// hold for each wrong element, always the one that excludes the most right ones.
+class PatternFinder {
+ public:
+  // Of the result number `result`.
+  PatternFinder(const CaseSource& source, int result);
+
+  // Looks at some of the elements of the case; `wrong` are those of any result that are wrong.
+  void Add(const Case& examined, const std::vector<WrongElement>& wrong);
+
+  // "All 31 wrong elements (of 12 cases) lie where j = C-1 and C % 16 = 1; none of 2300 right ones does."
+  // Empty where nothing is wrong, or no condition tells the wrong ones from the right.
+  std::string Describe() const;
+
+ private:
+  // One element: its index and the extents of its result, then sizes, then what is known of the inputs.
+  struct Sample {
+    std::vector<double> values;
+  };
+  struct Predicate {
+    std::string text;
+    std::vector<bool> holds;  // by right sample
+    int64_t excluded = 0;
+  };
+  class Candidates;
+
+  Sample SampleOf(const Dims& index, const Dims& shape, const std::vector<double>& of_case) const;
+  std::vector<double> CaseValues(const Case& examined) const;
+
+  const CaseSource& source_;
+  const int result_;
+  std::vector<std::string> index_names_, extent_names_, case_names_;
+  std::vector<Sample> wrong_, right_;
+  int64_t wrong_cases_ = 0;
+};
+
+}  // namespace nestor
+
+#endif  // NESTOR_CHECK_PATTERN_H_

@@ -1,0 +1,177 @@
+#include "check/shrink_case.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <utility>
+#include <vector>
+
+namespace nestor {
+namespace {
+
+class CaseShrinker {
+ public:
+  CaseShrinker(const CaseSource& source, Case given, absl::FunctionRef<bool(const Case&)> fails,
+               const ShrinkLimits& limits)
+      : source_(source), fails_(fails), limits_(limits), end_(absl::Now() + limits.max_time), best_(std::move(given)) {}
+
+  Case Run() {
+    ShrinkLayouts();
+    while (ShrinkSizes()) {
+    }
+    ShrinkParams();
+    for (size_t i = 0; i < best_.inputs.size(); ++i) ShrinkValues(i);
+    return std::move(best_);
+  }
+
+ private:
+  // Takes the case where it fails, too.
+  bool Try(Case candidate) {
+    if (tried_ >= limits_.max_cases || absl::Now() > end_) return false;
+    ++tried_;
+    if (!fails_(candidate)) return false;
+    best_ = std::move(candidate);
+    return true;
+  }
+
+  // ---- Layouts
+
+  void ShrinkLayouts() {
+    Case plain = best_;
+    std::fill(plain.in_place.begin(), plain.in_place.end(), -1);
+    const Arrangement simplest = source_.layouts.front();
+    std::fill(plain.input_layouts.begin(), plain.input_layouts.end(), simplest);
+    std::fill(plain.output_layouts.begin(), plain.output_layouts.end(), simplest);
+    if (plain.in_place == best_.in_place && plain.input_layouts == best_.input_layouts &&
+        plain.output_layouts == best_.output_layouts) {
+      return;
+    }
+    if (Try(plain)) return;
+    for (size_t i = 0; i < best_.input_layouts.size(); ++i) {
+      Case candidate = best_;
+      if (std::exchange(candidate.input_layouts[i], simplest) != simplest) Try(std::move(candidate));
+    }
+    for (size_t i = 0; i < best_.output_layouts.size(); ++i) {
+      Case candidate = best_;
+      if (std::exchange(candidate.output_layouts[i], simplest) != simplest) Try(std::move(candidate));
+    }
+  }
+
+  // ---- Sizes
+
+  static std::vector<int64_t> Smaller(int64_t value) {
+    std::vector<int64_t> smaller;
+    for (int64_t candidate : {int64_t{0}, int64_t{1}, int64_t{2}, value / 2, value - value / 4, value - 1}) {
+      const bool is_new = std::find(smaller.begin(), smaller.end(), candidate) == smaller.end();
+      if (candidate >= 0 && candidate < value && is_new) smaller.push_back(candidate);
+    }
+    return smaller;
+  }
+
+  bool TrySizes(const SymbolValues& sizes) {
+    for (Kept kept : {Kept::kFirst, Kept::kLast}) {
+      absl::optional<Case> candidate = Shrunk(source_, best_, sizes, kept);
+      if (candidate && Try(*std::move(candidate))) return true;
+    }
+    return false;
+  }
+
+  // The sizes that have the value of `name`, which an equality may tie to it, change together
+  // where it alone cannot.
+  bool TrySize(const std::string& name, int64_t value) {
+    SymbolValues sizes = SolverSizes();
+    const int64_t before = sizes[name];
+    sizes[name] = value;
+    if (source_.solver.Allows(sizes)) return TrySizes(sizes);
+    for (auto& [other, size] : sizes) {
+      if (size == before) size = value;
+    }
+    return TrySizes(sizes);
+  }
+
+  SymbolValues SolverSizes() const {
+    SymbolValues sizes;
+    for (const std::string& name : source_.solver.names()) sizes[name] = best_.binding.symbols.at(name);
+    return sizes;
+  }
+
+  bool ShrinkSizes() {
+    bool is_smaller = false;
+    for (const std::string& name : source_.solver.names()) {
+      const int64_t size = best_.binding.symbols.at(name);
+      for (int64_t candidate : Smaller(size)) {
+        if (!TrySize(name, candidate)) continue;
+        is_smaller = true;
+        break;
+      }
+    }
+    return is_smaller;
+  }
+
+  // ---- Values
+
+  void ShrinkParams() {
+    for (const ParamInfo& param : source_.op.params) {
+      if (IsInteger(param.type) || !param.value || best_.binding.params.at(param.name) == *param.value) continue;
+      Case candidate = best_;
+      candidate.binding.params[param.name] = *param.value;
+      Try(std::move(candidate));
+    }
+  }
+
+  using Plainer = std::function<Scalar(const Scalar&)>;
+
+  // Makes the elements [begin, end) of an input plainer; false where that changes nothing.
+  bool TryValues(size_t input, int64_t begin, int64_t end, const Plainer& plainer) {
+    Case candidate = best_;
+    Tensor& tensor = candidate.inputs[input];
+    const int64_t size = ByteSize(tensor.type());
+    bool is_changed = false;
+    for (int64_t i = begin; i < end; ++i) {
+      char* element = static_cast<char*>(tensor.data()) + i * size;
+      const Scalar before = Load(tensor.type(), element), after = plainer(before);
+      if (before == after) continue;
+      Store(after, element);
+      is_changed = true;
+    }
+    return is_changed && Try(std::move(candidate));
+  }
+
+  static Scalar Rounded(const Scalar& value, double unit) {
+    if (!IsFloat(value.type) || !std::isfinite(value.ToDouble())) return value;
+    return Scalar::Float(value.type, std::nearbyint(value.ToDouble() / unit) * unit);
+  }
+
+  void ShrinkValues(size_t input) {
+    const int64_t count = best_.inputs[input].num_elements();
+    const DType type = best_.inputs[input].type();
+    const Plainer zero = [&](const Scalar&) { return Scalar::Zero(type); };
+    const Plainer one = [&](const Scalar&) { return Scalar::Of(type, 1); };
+    const Plainer whole = [](const Scalar& value) { return Rounded(value, 1); };
+    const Plainer short_one = [](const Scalar& value) { return Rounded(value, 0x1p-4); };
+    if (TryValues(input, 0, count, zero)) return;
+    if (TryValues(input, 0, count, one)) return;
+    for (int64_t part = (count + 1) / 2; part > 0; part = part == 1 ? 0 : (part + 1) / 2) {
+      for (int64_t begin = 0; begin < count; begin += part) {
+        TryValues(input, begin, std::min(count, begin + part), zero);
+      }
+    }
+    if (!TryValues(input, 0, count, whole)) TryValues(input, 0, count, short_one);
+  }
+
+  const CaseSource& source_;
+  const absl::FunctionRef<bool(const Case&)> fails_;
+  const ShrinkLimits limits_;
+  const absl::Time end_;
+  Case best_;
+  int tried_ = 0;
+};
+
+}  // namespace
+
+Case ShrinkCase(const CaseSource& source, const Case& given, absl::FunctionRef<bool(const Case&)> fails,
+                const ShrinkLimits& limits) {
+  return CaseShrinker(source, given, fails, limits).Run();
+}
+
+}  // namespace nestor

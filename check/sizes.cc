@@ -1,0 +1,303 @@
+// A small solver for constraints: one variable after the other takes the value nearest to
+// its wish with which every constraint holds whose other variables have values. A variable
+// that an equality determines comes as soon as it is the only one left in it.
+#include "check/sizes.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tensor/binding.h"
+#include "uops/condition_text.h"
+#include "uops/invariant.h"
+
+namespace nestor {
+namespace {
+
+constexpr int64_t kManyElements = int64_t{1} << 40;
+constexpr int kAttempts = 60;
+// A $param without an upper limit of its own.
+constexpr int64_t kLargestParam = 64;
+
+// Around vectors of 4 to 64 elements, tiles and pages of them; some primes.
+constexpr int64_t kEdges[] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  11,  12,  13,  15,  16,  17,  19,  23,  24,  25,  31, 32,
+                              33, 37, 47, 48, 49, 63, 64, 65, 66, 96,  97,  127, 128, 129, 130, 191, 192, 193, 255, 256,
+                              257, 383, 384, 385, 511, 512, 513, 769, 1000, 1023, 1024, 1025, 2047, 2048, 2049};
+
+int64_t Tiny(Random& random) { return random.Pick({0, 1, 1, 1, 2, 2, 3, 3, 4, 5}); }
+int64_t Edge(Random& random, int64_t largest) {
+  const auto end = std::upper_bound(std::begin(kEdges), std::end(kEdges), std::max<int64_t>(largest, 1));
+  return kEdges[random.Below(end - std::begin(kEdges))];
+}
+
+}  // namespace
+
+// ---- Construction
+
+absl::StatusOr<SizeSolver> SizeSolver::Create(const Op& op, absl::Span<const std::string> conditions) {
+  SizeSolver solver;
+  solver.op_ = op;
+  NESTOR_RETURN_IF_ERROR(solver.AddVariables());
+  for (const std::string& text : conditions) {
+    const absl::StatusOr<IndexId> condition = ParseCondition(text, solver.op_);
+    if (!condition.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(op.name, ": the condition \"", text, "\": ", condition.status().message()));
+    }
+    solver.conditions_.push_back(text);
+    solver.AddConstraint(*condition, /*is_extent=*/false, static_cast<int>(solver.conditions_.size()) - 1);
+  }
+  solver.AddLaw();
+  solver.AddExtents();
+  return solver;
+}
+
+absl::Status SizeSolver::AddVariables() {
+  names_ = UnboundDimensions(SignatureOf(op_), {});
+  variables_.resize(names_.size());
+  for (Variable& variable : variables_) variable.high = kMaxExtent;
+  for (const ParamInfo& param : op_.params) {
+    if (!IsInteger(param.type)) continue;
+    Variable variable;
+    variable.is_dimension = false;
+    variable.low = param.low ? param.low->ToInt() : 0;
+    variable.high = param.high ? param.high->ToInt() : std::max(variable.low + kLargestParam, kLargestParam);
+    if (param.value) variable.preferred = param.value->ToInt();
+    if (!param.low && variable.preferred) variable.low = std::min(variable.low, *variable.preferred);
+    names_.push_back(param.name);
+    variables_.push_back(variable);
+  }
+  IndexPool& pool = op_.graph.pool();
+  for (size_t i = 0; i < names_.size(); ++i) {
+    const int64_t symbol = pool[pool.Symbol(names_[i])].value;
+    if (static_cast<size_t>(symbol) >= by_symbol_.size()) by_symbol_.resize(static_cast<size_t>(symbol) + 1, -1);
+    by_symbol_[static_cast<size_t>(symbol)] = static_cast<int>(i);
+  }
+  return absl::OkStatus();
+}
+
+void SizeSolver::AddConstraint(IndexId expr, bool is_extent, int source) {
+  const IndexPool& pool = op_.graph.pool();
+  if (is_extent && pool[expr].kind == IndexKind::kSymbol) return;  // a variable has its limits
+  Constraint constraint{expr, is_extent, pool[expr].kind == IndexKind::kEq, {}, source};
+  VisitIndex(pool, expr, [&](IndexId, const IndexNode& node) {
+    if (node.kind == IndexKind::kSymbol) constraint.variables.push_back(by_symbol_[static_cast<size_t>(node.value)]);
+  });
+  constraints_.push_back(std::move(constraint));
+}
+
+// What binding asks of sizes.
+void SizeSolver::AddLaw() {
+  IndexPool& pool = op_.graph.pool();
+  for (const Equality& e : op_.equalities) AddConstraint(pool.Condition(IndexKind::kEq, e.left, e.right), false);
+  for (const RangeCheck& check : op_.range_checks) {
+    if (check.low) AddConstraint(pool.Condition(IndexKind::kLe, pool.Const(*check.low), check.value), false);
+    if (check.high) AddConstraint(pool.Condition(IndexKind::kLe, check.value, pool.Const(*check.high)), false);
+  }
+}
+
+void SizeSolver::AddExtents() {
+  const std::vector<bool> live = Reachable(op_.graph, op_.ResultNodes());
+  std::vector<IndexId> extents;
+  const auto add = [&](const Shape& shape) { extents.insert(extents.end(), shape.begin(), shape.end()); };
+  for (const Argument& arg : op_.args) {
+    add(arg.shape);
+    if (!arg.shape_only) tensors_.push_back(arg.shape);
+  }
+  for (const Result& result : op_.results) tensors_.push_back(op_.graph.shape(result.node));
+  for (int i = 0; i < op_.graph.size(); ++i) {
+    if (!live[static_cast<size_t>(i)]) continue;
+    add(op_.graph.shape(NodeId{i}));
+    points_.push_back(op_.graph.shape(NodeId{i}));
+  }
+  std::sort(extents.begin(), extents.end());
+  extents.erase(std::unique(extents.begin(), extents.end()), extents.end());
+  for (IndexId extent : extents) AddConstraint(extent, /*is_extent=*/true);
+  std::sort(points_.begin(), points_.end());
+  points_.erase(std::unique(points_.begin(), points_.end()), points_.end());
+}
+
+// ---- Evaluation
+
+absl::optional<int64_t> SizeSolver::Evaluate(IndexId e, absl::Span<const absl::optional<int64_t>> values) const {
+  return EvaluateIndex(op_.graph.pool(), e, [&](const IndexNode& node, absl::Span<const int64_t>) -> absl::optional<int64_t> {
+    if (node.kind != IndexKind::kSymbol) return absl::nullopt;
+    return values[static_cast<size_t>(by_symbol_[static_cast<size_t>(node.value)])];
+  });
+}
+
+bool SizeSolver::Holds(const Constraint& constraint, absl::Span<const absl::optional<int64_t>> values) const {
+  const absl::optional<int64_t> value = Evaluate(constraint.expr, values);
+  if (!value) return false;
+  return constraint.is_extent ? *value >= 0 && *value <= kMaxExtent : *value != 0;
+}
+
+int64_t SizeSolver::Count(const Shape& shape, absl::Span<const absl::optional<int64_t>> values) const {
+  int64_t count = 1;
+  for (IndexId extent : shape) {
+    const int64_t factor = Evaluate(extent, values).value_or(0);
+    if (factor <= 0) return 0;
+    count = count > kManyElements / factor ? kManyElements : count * factor;
+  }
+  return count;
+}
+
+std::vector<absl::optional<int64_t>> SizeSolver::Values(const SymbolValues& sizes) const {
+  std::vector<absl::optional<int64_t>> values(names_.size());
+  for (size_t i = 0; i < names_.size(); ++i) {
+    const auto it = sizes.find(names_[i]);
+    if (it != sizes.end()) values[i] = it->second;
+  }
+  return values;
+}
+
+bool SizeSolver::Allows(const SymbolValues& sizes) const {
+  const auto values = Values(sizes);
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (!values[i] || *values[i] < variables_[i].low || *values[i] > variables_[i].high) return false;
+  }
+  return std::all_of(constraints_.begin(), constraints_.end(), [&](const Constraint& c) { return Holds(c, values); });
+}
+
+std::string SizeSolver::FirstUnmet(const SymbolValues& sizes) const {
+  const auto values = Values(sizes);
+  for (const Constraint& constraint : constraints_) {
+    if (constraint.source >= 0 && !Holds(constraint, values)) {
+      return conditions_[static_cast<size_t>(constraint.source)];
+    }
+  }
+  return "";
+}
+
+int64_t SizeSolver::Elements(const SymbolValues& sizes) const {
+  const auto values = Values(sizes);
+  int64_t sum = 0;
+  for (const Shape& shape : tensors_) sum = std::min(kManyElements, sum + Count(shape, values));
+  return sum;
+}
+
+int64_t SizeSolver::Work(const SymbolValues& sizes) const {
+  const auto values = Values(sizes);
+  int64_t sum = 0;
+  for (const Shape& shape : points_) sum = std::min(kManyElements, sum + Count(shape, values));
+  return sum;
+}
+
+// ---- Drawing
+
+std::vector<int64_t> SizeSolver::DrawWishes(Random& random, int64_t largest) const {
+  enum Style { kTiny, kEdge, kOneLong, kEqual, kUniform, kStyles };
+  const int64_t style = random.Below(kStyles), common = Edge(random, largest);
+  const int64_t chosen = random.Below(std::max<int64_t>(1, static_cast<int64_t>(names_.size())));
+  std::vector<int64_t> wishes;
+  for (size_t i = 0; i < variables_.size(); ++i) {
+    const Variable& variable = variables_[i];
+    if (!variable.is_dimension) {
+      const bool usual = variable.preferred && random.Chance(50);
+      wishes.push_back(usual ? *variable.preferred : std::max<int64_t>(variable.low, 0) + random.Pick({0, 0, 1, 1, 2, 3}));
+    } else if (style == kOneLong) {
+      wishes.push_back(static_cast<int64_t>(i) == chosen ? Edge(random, 16 * largest) : Tiny(random));
+    } else {
+      wishes.push_back(style == kTiny    ? Tiny(random)
+                       : style == kEdge  ? Edge(random, largest)
+                       : style == kEqual ? common
+                                         : random.Between(1, std::max<int64_t>(largest, 1)));
+    }
+  }
+  return wishes;
+}
+
+// The values that variables have so far.
+class SizeSolver::Assignment {
+ public:
+  Assignment(const SizeSolver& solver, int64_t max_extent)
+      : solver_(solver), max_extent_(max_extent), values_(solver.names_.size()) {
+    for (const Constraint& constraint : solver.constraints_) missing_.push_back(constraint.variables.size());
+    constraints_of_.resize(values_.size());
+    for (size_t i = 0; i < solver.constraints_.size(); ++i) {
+      for (int variable : solver.constraints_[i].variables) constraints_of_[static_cast<size_t>(variable)].push_back(i);
+    }
+  }
+
+  const std::vector<absl::optional<int64_t>>& values() const { return values_; }
+
+  // The variable that an equality determines, or -1.
+  int Determined() const {
+    for (size_t i = 0; i < missing_.size(); ++i) {
+      const Constraint& constraint = solver_.constraints_[i];
+      if (missing_[i] != 1 || !constraint.is_equality) continue;
+      for (int variable : constraint.variables) {
+        if (!values_[static_cast<size_t>(variable)]) return variable;
+      }
+    }
+    return -1;
+  }
+
+  // Gives it the fitting value nearest to `wish`; false where none fits.
+  bool Assign(int variable, int64_t wish) {
+    const Variable& limits = solver_.variables_[static_cast<size_t>(variable)];
+    const int64_t low = limits.low, high = limits.is_dimension ? std::min(limits.high, max_extent_) : limits.high;
+    wish = std::min(std::max(wish, low), high);
+    for (int64_t distance = 0; wish - distance >= low || wish + distance <= high; ++distance) {
+      if (distance > kFarthest) return false;
+      if (wish + distance <= high && Fits(variable, wish + distance)) return true;
+      if (distance > 0 && wish - distance >= low && Fits(variable, wish - distance)) return true;
+    }
+    return false;
+  }
+
+ private:
+  static constexpr int64_t kFarthest = 5000;
+
+  // Keeps the value where it fits.
+  bool Fits(int variable, int64_t value) {
+    values_[static_cast<size_t>(variable)] = value;
+    for (size_t number : constraints_of_[static_cast<size_t>(variable)]) {
+      if (missing_[number] == 1 && !solver_.Holds(solver_.constraints_[number], values_)) {
+        values_[static_cast<size_t>(variable)] = absl::nullopt;
+        return false;
+      }
+    }
+    for (size_t number : constraints_of_[static_cast<size_t>(variable)]) --missing_[number];
+    return true;
+  }
+
+  const SizeSolver& solver_;
+  const int64_t max_extent_;
+  std::vector<absl::optional<int64_t>> values_;
+  std::vector<size_t> missing_;  // by constraint: its variables without a value
+  std::vector<std::vector<size_t>> constraints_of_;
+};
+
+absl::optional<std::vector<absl::optional<int64_t>>> SizeSolver::Solve(Random& random, absl::Span<const int64_t> wishes,
+                                                                       int64_t max_extent) const {
+  Assignment assignment(*this, max_extent);
+  std::vector<int> order(names_.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int>(i);
+  random.Shuffle(order);
+  for (size_t next = 0; next < order.size();) {
+    const int determined = assignment.Determined();
+    const int variable = determined >= 0 ? determined : order[next];
+    if (determined < 0) ++next;
+    if (assignment.values()[static_cast<size_t>(variable)]) continue;
+    if (!assignment.Assign(variable, wishes[static_cast<size_t>(variable)])) return absl::nullopt;
+  }
+  return assignment.values();
+}
+
+absl::optional<SymbolValues> SizeSolver::Draw(Random& random, const SizeLimits& limits) const {
+  int64_t largest = random.Pick({5, 9, 17, 40, 70, 130});
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    const auto values = Solve(random, DrawWishes(random, std::min(largest, limits.max_extent)), limits.max_extent);
+    if (!values) continue;
+    SymbolValues sizes;
+    for (size_t i = 0; i < names_.size(); ++i) sizes[names_[i]] = *(*values)[i];
+    // A condition without variables is not looked at before.
+    if (!Allows(sizes)) return absl::nullopt;
+    if (Elements(sizes) <= limits.max_elements && Work(sizes) <= limits.max_work) return sizes;
+    largest = std::max<int64_t>(1, largest * 2 / 3);
+  }
+  return absl::nullopt;
+}
+
+}  // namespace nestor

@@ -1,0 +1,63 @@
+// Values to check a kernel on: of many characters, since each finds other faults.
+#ifndef NESTOR_CHECK_VALUES_H_
+#define NESTOR_CHECK_VALUES_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/types/optional.h"
+#include "check/random.h"
+#include "check/sizes.h"
+#include "tensor/tensor.h"
+#include "uops/op.h"
+
+namespace nestor {
+
+struct ValueOptions {
+  // Infinities and NaN among the floats, and the ends of the wide integer types. What is
+  // out of range is 0 in the notation, and 0 * NaN is NaN: a kernel that skips a padded
+  // tap is right only where its weight is finite.
+  bool special = false;
+  // Indices into an axis may lie outside of it, which reads as a fill.
+  bool indices_outside = false;
+  // Floats lie in [low, high].
+  double low = -1e300, high = 1e300;
+};
+
+// Floats of a tensor have one character, drawn for each tensor: moderate, small integers
+// (ties), cancelling, of all magnitudes, large enough for exp to overflow, subnormal, equal,
+// spikes in zeros, any finite bits. Immutable, so thread-safe.
+class ValueDrawer {
+ public:
+  // `bounds`: for an argument, what its values are below; floats are then at least 0.
+  ValueDrawer(const Op& op, const ValueOptions& options,
+              absl::flat_hash_map<std::string, int64_t> bounds = {});
+
+  // Of op.args[number]. `sizes` bind the axes that integers index.
+  Tensor Draw(int number, const Dims& shape, const SymbolValues& sizes, Random& random) const;
+  // Brings indices that an argument holds into the axes that they index; false where these
+  // are empty.
+  bool FitIndices(int number, const SymbolValues& sizes, Tensor& tensor) const;
+  // Of a $param that is no integer.
+  Scalar DrawParam(const ParamInfo& param, Random& random) const;
+
+ private:
+  struct Indexed {  // by an integer argument: an axis
+    int argument;
+    IndexId extent;
+  };
+  void FindIndexed();
+  int64_t IndexBound(int number, const SymbolValues& sizes) const;
+  Scalar DrawInteger(DType type, int64_t character, Random& random) const;
+
+  Op op_;
+  ValueOptions options_;
+  absl::flat_hash_map<std::string, int64_t> bounds_;
+  std::vector<Indexed> indexed_;
+};
+
+}  // namespace nestor
+
+#endif  // NESTOR_CHECK_VALUES_H_

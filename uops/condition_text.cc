@@ -1,0 +1,40 @@
+#include "uops/condition_text.h"
+
+#include <utility>
+
+#include "uops/environment.h"
+#include "uops/invariant.h"
+#include "uops/parser.h"
+#include "uops/statement_scope.h"
+
+namespace nestor {
+namespace {
+
+// Every dimension that an argument's shape names, and every $param.
+void NameSizes(Environment& environment) {
+  const IndexPool& pool = environment.op.graph.pool();
+  for (const Argument& arg : environment.op.args) {
+    for (IndexId extent : arg.shape) {
+      VisitIndex(pool, extent, [&](IndexId id, const IndexNode& node) {
+        if (node.kind == IndexKind::kSymbol && pool.SymbolName(id)[0] != '$') {
+          environment.dims.emplace(pool.SymbolName(id), id);
+        }
+      });
+    }
+  }
+  for (const ParamInfo& param : environment.op.params) environment.params[param.name] = param.type;
+}
+
+}  // namespace
+
+absl::StatusOr<IndexId> ParseCondition(absl::string_view text, Op& op) {
+  NESTOR_ASSIGN_OR_RETURN(const ast::ExprPtr expr, ParseExpression(text));
+  Environment environment;
+  environment.op = std::move(op);
+  NameSizes(environment);
+  const absl::StatusOr<IndexId> condition = StatementScope(environment).ConditionOf(*expr);
+  op = std::move(environment.op);
+  return condition;
+}
+
+}  // namespace nestor
