@@ -9,6 +9,7 @@
 //   absl::StatusOr<std::vector<nestor::Tensor>> results = nestor::Run(*op, inputs);
 //   absl::StatusOr<std::unique_ptr<const nestor::jit::Executable>> compiled = nestor::Compile(*op);
 //   absl::StatusOr<std::vector<nestor::Tensor>> same = nestor::Run(**compiled, inputs);
+//   absl::StatusOr<nestor::CheckReport> report = nestor::Check("softmax", my_kernel);
 //
 // What a caller can get wrong is an absl::Status that names op, argument, axis and
 // sizes. There are no globals but the macro library, which is immutable;
@@ -24,8 +25,11 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "autodiff/gradient.h"
+#include "check/check.h"
+#include "check/inside_bounds.h"
 #include "fusion/pipeline.h"
 #include "interp/interpreter.h"
+#include "interp/reference.h"
 #include "jit/compile.h"
 #include "jit/executable.h"
 #include "loop_ir/lower.h"

@@ -41,7 +41,7 @@ Dims StridesOf(const Dims& shape, Arrangement arrangement) {
   return strides;
 }
 
-void Place(TensorView& view, GuardedMemory::Side side, std::vector<GuardedMemory>& memory, size_t alignment) {
+void PlaceGuarded(TensorView& view, GuardedMemory::Side side, std::vector<GuardedMemory>& memory, size_t alignment) {
   static char nothing[1];
   view.data = nothing;
   const ByteRange range = Footprint(view).value();
@@ -53,7 +53,7 @@ void Place(TensorView& view, GuardedMemory::Side side, std::vector<GuardedMemory
 
 TensorView Arranged(const TensorView& view, Arrangement arrangement, std::vector<GuardedMemory>& memory) {
   TensorView arranged{view.type, view.shape, StridesOf(view.shape, arrangement), nullptr};
-  Place(arranged, GuardedMemory::Side::kEnd, memory);
+  PlaceGuarded(arranged, GuardedMemory::Side::kEnd, memory);
   if (*NumElements(view.shape) == 0) return arranged;
   Dims index(view.shape.size(), 0);
   do {

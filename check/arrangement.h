@@ -34,7 +34,7 @@ Dims StridesOf(const Dims& shape, Arrangement arrangement);
 constexpr int kPoison = 0xff;
 
 // Poisoned memory, added to `memory`, under a view without any.
-void Place(TensorView& view, GuardedMemory::Side side, std::vector<GuardedMemory>& memory, size_t alignment = 1);
+void PlaceGuarded(TensorView& view, GuardedMemory::Side side, std::vector<GuardedMemory>& memory, size_t alignment = 1);
 
 // The same elements in another arrangement (but for a broadcast one). The view points
 // into what is added to `memory`.

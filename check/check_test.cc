@@ -1,81 +1,385 @@
+// Kernels with one fault each, which Check must name; right ones, which it must accept; and
+// what a caller gets wrong.
 #include "check/check.h"
 
+#include <unistd.h>
+#include <xmmintrin.h>
+
+#include <chrono>
 #include <cmath>
 #include <cstring>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "check/inside_bounds.h"
+#include "macro_ops/library.h"
 
 namespace nestor {
 namespace {
 
-void Matmul(const KernelCall& k) {
-  const float *a = k.input<float>("a"), *b = k.input<float>("b");
-  float* c = k.output<float>("c");
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+template <class T>
+void MatmulOf(const KernelCall& k) {
+  const T *a = k.input<T>("a"), *b = k.input<T>("b");
+  T* c = k.output<T>("c");
   const int64_t m = k.dim("M"), n = k.dim("N"), depth = k.dim("K");
   for (int64_t i = 0; i < m; ++i) {
     for (int64_t j = 0; j < n; ++j) {
-      float sum = 0;
+      T sum = 0;
       for (int64_t p = 0; p < depth; ++p) sum += a[i * depth + p] * b[p * n + j];
       c[i * n + j] = sum;
     }
   }
 }
+void Matmul(const KernelCall& k) { MatmulOf<float>(k); }
 
-TEST(Check, AcceptsARightMatmul) {
-  const auto report = Check("matmul", Matmul);
-  EXPECT_THAT(report, IsRight());
-  if (report.ok()) std::cout << *report;
-}
-
-struct SoftmaxFaults {
-  bool skips_last = false, forgets_maximum = false, reads_beyond = false;
-};
-
-void Softmax(const KernelCall& k, SoftmaxFaults faults) {
-  const float* x = k.input<float>("x");
-  float* y = k.output<float>("y");
-  const int64_t rows = k.dim("N0"), c = k.dim("C");
-  for (int64_t r = 0; r < rows; ++r, x += c, y += c) {
-    const int64_t end = faults.skips_last && c % 16 == 1 ? c - 1 : c;
-    float most = -INFINITY, sum = 0;
-    for (int64_t i = 0; i < c; ++i) most = std::fmax(most, x[i]);
-    if (faults.forgets_maximum) most = 0;
-    for (int64_t i = 0; i < c; ++i) sum += std::exp(x[i] - most);
-    for (int64_t i = 0; i < end; ++i) y[i] = std::exp(x[i] - most) / sum;
-    if (end < c) y[end] = 0;
-    if (faults.reads_beyond && c > 0) asm volatile("" : : "r"(*static_cast<const volatile float*>(x + c)));
+// Looks at every case for what `broken` says before and after a right scale by two.
+constexpr char kScale[] = "op scale(x: f32[N]) -> (y) { y[i] = 2*x[i] }";
+void Scale(const KernelCall& k) {
+  const TensorView &x = k.view("x"), &y = k.view("y");
+  for (int64_t i = 0; i < k.dim("N"); ++i) {
+    static_cast<float*>(y.data)[i * y.strides[0]] = 2 * static_cast<const float*>(x.data)[i * x.strides[0]];
   }
 }
 
-TEST(Check, AcceptsARightSoftmax) {
-  const auto report = Check("softmax", [](const KernelCall& k) { Softmax(k, {}); });
+template <class Broken>
+CheckReport ReportOn(Broken broken, const CheckOptions& options = {}) {
+  absl::StatusOr<CheckReport> report = Check(kScale, broken, options);
+  EXPECT_TRUE(report.ok()) << report.status();
+  return report.ok() ? *std::move(report) : CheckReport();
+}
+
+CheckOptions Few() { return CheckOptions().Trials(200); }
+
+// ---- Right kernels
+
+TEST(Check, AcceptsRightKernels) {
+  EXPECT_THAT(Check("matmul", Matmul), IsRight());
+  EXPECT_THAT(Check(kScale, Scale, Few().Isolated()), IsRight());
+  EXPECT_THAT(Check(kScale, Scale, Few().Layouts(Layouts::kAny)), IsRight());
+}
+
+TEST(Check, TakesAnyKindOfOp) {
+  EXPECT_THAT(Check(*MacroLibrary().Instantiate("matmul", {}), Matmul, Few()), IsRight());
+  const absl::StatusOr<GradientResult> gradient = Gradient(*ParseOp("op f(x: f32[N]) -> (y) { y[i] = square(x[i]) }"));
+  ASSERT_TRUE(gradient.ok()) << gradient.status();
+  EXPECT_THAT(Check(*gradient,
+                    [](const KernelCall& k) {
+                      for (int64_t i = 0; i < k.dim("N"); ++i) {
+                        k.output<float>("g_x")[i] = 2 * k.input<float>("x")[i] * k.input<float>("g_y")[i];
+                      }
+                    },
+                    Few()),
+              IsRight());
+}
+
+TEST(Check, DrawsEveryTypeAskedFor) {
+  int f32 = 0, f64 = 0;
+  const auto report = Check("matmul", [&](const KernelCall& k) {
+    if (k.view("a").type == DType::kF64) return ++f64, MatmulOf<double>(k);
+    return ++f32, MatmulOf<float>(k);
+  }, Few().Types({DType::kF32, DType::kF64}));
   EXPECT_THAT(report, IsRight());
-  if (report.ok()) std::cout << *report;
+  EXPECT_GT(f32, 50);
+  EXPECT_GT(f64, 50);
 }
 
-TEST(Check, FindsTheMissingTail) {
-  const auto report = Check("softmax", [](const KernelCall& k) { Softmax(k, {true, false, false}); });
+TEST(Check, MeetsTheKernelsConditions) {
+  int64_t calls = 0;
+  const auto report = Check("matmul", [&](const KernelCall& k) {
+    ++calls;
+    EXPECT_EQ(k.dim("K") % 8, 0);
+    EXPECT_LE(k.dim("M"), 2 * k.dim("N"));
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(k.input<float>("a")) % 32, 0u);
+    Matmul(k);
+  }, Few().Where("K % 8 == 0", "M <= 2*N").Alignment(32));
+  EXPECT_THAT(report, IsRight());
+  EXPECT_GE(calls, 400);
+}
+
+TEST(Check, CountsWhatTheKernelDoesNotDo) {
+  const CheckReport report = ReportOn([](const KernelCall& k) {
+    if (k.dim("N") % 2 == 1) return absl::UnimplementedError("odd");
+    Scale(k);
+    return absl::OkStatus();
+  }, Few());
+  EXPECT_TRUE(report.IsRight()) << report;
+  EXPECT_GT(report.skipped, 20);
+  const CheckReport none = ReportOn([](const KernelCall&) { return absl::UnimplementedError("nothing"); }, Few());
+  EXPECT_FALSE(none.IsRight());
+  EXPECT_THAT(none.ToString(), HasSubstr("NOT CHECKED"));
+}
+
+TEST(Check, RunsInPlace) {
+  int64_t in_place = 0, apart = 0;
+  const CheckReport report = ReportOn([&](const KernelCall& k) {
+    ++(k.input<float>("x") == k.output<float>("y") ? in_place : apart);
+    Scale(k);
+  }, Few().InPlace("x", "y"));
+  EXPECT_TRUE(report.IsRight()) << report;
+  EXPECT_GT(in_place, 50);
+  EXPECT_GT(apart, 50);
+}
+
+TEST(Check, DrawsIndicesInsideTheirAxis) {
+  const auto lookup = [](const KernelCall& k) {
+    const int64_t* ids = k.input<int64_t>("ids");
+    const int64_t width = k.dim("D");
+    for (int64_t n = 0; n < k.dim("N0"); ++n) {
+      ASSERT_GE(ids[n], 0);
+      ASSERT_LT(ids[n], k.dim("V"));
+      std::copy_n(k.input<float>("table") + ids[n] * width, width, k.output<float>("y") + n * width);
+    }
+  };
+  EXPECT_THAT(Check("embedding", lookup, Few()), IsRight());
+}
+
+TEST(Check, MayPromiseLess) {
+  const auto inexact = [](const KernelCall& k) {
+    for (int64_t i = 0; i < k.dim("N"); ++i) {
+      k.output<float>("y")[i] = std::nextafter(2 * k.input<float>("x")[i], INFINITY);
+    }
+  };
+  EXPECT_FALSE(ReportOn(inexact, Few()).IsRight());
+  const CheckReport report = ReportOn(inexact, Few().Ulps(1));
+  EXPECT_TRUE(report.IsRight()) << report;
+}
+
+// ---- Faults
+
+TEST(Check, FindsAWrongElement) {
+  const CheckReport report = ReportOn([](const KernelCall& k) {
+    Scale(k);
+    if (k.dim("N") >= 5) k.output<float>("y")[4] += 1;
+  });
+  EXPECT_EQ(report.fault, Fault::kWrong);
+  EXPECT_THAT(report.smallest_case, HasSubstr("N=5"));
+  ASSERT_EQ(report.worst.size(), 1u);
+  EXPECT_EQ(report.worst[0].place, "y[4]");
+  EXPECT_EQ(report.wrong_elements, 1);
+  EXPECT_THAT(report.inputs, HasSubstr("[0.0, 0.0, 0.0, 0.0, 0.0]"));
+  EXPECT_THAT(report.pattern, HasSubstr("have i = 4; "));
+}
+
+TEST(Check, FindsWhatTailsHaveInCommon) {
+  const CheckReport report = ReportOn([](const KernelCall& k) {
+    Scale(k);
+    if (k.dim("N") % 16 == 1 && k.dim("N") > 1) k.output<float>("y")[k.dim("N") - 1] = 7.25f;
+  }, CheckOptions().Trials(2000));
+  EXPECT_EQ(report.fault, Fault::kWrong);
+  EXPECT_THAT(report.smallest_case, HasSubstr("N=17"));
+  EXPECT_THAT(report.pattern, HasSubstr("i = N-1"));
+  EXPECT_THAT(report.pattern, HasSubstr("N % 16 == 1"));
+  EXPECT_THAT(report.pattern, HasSubstr("none of"));
+}
+
+TEST(Check, FindsAnElementThatIsNotWritten) {
+  const CheckReport report = ReportOn([](const KernelCall& k) {
+    for (int64_t i = 0; i + 1 < k.dim("N"); ++i) k.output<float>("y")[i] = 2 * k.input<float>("x")[i];
+  });
+  EXPECT_EQ(report.fault, Fault::kUnwritten);
+  EXPECT_THAT(report.smallest_case, HasSubstr("N=1"));
+  EXPECT_THAT(report.pattern, HasSubstr("i = N-1"));
+}
+
+TEST(Check, FindsWhatDependsOnTheOutput) {
+  const CheckReport report = ReportOn([](const KernelCall& k) {
+    for (int64_t i = 0; i < k.dim("N"); ++i) {
+      float& y = k.output<float>("y")[i];
+      y = (i == 2 ? y * 0 : 0) + 2 * k.input<float>("x")[i];
+    }
+  });
+  EXPECT_EQ(report.fault, Fault::kDependsOnOutput);
+  EXPECT_THAT(report.smallest_case, HasSubstr("N=3"));
+}
+
+TEST(Check, FindsWhatDoesNotRepeat) {
+  int64_t calls = 0;
+  const CheckReport report = ReportOn([&](const KernelCall& k) {
+    Scale(k);
+    if (++calls > 100 && k.dim("N") > 0) k.output<float>("y")[0] = static_cast<float>(calls);
+  });
+  EXPECT_EQ(report.fault, Fault::kNotRepeatable);
+}
+
+TEST(Check, FindsAChangedInput) {
+  const auto broken = [](const KernelCall& k) {
+    Scale(k);
+    if (k.dim("N") > 3) const_cast<float*>(k.input<float>("x"))[3] += 1;
+  };
+  const CheckReport report = ReportOn(broken);
+  EXPECT_EQ(report.fault, Fault::kInputChanged);
+  EXPECT_THAT(report.message, HasSubstr("argument x"));
+  EXPECT_THAT(report.smallest_case, HasSubstr("N=4"));
+  const CheckReport isolated = ReportOn(broken, CheckOptions().Isolated());
+  EXPECT_EQ(isolated.fault, Fault::kCrash);
+  EXPECT_THAT(isolated.message, HasSubstr("writes the argument x"));
+}
+
+TEST(Check, FindsAWriteBetweenRows) {
+  constexpr char kRows[] = "op scale(x: f32[N, C]) -> (y) { y[i, j] = 2*x[i, j] }";
+  const auto report = Check(kRows, [](const KernelCall& k) {
+    const TensorView &x = k.view("x"), &y = k.view("y");
+    for (int64_t i = 0; i < k.dim("N"); ++i) {
+      for (int64_t j = 0; j < (k.dim("C") + 1) / 2 * 2; ++j) {
+        const bool is_inside = j < k.dim("C");
+        if (!is_inside && i + 1 == k.dim("N")) continue;
+        static_cast<float*>(y.data)[ElementOffset(y, {i, j})] =
+            is_inside ? 2 * static_cast<const float*>(x.data)[ElementOffset(x, {i, j})] : 0;
+      }
+    }
+  }, Few().Layouts(Layouts::kRowsStrided));
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->fault, Fault::kWritesBeside) << *report;
+}
+
+TEST(Check, FindsErrorsAndExceptions) {
+  const CheckReport error = ReportOn([](const KernelCall& k) {
+    Scale(k);
+    return k.dim("N") == 9 ? absl::InternalError("nine is too much") : absl::OkStatus();
+  });
+  EXPECT_EQ(error.fault, Fault::kError);
+  EXPECT_THAT(error.ToString(), HasSubstr("nine is too much"));
+  const CheckReport exception = ReportOn([](const KernelCall& k) {
+    Scale(k);
+    if (k.dim("N") > 6) throw std::runtime_error("too long");
+  });
+  EXPECT_EQ(exception.fault, Fault::kException);
+  EXPECT_THAT(exception.smallest_case, HasSubstr("N=7"));
+}
+
+TEST(Check, FindsAChangedFloatState) {
+  const CheckReport report = ReportOn([](const KernelCall& k) {
+    Scale(k);
+    _mm_setcsr(_mm_getcsr() | 0x8000);
+  });
+  EXPECT_EQ(report.fault, Fault::kFloatState);
+  EXPECT_THAT(report.message, HasSubstr("MXCSR"));
+  EXPECT_EQ(_mm_getcsr() & 0x8000, 0u);
+}
+
+TEST(Check, FindsCrashes) {
+  const CheckOptions isolated = CheckOptions().Isolated();
+  const CheckReport beyond = ReportOn([](const KernelCall& k) {
+    Scale(k);
+    const volatile float* const x = k.input<float>("x");
+    if (k.dim("N") >= 3) static_cast<void>(x[k.dim("N")]);
+  }, isolated);
+  EXPECT_EQ(beyond.fault, Fault::kCrash);
+  EXPECT_THAT(beyond.message, HasSubstr("reads the byte 1 behind the last of x"));
+  EXPECT_THAT(beyond.smallest_case, HasSubstr("N=3"));
+  const CheckReport before = ReportOn([](const KernelCall& k) {
+    Scale(k);
+    if (k.dim("N") > 0) static_cast<volatile float*>(k.output<float>("y"))[-1] = 1;
+  }, isolated);
+  EXPECT_EQ(before.fault, Fault::kCrash);
+  EXPECT_THAT(before.message, HasSubstr("writes the byte 4 before the first of y"));
+  const CheckReport exits = ReportOn([](const KernelCall&) { _exit(7); }, isolated);
+  EXPECT_EQ(exits.fault, Fault::kCrash);
+  EXPECT_THAT(exits.message, HasSubstr("exits with 7"));
+}
+
+TEST(Check, FindsAHang) {
+  const CheckReport report = ReportOn([](const KernelCall& k) {
+    Scale(k);
+    while (k.dim("N") > 8) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }, CheckOptions().Isolated().Patience(absl::Milliseconds(200)));
+  EXPECT_EQ(report.fault, Fault::kHang);
+}
+
+// Sums in a narrower type, a missing maximum, 1-pass variance: what passes on moderate values.
+TEST(Check, FindsUnstableFormulas) {
+  const auto softmax = [](const KernelCall& k) {
+    const int64_t c = k.dim("C");
+    for (int64_t r = 0; r < k.dim("N0"); ++r) {
+      float sum = 0;
+      for (int64_t i = 0; i < c; ++i) sum += std::exp(k.input<float>("x")[r * c + i]);
+      for (int64_t i = 0; i < c; ++i) k.output<float>("y")[r * c + i] = std::exp(k.input<float>("x")[r * c + i]) / sum;
+    }
+  };
+  const auto report = Check("softmax", softmax);
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_EQ(report->fault, Fault::kWrong);
-  std::cout << *report << report->ToJson();
+  EXPECT_LT(report->trials, 50);
+  EXPECT_THAT(Check("softmax", softmax, CheckOptions().Values({.low = -5, .high = 5}).Bound(4)), IsRight());
 }
 
-TEST(Check, FindsTheMissingMaximum) {
-  const auto report = Check("softmax", [](const KernelCall& k) { Softmax(k, {false, true, false}); });
-  ASSERT_TRUE(report.ok()) << report.status();
-  EXPECT_EQ(report->fault, Fault::kWrong);
-  std::cout << *report;
+// ---- The report
+
+TEST(Check, ATrialIsReproducedByItsSeed) {
+  const auto broken = [](const KernelCall& k) {
+    Scale(k);
+    if (k.dim("N") > 20) k.output<float>("y")[20] = 3;
+  };
+  const CheckReport first = ReportOn(broken);
+  const CheckReport again = ReportOn(broken, CheckOptions().Seed(first.failing_seed).Trials(1));
+  EXPECT_EQ(again.fault, Fault::kWrong);
+  EXPECT_EQ(again.failing_case, first.failing_case);
+  EXPECT_EQ(again.smallest_case, first.smallest_case);
+  EXPECT_THAT(first.ToString(), HasSubstr(absl::StrCat("NESTOR_CHECK_SEED=", first.failing_seed)));
+  EXPECT_THAT(first.ToJson(), HasSubstr("\"right\": false, \"fault\": \"wrong result\""));
 }
 
-TEST(Check, FindsTheReadBeyond) {
-  const auto report =
-      Check("softmax", [](const KernelCall& k) { Softmax(k, {false, false, true}); }, CheckOptions().Isolated());
-  ASSERT_TRUE(report.ok()) << report.status();
-  EXPECT_EQ(report->fault, Fault::kCrash);
-  std::cout << *report;
+TEST(Check, TheEnvironmentOverrides) {
+  setenv("NESTOR_CHECK_TRIALS", "3", 1);
+  EXPECT_EQ(ReportOn(Scale).trials, 3);
+  setenv("NESTOR_CHECK_TRIALS", "many", 1);
+  EXPECT_THAT(Check(kScale, Scale).status().ToString(), HasSubstr("NESTOR_CHECK_TRIALS=many"));
+  unsetenv("NESTOR_CHECK_TRIALS");
+  setenv("NESTOR_CHECK_FOR", "50ms", 1);
+  const CheckReport report = ReportOn(Scale);
+  EXPECT_LT(report.time, absl::Seconds(5));
+  EXPECT_GT(report.trials, 5);
+  unsetenv("NESTOR_CHECK_FOR");
+}
+
+// ---- A caller's mistakes
+
+TEST(Check, NamesMistakes) {
+  const auto error = [](const CheckedOp& op, const CheckOptions& options) {
+    const auto report = Check(op, Scale, options);
+    return report.ok() ? std::string() : report.status().ToString();
+  };
+  EXPECT_THAT(error("sofmax", {}), HasSubstr("did you mean 'softmax'"));
+  EXPECT_THAT(error("op f(x: f32[N]) -> (y) { y[i] = z[i] }", {}), HasSubstr("unknown tensor 'z'"));
+  EXPECT_THAT(error(kScale, CheckOptions().Where("M > 3")), HasSubstr("\"M > 3\""));
+  EXPECT_THAT(error(kScale, CheckOptions().Where("N + 3")), HasSubstr("expected a condition"));
+  EXPECT_THAT(error(kScale, CheckOptions().Where("N > 3", "N < 2")), HasSubstr("no sizes"));
+  EXPECT_THAT(error(kScale, CheckOptions().Alignment(24)), HasSubstr("Alignment(24)"));
+  EXPECT_THAT(error(kScale, CheckOptions().InPlace("x", "z")), HasSubstr("no result z"));
+  EXPECT_THAT(error(kScale, CheckOptions().Rank("q", 2)), HasSubstr("no argument q"));
+  EXPECT_THAT(error(kScale, CheckOptions().Values({.low = 2, .high = 1})), HasSubstr("above high"));
+  const auto misuse = [](auto asks) {
+    const auto report = Check(kScale, asks, CheckOptions());
+    const auto isolated = Check(kScale, asks, CheckOptions().Isolated());
+    EXPECT_EQ(report.status(), isolated.status());
+    return report.status().ToString();
+  };
+  EXPECT_THAT(misuse([](const KernelCall& k) { k.dim("M"); }), HasSubstr("dimension 'M', did you mean 'N'? (there are N)"));
+  EXPECT_THAT(misuse([](const KernelCall& k) { k.input<float>("y"); }), HasSubstr("argument 'y'"));
+  EXPECT_THAT(misuse([](const KernelCall& k) { k.input<double>("x"); }), HasSubstr("as f64, but it is f32"));
+  EXPECT_THAT(misuse([](const KernelCall& k) { k.param("k"); }), HasSubstr("$param '$k'"));
+}
+
+// ---- The matcher for results at hand
+
+TEST(InsideBounds, TellsResults) {
+  const Op op = *ParseOp(kScale);
+  const Tensor x = Tensor::Of<float>({2}, {1, 2});
+  RunInputs inputs;
+  inputs.tensors["x"] = x;
+  std::vector<Tensor> results;
+  results.push_back(Tensor::Of<float>({2}, {2, 4}));
+  EXPECT_THAT(results, InsideBounds(op, inputs));
+  results[0] = Tensor::Of<float>({2}, {2, 5});
+  EXPECT_THAT(results, Not(InsideBounds(op, inputs)));
+  EXPECT_THAT(CheckInsideBounds(op, inputs, {results[0].view()}).ToString(), HasSubstr("y: "));
 }
 
 }  // namespace

@@ -14,7 +14,6 @@ namespace nestor {
 namespace {
 
 constexpr int64_t kMostWrong = 48, kMostRight = 48;  // of a case
-constexpr size_t kMostConditions = 3;
 constexpr int64_t kModuli[] = {64, 32, 16, 8, 4, 2};
 
 Dims IndexOf(int64_t element, const Dims& shape) {
@@ -137,15 +136,17 @@ class PatternFinder::Candidates {
  private:
   using Test = std::function<bool(const Sample&)>;
 
-  void Consider(std::string text, const Test& test) {
+  // Keeps what holds for every wrong sample, and not for every right one.
+  void Consider(std::string text, double cost, const Test& test) {
     if (!std::all_of(finder_.wrong_.begin(), finder_.wrong_.end(), test)) return;
-    Predicate predicate;
-    predicate.text = std::move(text);
-    for (const Sample& sample : finder_.right_) {
-      predicate.holds.push_back(test(sample));
-      predicate.excluded += predicate.holds.back() ? 0 : 1;
+    Predicate predicate{std::move(text), cost, std::vector<uint64_t>((finder_.right_.size() + 63) / 64)};
+    size_t held = 0;
+    for (size_t i = 0; i < finder_.right_.size(); ++i) {
+      if (!test(finder_.right_[i])) continue;
+      predicate.holds[i / 64] |= uint64_t{1} << (i % 64);
+      ++held;
     }
-    if (predicate.excluded > 0) list_.push_back(std::move(predicate));
+    if (held < finder_.right_.size()) list_.push_back(std::move(predicate));
   }
 
   double AtFirst(size_t at) const { return finder_.wrong_.front().values[at]; }
@@ -158,34 +159,33 @@ class PatternFinder::Candidates {
     return {low, high};
   }
 
-  void AddResidues(size_t at, const std::string& name) {
+  void AddResidues(size_t at, const std::string& name, double cost) {
     for (int64_t modulus : kModuli) {
       const int64_t residue = Whole(AtFirst(at)) % modulus;
-      Consider(absl::StrCat(name, " % ", modulus, " == ", residue),
+      Consider(absl::StrCat(name, " % ", modulus, " == ", residue), cost + 0.001 * static_cast<double>(modulus),
                [=](const Sample& s) { return Whole(s.values[at]) % modulus == residue; });
     }
   }
 
-  // From simple to involved: of two that exclude the same the first is taken.
   void AddPlace(size_t at, size_t extent_at) {
     const std::string& name = finder_.index_names_[at];
     const std::string& extent = finder_.extent_names_[at];
-    Consider(absl::StrCat(name, " = 0"), [=](const Sample& s) { return s.values[at] == 0; });
-    Consider(absl::StrCat(name, " = ", extent, "-1"),
+    Consider(absl::StrCat(name, " = 0"), 1, [=](const Sample& s) { return s.values[at] == 0; });
+    Consider(absl::StrCat(name, " = ", extent, "-1"), 1,
              [=](const Sample& s) { return s.values[at] == s.values[extent_at] - 1; });
     for (int64_t modulus : kModuli) {
-      Consider(absl::StrCat(name, " is behind the last whole ", modulus, " of ", extent), [=](const Sample& s) {
+      Consider(absl::StrCat(name, " is behind the last whole ", modulus, " of ", extent), 2, [=](const Sample& s) {
         return Whole(s.values[at]) >= Whole(s.values[extent_at]) / modulus * modulus;
       });
     }
     for (int64_t modulus : kModuli) {
-      Consider(absl::StrCat(name, " is in the last ", modulus, " of ", extent),
+      Consider(absl::StrCat(name, " is in the last ", modulus, " of ", extent), 2.2,
                [=](const Sample& s) { return s.values[at] >= s.values[extent_at] - static_cast<double>(modulus); });
     }
-    AddResidues(at, name);
+    AddResidues(at, name, 1.3);
     AddLimits(at, name);
     if (extent.find_first_of(" */%(") != std::string::npos) {
-      AddResidues(extent_at, extent);
+      AddResidues(extent_at, extent, 1);
       AddLimits(extent_at, extent);
     }
   }
@@ -193,18 +193,18 @@ class PatternFinder::Candidates {
   void AddLimits(size_t at, const std::string& name) {
     const auto [low, high] = Range(at);
     if (low == high) {
-      Consider(absl::StrCat(name, " = ", NumberText(low)), [=, v = low](const Sample& s) { return s.values[at] == v; });
+      Consider(absl::StrCat(name, " = ", NumberText(low)), 1, [=, v = low](const Sample& s) { return s.values[at] == v; });
     }
-    Consider(absl::StrCat(name, " >= ", NumberText(low)), [=, v = low](const Sample& s) { return s.values[at] >= v; });
-    Consider(absl::StrCat(name, " <= ", NumberText(high)), [=, v = high](const Sample& s) { return s.values[at] <= v; });
+    Consider(absl::StrCat(name, " >= ", NumberText(low)), 1.5, [=, v = low](const Sample& s) { return s.values[at] >= v; });
+    Consider(absl::StrCat(name, " <= ", NumberText(high)), 1.5, [=, v = high](const Sample& s) { return s.values[at] <= v; });
   }
 
   void AddOfCase(size_t at, const std::string& name) {
     if (name.find("inf or nan") != std::string::npos) {
-      Consider(name, [=](const Sample& s) { return s.values[at] == 1; });
+      Consider(name, 1, [=](const Sample& s) { return s.values[at] == 1; });
       return;
     }
-    if (name.find('|') == std::string::npos) AddResidues(at, name);
+    if (name.find('|') == std::string::npos) AddResidues(at, name, 1);
     AddLimits(at, name);
   }
 
@@ -212,54 +212,55 @@ class PatternFinder::Candidates {
   std::vector<Predicate> list_;
 };
 
-namespace {
-
-// How many right samples each of `chosen` holds for.
-template <class Predicates>
-int64_t Held(const Predicates& chosen, size_t samples) {
+int64_t PatternFinder::Held(const Choice& choice) {
   int64_t held = 0;
-  for (size_t i = 0; i < samples; ++i) {
-    held += std::all_of(chosen.begin(), chosen.end(), [&](const auto* p) { return p->holds[i]; }) ? 1 : 0;
+  for (size_t word = 0; word < choice.front()->holds.size(); ++word) {
+    uint64_t bits = ~uint64_t{0};
+    for (const Predicate* predicate : choice) bits &= predicate->holds[word];
+    held += __builtin_popcountll(bits);
   }
   return held;
 }
 
-}  // namespace
+PatternFinder::Choice PatternFinder::Choose(const std::vector<Predicate>& predicates, int64_t right) {
+  // A few right ones more are not worth a condition more.
+  const double few = std::max(1.0, 0.002 * static_cast<double>(right));
+  Choice best;
+  double least = static_cast<double>(right);
+  const auto consider = [&](Choice choice) {
+    double badness = static_cast<double>(Held(choice)) / few;
+    for (const Predicate* predicate : choice) badness += predicate->cost;
+    if (best.empty() ? badness < least / few : badness < least) {
+      best = std::move(choice);
+      least = badness;
+    }
+  };
+  for (size_t i = 0; i < predicates.size(); ++i) {
+    consider({&predicates[i]});
+    for (size_t j = i + 1; j < predicates.size(); ++j) consider({&predicates[i], &predicates[j]});
+  }
+  if (best.size() < 2) return best;
+  const Choice two = best;
+  for (const Predicate& third : predicates) {
+    Choice three = two;
+    three.push_back(&third);
+    consider(std::move(three));
+  }
+  return best;
+}
 
 std::string PatternFinder::Describe() const {
   if (wrong_.empty() || right_.empty()) return "";
   Candidates candidates(*this);
-  std::vector<const Predicate*> chosen;
-  int64_t held = static_cast<int64_t>(right_.size());
-  while (held > 0 && chosen.size() < kMostConditions) {
-    const Predicate* best = nullptr;
-    int64_t least = held - std::max<int64_t>(1, held / 20);
-    for (const Predicate& candidate : candidates.list()) {
-      chosen.push_back(&candidate);
-      const int64_t left = Held(chosen, right_.size());
-      chosen.pop_back();
-      if (left < least || (best == nullptr && left <= least)) {
-        best = &candidate;
-        least = left;
-      }
-    }
-    if (best == nullptr) break;
-    chosen.push_back(best);
-    held = least;
-  }
-  // A condition that a later one implies says nothing.
-  for (size_t i = 0; i < chosen.size() && chosen.size() > 1;) {
-    std::vector<const Predicate*> others = chosen;
-    others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
-    if (Held(others, right_.size()) == held) chosen = std::move(others);
-    else ++i;
-  }
+  const auto right = static_cast<int64_t>(right_.size());
+  Choice chosen = Choose(candidates.list(), right);
   if (chosen.empty()) return "";
   std::sort(chosen.begin(), chosen.end());  // as they stand in the list: places first
+  const int64_t held = Held(chosen);
   const std::string where = absl::StrJoin(chosen, " and ", [](std::string* out, const Predicate* p) { *out += p->text; });
   return absl::StrCat("All ", wrong_.size(), " wrong elements looked at, of ", wrong_cases_,
                       wrong_cases_ == 1 ? " case" : " cases", ", have ", where, "; ",
-                      held == 0 ? "none" : absl::StrCat(held), " of ", right_.size(), " right ones ",
+                      held == 0 ? "none" : absl::StrCat(held), " of ", right, " right ones ",
                       held == 1 || held == 0 ? "has." : "have.");
 }
 

@@ -12,8 +12,9 @@
 namespace nestor {
 
 // Learns one conjunction of up to three conditions on places, sizes, $params and the values
-// read, from cases where elements of a result are wrong and cases where they are right: of all conditions that
-// hold for each wrong element, always the one that excludes the most right ones.
+// read, from cases where elements of a result are wrong and cases where they are right. Of
+// the conditions that hold for each wrong element it takes the one or two that exclude the
+// most right ones, of several the simplest, and a third where that still helps.
 class PatternFinder {
  public:
   // Of the result number `result`.
@@ -33,11 +34,14 @@ class PatternFinder {
   };
   struct Predicate {
     std::string text;
-    std::vector<bool> holds;  // by right sample
-    int64_t excluded = 0;
+    double cost = 0;              // the simpler, the less
+    std::vector<uint64_t> holds;  // a bit for each right sample
   };
+  using Choice = std::vector<const Predicate*>;
   class Candidates;
 
+  static int64_t Held(const Choice& choice);
+  static Choice Choose(const std::vector<Predicate>& predicates, int64_t right);
   Sample SampleOf(const Dims& index, const Dims& shape, const std::vector<double>& of_case) const;
   std::vector<double> CaseValues(const Case& examined) const;
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "check/fault.h"
 #include "check/judge.h"
-#include "check/trial.h"
 
 namespace nestor {
 

@@ -59,12 +59,13 @@ class CaseShrinker {
 
   // ---- Sizes
 
+  // From the smallest; less a power of two, as the fault may come again at each such distance.
   static std::vector<int64_t> Smaller(int64_t value) {
-    std::vector<int64_t> smaller;
-    for (int64_t candidate : {int64_t{0}, int64_t{1}, int64_t{2}, value / 2, value - value / 4, value - 1}) {
-      const bool is_new = std::find(smaller.begin(), smaller.end(), candidate) == smaller.end();
-      if (candidate >= 0 && candidate < value && is_new) smaller.push_back(candidate);
-    }
+    std::vector<int64_t> smaller = {0, 1, 2, value / 2};
+    for (int64_t step = 1; step < value; step *= 2) smaller.push_back(value - step);
+    std::sort(smaller.begin(), smaller.end());
+    smaller.erase(std::unique(smaller.begin(), smaller.end()), smaller.end());
+    smaller.erase(std::lower_bound(smaller.begin(), smaller.end(), value), smaller.end());
     return smaller;
   }
 

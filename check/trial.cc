@@ -41,7 +41,7 @@ void CopyElements(const Tensor& from, const TensorView& to) {
 TensorView PlaceLike(DType type, const Dims& shape, Arrangement layout, const Case& given, size_t alignment,
                      Placed& placed) {
   TensorView view{type, shape, StridesOf(shape, layout), nullptr};
-  Place(view, given.side, placed.memory, alignment);
+  PlaceGuarded(view, given.side, placed.memory, alignment);
   return view;
 }
 
@@ -235,27 +235,6 @@ void CompareRuns(const KernelRun& second, const Again& again, KernelRun& run) {
 }
 
 }  // namespace
-
-absl::string_view Name(Fault fault) {
-  switch (fault) {
-    case Fault::kNone: return "right";
-    case Fault::kSkipped: return "skipped";
-    case Fault::kUndecided: return "undecided";
-    case Fault::kMisuse: return "misuse";
-    case Fault::kCrash: return "crash";
-    case Fault::kHang: return "hang";
-    case Fault::kError: return "error";
-    case Fault::kException: return "exception";
-    case Fault::kFloatState: return "changed float state";
-    case Fault::kInputChanged: return "changed input";
-    case Fault::kWritesBeside: return "write outside of the result";
-    case Fault::kUnwritten: return "element not written";
-    case Fault::kDependsOnOutput: return "result depends on the output's old values";
-    case Fault::kNotRepeatable: return "result not repeatable";
-    case Fault::kWrong: return "wrong result";
-  }
-  return "";
-}
 
 KernelRun RunKernel(const Kernel& kernel, const Op& op, const Case& given, const RunOptions& options) {
   KernelRun run = RunOnce(kernel, op, given, options, kPoison);

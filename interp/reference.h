@@ -8,6 +8,8 @@
 #ifndef NESTOR_INTERP_REFERENCE_H_
 #define NESTOR_INTERP_REFERENCE_H_
 
+#include "uops/cpp20.h"  // first, so that an older standard is named before all else
+
 #include <vector>
 
 #include "absl/status/status.h"

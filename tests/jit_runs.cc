@@ -40,7 +40,7 @@ absl::Status PlaceInputs(const loop::Program& program, const RunInputs& given, G
   for (loop::TensorId id : program.inputs) {
     const TensorView& from = given.tensors.at(program[id].name);
     TensorView view = from;
-    Place(view, side, call.memory);
+    PlaceGuarded(view, side, call.memory);
     call.before.push_back(BytesOf(from));
     if (!call.before.back().empty()) {
       std::memcpy(call.memory.back().data(), call.before.back().data(), call.before.back().size());
@@ -77,7 +77,7 @@ void PlaceOutputs(const jit::Executable& executable, const std::vector<Dims>& sh
       view.data = call.inputs[static_cast<size_t>(input)].data;
       call.is_overwritten[static_cast<size_t>(input)] = true;
     } else {
-      Place(view, options.side, call.memory);
+      PlaceGuarded(view, options.side, call.memory);
     }
     call.outputs.push_back(view);
   }

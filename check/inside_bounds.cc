@@ -1,0 +1,30 @@
+#include "check/inside_bounds.h"
+
+#include "absl/strings/str_cat.h"
+#include "interp/reference.h"
+#include "loop_ir/lower.h"
+#include "uops/invariant.h"
+
+namespace nestor {
+
+absl::Status CheckInsideBounds(const Op& op, const RunInputs& inputs, absl::Span<const TensorView> results) {
+  if (results.size() != op.results.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(op.name, " has ", op.results.size(), " results, not ", results.size()));
+  }
+  NESTOR_ASSIGN_OR_RETURN(const std::vector<ReferenceTensor> want, InterpretReference(Lower(op), inputs));
+  for (size_t i = 0; i < want.size(); ++i) {
+    const absl::Status status = CheckEnclosed(want[i], results[i]);
+    if (!status.ok()) return absl::Status(status.code(), absl::StrCat(op.results[i].name, ": ", status.message()));
+  }
+  return absl::OkStatus();
+}
+
+bool InsideBounds::MatchAndExplain(const std::vector<Tensor>& results, std::ostream* out) const {
+  const std::vector<TensorView> views(results.begin(), results.end());
+  const absl::Status status = CheckInsideBounds(op_, inputs_, views);
+  if (!status.ok() && out != nullptr) *out << status.message();
+  return status.ok();
+}
+
+}  // namespace nestor

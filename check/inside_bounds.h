@@ -1,0 +1,44 @@
+// A matcher for results that somebody has: whether they lie inside the proven bounds.
+//
+//   EXPECT_THAT(results, nestor::InsideBounds(op, inputs));
+#ifndef NESTOR_CHECK_INSIDE_BOUNDS_H_
+#define NESTOR_CHECK_INSIDE_BOUNDS_H_
+
+#include "uops/cpp20.h"  // first, so that an older standard is named before all else
+
+#include <ostream>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "tensor/binding.h"
+#include "tensor/tensor.h"
+#include "uops/op.h"
+
+namespace nestor {
+
+// OK where each element of `results`, in the order of the op's, lies inside its enclosure
+// (interp/reference.h). InvalidArgument names the worst element of the first result where one
+// does not, or says what of the inputs is wrong. Thread-safe.
+absl::Status CheckInsideBounds(const Op& op, const RunInputs& inputs, absl::Span<const TensorView> results);
+
+// For GoogleTest's EXPECT_THAT, of a std::vector<Tensor>. What `inputs` views must stay valid.
+class InsideBounds {
+ public:
+  using is_gtest_matcher = void;
+
+  InsideBounds(const Op& op, const RunInputs& inputs) : op_(op), inputs_(inputs) {}
+
+  // `out` may be null.
+  bool MatchAndExplain(const std::vector<Tensor>& results, std::ostream* out) const;
+  void DescribeTo(std::ostream* out) const { *out << "lies inside the bounds of " << op_.name; }
+  void DescribeNegationTo(std::ostream* out) const { *out << "does not lie inside the bounds of " << op_.name; }
+
+ private:
+  Op op_;
+  RunInputs inputs_;
+};
+
+}  // namespace nestor
+
+#endif  // NESTOR_CHECK_INSIDE_BOUNDS_H_
