@@ -1,0 +1,235 @@
+// The sets are built in a copy of the op's graph, node by node in its order. So shapes, places
+// and whatever integers compute stay the nodes that they are; lowering takes what the
+// new results need.
+#include "check/inner_bounds.h"
+
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "check/inner_rows.h"
+#include "check/inner_set.h"
+#include "check/inner_sums.h"
+
+namespace nestor {
+namespace {
+
+class InnerBoundsWalk {
+ public:
+  explicit InnerBoundsWalk(const Op& op) : op_(op), bounds_(op), graph_(bounds_.graph), f64_(bounds_.graph) {}
+
+  absl::StatusOr<Op> Run() {
+    const std::vector<bool> live = Reachable(op_.graph, op_.ResultNodes());
+    sets_.resize(op_.graph.size());
+    for (int i = 0; i < op_.graph.size() && status_.ok(); ++i) {
+      if (live[i]) sets_[i] = SetOf(NodeId{i});
+    }
+    bounds_.name = absl::StrCat(op_.name, "_bounds");
+    bounds_.results.clear();
+    bounds_.gradient = nullptr;
+    bounds_.custom_calls.clear();
+    for (const Result& result : op_.results) {
+      if (status_.ok()) AddResult(result);
+    }
+    if (!status_.ok()) return status_;
+    return std::move(bounds_);
+  }
+
+ private:
+  void Refuse(absl::string_view what) {
+    if (status_.ok()) status_ = absl::UnimplementedError(absl::StrCat("op ", op_.name, ": no inner bounds: ", what));
+  }
+
+  // ---- One case per micro-op
+
+  InnerSet SetOf(NodeId id) {
+    const Node node = op_.graph[id];
+    struct Visitor {
+      InnerBoundsWalk& self;
+      NodeId id;
+      const Node& node;
+      InnerSet operator()(const Input&) const { return self.Exact(id); }
+      InnerSet operator()(const Param&) const { return self.Exact(id); }
+      InnerSet operator()(const Constant&) const { return self.Exact(id); }
+      InnerSet operator()(const Index& n) const {
+        return IntegerSet{self.graph_.AddIndex(self.Mapped(n.expr), node.shape), NodeId()};
+      }
+      InnerSet operator()(const Reindex& n) const { return self.Moved(n, node.shape); }
+      InnerSet operator()(const Map& n) const { return self.Row(n, node.type); }
+      InnerSet operator()(const Reduce& n) const { return self.Reduced(n); }
+      InnerSet operator()(const Scatter& n) const { return self.Scattered(n, node.shape); }
+    };
+    return absl::visit(Visitor{*this, id, node}, node.op);
+  }
+
+  InnerSet Exact(NodeId id) {
+    const DType type = graph_.type(id);
+    if (IsFloat(type)) return PointSet(graph_.AddCast(id, DType::kF64));
+    if (type == DType::kBool) return DecidedSet(f64_, id);
+    return IntegerSet{id, NodeId()};
+  }
+
+  InnerSet Row(const Map& map, DType target) {
+    std::vector<InnerSet> args;
+    for (NodeId arg : map.args) args.push_back(sets_[arg.value]);
+    return InnerRow(f64_, map.op, graph_.type(map.args.back()), target, args);
+  }
+
+  // ---- Places
+
+  IndexId Mapped(IndexId e) {
+    if (!graph_.pool().HasLoad(e)) return e;
+    return CopyIndex(graph_.pool(), e, graph_.pool(),
+                     [&](const IndexNode& node, absl::Span<const IndexId> args) -> absl::optional<IndexId> {
+                       if (node.kind != IndexKind::kLoad) return absl::nullopt;
+                       return graph_.pool().Load(Looked(NodeId{static_cast<int32_t>(node.value)}).value, args);
+                     });
+  }
+
+  IndexList Mapped(const IndexList& list) {
+    IndexList mapped;
+    for (IndexId e : list) mapped.push_back(Mapped(e));
+    return mapped;
+  }
+
+  // What an index loads from.
+  NodeId Looked(NodeId id) {
+    const IntegerSet& set = absl::get<IntegerSet>(sets_[id.value]);
+    if (set.known.valid()) Refuse("an index loads an integer that was made of a float");
+    return set.value;
+  }
+
+  InnerSet Moved(const Reindex& reindex, const Shape& shape) {
+    const IndexList place = Mapped(reindex.place), conditions = Mapped(reindex.conditions);
+    const auto move = [&](NodeId x, NodeId fill) { return graph_.AddReindex(x, shape, place, fill, conditions); };
+    struct Visitor {
+      InnerBoundsWalk& self;
+      NodeId fill;
+      absl::FunctionRef<NodeId(NodeId, NodeId)> move;
+      InnerSet operator()(const FloatSet& x) const { return self.MovedFloat(x, fill, move); }
+      InnerSet operator()(const IntegerSet& x) const {
+        const NodeId everywhere = self.graph_.AddConstant(Scalar::Of(DType::kBool, true));
+        return IntegerSet{move(x.value, fill), x.known.valid() ? move(x.known, everywhere) : NodeId()};
+      }
+      InnerSet operator()(const TruthSet& x) const { return self.MovedTruth(x, fill, move); }
+    };
+    return absl::visit(Visitor{*this, reindex.fill, move}, sets_[reindex.x.value]);
+  }
+
+  using Move = absl::FunctionRef<NodeId(NodeId x, NodeId fill)>;
+
+  InnerSet MovedFloat(const FloatSet& x, NodeId fill, Move move) {
+    const Constant* constant = graph_.As<Constant>(fill);
+    if (constant == nullptr) return FilledWithParam(x, fill, move);
+    const NodeId wide = graph_.AddConstant(Scalar::Float(DType::kF64, constant->value.ToDouble()));
+    return FloatSet{move(x.low, wide), move(x.high, wide), x.rounded};
+  }
+
+  // A fill is a constant or a $param of the operand's type, so what is chosen from a cast
+  // $param goes by way of a bool.
+  InnerSet FilledWithParam(const FloatSet& x, NodeId fill, Move move) {
+    const NodeId inside = move(f64_.Truth(true, x.low), graph_.AddConstant(Scalar::Of(DType::kBool, false)));
+    const NodeId wide = graph_.AddSplat(graph_.AddCast(fill, DType::kF64), Shape(graph_.shape(inside)));
+    const auto filled = [&](NodeId end) { return f64_.Where(inside, move(end, NodeId()), wide); };
+    return FloatSet{filled(x.low), filled(x.high), x.rounded};
+  }
+
+  InnerSet MovedTruth(const TruthSet& x, NodeId fill, Move move) {
+    const Constant* constant = graph_.As<Constant>(fill);
+    if (constant == nullptr) Refuse("a bool $param fills what is out of bounds");
+    const bool value = constant != nullptr && constant->value.ToInt() != 0;
+    const auto filled = [&](NodeId truth, bool otherwise) {
+      return move(truth, graph_.AddConstant(Scalar::Of(DType::kBool, otherwise)));
+    };
+    if (IsDecided(f64_, x)) return DecidedSet(f64_, filled(x.may_be_true, value));
+    return TruthSet{filled(x.may_be_true, value), filled(x.may_be_false, !value), x.exclusive};
+  }
+
+  // ---- Accumulations
+
+  InnerSet Reduced(const Reduce& reduce) {
+    const auto accumulate = [&](ReduceOp op, NodeId x) {
+      std::vector<int> axes(reduce.count);
+      std::iota(axes.begin(), axes.end(), graph_.rank(x) - reduce.count);
+      return graph_.AddReduce(op, x, axes);
+    };
+    const InnerSet& set = sets_[reduce.x.value];
+    if (const auto* x = absl::get_if<TruthSet>(&set)) return ReducedTruth(reduce.op, *x, accumulate);
+    if (const auto* x = absl::get_if<IntegerSet>(&set)) return ReducedInteger(reduce.op, *x, accumulate);
+    const FloatSet& x = absl::get<FloatSet>(set);
+    const DType type = graph_.type(reduce.x);
+    if (!IsArg(reduce.op)) return InnerAccumulation(f64_, reduce.op, type, x, accumulate);
+    // Members' extreme is a candidate of the oracle.
+    const NodeId member = RoundedSet(f64_, type, x).low;
+    return IntegerSet{accumulate(reduce.op, member), accumulate(ReduceOp::kAll, f64_.IsNumber(member))};
+  }
+
+  static InnerSet ReducedTruth(ReduceOp op, const TruthSet& x, Accumulate accumulate) {
+    const ReduceOp opposite = op == ReduceOp::kAny ? ReduceOp::kAll : ReduceOp::kAny;
+    return TruthSet{accumulate(op, x.may_be_true), accumulate(opposite, x.may_be_false), x.exclusive};
+  }
+
+  static InnerSet ReducedInteger(ReduceOp op, const IntegerSet& x, Accumulate accumulate) {
+    return IntegerSet{accumulate(op, x.value), x.known.valid() ? accumulate(ReduceOp::kAll, x.known) : NodeId()};
+  }
+
+  InnerSet Scattered(const Scatter& scatter, const Shape& shape) {
+    const IndexList place = Mapped(scatter.place);
+    const auto accumulate = [&](ReduceOp op, NodeId x) { return graph_.AddScatter(op, x, shape, place); };
+    const InnerSet& set = sets_[scatter.x.value];
+    if (const auto* x = absl::get_if<FloatSet>(&set)) {
+      return InnerAccumulation(f64_, scatter.op, graph_.type(scatter.x), *x, accumulate);
+    }
+    const IntegerSet& x = absl::get<IntegerSet>(set);
+    return IntegerSet{accumulate(scatter.op, x.value), x.known.valid() ? AllKnown(x.known, accumulate) : NodeId()};
+  }
+
+  // Whatever is accumulated into an element is; bools are not scattered.
+  NodeId AllKnown(NodeId known, Accumulate accumulate) {
+    const NodeId all = accumulate(ReduceOp::kMin, graph_.AddCast(known, DType::kF64));
+    return f64_.Apply(ScalarOp::kGt, all, 0);
+  }
+
+  // ---- Results
+
+  void AddResult(const Result& result) {
+    const DType type = op_.graph.type(result.node);
+    if (type == DType::kF64) return Refuse(absl::StrCat("result ", result.name, " is f64"));
+    const FloatSet ends = ResultEnds(sets_[result.node.value], type);
+    bounds_.results.push_back({absl::StrCat(result.name, "_low"), ends.low});
+    bounds_.results.push_back({absl::StrCat(result.name, "_high"), ends.high});
+  }
+
+  FloatSet ResultEnds(const InnerSet& set, DType type) {
+    if (const auto* x = absl::get_if<FloatSet>(&set)) return RoundedSet(f64_, type, *x);
+    if (const auto* x = absl::get_if<TruthSet>(&set)) {
+      return absl::get<FloatSet>(InnerRow(f64_, ScalarOp::kCast, DType::kBool, DType::kF32, {*x}));
+    }
+    return IntegerEnds(absl::get<IntegerSet>(set), type);
+  }
+
+  // An i64 beyond 2^53 is not an f64.
+  FloatSet IntegerEnds(const IntegerSet& x, DType type) {
+    const NodeId wide = graph_.AddCast(x.value, DType::kF64);
+    NodeId known = x.known;
+    if (type == DType::kI64) known = KnownBoth(f64_, known, f64_.Apply(ScalarOp::kLt, f64_.Abs(wide), 0x1p53));
+    return PointSet(known.valid() ? f64_.OnlyWhere(known, wide) : wide);
+  }
+
+  const Op& op_;
+  Op bounds_;
+  Graph& graph_;  // of bounds_
+  Doubles f64_;
+  std::vector<InnerSet> sets_;  // by node of op_
+  absl::Status status_;
+};
+
+}  // namespace
+
+absl::StatusOr<Op> InnerBounds(const Op& op) { return InnerBoundsWalk(op).Run(); }
+
+}  // namespace nestor
