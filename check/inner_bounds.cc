@@ -14,9 +14,32 @@
 #include "check/inner_rows.h"
 #include "check/inner_set.h"
 #include "check/inner_sums.h"
+#include "uops/operand_use.h"
 
 namespace nestor {
 namespace {
+
+// Which values of the graph may reach a discrete step (SEMANTICS 5), backwards from the steps.
+// A superset of those of the lowered program (loop_ir/discrete_steps.h).
+std::vector<bool> Deciding(const Graph& graph) {
+  std::vector<bool> decides(graph.size(), false);
+  for (int i = graph.size() - 1; i >= 0; --i) {
+    const NodeId id{i};
+    if (const Map* map = graph.As<Map>(id)) {
+      for (size_t j = 0; j < map->args.size(); ++j) {
+        const OperandUse use = UseOf(map->op, graph.type(map->args.back()), graph.type(id), static_cast<int>(j));
+        if (use.steps || (use.passes && decides[i])) decides[map->args[j].value] = true;
+      }
+    }
+    const Reduce* reduce = graph.As<Reduce>(id);
+    if (reduce != nullptr && (IsArg(reduce->op) || decides[i])) decides[reduce->x.value] = true;
+    const Reindex* reindex = graph.As<Reindex>(id);
+    if (reindex != nullptr && decides[i]) decides[reindex->x.value] = true;
+    const Scatter* scatter = graph.As<Scatter>(id);
+    if (scatter != nullptr && decides[i]) decides[scatter->x.value] = true;
+  }
+  return decides;
+}
 
 class InnerBoundsWalk {
  public:
@@ -25,6 +48,7 @@ class InnerBoundsWalk {
   absl::StatusOr<Op> Run() {
     const std::vector<bool> live = Reachable(op_.graph, op_.ResultNodes());
     sets_.resize(op_.graph.size());
+    decides_ = Deciding(op_.graph);
     for (int i = 0; i < op_.graph.size() && status_.ok(); ++i) {
       if (live[i]) sets_[i] = SetOf(NodeId{i});
     }
@@ -59,7 +83,7 @@ class InnerBoundsWalk {
         return IntegerSet{self.graph_.AddIndex(self.Mapped(n.expr), node.shape), NodeId()};
       }
       InnerSet operator()(const Reindex& n) const { return self.Moved(n, node.shape); }
-      InnerSet operator()(const Map& n) const { return self.Row(n, node.type); }
+      InnerSet operator()(const Map& n) const { return self.Row(n, node.type, self.decides_[id.value]); }
       InnerSet operator()(const Reduce& n) const { return self.Reduced(n); }
       InnerSet operator()(const Scatter& n) const { return self.Scattered(n, node.shape); }
     };
@@ -73,9 +97,12 @@ class InnerBoundsWalk {
     return IntegerSet{id, NodeId()};
   }
 
-  InnerSet Row(const Map& map, DType target) {
+  InnerSet Row(const Map& map, DType target, bool decides) {
     std::vector<InnerSet> args;
     for (NodeId arg : map.args) args.push_back(sets_[arg.value]);
+    if (map.op == ScalarOp::kDiv && !decides) {
+      return InnerQuotient(f64_, target, absl::get<FloatSet>(args[0]), absl::get<FloatSet>(args[1]));
+    }
     return InnerRow(f64_, map.op, graph_.type(map.args.back()), target, args);
   }
 
@@ -225,6 +252,7 @@ class InnerBoundsWalk {
   Graph& graph_;  // of bounds_
   Doubles f64_;
   std::vector<InnerSet> sets_;  // by node of op_
+  std::vector<bool> decides_;   // likewise
   absl::Status status_;
 };
 

@@ -117,10 +117,18 @@ FloatSet Magnitude(Doubles& f64, const FloatSet& x) {
   return {f64.Max(f64.Max(x.low, f64.Neg(x.high)), 0), f64.Max(f64.Neg(x.low), x.high), true};
 }
 
+// Whether f64 rounded the sum of a and b. An error is a multiple of the last place of either,
+// so it shows in what is left of the sum without the other.
+NodeId IsExactSum(Doubles& f64, NodeId a, NodeId b, NodeId sum) {
+  return f64.And(f64.Apply(ScalarOp::kEq, f64.Sub(sum, a), b), f64.Apply(ScalarOp::kEq, f64.Sub(sum, b), a));
+}
+
+// Ties of the type are frequent among exact sums, so these do not move.
 FloatSet Sum(Doubles& f64, DType type, const FloatSet& a, const FloatSet& b) {
   const NodeId low = f64.Add(a.low, b.low), high = f64.Add(a.high, b.high);
   if (a.rounded && b.rounded) return RoundedSet(f64, type, {low, high});
-  return Inner(f64, type, low, high);
+  return RoundedSet(f64, type, {f64.Where(IsExactSum(f64, a.low, b.low, low), low, f64.Up(low, 2)),
+                                f64.Where(IsExactSum(f64, a.high, b.high, high), high, f64.Down(high, 2))});
 }
 
 // The distinct ends of a set.
@@ -161,8 +169,9 @@ FloatSet Quotient(Doubles& f64, DType type, const FloatSet& a, const FloatSet& b
   const auto divide = [&](NodeId x, NodeId y) { return f64.Apply(ScalarOp::kDiv, x, y); };
   const FloatSet q = AtCorners(f64, a, b, divide);
   if (type == DType::kF64) return PointSet(q.low);
-  // What may be divided by 0 is left to the oracle.
-  const NodeId away = f64.Or(f64.Apply(ScalarOp::kGt, b.low, 0), f64.Apply(ScalarOp::kLt, b.high, 0));
+  // A divisor of both signs, or of 0 and others, is left to the oracle.
+  const NodeId sided = f64.Or(f64.Apply(ScalarOp::kGt, b.low, 0), f64.Apply(ScalarOp::kLt, b.high, 0));
+  const NodeId away = f64.Or(sided, f64.Apply(ScalarOp::kEq, b.low, b.high));
   return Inner(f64, type, f64.OnlyWhere(away, q.low), f64.OnlyWhere(away, q.high));
 }
 
@@ -326,6 +335,15 @@ InnerSet InnerChoice(Doubles& f64, DType type, const TruthSet& condition, const 
   if (const auto* x = absl::get_if<FloatSet>(&a)) return ChosenFloat(f64, type, condition, *x, absl::get<FloatSet>(b));
   if (const auto* x = absl::get_if<IntegerSet>(&a)) return ChosenInteger(f64, condition, *x, absl::get<IntegerSet>(b));
   return ChosenTruth(f64, condition, absl::get<TruthSet>(a), absl::get<TruthSet>(b));
+}
+
+FloatSet InnerQuotient(Doubles& f64, DType type, const FloatSet& a, const FloatSet& b) {
+  const FloatSet x = RoundedSet(f64, type, a), y = RoundedSet(f64, type, b);
+  const FloatSet q = Quotient(f64, type, x, y);
+  if (type == DType::kF64) return q;
+  const FloatSet reciprocal = Quotient(f64, type, PointSet(f64.Number(1, y.low)), y);
+  const FloatSet product = Product(f64, type, x, reciprocal);
+  return {f64.Min(q.low, product.low), f64.Max(q.high, product.high)};
 }
 
 InnerSet InnerRow(Doubles& f64, ScalarOp op, DType operand, DType target, Args args) {

@@ -14,6 +14,10 @@ namespace nestor {
 // REQUIRES: the row takes `operand`; args are its operands' sets, of one shape.
 InnerSet InnerRow(Doubles& f64, ScalarOp op, DType operand, DType target, absl::Span<const InnerSet> args);
 
+// The quotients, and the products with the rounded reciprocals: of a div that an op holds and
+// that no discrete step sees.
+FloatSet InnerQuotient(Doubles& f64, DType type, const FloatSet& a, const FloatSet& b);
+
 // The same of a transcendental row, on the accumulator's type of `type`.
 FloatSet InnerTranscendental(Doubles& f64, ScalarOp op, DType type, absl::Span<const FloatSet> args);
 
