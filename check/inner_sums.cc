@@ -15,6 +15,9 @@
 // lost of these beyond 2^26 terms makes the set smaller.
 //
 // A product is that of the low ends, one member of each set, likewise.
+//
+// Overflow needs no care: a low end that rounds to infinity is at most the sum of the positive
+// terms, or the product of the factors above 1, so the oracle's set holds infinity, too.
 #include "check/inner_sums.h"
 
 #include <cmath>
@@ -29,8 +32,6 @@ constexpr double kUnitRoundoff = 0x1p-24;
 constexpr int kPrecision = 24;
 // What is left of a bound after all roundings of f64 in it and in the sum that it is for.
 constexpr double kShare = 1 - 0x1p-20;
-// Beyond, a result may round to infinity, or a partial sum may.
-constexpr double kLarge = 0x1p126;
 
 // ---- Sums, in f32
 
@@ -85,9 +86,7 @@ FloatSet Sum(Doubles& f64, const FloatSet& x, Accumulate accumulate) {
   const Terms terms = x.IsPoint() ? CountPoints(f64, x, bound, accumulate)
                                   : CountSets(f64, x, positive, high, accumulate);
   const NodeId error = f64.Where(terms.evidence, Error(f64, terms.count, bound), f64.Number(0, bound));
-  const NodeId fits = f64.Apply(ScalarOp::kLt, bound, kLarge);
-  return RoundedSet(f64, DType::kF32,
-                    {f64.OnlyWhere(fits, f64.Sub(low, error)), f64.OnlyWhere(fits, f64.Add(high, error))});
+  return RoundedSet(f64, DType::kF32, {f64.Sub(low, error), f64.Add(high, error)});
 }
 
 // ---- Products, in f32
@@ -108,7 +107,7 @@ FloatSet ProductOf(Doubles& f64, const FloatSet& x, Accumulate accumulate) {
   const NodeId error = Error(f64, accumulate(ReduceOp::kSum, changes), magnitude);
   const NodeId rounds = IsNoValue(f64, product);
   const auto end = [&](NodeId x) { return f64.Where(rounds, x, product); };
-  const NodeId fits = f64.And(f64.Apply(ScalarOp::kLt, magnitude, kLarge), StaysNormal(f64, x.low, accumulate));
+  const NodeId fits = StaysNormal(f64, x.low, accumulate);
   return RoundedSet(f64, DType::kF32,
                     {f64.OnlyWhere(fits, end(f64.Sub(product, error))), f64.OnlyWhere(fits, end(f64.Add(product, error)))});
 }
