@@ -128,7 +128,7 @@ absl::StatusOr<Subject> MakeSubject(const CheckedOp& checked, const Kernel& kern
                     ArrangementsOf(options.layouts),
                     std::move(in_place)};
   return Subject{std::move(source), Judge(op, options.allowance), kernel,
-                 RunOptions{AlignmentOf(op, options), options.isolated}};
+                 RunOptions{AlignmentOf(op, options), options.isolated}, options.sample};
 }
 
 absl::StatusOr<std::vector<Subject>> MakeSubjects(const CheckedOp& checked, const Kernel& kernel,
@@ -162,6 +162,7 @@ absl::Status CheckSettings(const CheckOptions& options) {
     return absl::InvalidArgumentError(
         absl::StrCat("Values: low ", options.values.low, " is above high ", options.values.high));
   }
+  if (options.sample < 0) return absl::InvalidArgumentError(absl::StrCat("Sample(", options.sample, "): below 0"));
   return absl::OkStatus();
 }
 

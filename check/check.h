@@ -92,6 +92,9 @@ struct CheckOptions {
   CheckOptions& Alignment(int bytes) { return Set(alignment, bytes); }
   CheckOptions& Sizes(const SizeLimits& value) { return Set(sizes, value); }
   CheckOptions& Values(const ValueOptions& value) { return Set(values, value); }
+  // Of each result at most so many elements are judged: corners, borders, and others drawn.
+  // For large sizes, where the kernel is fast and the oracle is not. 0: all.
+  CheckOptions& Sample(int64_t elements) { return Set(sample, elements); }
   // The result may take the argument's memory, and does in some trials.
   CheckOptions& InPlace(const std::string& argument, const std::string& result) {
     in_place.emplace_back(argument, result);
@@ -120,6 +123,7 @@ struct CheckOptions {
   int alignment = 0;
   SizeLimits sizes;
   ValueOptions values;
+  int64_t sample = 0;
   std::vector<std::pair<std::string, std::string>> in_place;
   absl::optional<int64_t> trials;
   absl::optional<absl::Duration> duration;

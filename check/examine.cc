@@ -10,6 +10,8 @@
 namespace nestor {
 namespace {
 
+constexpr uint64_t kSampleSeed = 1;
+
 // ---- An outcome as bytes, on its way from a child
 
 template <class T>
@@ -86,7 +88,10 @@ Outcome Examine(const Subject& subject, const Case& given, Heartbeat& heartbeat)
   outcome.fault = run.fault;
   outcome.message = run.message;
   if (run.outputs.empty() || run.fault == Fault::kSkipped || run.fault == Fault::kMisuse) return outcome;
-  absl::StatusOr<Verdict> verdict = subject.judge.Decide(given.Inputs(op), run.outputs);
+  const RunInputs inputs = given.Inputs(op);
+  absl::StatusOr<Verdict> verdict = subject.sample > 0
+                                        ? subject.judge.DecideSample(inputs, run.outputs, subject.sample, kSampleSeed)
+                                        : subject.judge.Decide(inputs, run.outputs);
   if (verdict.ok()) outcome.verdict = *std::move(verdict);
   if (!run.elements.empty()) NameElements(run, outcome);
   if (run.fault != Fault::kNone) return outcome;

@@ -14,12 +14,13 @@
 
 namespace nestor {
 
-// What is checked, and how. Immutable while trials run.
+// What is checked, and how.
 struct Subject {
   CaseSource source;
   Judge judge;
   Kernel kernel;
   RunOptions run;
+  int64_t sample = 0;  // elements of each result that are judged; 0: all
 };
 
 struct Outcome {

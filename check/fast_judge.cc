@@ -33,8 +33,8 @@ double AsDouble(T value) {
 }
 
 template <class T>
-Verdict::OfResult Compare(const TensorView& got, absl::Span<const double> low, absl::Span<const double> high) {
-  Verdict::OfResult verdict;
+FastVerdict::OfResult Compare(const TensorView& got, absl::Span<const double> low, absl::Span<const double> high) {
+  FastVerdict::OfResult verdict;
   Dims index(got.shape.size(), 0);
   const T* const elements = static_cast<const T*>(got.data);
   const bool contiguous = IsContiguous(got);
@@ -49,7 +49,9 @@ Verdict::OfResult Compare(const TensorView& got, absl::Span<const double> low, a
 
 }  // namespace
 
-bool Verdict::AllAccepted() const {
+bool HoldsInner(double low, double high, const Scalar& got) { return Holds(low, high, got.ToDouble()); }
+
+bool FastVerdict::AllAccepted() const {
   for (const OfResult& result : results) {
     if (!result.open.empty()) return false;
   }
@@ -101,13 +103,13 @@ absl::Status FastJudge::CheckResult(size_t result, const TensorView& got) const 
   return absl::InvalidArgumentError(absl::StrCat("op ", name_, ": result ", name, ": ", view.message()));
 }
 
-absl::StatusOr<Verdict> FastJudge::Judge(const RunInputs& inputs, absl::Span<const TensorView> got) {
+absl::StatusOr<FastVerdict> FastJudge::Judge(const RunInputs& inputs, absl::Span<const TensorView> got) {
   if (got.size() != results_.size()) {
     return absl::InvalidArgumentError(
         absl::StrCat("op ", name_, " has ", results_.size(), results_.size() == 1 ? " result" : " results", ", not ", got.size()));
   }
   NESTOR_RETURN_IF_ERROR(Bounds(inputs).status());
-  Verdict verdict;
+  FastVerdict verdict;
   for (size_t i = 0; i < got.size(); ++i) {
     NESTOR_RETURN_IF_ERROR(CheckResult(i, got[i]));
     verdict.results.push_back(VisitType(got[i].type, [&](auto zero) {

@@ -3,7 +3,7 @@
 // it does not accept, InterpretReference decides.
 //
 //   NESTOR_ASSIGN_OR_RETURN(FastJudge judge, FastJudge::Create(op));
-//   NESTOR_ASSIGN_OR_RETURN(const Verdict verdict, judge.Judge(inputs, {y}));
+//   NESTOR_ASSIGN_OR_RETURN(const FastVerdict verdict, judge.Judge(inputs, {y}));
 //   if (!verdict.AllAccepted()) .. InterpretReference(Lower(op), inputs) ..
 #ifndef NESTOR_CHECK_FAST_JUDGE_H_
 #define NESTOR_CHECK_FAST_JUDGE_H_
@@ -22,7 +22,7 @@
 
 namespace nestor {
 
-struct Verdict {
+struct FastVerdict {
   struct OfResult {
     int64_t accepted = 0;        // elements
     std::vector<int64_t> open;   // the others, row-major, ascending: the oracle decides
@@ -31,6 +31,9 @@ struct Verdict {
 
   bool AllAccepted() const;
 };
+
+// Whether `got` is a number that inner bounds hold.
+bool HoldsInner(double low, double high, const Scalar& got);
 
 // Serves all sizes. Keeps memory from call to call, so one thread at a time may use it;
 // movable.
@@ -43,7 +46,7 @@ class FastJudge {
   // Which elements of `got`, one tensor for each of the op's results, are certainly right at
   // these inputs. InvalidArgument where the inputs do not fit the op (see Bind) or `got` does
   // not fit its results, each by name; the Statuses of Executable::Run.
-  absl::StatusOr<Verdict> Judge(const RunInputs& inputs, absl::Span<const TensorView> got);
+  absl::StatusOr<FastVerdict> Judge(const RunInputs& inputs, absl::Span<const TensorView> got);
 
   // The inner bounds at these inputs: low and high of each result in turn. Valid until the next
   // call.

@@ -165,7 +165,7 @@ TEST(FastJudge, NamesTheElementsThatItDoesNotAccept) {
   const Tensor c = Tensor::Of(DType::kBool, {4}, {1, 0, 1, 0});
   const RunInputs inputs{{{"x", x.view()}}, {}, {}};
   const Tensor right = Tensor::Of<float>({4}, {3, -0.0f, 6, 0.1f * 3.0f});
-  Verdict verdict = *judge.Judge(inputs, {right.view(), c.view()});
+  FastVerdict verdict = *judge.Judge(inputs, {right.view(), c.view()});
   EXPECT_TRUE(verdict.results[0].open.empty());
   EXPECT_EQ(verdict.results[0].accepted, 4);
   EXPECT_EQ(verdict.results[1].open, std::vector<int64_t>({3}));
@@ -191,7 +191,7 @@ TEST(FastJudge, ServesManySizes) {
   FastJudge judge = JudgeOf("op f(x: f32[N, K]) -> (y) { y[i] = sum[k](x[i, k]) }");
   for (int64_t n : {3, 0, 17, 3}) {
     const Tensor x = *Tensor::Create(DType::kF32, {n, 5}), y = *Tensor::Create(DType::kF32, {n});
-    const absl::StatusOr<Verdict> verdict = judge.Judge({{{"x", x.view()}}, {}, {}}, {y.view()});
+    const absl::StatusOr<FastVerdict> verdict = judge.Judge({{{"x", x.view()}}, {}, {}}, {y.view()});
     ASSERT_TRUE(verdict.ok()) << verdict.status();
     EXPECT_EQ(verdict->results[0].accepted, n);
   }

@@ -3,7 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
+#include <utility>
 
+#include "check/fast_judge.h"
+#include "check/point_op.h"
+#include "check/random.h"
 #include "fusion/dead_code.h"
 #include "interp/interpreter.h"
 #include "loop_ir/lower.h"
@@ -54,21 +59,84 @@ void Count(double units, bool is_exact, ErrorHistogram& histogram) {
   if (std::isfinite(units)) histogram.largest = std::max(histogram.largest, units);
 }
 
-void DecideOne(int result, const ReferenceTensor& want, const Tensor& got, const Allowance& allowance, Verdict& verdict) {
-  const bool is_exact = allowance.times == 1 && allowance.ulps == 0;
-  const char* element = static_cast<const char*>(got.data());
-  const ElementLoader load = LoaderOf(got.type());
-  for (int64_t i = 0; i < got.num_elements(); ++i, element += ByteSize(got.type())) {
-    const Scalar value{got.type(), load(element)};
-    const Enclosure& bound = want.elements[static_cast<size_t>(i)];
-    const bool is_within = Encloses(bound, value);
-    const double units = UnitsOf(bound, value, is_within);
-    Count(units, is_within && IsNarrow(bound, got.type()), verdict.histogram);
-    if (is_within || (!is_exact && Encloses(Widened(bound, got.type(), allowance), value))) continue;
-    ++verdict.wrong_count;
-    if (verdict.wrong.size() < Verdict::kMostKept) verdict.wrong.push_back({result, i, value, bound, units});
+ElementLists AllElements(absl::Span<const Tensor> tensors) {
+  ElementLists lists;
+  for (const Tensor& tensor : tensors) {
+    lists.emplace_back(static_cast<size_t>(tensor.num_elements()));
+    std::iota(lists.back().begin(), lists.back().end(), int64_t{0});
   }
-  verdict.elements += got.num_elements();
+  return lists;
+}
+
+int64_t CountOf(const ElementLists& lists) {
+  int64_t count = 0;
+  for (const std::vector<int64_t>& list : lists) count += static_cast<int64_t>(list.size());
+  return count;
+}
+
+Scalar ElementOf(const Tensor& tensor, int64_t element) {
+  return Load(tensor.type(), static_cast<const char*>(tensor.data()) + element * ByteSize(tensor.type()));
+}
+
+// Holds one element against its enclosure.
+void DecideOne(int result, int64_t element, const Enclosure& want, const Tensor& tensor, const Allowance& allowance,
+               Verdict& verdict) {
+  const Scalar got = ElementOf(tensor, element);
+  const bool is_within = Encloses(want, got);
+  const double units = UnitsOf(want, got, is_within);
+  Count(units, is_within && IsNarrow(want, got.type), verdict.histogram);
+  const bool promises_all = allowance.times == 1 && allowance.ulps == 0;
+  if (is_within || (!promises_all && Encloses(Widened(want, got.type, allowance), got))) return;
+  ++verdict.wrong_count;
+  if (verdict.wrong.size() < Verdict::kMostKept) verdict.wrong.push_back({result, element, got, want, units});
+}
+
+// ---- Samples
+
+// The corners, then by turns an element on some border and one anywhere.
+std::vector<int64_t> DrawElements(const Dims& shape, int64_t most, Random& random) {
+  std::vector<int64_t> elements;
+  const Dims strides = CompactStrides(shape);
+  const auto number = [&](const auto& index_along) {
+    int64_t element = 0;
+    for (size_t axis = 0; axis < shape.size(); ++axis) element += index_along(axis) * strides[axis];
+    return element;
+  };
+  const int64_t corners = int64_t{1} << std::min<size_t>(shape.size(), 6);
+  for (int64_t corner = 0; corner < std::min(corners, most); ++corner) {
+    elements.push_back(number([&](size_t axis) { return (corner >> axis & 1) != 0 ? shape[axis] - 1 : 0; }));
+  }
+  while (static_cast<int64_t>(elements.size()) < most) {
+    const size_t border = elements.size() % 2 == 0 ? shape.size() : static_cast<size_t>(random.Below(static_cast<int64_t>(shape.size())));
+    elements.push_back(number([&](size_t axis) {
+      return axis != border ? random.Below(shape[axis]) : random.Chance(70) ? shape[axis] - 1 : 0;
+    }));
+  }
+  std::sort(elements.begin(), elements.end());
+  elements.erase(std::unique(elements.begin(), elements.end()), elements.end());
+  return elements;
+}
+
+ElementLists DrawSample(absl::Span<const Tensor> tensors, int64_t most, uint64_t seed) {
+  Random random(seed);
+  ElementLists lists = AllElements(tensors);
+  for (size_t r = 0; r < tensors.size(); ++r) {
+    if (tensors[r].num_elements() > most) lists[r] = DrawElements(tensors[r].shape(), most, random);
+  }
+  return lists;
+}
+
+loop::Program OracleOf(const Op& op) {
+  loop::Program program = Lower(op);
+  const absl::Status status = fusion::EliminateDeadCode(program).status();
+  NESTOR_CHECK(status.ok(), status.ToString());
+  return program;
+}
+
+std::vector<Dims> ShapesOf(absl::Span<const Tensor> tensors) {
+  std::vector<Dims> shapes;
+  for (const Tensor& tensor : tensors) shapes.push_back(tensor.shape());
+  return shapes;
 }
 
 }  // namespace
@@ -85,19 +153,142 @@ int64_t ErrorHistogram::Total() const {
   return total;
 }
 
-Judge::Judge(const Op& op, const Allowance& allowance) : program_(Lower(op)), allowance_(allowance) {
-  const absl::Status status = fusion::EliminateDeadCode(program_).status();
-  NESTOR_CHECK(status.ok(), status.ToString());
+// ---- Compiled bounds
+
+// Those of an op; there may be none.
+class Judge::Bounds {
+ public:
+  explicit Bounds(const Op& op) {
+    absl::StatusOr<FastJudge> judge = FastJudge::Create(op);
+    status_ = judge.status();
+    if (judge.ok()) judge_ = std::make_unique<FastJudge>(*std::move(judge));
+  }
+
+  const absl::Status& status() const { return status_; }
+
+  // Low and high ends of each result in turn; empty where there are none for these inputs.
+  absl::Span<const Tensor> At(const RunInputs& inputs) const {
+    if (judge_ == nullptr) return {};
+    const absl::StatusOr<absl::Span<const Tensor>> bounds = judge_->Bounds(inputs);
+    return bounds.ok() ? *bounds : absl::Span<const Tensor>();
+  }
+
+ private:
+  absl::Status status_;
+  std::unique_ptr<FastJudge> judge_;
+};
+
+// The op for some elements, made and compiled when it is needed.
+struct Judge::Points {
+  explicit Points(PointOp made) : op(std::move(made)), program(OracleOf(op.op)) {}
+
+  const Bounds& bounds() {
+    if (compiled == nullptr) compiled = std::make_unique<Bounds>(op.op);
+    return *compiled;
+  }
+
+  const PointOp op;
+  const loop::Program program;
+  std::unique_ptr<Bounds> compiled;
+};
+
+Judge::Judge(const Op& op, const Allowance& allowance)
+    : program_(OracleOf(op)), allowance_(allowance), bounds_(std::make_unique<Bounds>(op)) {
+  absl::StatusOr<PointOp> points = MakePointOp(op);
+  if (points.ok()) points_ = std::make_unique<Points>(*std::move(points));
+}
+Judge::Judge(Judge&&) noexcept = default;
+Judge::~Judge() = default;
+
+const absl::Status& Judge::fast_status() const { return bounds_->status(); }
+
+// Counts the elements that lie in their bounds, and gives the others. The bounds at p are
+// those of elements[r][p].
+ElementLists Judge::Accept(const Bounds& bounds, const RunInputs& inputs, absl::Span<const Tensor> got,
+                           const ElementLists& elements, Verdict& verdict) const {
+  const absl::Span<const Tensor> ends = bounds.At(inputs);
+  if (ends.empty()) return elements;
+  ElementLists open(got.size());
+  for (size_t r = 0; r < got.size(); ++r) {
+    const absl::Span<const double> low = ends[2 * r].values<double>(), high = ends[2 * r + 1].values<double>();
+    for (size_t p = 0; p < elements[r].size(); ++p) {
+      const Scalar value = ElementOf(got[r], elements[r][p]);
+      if (!HoldsInner(low[p], high[p], value)) {
+        open[r].push_back(elements[r][p]);
+        continue;
+      }
+      const Enclosure bound{low[p], high[p]};
+      Count(UnitsOf(bound, value, true), IsNarrow(bound, value.type), verdict.histogram);
+    }
+  }
+  return open;
+}
+
+// ---- The oracle
+
+absl::Status Judge::EncloseAll(const RunInputs& inputs, absl::Span<const Tensor> got, const ElementLists& open,
+                               Verdict& verdict) const {
+  NESTOR_ASSIGN_OR_RETURN(const std::vector<ReferenceTensor> want, InterpretReference(program_, inputs));
+  for (size_t r = 0; r < got.size(); ++r) {
+    NESTOR_CHECK(want[r].shape == got[r].shape() && want[r].type == got[r].type(), "a result has another shape");
+    for (int64_t i : open[r]) {
+      DecideOne(static_cast<int>(r), i, want[r].elements[static_cast<size_t>(i)], got[r], allowance_, verdict);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Judge::EnclosePoints(const RunInputs& inputs, absl::Span<const Tensor> got, const ElementLists& open,
+                                  Verdict& verdict) const {
+  // Enclosures of all terms of a sum lie in memory at once.
+  constexpr size_t kAtOnce = 128;
+  size_t longest = 0;
+  for (const std::vector<int64_t>& list : open) longest = std::max(longest, list.size());
+  for (size_t begin = 0; begin < longest; begin += kAtOnce) {
+    ElementLists part;
+    for (const std::vector<int64_t>& list : open) {
+      const size_t first = std::min(begin, list.size()), last = std::min(begin + kAtOnce, list.size());
+      part.emplace_back(list.begin() + static_cast<std::ptrdiff_t>(first), list.begin() + static_cast<std::ptrdiff_t>(last));
+    }
+    const PointInputs at = AddPoints(points_->op, inputs, ShapesOf(got), part);
+    NESTOR_ASSIGN_OR_RETURN(const std::vector<ReferenceTensor> want, InterpretReference(points_->program, at.inputs));
+    for (size_t r = 0; r < got.size(); ++r) {
+      for (size_t p = 0; p < part[r].size(); ++p) {
+        DecideOne(static_cast<int>(r), part[r][p], want[r].elements[p], got[r], allowance_, verdict);
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Judge::Enclose(const RunInputs& inputs, absl::Span<const Tensor> got, const ElementLists& open,
+                            Verdict& verdict) const {
+  const int64_t count = CountOf(open);
+  if (count == 0) return absl::OkStatus();
+  // Points cost more each, as they share nothing.
+  constexpr int64_t kPointCost = 16;
+  const bool is_little = count * kPointCost < CountOf(AllElements(got));
+  return points_ != nullptr && is_little ? EnclosePoints(inputs, got, open, verdict)
+                                         : EncloseAll(inputs, got, open, verdict);
 }
 
 absl::StatusOr<Verdict> Judge::Decide(const RunInputs& inputs, absl::Span<const Tensor> got) const {
-  NESTOR_ASSIGN_OR_RETURN(const std::vector<ReferenceTensor> want, InterpretReference(program_, inputs));
-  NESTOR_CHECK(want.size() == got.size(), "results are missing");
   Verdict verdict;
-  for (size_t i = 0; i < got.size(); ++i) {
-    NESTOR_CHECK(want[i].shape == got[i].shape() && want[i].type == got[i].type(), "a result has another shape");
-    DecideOne(static_cast<int>(i), want[i], got[i], allowance_, verdict);
-  }
+  const ElementLists all = AllElements(got);
+  verdict.elements = CountOf(all);
+  NESTOR_RETURN_IF_ERROR(Enclose(inputs, got, Accept(*bounds_, inputs, got, all, verdict), verdict));
+  return verdict;
+}
+
+absl::StatusOr<Verdict> Judge::DecideSample(const RunInputs& inputs, absl::Span<const Tensor> got, int64_t sample,
+                                            uint64_t seed) const {
+  const ElementLists chosen = DrawSample(got, sample, seed);
+  if (points_ == nullptr || CountOf(chosen) == CountOf(AllElements(got))) return Decide(inputs, got);
+  Verdict verdict;
+  verdict.elements = CountOf(chosen);
+  const PointInputs at = AddPoints(points_->op, inputs, ShapesOf(got), chosen);
+  const ElementLists open = Accept(points_->bounds(), at.inputs, got, chosen, verdict);
+  NESTOR_RETURN_IF_ERROR(EnclosePoints(inputs, got, open, verdict));
   return verdict;
 }
 

@@ -4,8 +4,10 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "interp/enclosure.h"
@@ -25,7 +27,8 @@ struct Allowance {
 };
 
 // How far results lie from the middle of their bounds, in units of the half width: how many
-// in each tenth, and what lies outside. What lies in a
+// in each tenth, and what lies outside. Of what compiled bounds accept, in units of these, which
+// are no wider. What lies in a
 // bound of at most two values counts as exact.
 struct ErrorHistogram {
   static constexpr int kTenths = 10;
@@ -54,21 +57,50 @@ struct Verdict {
   static constexpr size_t kMostKept = 4096;
 };
 
-// Immutable, so thread-safe.
+// Elements of a result by their row-major numbers; one list for each result.
+using ElementLists = std::vector<std::vector<int64_t>>;
+
+// Accepts by compiled bounds (fast_judge.h) what these hold; the oracle decides the rest,
+// where that is little by an op for those elements alone (point_op.h). What has no such
+// bounds the oracle decides as a whole. Not thread-safe; movable.
 class Judge {
  public:
   explicit Judge(const Op& op, const Allowance& allowance = {});
+  Judge(Judge&&) noexcept;
+  ~Judge();
 
   // `got` in the order of the op's results. A Status where the oracle has no answer: it does
   // not decide which element is read or written, or the sizes exceed what it runs.
   absl::StatusOr<Verdict> Decide(const RunInputs& inputs, absl::Span<const Tensor> got) const;
 
+  // The same for at most `sample` elements of each result: its corners, elements on its
+  // borders, and others drawn by `seed`. Where the op has no such part, for all.
+  absl::StatusOr<Verdict> DecideSample(const RunInputs& inputs, absl::Span<const Tensor> got, int64_t sample,
+                                       uint64_t seed) const;
+
   // What the op gives, evaluated in order in its own types.
   absl::StatusOr<std::vector<Tensor>> Expected(const RunInputs& inputs) const;
 
+  // Whether there are compiled bounds; if not, why.
+  const absl::Status& fast_status() const;
+
  private:
+  class Bounds;
+  struct Points;
+
+  ElementLists Accept(const Bounds& bounds, const RunInputs& inputs, absl::Span<const Tensor> got,
+                      const ElementLists& elements, Verdict& verdict) const;
+  absl::Status Enclose(const RunInputs& inputs, absl::Span<const Tensor> got, const ElementLists& open,
+                       Verdict& verdict) const;
+  absl::Status EncloseAll(const RunInputs& inputs, absl::Span<const Tensor> got, const ElementLists& open,
+                          Verdict& verdict) const;
+  absl::Status EnclosePoints(const RunInputs& inputs, absl::Span<const Tensor> got, const ElementLists& open,
+                             Verdict& verdict) const;
+
   loop::Program program_;
   Allowance allowance_;
+  std::unique_ptr<Bounds> bounds_;
+  std::unique_ptr<Points> points_;  // null: there is no op for some elements
 };
 
 }  // namespace nestor

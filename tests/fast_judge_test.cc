@@ -255,7 +255,7 @@ struct Share {
 void Count(const std::vector<Tensor>& got, FastJudge& judge, const std::vector<ReferenceTensor>& want,
            const RunInputs& inputs, Share& share) {
   const std::vector<TensorView> views(got.begin(), got.end());
-  const absl::StatusOr<Verdict> verdict = judge.Judge(inputs, views);
+  const absl::StatusOr<FastVerdict> verdict = judge.Judge(inputs, views);
   ASSERT_TRUE(verdict.ok()) << verdict.status();
   for (size_t r = 0; r < got.size(); ++r) {
     std::vector<bool> open(want[r].elements.size(), false);
