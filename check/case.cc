@@ -10,6 +10,7 @@ namespace nestor {
 namespace {
 
 constexpr int kAttempts = 20;
+constexpr int64_t kSmallWork = 1500;
 
 Dims ShapeOf(const Op& op, const Shape& shape, const Binding& binding) {
   absl::StatusOr<Dims> dims = EvaluateShape(op.graph.pool(), shape, binding, op.name);
@@ -30,16 +31,18 @@ void BindParams(const CaseSource& source, const SymbolValues& sizes, Random& ran
 absl::optional<SymbolValues> DrawSizes(const CaseSource& source, Random& random) {
   SizeLimits limits = source.limits;
   // Small ones are judged fast, and find nearly all faults.
-  if (!random.Chance(10)) limits.max_work = std::min<int64_t>(limits.max_work, random.Chance(70) ? 1500 : 8000);
+  if (!random.Chance(10)) limits.max_work = std::min<int64_t>(limits.max_work, random.Chance(70) ? kSmallWork : 5 * kSmallWork);
   absl::optional<SymbolValues> sizes = source.solver.Draw(random, limits);
   return sizes ? sizes : source.solver.Draw(random, source.limits);
 }
 
 // False where indices have nothing to point at.
 bool DrawInputs(const CaseSource& source, const SymbolValues& sizes, Random& random, Case& drawn) {
+  // Only the oracle decides inf and NaN, and it is slow.
+  const bool overflows = source.solver.Work(sizes) <= kSmallWork;
   for (size_t i = 0; i < source.op.args.size(); ++i) {
     const Dims shape = ShapeOf(source.op, source.op.args[i].shape, drawn.binding);
-    drawn.inputs.push_back(source.values.Draw(static_cast<int>(i), shape, sizes, random));
+    drawn.inputs.push_back(source.values.Draw(static_cast<int>(i), shape, sizes, overflows, random));
     if (!source.values.FitIndices(static_cast<int>(i), sizes, drawn.inputs.back())) return false;
   }
   return true;

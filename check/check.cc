@@ -197,7 +197,7 @@ absl::Status ApplyEnvironment(CheckOptions& options) {
 struct Progress {
   Heartbeat heartbeat;
   int64_t trials = 0;  // the number of the one that runs, or of those that have run
-  int64_t skipped = 0, undecided = 0, without_sizes = 0;
+  int64_t skipped = 0, undecided = 0, without_sizes = 0, by_bounds = 0;
   ErrorHistogram histogram;
   Fault fault = Fault::kNone;  // of the trial with number `trials`
   char message[400] = "";
@@ -249,6 +249,7 @@ class Checker {
   bool Count(const Outcome& outcome) {
     Progress& progress = *progress_;
     progress.histogram.Add(outcome.verdict.histogram);
+    progress.by_bounds += outcome.verdict.by_bounds;
     if (outcome.fault == Fault::kSkipped) ++progress.skipped;
     if (outcome.fault == Fault::kUndecided) ++progress.undecided;
     if (!IsFinding(outcome.fault) && outcome.fault != Fault::kMisuse) return true;
@@ -304,6 +305,7 @@ class Checker {
     report.skipped = progress_->skipped;
     report.undecided = progress_->undecided + progress_->without_sizes;
     report.histogram = progress_->histogram;
+    report.by_bounds = progress_->by_bounds;
     report.seed = options_.seed;
     report.time = absl::Now() - start_;
     return report;

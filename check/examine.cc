@@ -34,6 +34,7 @@ std::string ToBytes(const Outcome& outcome) {
   Append(outcome.message.size(), bytes);
   bytes += outcome.message;
   Append(outcome.verdict.elements, bytes);
+  Append(outcome.verdict.by_bounds, bytes);
   Append(outcome.verdict.wrong_count, bytes);
   Append(outcome.verdict.histogram, bytes);
   Append(outcome.verdict.wrong.size(), bytes);
@@ -49,6 +50,7 @@ Outcome FromBytes(absl::string_view bytes) {
   outcome.message = std::string(bytes.substr(0, size));
   bytes.remove_prefix(size);
   outcome.verdict.elements = Take<int64_t>(bytes);
+  outcome.verdict.by_bounds = Take<int64_t>(bytes);
   outcome.verdict.wrong_count = Take<int64_t>(bytes);
   outcome.verdict.histogram = Take<ErrorHistogram>(bytes);
   const size_t count = Take<size_t>(bytes);

@@ -217,6 +217,7 @@ ElementLists Judge::Accept(const Bounds& bounds, const RunInputs& inputs, absl::
         open[r].push_back(elements[r][p]);
         continue;
       }
+      ++verdict.by_bounds;
       const Enclosure bound{low[p], high[p]};
       Count(UnitsOf(bound, value, true), IsNarrow(bound, value.type), verdict.histogram);
     }

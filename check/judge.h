@@ -49,7 +49,8 @@ struct WrongElement {
 };
 
 struct Verdict {
-  int64_t elements = 0;
+  int64_t elements = 0;   // that were judged
+  int64_t by_bounds = 0;  // of these, by compiled bounds; the oracle judged the others
   int64_t wrong_count = 0;
   std::vector<WrongElement> wrong;  // the first kMostKept of them
   ErrorHistogram histogram;

@@ -100,9 +100,9 @@ std::string CheckReport::ToString() const {
   std::string text = absl::StrCat(Headline(*this), "\n");
   if (fault != Fault::kNone) AppendFinding(*this, text);
   if (histogram.Total() > 0) {
-    absl::StrAppend(&text, "  distance from the middle of the bound, in half-widths, of ",
-                    Counted(histogram.Total(), "element"), ": ", HistogramText(histogram), "; the largest ",
-                    UnitsText(histogram.largest), "\n");
+    absl::StrAppend(&text, "  ", Counted(histogram.Total(), "element"), " judged, ", by_bounds,
+                    " by compiled bounds, the others by the oracle\n  distance from the middle of the bound, in half-widths: ",
+                    HistogramText(histogram), "; the largest ", UnitsText(histogram.largest), "\n");
   }
   if (!reproduce.empty()) absl::StrAppend(&text, "  to see it again: ", reproduce, "\n");
   return text;
@@ -114,7 +114,7 @@ std::string CheckReport::ToJson() const {
       ", \"message\": ", JsonString(message), ", \"trials\": ", trials, ", \"skipped\": ", skipped, ", \"undecided\": ",
       undecided, ", \"seconds\": ", absl::ToDoubleSeconds(time), ", \"seed\": ", seed, ",\n \"histogram\": {\"exact\": ",
       histogram.exact, ", \"tenths\": [", absl::StrJoin(histogram.counts.begin(), histogram.counts.end() - 1, ", "),
-      "], \"beyond\": ", histogram.counts.back(), ", \"largest\": ", JsonNumber(histogram.largest), "}");
+      "], \"by_bounds\": ", by_bounds, ", \"beyond\": ", histogram.counts.back(), ", \"largest\": ", JsonNumber(histogram.largest), "}");
   if (fault != Fault::kNone) {
     absl::StrAppend(&json, ",\n \"failing_seed\": ", failing_seed, ", \"case\": ", JsonString(failing_case),
                     ", \"smallest_case\": ", JsonString(smallest_case), ", \"wrong_elements\": ", wrong_elements,

@@ -36,6 +36,7 @@ struct CheckReport {
   uint64_t seed = 0;      // of the first trial; each has the one behind that of the trial before
 
   ErrorHistogram histogram;  // of all elements judged
+  int64_t by_bounds = 0;     // of these, accepted by compiled bounds; the oracle judged the others
 
   // Of a finding.
   uint64_t failing_seed = 0;  // with one trial, reproduces it

@@ -37,17 +37,22 @@ enum class Character {
   kAnyBits,
 };
 constexpr Character kCharacters[] = {
-    Character::kModerate, Character::kModerate,  Character::kModerate, Character::kIntegers, Character::kIntegers,
-    Character::kCancelling, Character::kWide,    Character::kLarge,    Character::kLarge,    Character::kSubnormal,
-    Character::kEqual,    Character::kSpikes,    Character::kPositive, Character::kAnyBits,
+    Character::kModerate,   Character::kModerate, Character::kModerate, Character::kIntegers, Character::kIntegers,
+    Character::kCancelling, Character::kWide,     Character::kLarge,    Character::kLarge,    Character::kSubnormal,
+    Character::kEqual,      Character::kSpikes,   Character::kPositive, Character::kAnyBits,
 };
+
+// `overflows`: what makes most results inf or NaN may be drawn.
+Character DrawCharacter(bool overflows, Random& random) {
+  const int64_t count = static_cast<int64_t>(std::size(kCharacters)) - (overflows ? 0 : 1);
+  return kCharacters[random.Below(count)];
+}
 
 // Draws the floats of one tensor.
 class FloatDrawer {
  public:
-  FloatDrawer(DType type, const ValueOptions& options, Random& random)
-      : type_(type), options_(options), random_(random), character_(random.Pick(std::vector<Character>(
-                                                             std::begin(kCharacters), std::end(kCharacters)))) {
+  FloatDrawer(DType type, const ValueOptions& options, bool overflows, Random& random)
+      : type_(type), options_(options), random_(random), character_(DrawCharacter(overflows, random)) {
     common_ = Signed(std::exp2(static_cast<double>(random.Between(-3, 8))), random);
   }
 
@@ -167,7 +172,8 @@ Scalar ValueDrawer::DrawInteger(DType type, int64_t character, Random& random) c
   return Scalar::Integer(type, random.Between(-30000, 30000));
 }
 
-Tensor ValueDrawer::Draw(int number, const Dims& shape, const SymbolValues& sizes, Random& random) const {
+Tensor ValueDrawer::Draw(int number, const Dims& shape, const SymbolValues& sizes, bool overflows,
+                         Random& random) const {
   const Argument& arg = op_.args[static_cast<size_t>(number)];
   Tensor tensor = Tensor::Create(arg.type, shape).value();
   char* element = static_cast<char*>(tensor.data());
@@ -181,7 +187,7 @@ Tensor ValueDrawer::Draw(int number, const Dims& shape, const SymbolValues& size
   const int64_t character = random.Below(3);
   ValueOptions options = options_;
   if (bound >= 0 && IsFloat(arg.type)) options.low = 0, options.high = static_cast<double>(bound);
-  FloatDrawer floats(arg.type, options, random);
+  FloatDrawer floats(arg.type, options, overflows, random);
   for (int64_t i = 0; i < tensor.num_elements(); ++i) {
     if (arg.type == DType::kBool) {
       store(Scalar::Of(arg.type, random.Chance(50)));

@@ -35,8 +35,9 @@ class ValueDrawer {
   ValueDrawer(const Op& op, const ValueOptions& options,
               absl::flat_hash_map<std::string, int64_t> bounds = {});
 
-  // Of op.args[number]. `sizes` bind the axes that integers index.
-  Tensor Draw(int number, const Dims& shape, const SymbolValues& sizes, Random& random) const;
+  // Of op.args[number]. `sizes` bind the axes that integers index. `overflows`: floats may be
+  // such that most results overflow.
+  Tensor Draw(int number, const Dims& shape, const SymbolValues& sizes, bool overflows, Random& random) const;
   // Brings indices that an argument holds into the axes that they index; false where these
   // are empty.
   bool FitIndices(int number, const SymbolValues& sizes, Tensor& tensor) const;
