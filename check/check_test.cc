@@ -151,6 +151,22 @@ TEST(Check, MayPromiseLess) {
   EXPECT_TRUE(report.IsRight()) << report;
 }
 
+TEST(Check, SamplesLargeResults) {
+  const SizeLimits large = {1 << 20, 1 << 12, int64_t{1} << 40};
+  const CheckOptions options = CheckOptions().Sizes(large).Sample(500).Trials(3).Where("M == 120", "K == 60", "N == 121");
+  const auto right = Check("matmul", Matmul, options);
+  EXPECT_THAT(right, IsRight());
+  EXPECT_GT(right->histogram.Total(), 1200);
+  EXPECT_LE(right->histogram.Total(), 1500);
+  EXPECT_GT(right->by_bounds, 1000);
+  const auto wrong = Check("matmul", [](const KernelCall& k) {
+    Matmul(k);
+    k.output<float>("c")[k.dim("M") * k.dim("N") - 1] += 1000000;
+  }, options);
+  ASSERT_TRUE(wrong.ok()) << wrong.status();
+  EXPECT_EQ(wrong->fault, Fault::kWrong);
+}
+
 // ---- Faults
 
 TEST(Check, FindsAWrongElement) {

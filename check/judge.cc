@@ -59,13 +59,22 @@ void Count(double units, bool is_exact, ErrorHistogram& histogram) {
   if (std::isfinite(units)) histogram.largest = std::max(histogram.largest, units);
 }
 
+std::vector<int64_t> AllElements(const Tensor& tensor) {
+  std::vector<int64_t> elements(static_cast<size_t>(tensor.num_elements()));
+  std::iota(elements.begin(), elements.end(), int64_t{0});
+  return elements;
+}
+
 ElementLists AllElements(absl::Span<const Tensor> tensors) {
   ElementLists lists;
-  for (const Tensor& tensor : tensors) {
-    lists.emplace_back(static_cast<size_t>(tensor.num_elements()));
-    std::iota(lists.back().begin(), lists.back().end(), int64_t{0});
-  }
+  for (const Tensor& tensor : tensors) lists.push_back(AllElements(tensor));
   return lists;
+}
+
+int64_t CountOf(absl::Span<const Tensor> tensors) {
+  int64_t count = 0;
+  for (const Tensor& tensor : tensors) count += tensor.num_elements();
+  return count;
 }
 
 int64_t CountOf(const ElementLists& lists) {
@@ -93,7 +102,8 @@ void DecideOne(int result, int64_t element, const Enclosure& want, const Tensor&
 
 // ---- Samples
 
-// The corners, then by turns an element on some border and one anywhere.
+// The corners, then by turns an element on some border and one anywhere. REQUIRES: a shape
+// with elements.
 std::vector<int64_t> DrawElements(const Dims& shape, int64_t most, Random& random) {
   std::vector<int64_t> elements;
   const Dims strides = CompactStrides(shape);
@@ -119,9 +129,9 @@ std::vector<int64_t> DrawElements(const Dims& shape, int64_t most, Random& rando
 
 ElementLists DrawSample(absl::Span<const Tensor> tensors, int64_t most, uint64_t seed) {
   Random random(seed);
-  ElementLists lists = AllElements(tensors);
-  for (size_t r = 0; r < tensors.size(); ++r) {
-    if (tensors[r].num_elements() > most) lists[r] = DrawElements(tensors[r].shape(), most, random);
+  ElementLists lists;
+  for (const Tensor& tensor : tensors) {
+    lists.push_back(tensor.num_elements() > most ? DrawElements(tensor.shape(), most, random) : AllElements(tensor));
   }
   return lists;
 }
@@ -268,7 +278,7 @@ absl::Status Judge::Enclose(const RunInputs& inputs, absl::Span<const Tensor> go
   if (count == 0) return absl::OkStatus();
   // Points cost more each, as they share nothing.
   constexpr int64_t kPointCost = 16;
-  const bool is_little = count * kPointCost < CountOf(AllElements(got));
+  const bool is_little = count * kPointCost < CountOf(got);
   return points_ != nullptr && is_little ? EnclosePoints(inputs, got, open, verdict)
                                          : EncloseAll(inputs, got, open, verdict);
 }
@@ -284,7 +294,7 @@ absl::StatusOr<Verdict> Judge::Decide(const RunInputs& inputs, absl::Span<const 
 absl::StatusOr<Verdict> Judge::DecideSample(const RunInputs& inputs, absl::Span<const Tensor> got, int64_t sample,
                                             uint64_t seed) const {
   const ElementLists chosen = DrawSample(got, sample, seed);
-  if (points_ == nullptr || CountOf(chosen) == CountOf(AllElements(got))) return Decide(inputs, got);
+  if (points_ == nullptr || CountOf(chosen) == CountOf(got)) return Decide(inputs, got);
   Verdict verdict;
   verdict.elements = CountOf(chosen);
   const PointInputs at = AddPoints(points_->op, inputs, ShapesOf(got), chosen);

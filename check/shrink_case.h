@@ -10,7 +10,7 @@ namespace nestor {
 
 struct ShrinkLimits {
   int max_cases = 400;
-  absl::Duration max_time = absl::Seconds(20);
+  absl::Duration max_time = absl::Seconds(5);
 };
 
 // Compact layouts, then the least sizes and $params, then the plainest values: zeros, ones,

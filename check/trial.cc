@@ -29,6 +29,10 @@ struct Placed {
 
 void CopyElements(const Tensor& from, const TensorView& to) {
   if (from.num_elements() == 0) return;
+  if (IsContiguous(to)) {
+    std::memcpy(to.data, from.data(), static_cast<size_t>(from.num_bytes()));
+    return;
+  }
   Dims index(to.shape.size(), 0);
   const char* element = static_cast<const char*>(from.data());
   const int64_t size = ByteSize(from.type());
