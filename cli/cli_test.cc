@@ -113,7 +113,7 @@ class CliTest : public testing::Test {
 
 TEST_F(CliTest, ExamplesOfHelpWorkAsTyped) {
   for (const char* page : {"nestor help", "nestor help run", "nestor help grad", "nestor help print", "nestor help stats",
-                           "nestor help bench", "nestor help ops"}) {
+                           "nestor help bench", "nestor help header", "nestor help ops"}) {
     const Outcome help = Run(page);
     EXPECT_EQ(help.exit_code, 0) << page;
     int examples = 0;
@@ -141,6 +141,7 @@ TEST_F(CliTest, Help) {
       {"nestor print --help", 0, {"--stage=loops", "--stage=fused", "--stage=asm"}, {""}},
       {"nestor bench --help", 0, {"peak_gflops"}, {""}},
       {"nestor stats --help", 0, {"--l2=1MiB"}, {""}},
+      {"nestor header --help", 0, {"--strided"}, {""}},
       {"nestor ops --help", 0, {"--json"}, {""}},
       {"nestor help rn", 2, {""}, {"unknown subcommand 'rn', did you mean 'run'?"}},
       {"nestor rum softmax", 2, {""}, {"did you mean 'run'?"}},
@@ -310,6 +311,41 @@ TEST_F(CliTest, Inputs) {
       {"nestor run max_pool2d k=1.5", 2, {""}, {"$k is i64, '1.5' does not fit"}},
       {"nestor run max_pool2d k=x.npy", 2, {""}, {"$k takes a number"}},
   });
+}
+
+TEST_F(CliTest, Header) {
+  Check({
+      {"nestor header softmax", 0, {"int softmax(const float* x,", "// f32[N0, C]\n", "int64_t C);\n", "//     y[i, j] = "}, {""}},
+      {"nestor header softmax x=[2,3,4] --symbol=my_softmax", 0, {"#ifndef MY_SOFTMAX_H_", "int my_softmax(", "f32[N0, N1, C]"}, {""}},
+      {"nestor header softmax --type=bf16 --strided", 0, {"const uint16_t* x,", "// bf16[N0, C]", "int64_t x_stride1,"}, {""}},
+      {"nestor header max_pool2d", 0, {"int64_t pad);", "// $pad: i64 in [0, inf]"}, {""}},
+      {"nestor header embedding --type=f64", 0, {"const double* table,", "const int64_t* ids,"}, {""}},
+      {"nestor header embedding table=f16[2,3] --type=f64 | grep -c f64", 1, {"0\n"}, {""}},
+      {"nestor header 'op f(int: f32[N]; $N: f32) -> (while) { while[i] = int[i] * $N }'", 0,
+       {"const float* int_2,", "float* while_2,", "float N_2);"}, {""}},
+      {"nestor header 'op f(x: shape f32[N]) -> (y) { y[i] = 1.0 where i < N }' --strided", 0,
+       {"int f(float* y,", "int64_t y_stride0,", "int64_t N);"}, {""}},
+      {"nestor grad layer_norm 2>/dev/null | nestor header -", 0, {"int layer_norm_grad(const float* "}, {""}},
+      {"nestor header softmax --symbol=2x", 2, {""}, {"--symbol=2x: no name in C"}},
+      {"nestor header softmax --symbol=", 2, {""}, {"--symbol"}},
+      {"nestor header softmax --type=f31", 2, {""}, {"--type=f31: unknown type, did you mean", "(there are bool, u8,"}},
+      {"nestor header half.nestor --type=f32", 2, {""}, {"--type=f32: op f names the type of each argument"}},
+      {"nestor header softmax --type=i32", 2, {""}, {"op softmax: ", "takes a float"}},
+      {"nestor header softmax C=3", 2, {""}, {"dimensions and $params stay symbols"}},
+  });
+}
+
+// Each compiles by itself, and twice, in C and in C++, without a warning.
+TEST_F(CliTest, HeadersCompile) {
+  for (const MacroOp& op : MacroOps()) {
+    for (const char* flags : {"", "--strided --type=bf16"}) {
+      const std::string print = absl::StrCat("nestor header ", op.name, " ", flags);
+      const Outcome outcome = Run(absl::StrCat(
+          print, " >a.h && printf '#include \"a.h\"\n#include \"a.h\"\n' >a.c && cp a.c a.cc && "
+                 "gcc -std=c99 -pedantic -Wall -Wextra -Werror -c a.c && g++ -pedantic -Wall -Wextra -Werror -c a.cc"));
+      EXPECT_EQ(outcome.exit_code, 0) << print << "\n" << outcome.err;
+    }
+  }
 }
 
 TEST_F(CliTest, Results) {

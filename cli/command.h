@@ -31,6 +31,7 @@ struct Command {
 
 extern const Command kRunCommand;
 extern const Command kGradCommand;
+extern const Command kHeaderCommand;
 extern const Command kPrintCommand;
 extern const Command kStatsCommand;
 extern const Command kBenchCommand;

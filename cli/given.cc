@@ -5,14 +5,17 @@
 #include <algorithm>
 
 #include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "tensor/npy.h"
 #include "uops/ast.h"
 #include "uops/invariant.h"
+#include "uops/message.h"
 
 namespace nestor::cli {
 namespace {
@@ -105,7 +108,36 @@ ArgumentSpecs SpecsOf(const Given& given) {
   return specs;
 }
 
+bool IsTypeVariable(const ast::Argument& arg) { return !TypeByName(arg.type.text); }
+
+// Arguments of one variable get its type together: a type that is given for one of them
+// is that of all.
+void SetTypeVariables(const ast::Op& syntax, DType type, ArgumentSpecs& specs) {
+  absl::flat_hash_set<std::string> said;
+  for (const ast::Argument& arg : syntax.args) {
+    if (specs[arg.name].type) said.insert(arg.type.text);
+  }
+  for (const ast::Argument& arg : syntax.args) {
+    if (IsTypeVariable(arg) && !said.contains(arg.type.text)) specs[arg.name].type = type;
+  }
+}
+
 }  // namespace
+
+absl::StatusOr<absl::optional<DType>> ReadType(const Arguments& arguments, const Program& program) {
+  const auto text = arguments.Find("--type");
+  if (!text) return absl::optional<DType>();
+  const auto type = TypeByName(*text);
+  if (!type) {
+    std::vector<std::string> known;
+    for (DType t : AllTypes()) known.emplace_back(Name(t));
+    return Error(absl::StrCat("--type=", *text, ": unknown type", DidYouMean(*text, known), " (there are ",
+                              absl::StrJoin(known, ", "), ")"));
+  }
+  const ast::Op& syntax = program.Syntax();
+  if (absl::c_any_of(syntax.args, IsTypeVariable)) return type;
+  return Error(absl::StrCat("--type=", *text, ": op ", syntax.name, " names the type of each argument"));
+}
 
 absl::StatusOr<Given> ReadWords(const Arguments& arguments, const Program& program) {
   const WordReader reader(program);
@@ -123,8 +155,10 @@ absl::StatusOr<Given> ReadShapeWords(const Arguments& arguments, const Program& 
   return ReadWords(arguments, program);
 }
 
-absl::StatusOr<Op> InstantiateFor(const Program& program, const Given& given) {
-  NESTOR_ASSIGN_OR_RETURN(Op op, program.Instantiate(SpecsOf(given)));
+absl::StatusOr<Op> InstantiateFor(const Program& program, const Given& given, absl::optional<DType> type) {
+  ArgumentSpecs specs = SpecsOf(given);
+  if (type) SetTypeVariables(program.Syntax(), *type, specs);
+  NESTOR_ASSIGN_OR_RETURN(Op op, program.Instantiate(specs));
   for (const Argument& arg : op.args) {
     const auto shape = given.shapes.find(arg.name);
     if (shape == given.shapes.end() || shape->second.type.value_or(arg.type) == arg.type) continue;

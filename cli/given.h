@@ -37,8 +37,13 @@ absl::StatusOr<Given> ReadWords(const Arguments& arguments, const Program& progr
 // The same where only types and shapes make sense: `x=f32[2,3]`.
 absl::StatusOr<Given> ReadShapeWords(const Arguments& arguments, const Program& program);
 
-// The op for arguments of these types and ranks, which must be the op's.
-absl::StatusOr<Op> InstantiateFor(const Program& program, const Given& given);
+// The type of --type, where it is given. An error where it names none, or where the op has
+// no type variable that could take it.
+absl::StatusOr<absl::optional<DType>> ReadType(const Arguments& arguments, const Program& program);
+
+// The op for arguments of these types and ranks, which must be the op's. `type` is that of
+// type variables where no argument's says it.
+absl::StatusOr<Op> InstantiateFor(const Program& program, const Given& given, absl::optional<DType> type = {});
 
 }  // namespace nestor::cli
 

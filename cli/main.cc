@@ -23,8 +23,8 @@ constexpr char kVersion[] = "nestor 0.1\n";
 constexpr int kDone = 0;
 constexpr int kBadUsage = 2;
 
-const Command* const kCommands[] = {&kRunCommand,   &kGradCommand,  &kPrintCommand,
-                                    &kStatsCommand, &kBenchCommand, &kOpsCommand};
+const Command* const kCommands[] = {&kRunCommand,   &kGradCommand,   &kPrintCommand, &kStatsCommand,
+                                    &kBenchCommand, &kHeaderCommand, &kOpsCommand};
 
 std::string Usage() {
   std::string text =

@@ -113,6 +113,15 @@ def nestor_dependencies():
         libraries = ["Zydis"],
     )
 
+    # Calls the kernels that `nestor check` loads.
+    _maybe(
+        system_library_repository,
+        "libffi",
+        targets = {"": ["ffi"]},
+        libraries = ["ffi"],
+        static = True,
+    )
+
     # For tests only: the exact values that results are compared with.
     _maybe(
         system_library_repository,

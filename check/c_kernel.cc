@@ -1,0 +1,117 @@
+// libffi calls a function whose parameters are known only now: it is given a type and the
+// address of a value for each. Values are taken from the call in the order of the
+// prototype; eight bytes hold any.
+#include "check/c_kernel.h"
+
+#include <ffi.h>
+
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "uops/invariant.h"
+
+namespace nestor {
+namespace {
+
+using Kind = CParameter::Kind;
+
+ffi_type* ValueType(DType type) {
+  switch (type) {
+    case DType::kBool:
+    case DType::kU8: return &ffi_type_uint8;
+    case DType::kI8: return &ffi_type_sint8;
+    case DType::kI32: return &ffi_type_sint32;
+    case DType::kI64: return &ffi_type_sint64;
+    case DType::kBF16:
+    case DType::kF16: return &ffi_type_uint16;
+    case DType::kF32: return &ffi_type_float;
+    case DType::kF64: return &ffi_type_double;
+  }
+  __builtin_unreachable();
+}
+
+ffi_type* TypeOf(const CParameter& parameter) {
+  const bool is_pointer = parameter.kind == Kind::kInput || parameter.kind == Kind::kOutput;
+  return is_pointer ? &ffi_type_pointer : ValueType(parameter.type);
+}
+
+struct Value {
+  alignas(8) char bytes[8] = {};
+};
+
+Value ValueOf(const CParameter& parameter, const KernelCall& call) {
+  Value value;
+  const auto store = [&](auto number) { std::memcpy(value.bytes, &number, sizeof(number)); };
+  switch (parameter.kind) {
+    case Kind::kInput:
+    case Kind::kOutput: store(call.view(parameter.of).data); break;
+    case Kind::kStride: store(call.stride(parameter.of, parameter.axis)); break;
+    case Kind::kDimension: store(call.dim(parameter.of)); break;
+    case Kind::kParam: Store(call.scalar(parameter.of), value.bytes); break;
+  }
+  return value;
+}
+
+// The prototype as libffi wants it; it stays where it is, for `cif` points into it.
+class CFunction {
+ public:
+  CFunction(CPrototype prototype, SharedLibrary::Function function)
+      : prototype_(std::move(prototype)), function_(function) {
+    for (const CParameter& parameter : prototype_.parameters) types_.push_back(TypeOf(parameter));
+    const ffi_status status =
+        ffi_prep_cif(&cif_, FFI_DEFAULT_ABI, static_cast<unsigned>(types_.size()), &ffi_type_sint, types_.data());
+    NESTOR_CHECK(status == FFI_OK, prototype_.symbol);
+  }
+  CFunction(const CFunction&) = delete;
+  CFunction& operator=(const CFunction&) = delete;
+
+  absl::Status Call(const KernelCall& call) const {
+    NESTOR_RETURN_IF_ERROR(CheckLayouts(call));
+    std::vector<Value> values;
+    for (const CParameter& parameter : prototype_.parameters) values.push_back(ValueOf(parameter, call));
+    std::vector<void*> addresses;
+    for (Value& value : values) addresses.push_back(value.bytes);
+    ffi_arg code = 0;
+    ffi_call(&cif_, function_, &code, addresses.data());
+    return StatusOf(static_cast<int>(code));
+  }
+
+ private:
+  absl::Status CheckLayouts(const KernelCall& call) const {
+    for (const CParameter& parameter : prototype_.parameters) {
+      const bool is_tensor = parameter.kind == Kind::kInput || parameter.kind == Kind::kOutput;
+      if (prototype_.strided || !is_tensor || IsContiguous(call.view(parameter.of))) continue;
+      return absl::UnimplementedError(absl::StrCat(prototype_.symbol, " is told no strides, and ", parameter.of,
+                                                   " is not compact"));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status StatusOf(int code) const {
+    if (code == kKernelDone) return absl::OkStatus();
+    if (code == kKernelDeclines) return absl::UnimplementedError(absl::StrCat(prototype_.symbol, " declines"));
+    return absl::UnknownError(absl::StrCat(prototype_.symbol, " returned ", code, ", which is neither ", kKernelDone,
+                                           " (done) nor ", kKernelDeclines, " (does not do these sizes)"));
+  }
+
+  CPrototype prototype_;
+  SharedLibrary::Function function_;
+  std::vector<ffi_type*> types_;
+  mutable ffi_cif cif_;  // ffi_call takes it as not const, and writes nothing
+};
+
+}  // namespace
+
+Kernel CKernel(CPrototype prototype, SharedLibrary::Function function) {
+  auto shared = std::make_shared<const CFunction>(std::move(prototype), function);
+  return [shared](const KernelCall& call) { return shared->Call(call); };
+}
+
+absl::StatusOr<Kernel> LoadCKernel(const std::string& file, const CPrototype& prototype) {
+  NESTOR_ASSIGN_OR_RETURN(const SharedLibrary library, SharedLibrary::Open(file));
+  NESTOR_ASSIGN_OR_RETURN(const SharedLibrary::Function function, library.Find(prototype.symbol));
+  return [library, kernel = CKernel(prototype, function)](const KernelCall& call) { return kernel(call); };
+}
+
+}  // namespace nestor

@@ -1,0 +1,49 @@
+// Kernels that somebody else compiled, in any language that has C functions: from a shared
+// object, called by the prototype that check/c_prototype derives from the op.
+#ifndef NESTOR_CHECK_C_KERNEL_H_
+#define NESTOR_CHECK_C_KERNEL_H_
+
+#include "uops/cpp20.h"  // first, so that an older standard is named before all else
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "check/c_prototype.h"
+#include "check/kernel_call.h"
+
+namespace nestor {
+
+// A shared object in this process, until the last copy of it goes.
+class SharedLibrary {
+ public:
+  using Function = void (*)();
+
+  // As dlopen, but for a name without "/": a file of the current directory goes first.
+  // Runs the initialisers of the library, which is trusted. NotFound says what the loader
+  // says, with the file's name.
+  static absl::StatusOr<SharedLibrary> Open(const std::string& file);
+
+  // NotFound names the file, the symbol and, where there is one, a symbol that is near;
+  // one that is there under its name in C++ is named so.
+  absl::StatusOr<Function> Find(const std::string& symbol) const;
+
+ private:
+  SharedLibrary(std::string file, std::shared_ptr<void> handle) : file_(std::move(file)), handle_(std::move(handle)) {}
+
+  std::string file_;
+  std::shared_ptr<void> handle_;
+};
+
+// Calls `function` by `prototype`: OK for kKernelDone, Unimplemented for kKernelDeclines,
+// Unknown, with the number, for any other. Unimplemented, too, where the prototype has no
+// strides and a view is not compact. REQUIRES: the calls are of the prototype's op.
+Kernel CKernel(CPrototype prototype, SharedLibrary::Function function);
+
+// Both: the kernel keeps the library loaded.
+absl::StatusOr<Kernel> LoadCKernel(const std::string& file, const CPrototype& prototype);
+
+}  // namespace nestor
+
+#endif  // NESTOR_CHECK_C_KERNEL_H_

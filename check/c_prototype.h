@@ -1,0 +1,55 @@
+// The C function that an op's kernel is: its parameters, and the header that declares it.
+//
+//   int softmax(const float* x, float* y, int64_t N0, int64_t C);
+//
+// In this order: a pointer for each argument and each result of the signature; the
+// dimensions as they first appear in it; the $params, of their own types. bf16 and f16 are
+// uint16_t, their bits. An argument of which only the shape counts has no pointer. It
+// returns kKernelDone or kKernelDeclines.
+#ifndef NESTOR_CHECK_C_PROTOTYPE_H_
+#define NESTOR_CHECK_C_PROTOTYPE_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "uops/dtype.h"
+#include "uops/op.h"
+
+namespace nestor {
+
+constexpr int kKernelDone = 0;
+constexpr int kKernelDeclines = 1;  // it does not do these sizes; the results are not read
+
+struct CParameter {
+  enum class Kind { kInput, kOutput, kStride, kDimension, kParam };
+  Kind kind;
+  DType type;         // of what a pointer points to; of a stride and a dimension i64
+  std::string name;   // in C: no keyword, and distinct
+  std::string of;     // the argument, result, dimension or $param
+  int axis = 0;       // of a stride
+};
+
+struct CPrototypeOptions {
+  // Behind each pointer a stride for each axis, in elements. Without it tensors are
+  // compact and row-major.
+  bool strided = false;
+  // The function's name; empty: the op's.
+  std::string symbol;
+};
+
+struct CPrototype {
+  std::string symbol;
+  bool strided = false;
+  std::vector<CParameter> parameters;
+};
+
+CPrototype CPrototypeOf(const Op& op, const CPrototypeOptions& options = {});
+
+// A whole header, for C99 and C++: the op in the notation as a comment, and the function,
+// each parameter with its type and shape in the notation. REQUIRES: `prototype` is of `op`.
+std::string CHeader(const Op& op, const CPrototype& prototype);
+
+}  // namespace nestor
+
+#endif  // NESTOR_CHECK_C_PROTOTYPE_H_

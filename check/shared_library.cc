@@ -1,0 +1,99 @@
+// Names that are near are looked for among those the library defines, which its dynamic
+// section in memory lists: a table of symbols, whose length only the hash table says.
+#include <cxxabi.h>
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "check/c_kernel.h"
+#include "uops/message.h"
+
+namespace nestor {
+namespace {
+
+// The value of an entry of the dynamic section: an address.
+template <class T>
+const T* Entry(const link_map& map, ElfW(Sxword) tag) {
+  for (const ElfW(Dyn)* entry = map.l_ld; entry->d_tag != DT_NULL; ++entry) {
+    if (entry->d_tag == tag) return reinterpret_cast<const T*>(entry->d_un.d_ptr);
+  }
+  return nullptr;
+}
+
+// One more than the number of the last symbol that a DT_GNU_HASH table holds: four words,
+// a Bloom filter, the first symbol of each bucket, and a chain for each bucket, the end of
+// which is odd.
+size_t EndOfSymbols(const uint32_t* table) {
+  const uint32_t buckets = table[0], first = table[1], filter_words = table[2];
+  const uint32_t* const bucket = table + 4 + filter_words * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
+  const uint32_t* const chain = bucket + buckets;
+  const uint32_t last = buckets == 0 ? 0 : *std::max_element(bucket, bucket + buckets);
+  if (last < first) return 0;
+  size_t symbol = last;
+  while ((chain[symbol - first] & 1) == 0) ++symbol;
+  return symbol + 1;
+}
+
+std::vector<std::string> FunctionsOf(void* handle) {
+  link_map* map = nullptr;
+  if (dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0) return {};
+  const auto* const symbols = Entry<ElfW(Sym)>(*map, DT_SYMTAB);
+  const auto* const strings = Entry<char>(*map, DT_STRTAB);
+  const auto* const hashes = Entry<uint32_t>(*map, DT_GNU_HASH);
+  if (symbols == nullptr || strings == nullptr || hashes == nullptr) return {};
+  std::vector<std::string> names;
+  for (size_t i = 0, end = EndOfSymbols(hashes); i < end; ++i) {
+    const bool is_function = ELF64_ST_TYPE(symbols[i].st_info) == STT_FUNC;
+    if (is_function && symbols[i].st_shndx != SHN_UNDEF) names.emplace_back(strings + symbols[i].st_name);
+  }
+  return names;
+}
+
+// "softmax(float const*, float*, long, long)" of C++, or "".
+std::string Demangled(const std::string& name) {
+  int status = 0;
+  char* const text = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
+  const std::string result = status == 0 && text != nullptr ? text : "";
+  std::free(text);
+  return result;
+}
+
+std::string Suggestion(const std::string& symbol, const std::vector<std::string>& functions) {
+  for (const std::string& function : functions) {
+    const std::string name = Demangled(function);
+    if (absl::StartsWith(name, absl::StrCat(symbol, "("))) {
+      return absl::StrCat(", but one of C++, ", name, ": declare it extern \"C\"");
+    }
+  }
+  return DidYouMean(symbol, functions);
+}
+
+bool IsFile(const std::string& path) {
+  struct stat info;
+  return stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
+}
+
+}  // namespace
+
+absl::StatusOr<SharedLibrary> SharedLibrary::Open(const std::string& file) {
+  const std::string path = !absl::StrContains(file, '/') && IsFile(file) ? absl::StrCat("./", file) : file;
+  void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle != nullptr) return SharedLibrary(file, std::shared_ptr<void>(handle, dlclose));
+  return absl::NotFoundError(absl::StrCat("cannot load ", file, ": ", dlerror()));
+}
+
+absl::StatusOr<SharedLibrary::Function> SharedLibrary::Find(const std::string& symbol) const {
+  void* const found = dlsym(handle_.get(), symbol.c_str());
+  if (found != nullptr) return reinterpret_cast<Function>(found);
+  return absl::NotFoundError(
+      absl::StrCat(file_, " has no function '", symbol, "'", Suggestion(symbol, FunctionsOf(handle_.get()))));
+}
+
+}  // namespace nestor
