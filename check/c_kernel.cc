@@ -66,10 +66,15 @@ class CFunction {
   CFunction(const CFunction&) = delete;
   CFunction& operator=(const CFunction&) = delete;
 
-  absl::Status Call(const KernelCall& call) const {
+  // Unimplemented where it does not do the call's layouts.
+  absl::StatusOr<std::vector<Value>> ValuesOf(const KernelCall& call) const {
     NESTOR_RETURN_IF_ERROR(CheckLayouts(call));
     std::vector<Value> values;
     for (const CParameter& parameter : prototype_.parameters) values.push_back(ValueOf(parameter, call));
+    return values;
+  }
+
+  absl::Status Call(std::vector<Value>& values) const {
     std::vector<void*> addresses;
     for (Value& value : values) addresses.push_back(value.bytes);
     ffi_arg code = 0;
@@ -105,7 +110,18 @@ class CFunction {
 
 Kernel CKernel(CPrototype prototype, SharedLibrary::Function function) {
   auto shared = std::make_shared<const CFunction>(std::move(prototype), function);
-  return [shared](const KernelCall& call) { return shared->Call(call); };
+  return [shared](const KernelCall& call) -> absl::Status {
+    NESTOR_ASSIGN_OR_RETURN(std::vector<Value> values, shared->ValuesOf(call));
+    return shared->Call(values);
+  };
+}
+
+std::function<absl::Status()> CKernelCall(CPrototype prototype, SharedLibrary::Function function,
+                                          const KernelCall& call) {
+  auto shared = std::make_shared<const CFunction>(std::move(prototype), function);
+  auto values = shared->ValuesOf(call);
+  if (!values.ok()) return [status = values.status()] { return status; };
+  return [shared, values = *std::move(values)]() mutable { return shared->Call(values); };
 }
 
 absl::StatusOr<Kernel> LoadCKernel(const std::string& file, const CPrototype& prototype) {

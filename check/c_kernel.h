@@ -5,10 +5,12 @@
 
 #include "uops/cpp20.h"  // first, so that an older standard is named before all else
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "check/c_prototype.h"
 #include "check/kernel_call.h"
@@ -41,7 +43,12 @@ class SharedLibrary {
 // strides and a view is not compact. REQUIRES: the calls are of the prototype's op.
 Kernel CKernel(CPrototype prototype, SharedLibrary::Function function);
 
-// Both: the kernel keeps the library loaded.
+// One call of it, to be run often: its arguments are read from `call` now. What `call`
+// views must outlive it. For timing.
+std::function<absl::Status()> CKernelCall(CPrototype prototype, SharedLibrary::Function function,
+                                          const KernelCall& call);
+
+// CKernel of a function in a library, which it keeps loaded.
 absl::StatusOr<Kernel> LoadCKernel(const std::string& file, const CPrototype& prototype);
 
 }  // namespace nestor

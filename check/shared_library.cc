@@ -12,6 +12,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "check/c_kernel.h"
 #include "uops/message.h"
 
@@ -83,10 +84,13 @@ bool IsFile(const std::string& path) {
 }  // namespace
 
 absl::StatusOr<SharedLibrary> SharedLibrary::Open(const std::string& file) {
+  if (file.empty()) return absl::NotFoundError("cannot load a library without a name");  // to dlopen, this program
   const std::string path = !absl::StrContains(file, '/') && IsFile(file) ? absl::StrCat("./", file) : file;
   void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle != nullptr) return SharedLibrary(file, std::shared_ptr<void>(handle, dlclose));
-  return absl::NotFoundError(absl::StrCat("cannot load ", file, ": ", dlerror()));
+  absl::string_view reason = dlerror();
+  absl::ConsumePrefix(&reason, absl::StrCat(path, ": "));  // not all of them name it
+  return absl::NotFoundError(absl::StrCat("cannot load ", file, ": ", reason));
 }
 
 absl::StatusOr<SharedLibrary::Function> SharedLibrary::Find(const std::string& symbol) const {

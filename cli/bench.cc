@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/types/optional.h"
 #include "bench/measure.h"
 #include "bench/peaks.h"
 #include "bench/thread_team.h"
@@ -17,6 +18,7 @@
 #include "cli/given.h"
 #include "cli/inputs.h"
 #include "cli/jit_flags.h"
+#include "cli/library_kernel.h"
 #include "cli/memory.h"
 #include "cli/output.h"
 #include "cli/program.h"
@@ -48,6 +50,11 @@ a macro op's name. Sizes and inputs are given, or made up, as for `nestor run`.
   flops, bytes      of a call
   threads, isa, mode
 
+  --library=FILE    measures the kernel in a shared object beside it, in turns, in
+                    this process: library_time_ms, library_gflops,
+                    library_gbytes_per_s, and speed_up, its time over Nestor's. It is
+                    the function that `nestor header` prints; --symbol=NAME and
+                    --strided say which, as they do there. Check it first
   --compile         measures the time of compiling, too: compile_ms, code_bytes, of
                     the code for all sizes
   --mode=fast       sums in lanes and fused multiply-adds (the default), or
@@ -56,6 +63,7 @@ a macro op's name. Sizes and inputs are given, or made up, as for `nestor run`.
   --isa=avx2        avx512, avx2: by default the best there is
   --seed=S          of what is drawn; 0 by default
   --json            prints one object
+  --type=f64        what type variables are; by default f32
   --op=NAME         which op of several; by default the last
 
 Examples:
@@ -65,8 +73,9 @@ Examples:
 Exit codes: 0 done, 2 bad usage or input.
 )";
 
-constexpr Flag kFlags[] = {{"--op"},      {"--seed"},  {"--json", false}, {"--compile", false},
-                           {"--threads"}, {"--mode"}, {"--isa"}};
+constexpr Flag kFlags[] = {{"--op"},   {"--seed"}, {"--json", false}, {"--compile", false}, {"--threads"},
+                           {"--mode"}, {"--isa"},  {"--library"},     {"--symbol"},         {"--strided", false},
+                           {"--type"}};
 
 // What calls take beside the executable, in the order of its signature.
 struct Call {
@@ -97,15 +106,34 @@ absl::StatusOr<Call> MakeCall(const jit::Executable& executable, const RunInputs
 
 double SecondsOf(std::function<void()> run) { return bench::MeasureAlternating({{"", std::move(run)}})[0].cost; }
 
-absl::StatusOr<double> SecondsOfCall(const jit::Executable& executable, const RunInputs& inputs,
-                                     const Binding& binding) {
+// Of a call, in seconds.
+struct Times {
+  double nestor = 0;
+  absl::optional<double> library;
+};
+
+absl::StatusOr<Times> TimesOfCalls(const std::function<absl::Status()>& nestor,
+                                   const std::function<absl::Status()>& library) {
+  absl::Status status = nestor();
+  if (library && status.ok()) status = library();
+  if (!status.ok()) return status;
+  std::vector<bench::Contender> contenders = {{"nestor", [&] { status.Update(nestor()); }}};
+  if (library) contenders.push_back({"library", [&] { status.Update(library()); }});
+  const std::vector<bench::Reading> readings = bench::MeasureAlternating(contenders);
+  if (!status.ok()) return status;
+  Times times{readings[0].cost, {}};
+  if (library) times.library = readings[1].cost;
+  return times;
+}
+
+absl::StatusOr<Times> TimesOf(const Op& op, const jit::Executable& executable, const RunInputs& inputs,
+                              const Binding& binding, const LibraryKernel* library) {
   NESTOR_ASSIGN_OR_RETURN(const Call call, MakeCall(executable, inputs, binding));
   jit::Workspace workspace;
-  absl::Status status = executable.Run(call.arguments(), &workspace);
-  if (!status.ok()) return status;
-  const double seconds = SecondsOf([&] { status.Update(executable.Run(call.arguments(), &workspace)); });
-  if (!status.ok()) return status;
-  return seconds;
+  const auto nestor = [&] { return executable.Run(call.arguments(), &workspace); };
+  if (library == nullptr) return TimesOfCalls(nestor, nullptr);
+  NESTOR_ASSIGN_OR_RETURN(const LibraryCall other, LibraryCall::Create(*library, op, inputs, binding));
+  return TimesOfCalls(nestor, other.run());
 }
 
 absl::StatusOr<fusion::Statistics> FusedStatistics(const Op& op, const SymbolValues& sizes) {
@@ -116,8 +144,12 @@ absl::StatusOr<fusion::Statistics> FusedStatistics(const Op& op, const SymbolVal
 
 std::string Decimal(double value) { return absl::StrFormat("%.6g", value); }
 
+double BytesOf(const fusion::Statistics& statistics) {
+  return static_cast<double>(statistics.input_bytes) + static_cast<double>(statistics.output_bytes);
+}
+
 Figures SpeedFigures(double seconds, const fusion::Statistics& statistics, const bench::Peaks& peaks) {
-  const double bytes = static_cast<double>(statistics.input_bytes) + static_cast<double>(statistics.output_bytes);
+  const double bytes = BytesOf(statistics);
   return {{"time_ms", Decimal(seconds * 1e3)},
           {"gflops", Decimal(statistics.flops / seconds * 1e-9)},
           {"peak_gflops", Decimal(peaks.gigaflops)},
@@ -125,6 +157,14 @@ Figures SpeedFigures(double seconds, const fusion::Statistics& statistics, const
           {"peak_gbytes_per_s", Decimal(peaks.copy_gigabytes)},
           {"flops", CountText(statistics.flops)},
           {"bytes", CountText(bytes)}};
+}
+
+void AddLibrary(const Times& times, const fusion::Statistics& statistics, Figures& figures) {
+  const double seconds = *times.library;
+  figures.push_back({"library_time_ms", Decimal(seconds * 1e3)});
+  figures.push_back({"library_gflops", Decimal(statistics.flops / seconds * 1e-9)});
+  figures.push_back({"library_gbytes_per_s", Decimal(BytesOf(statistics) / seconds * 1e-9)});
+  figures.push_back({"speed_up", Decimal(seconds / times.nestor)});
 }
 
 void AddSetup(const JitSetup& setup, Figures& figures) {
@@ -140,14 +180,15 @@ void AddCompilation(const Op& op, const JitSetup& setup, const jit::Executable& 
 }
 
 absl::StatusOr<Figures> Measure(const Op& op, const RunInputs& inputs, const JitSetup& setup, int64_t max_bytes,
-                                bool compiles) {
+                                const LibraryKernel* library, bool compiles) {
   NESTOR_ASSIGN_OR_RETURN(const Binding binding, Bind(SignatureOf(op), inputs));
   NESTOR_ASSIGN_OR_RETURN(const auto executable, Compile(op, setup.options));
   NESTOR_RETURN_IF_ERROR(CheckMemory(*executable, binding.symbols, max_bytes));
   NESTOR_ASSIGN_OR_RETURN(const fusion::Statistics statistics, FusedStatistics(op, binding.symbols));
-  NESTOR_ASSIGN_OR_RETURN(const double seconds, SecondsOfCall(*executable, inputs, binding));
+  NESTOR_ASSIGN_OR_RETURN(const Times times, TimesOf(op, *executable, inputs, binding, library));
   bench::ThreadTeam team(setup.threads());
-  Figures figures = SpeedFigures(seconds, statistics, bench::MeasurePeaks(team));
+  Figures figures = SpeedFigures(times.nestor, statistics, bench::MeasurePeaks(team));
+  if (times.library) AddLibrary(times, statistics, figures);
   AddSetup(setup, figures);
   if (compiles) AddCompilation(op, setup, *executable, figures);
   return figures;
@@ -160,13 +201,16 @@ absl::Status Run(const Arguments& arguments) {
   NESTOR_ASSIGN_OR_RETURN(Given given, ReadWords(arguments, program));
   std::vector<std::string> remarks;
   if (program.macro != nullptr) FillFromSample(*program.macro, program, given, remarks);
-  NESTOR_ASSIGN_OR_RETURN(const Op op, InstantiateFor(program, given));
+  NESTOR_ASSIGN_OR_RETURN(const auto type, ReadType(arguments, program));
+  NESTOR_ASSIGN_OR_RETURN(const Op op, InstantiateFor(program, given, type));
+  NESTOR_ASSIGN_OR_RETURN(const auto library, FindLibraryKernel(arguments, op));
   int64_t max_bytes = MaxBytes();
   NESTOR_ASSIGN_OR_RETURN(const Inputs inputs, MakeInputs(op, given, program.macro, seed, &max_bytes));
   for (const std::string& remark : remarks) Remark(remark);
   for (const std::string& remark : inputs.remarks) Remark(remark);
   NESTOR_ASSIGN_OR_RETURN(const Figures figures,
-                          Measure(op, inputs.run, setup, max_bytes, arguments.Has("--compile")));
+                          Measure(op, inputs.run, setup, max_bytes, library ? &*library : nullptr,
+                                                        arguments.Has("--compile")));
   return WriteStdout(FiguresText(figures, arguments.Has("--json")));
 }
 

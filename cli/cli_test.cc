@@ -70,6 +70,7 @@ class CliTest : public testing::Test {
     ASSERT_TRUE(WriteNpy(work_ + "/x.npy", x).ok());
     ASSERT_TRUE(WriteNpy(work_ + "/half.npy", half).ok());
     WriteText(work_ + "/text.npy", "not a tensor\n");
+    WriteText(work_ + "/libsoftmax.so", ReadText("examples/check_a_kernel/libsoftmax.so"));
     WriteText(work_ + "/two.nestor",
               "op twice(x: T[..N]) -> (y) {\n  y[..n] = x[..n] + x[..n]\n}\n"
               "op copy_it(x: T[..N]) -> (y) {\n  y[..n] = x[..n]\n}\n");
@@ -378,7 +379,7 @@ TEST_F(CliTest, Results) {
       {"nestor ops | true", 0, {""}, {""}},
       {"nestor run softmax C=200000 --json | head -c 9", 0, {R"({"y": {"t)"}, {}},
       {"ls -A | tr '\\n' ' '", 0, {"bad.nestor bytes.nestor call.nestor dir empty.nestor garbage.nestor half.nestor "
-                                   "half.npy mark.nestor text.npy two.nestor x.npy y.npy z.npy "}, {""}},
+                                   "half.npy libsoftmax.so mark.nestor text.npy two.nestor x.npy y.npy z.npy "}, {""}},
   });
 }
 
@@ -458,6 +459,18 @@ TEST_F(CliTest, Bench) {
       // A dimension that no shape says alone; nothing to do.
       {"echo 'op f(x: f32[2*N]; $k: f32) -> (y) { y[i] = x[i] * $k where i < N }' | nestor bench - N=0 k=3", 0,
        {"\ngflops: 0\n", "\nflops: 0\n"}, {}},
+      {"nestor bench softmax N0=4 C=8 --library=libsoftmax.so", 0,
+       {"library_time_ms: ", "\nlibrary_gflops: ", "\nlibrary_gbytes_per_s: ", "\nspeed_up: "}, {}},
+      {"cd dir; nestor bench softmax N0=4 C=8 --library=../libsoftmax.so --symbol=softmax_by_16 --json", 0,
+       {"\"speed_up\": "}, {}},
+      {"nestor bench softmax --library=libsoftmax.so --symbol=softmax_by16", 2, {""},
+       {"libsoftmax.so has no function 'softmax_by16', did you mean 'softmax_by_16'?"}},
+      {"nestor bench softmax --library=libnone.so", 2, {""}, {"cannot load libnone.so: cannot open shared object file"}},
+      {"nestor bench softmax --library=x.npy", 2, {""}, {"cannot load x.npy: "}},
+      {"nestor bench softmax --library=dir", 2, {""}, {"cannot load dir: "}},
+      {"nestor bench softmax --library=", 2, {""}, {"cannot load a library without a name"}},
+      {"nestor bench softmax --symbol=softmax", 2, {""}, {"--symbol: only with --library"}},
+      {"nestor bench softmax --strided", 2, {""}, {"--strided: only with --library"}},
       {"nestor bench softmax C=-3", 2, {""}, {"dimension C = -3 is negative"}},
       {"nestor bench softmax D=3", 2, {""}, {"named 'D', did you mean 'C'?"}},
       {"nestor bench softmax N0=1 C=99999999999999", 2, {""}, {"exceeds the limit of"}},

@@ -1,9 +1,11 @@
 // nestor header: the C function that a kernel of an op is.
-#include "absl/strings/str_cat.h"
+#include <string>
+
 #include "check/c_prototype.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/given.h"
+#include "cli/library_kernel.h"
 #include "cli/output.h"
 #include "cli/program.h"
 #include "uops/invariant.h"
@@ -45,10 +47,7 @@ Exit codes: 0 done, 2 bad usage or input.
 constexpr Flag kFlags[] = {{"--op"}, {"--type"}, {"--strided", false}, {"--symbol"}};
 
 absl::Status Run(const Arguments& arguments) {
-  const std::string symbol = arguments.Find("--symbol").value_or("");
-  if (arguments.Has("--symbol") && !IsName(symbol)) {
-    return absl::InvalidArgumentError(absl::StrCat("--symbol=", symbol, ": no name in C"));
-  }
+  NESTOR_ASSIGN_OR_RETURN(const std::string symbol, ReadSymbol(arguments));
   NESTOR_ASSIGN_OR_RETURN(const Program program, LoadProgram(arguments));
   NESTOR_ASSIGN_OR_RETURN(const Given given, ReadShapeWords(arguments, program));
   NESTOR_ASSIGN_OR_RETURN(const auto type, ReadType(arguments, program));
