@@ -1,21 +1,18 @@
-// What every peer that is one primitive of oneDNN shares: its engine, views of buffers,
-// errors, and the way from a primitive to a peer.
+// What every peer that is one primitive of oneDNN shares: views of buffers, errors, and the way from a primitive to a peer.
 #ifndef NESTOR_BENCH_ONEDNN_PRIMITIVE_H_
 #define NESTOR_BENCH_ONEDNN_PRIMITIVE_H_
 
 #include <dnnl.hpp>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "bench/onednn_call.h"
 #include "bench/row.h"
 
 namespace nestor::bench {
-
-const dnnl::engine& OneDnnEngine();
 
 // Compact, the last axis innermost.
 dnnl::memory::desc CompactDescriptor(const dnnl::memory::dims& shape);
