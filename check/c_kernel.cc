@@ -87,16 +87,15 @@ class CFunction {
     for (const CParameter& parameter : prototype_.parameters) {
       const bool is_tensor = parameter.kind == Kind::kInput || parameter.kind == Kind::kOutput;
       if (prototype_.strided || !is_tensor || IsContiguous(call.view(parameter.of))) continue;
-      return absl::UnimplementedError(absl::StrCat(prototype_.symbol, " is told no strides, and ", parameter.of,
-                                                   " is not compact"));
+      return absl::UnimplementedError(absl::StrCat("is told no strides, and ", parameter.of, " is not compact"));
     }
     return absl::OkStatus();
   }
 
   absl::Status StatusOf(int code) const {
     if (code == kKernelDone) return absl::OkStatus();
-    if (code == kKernelDeclines) return absl::UnimplementedError(absl::StrCat(prototype_.symbol, " declines"));
-    return absl::UnknownError(absl::StrCat(prototype_.symbol, " returned ", code, ", which is neither ", kKernelDone,
+    if (code == kKernelDeclines) return absl::UnimplementedError("does not do these sizes");
+    return absl::UnknownError(absl::StrCat("returned ", code, ", which is neither ", kKernelDone,
                                            " (done) nor ", kKernelDeclines, " (does not do these sizes)"));
   }
 

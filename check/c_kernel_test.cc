@@ -116,9 +116,9 @@ TEST(CKernel, SaysWhatWasReturned) {
     const char* message;
   };
   for (const Case& c : std::vector<Case>{{0, absl::StatusCode::kOk, ""},
-                                         {1, absl::StatusCode::kUnimplemented, "codes declines"},
-                                         {2, absl::StatusCode::kUnknown, "codes returned 2,"},
-                                         {4, absl::StatusCode::kUnknown, "codes returned -1,"}}) {
+                                         {1, absl::StatusCode::kUnimplemented, "does not do these sizes"},
+                                         {2, absl::StatusCode::kUnknown, "returned 2,"},
+                                         {4, absl::StatusCode::kUnknown, "returned -1,"}}) {
     const Tensor x = *Tensor::Create(DType::kI32, {c.n});
     RunInputs inputs;
     inputs.tensors["x"] = x.view();

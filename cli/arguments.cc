@@ -94,7 +94,8 @@ class Parser {
       if (next_ == words_.size()) return Error(absl::StrCat(name, " needs a value"));
       value = words_[next_++];
     }
-    if (!result_.flags.emplace(name, value).second) return Error(absl::StrCat(name, " is given twice"));
+    if (flag->repeats) result_.repeated.push_back({name, value});
+    else if (!result_.flags.emplace(name, value).second) return Error(absl::StrCat(name, " is given twice"));
     return absl::OkStatus();
   }
 
@@ -138,6 +139,14 @@ absl::optional<std::string> Arguments::Find(absl::string_view flag) const {
   const auto it = flags.find(flag);
   if (it == flags.end()) return absl::nullopt;
   return it->second;
+}
+
+std::vector<std::string> Arguments::All(absl::string_view flag) const {
+  std::vector<std::string> values;
+  for (const NameValue& given : repeated) {
+    if (given.name == flag) values.push_back(given.value);
+  }
+  return values;
 }
 
 absl::StatusOr<std::vector<std::string>> Arguments::List(absl::string_view flag) const {

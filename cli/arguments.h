@@ -30,9 +30,12 @@ struct Arguments {
   std::vector<NameValue> words;                           // names distinct
   std::vector<NameValue> outputs;                         // of -o; names and files distinct
   absl::flat_hash_map<std::string, std::string> flags;    // a switch has the value ""
+  std::vector<NameValue> repeated;                        // of flags that may be; not in `flags`
 
   bool Has(absl::string_view flag) const { return flags.contains(flag); }
   absl::optional<std::string> Find(absl::string_view flag) const;
+  // The values of a flag that may be repeated, in order.
+  std::vector<std::string> All(absl::string_view flag) const;
   // "--wrt=x,w" as names; an empty list where the flag is absent. An error where
   // a name in the list is empty or repeated; `--given=` alone is the empty list.
   absl::StatusOr<std::vector<std::string>> List(absl::string_view flag) const;

@@ -114,7 +114,7 @@ class CliTest : public testing::Test {
 
 TEST_F(CliTest, ExamplesOfHelpWorkAsTyped) {
   for (const char* page : {"nestor help", "nestor help run", "nestor help grad", "nestor help print", "nestor help stats",
-                           "nestor help bench", "nestor help header", "nestor help ops"}) {
+                           "nestor help bench", "nestor help check", "nestor help header", "nestor help ops"}) {
     const Outcome help = Run(page);
     EXPECT_EQ(help.exit_code, 0) << page;
     int examples = 0;
@@ -311,6 +311,72 @@ TEST_F(CliTest, Inputs) {
       {"nestor run max_pool2d k=0", 2, {""}, {"$k = 0 is outside [1, inf]"}},
       {"nestor run max_pool2d k=1.5", 2, {""}, {"$k is i64, '1.5' does not fit"}},
       {"nestor run max_pool2d k=x.npy", 2, {""}, {"$k takes a number"}},
+  });
+}
+
+// The kernel runs apart: whatever it does, there is a report.
+TEST_F(CliTest, CheckLibrary) {
+  WriteText(work_ + "/twice.nestor", "op twice(x: f32[N]) -> (y) { y[i] = 2.0 * x[i] }\n");
+  WriteText(work_ + "/bad.c",
+            "#include <stdint.h>\n#include <stdio.h>\n#include <stdlib.h>\n"
+            "static int Do(const float* x, float* y, int64_t N) { while (N--) y[N] = x[N] * 2; return 0; }\n"
+            "int hangs(const float* x, float* y, int64_t N) { while (N > 5) {} return Do(x, y, N); }\n"
+            "int prints(const float* x, float* y, int64_t N) { puts(\"hello\"); fflush(stdout); return Do(x, y, N); }\n"
+            "int exits(const float* x, float* y, int64_t N) { if (N > 5) exit(0); return Do(x, y, N); }\n"
+            "int declines(const float* x, float* y, int64_t N) { (void)x, (void)y, (void)N; return 1; }\n"
+            "int by_8(const float* x, float* y, int64_t N) { if (N % 8 || (uintptr_t)x % 32) abort(); return Do(x, y, N); }\n"
+            "int returns_7(const float* x, float* y, int64_t N) { Do(x, y, N); return 7; }\n"
+            "int strided(const double* x, int64_t dx, double* y, int64_t dy, int64_t N) {\n"
+            "  while (N--) y[N * dy] = x[N * dx] * 2;\n  return 0;\n}\n");
+  Check({
+      {"gcc -O1 -shared -fPIC -Wall -Wextra -Werror -o libbad.so bad.c", 0, {}, {}},
+      {"nestor check softmax --library=libsoftmax.so --trials=200", 0, {"softmax: right in 200 trials"}, {""}},
+      {"nestor check softmax --library=libsoftmax.so --trials=50 --special x=f32[2,3]", 0, {": right in 50 trials"}, {""}},
+      {"nestor check softmax --library=libsoftmax.so --symbol=softmax_by_16", 1,
+       {"softmax: WRONG (element not written)", "C % 16 == 1",
+        "nestor check softmax --library=libsoftmax.so --symbol=softmax_by_16 --seed="}, {"the kernel is wrong"}},
+      {"nestor check softmax --library=libsoftmax.so --symbol=softmax_by_16 --json C=17 | python3 -c 'import json, sys; "
+       "d = json.load(sys.stdin); print(d[\"right\"], d[\"smallest_case\"])'", 1, {"False N0=1, C=17\n"}, {}},
+      {"nestor check softmax --library=libsoftmax.so --symbol=softmax_by_16 --where='C % 16 != 1' --where='C > 0' --trials=100",
+       0, {": right in 100 trials"}, {""}},
+      {"nestor check softmax --library=libsoftmax.so --symbol=softmax_ahead", 3,
+       {"reads the byte 1 behind the last of x"}, {"the kernel crashed"}},
+      {"nestor check twice.nestor --library=libbad.so --symbol=hangs --patience=200ms", 3, {"does not end within 200ms"},
+       {"the kernel hung"}},
+      {"nestor check twice.nestor --library=libbad.so --symbol=exits", 3, {"exits with 0", "N=6"}, {"the kernel crashed"}},
+      {"nestor check twice.nestor --library=libbad.so --symbol=prints --trials=3 --json | grep -c hello", 1, {"0\n"}, {"hello"}},
+      {"nestor check twice.nestor --library=libbad.so --symbol=declines --trials=9", 1, {"NOT CHECKED", "9 that the kernel"},
+       {"nothing of the kernel was judged"}},
+      {"nestor check twice.nestor --library=libbad.so --symbol=returns_7", 1, {"the kernel returned 7, which"}, {"is wrong"}},
+      {"nestor check twice.nestor --library=libbad.so --symbol=by_8 --where='N % 8 == 0' --alignment=32 --in-place=x=y --time=300ms",
+       0, {"twice: right"}, {""}},
+      {"nestor check 'op twice(x: T[N]) -> (y) { y[i] = x[i] + x[i] }' --type=f64 --strided --library=libbad.so --symbol=strided "
+       "--trials=100", 0, {"right in 100"}, {""}},
+      {"nestor check twice.nestor --library=libbad.so N=1 --symbol=exits --trials=9", 0, {"right in 9 trials"}, {""}},
+      // What it prints to show it again does.
+      {"nestor check twice.nestor --library=libbad.so --symbol=returns_7 --where='N > 2' | sed -n 's/.*see it again: //p' | bash -s",
+       1, {"see it again: nestor check twice.nestor --library=libbad.so --symbol=returns_7 '--where=N > 2' --seed=1 --trials=1"}, {}},
+  });
+}
+
+TEST_F(CliTest, CheckLibraryRefuses) {
+  Check({
+      {"nestor check softmax", 2, {""}, {"--library=FILE is missing"}},
+      {"nestor check softmax --library=libnone.so", 2, {""}, {"cannot load libnone.so: "}},
+      {"nestor check softmax --library=libsoftmax.so --symbol=softmx", 2, {""}, {"no function 'softmx', did you mean 'softmax'?"}},
+      {"nestor check softmax --library=libsoftmax.so --where='K == 1'", 2, {""}, {"\"K == 1\"", "unknown dimension 'K'"}},
+      {"nestor check softmax --library=libsoftmax.so --where='C %'", 2, {""}, {"\"C %\""}},
+      {"nestor check softmax --library=libsoftmax.so --where='C > 1' --where='C < 1'", 2, {""}, {"no sizes"}},
+      {"nestor check softmax --library=libsoftmax.so D=3", 2, {""}, {"'D'"}},
+      {"nestor check softmax --library=libsoftmax.so C=x", 2, {""}, {"C=x: a number"}},
+      {"nestor check softmax --library=libsoftmax.so x=x.npy", 2, {""}, {"tensors are drawn"}},
+      {"nestor check layer_norm --library=libsoftmax.so eps=1e-5 --symbol=softmax", 2, {""}, {"$eps is drawn"}},
+      {"nestor check softmax --library=libsoftmax.so --time=60", 2, {""}, {"--time=60: a time is expected"}},
+      {"nestor check softmax --library=libsoftmax.so --trials=0", 2, {""}, {"--trials=0"}},
+      {"nestor check softmax --library=libsoftmax.so --alignment=24", 2, {""}, {"24", "power of two"}},
+      {"nestor check softmax --library=libsoftmax.so --in-place=x", 2, {""}, {"ARGUMENT=RESULT"}},
+      {"nestor check softmax --library=libsoftmax.so --in-place=x=z", 2, {""}, {"no result z"}},
+      {"nestor check softmax --library=libsoftmax.so --seed=1 --seed=2", 2, {""}, {"--seed is given twice"}},
   });
 }
 

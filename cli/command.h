@@ -13,6 +13,7 @@ struct Arguments;
 struct Flag {
   absl::string_view name;   // with its dashes: "--seed"
   bool takes_value = true;  // --seed=1 or --seed 1; else a switch
+  bool repeats = false;     // may be given more than once
 };
 
 struct Command {
@@ -25,7 +26,8 @@ struct Command {
   bool takes_program;  // PROGRAM and NAME=value words
   bool takes_outputs;  // -o NAME=FILE
   // Results go to stdout through output.h; an error is what main reports before
-  // it exits with 2.
+  // it exits with 2; with 1 where it is Aborted, a check having failed; with 3 where it is
+  // Unavailable, what was checked having crashed.
   absl::Status (*run)(const Arguments& arguments);
 };
 
@@ -35,6 +37,7 @@ extern const Command kHeaderCommand;
 extern const Command kPrintCommand;
 extern const Command kStatsCommand;
 extern const Command kBenchCommand;
+extern const Command kCheckCommand;
 extern const Command kOpsCommand;
 
 }  // namespace nestor::cli

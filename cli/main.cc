@@ -1,6 +1,7 @@
 // The command `nestor`: finds the subcommand, and turns its Status into a message
 // and an exit code.
 //   0  done        1  a check failed        2  bad usage or input
+//   3  what was checked crashed or hung
 #include <cstdlib>
 #include <new>
 #include <string>
@@ -21,10 +22,12 @@ namespace {
 constexpr char kVersion[] = "nestor 0.1\n";
 
 constexpr int kDone = 0;
+constexpr int kCheckFailed = 1;
 constexpr int kBadUsage = 2;
+constexpr int kCrashed = 3;
 
-const Command* const kCommands[] = {&kRunCommand,   &kGradCommand,   &kPrintCommand, &kStatsCommand,
-                                    &kBenchCommand, &kHeaderCommand, &kOpsCommand};
+const Command* const kCommands[] = {&kRunCommand,   &kGradCommand,  &kPrintCommand,  &kStatsCommand,
+                                    &kBenchCommand, &kCheckCommand, &kHeaderCommand, &kOpsCommand};
 
 std::string Usage() {
   std::string text =
@@ -71,7 +74,8 @@ absl::Status RunCommand(const std::string& name, const std::vector<std::string>&
 int ExitCode(const absl::Status& status) {
   if (status.ok() || absl::IsCancelled(status)) return kDone;  // a reader of stdout that has enough is no error
   ReportError(status);
-  return kBadUsage;
+  if (absl::IsAborted(status)) return kCheckFailed;
+  return absl::IsUnavailable(status) ? kCrashed : kBadUsage;
 }
 
 int Main(const std::vector<std::string>& words) {

@@ -1,0 +1,178 @@
+// The kernel runs in a process of its own, by Check; what is here reads what it demands from
+// the command line. While it runs, its stdout is ours on stderr, so that what it prints does
+// not get into the report.
+#include "cli/check_library.h"
+
+#include <unistd.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "check/c_kernel.h"
+#include "check/check.h"
+#include "cli/flag_values.h"
+#include "cli/given.h"
+#include "cli/library_kernel.h"
+#include "cli/output.h"
+#include "cli/program.h"
+#include "uops/invariant.h"
+
+namespace nestor::cli {
+namespace {
+
+// Of a word of a shell.
+std::string Quoted(absl::string_view text) {
+  const bool plain = text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:%") ==
+                     absl::string_view::npos;
+  if (plain && !text.empty()) return std::string(text);
+  return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
+}
+
+// ---- What the kernel demands
+
+// N=64 and k=3 as conditions.
+absl::Status AddSizes(const Op& op, const Given& given, CheckOptions& options) {
+  const auto add = [&](const std::string& name, const std::string& value) {
+    int64_t number;
+    if (!absl::SimpleAtoi(value, &number)) {
+      return absl::InvalidArgumentError(absl::StrCat(name, "=", value, ": a number of 64 bits is expected"));
+    }
+    options.Where(absl::StrCat(name, " == ", number));
+    return absl::OkStatus();
+  };
+  for (const auto& [name, value] : given.params) {
+    if (!IsInteger(op.FindParam(name)->type)) {
+      return absl::InvalidArgumentError(absl::StrCat(name, " is drawn: only integers can be given"));
+    }
+    NESTOR_RETURN_IF_ERROR(add(name, value));
+  }
+  for (const auto& [name, value] : given.dims) NESTOR_RETURN_IF_ERROR(add(name, value));
+  return absl::OkStatus();
+}
+
+absl::Status AddLimits(const Arguments& arguments, CheckOptions& options) {
+  constexpr int64_t kMost = int64_t{1} << 60;
+  if (arguments.Has("--trials")) {
+    NESTOR_ASSIGN_OR_RETURN(options.trials, ReadNumber(arguments, "--trials", 0, 1, kMost));
+  }
+  if (arguments.Has("--time")) {
+    NESTOR_ASSIGN_OR_RETURN(options.duration, ReadDuration(arguments, "--time", absl::ZeroDuration()));
+  }
+  if (arguments.Has("--seed")) {
+    NESTOR_ASSIGN_OR_RETURN(options.seed, arguments.Seed());
+  }
+  NESTOR_ASSIGN_OR_RETURN(options.patience, ReadDuration(arguments, "--patience", options.patience));
+  return absl::OkStatus();
+}
+
+absl::Status AddInPlace(const std::string& text, CheckOptions& options) {
+  const size_t equals = text.find('=');
+  if (equals == std::string::npos) {
+    return absl::InvalidArgumentError(absl::StrCat("--in-place=", text, ": ARGUMENT=RESULT is expected"));
+  }
+  options.InPlace(text.substr(0, equals), text.substr(equals + 1));
+  return absl::OkStatus();
+}
+
+absl::Status AddDemands(const Arguments& arguments, CheckOptions& options) {
+  for (const std::string& condition : arguments.All("--where")) options.Where(condition);
+  for (const std::string& pair : arguments.All("--in-place")) NESTOR_RETURN_IF_ERROR(AddInPlace(pair, options));
+  NESTOR_ASSIGN_OR_RETURN(const int64_t alignment, ReadNumber(arguments, "--alignment", 0, 0, 4096));
+  options.Alignment(static_cast<int>(alignment));
+  options.values.special = arguments.Has("--special");
+  if (arguments.Has("--strided")) options.Layouts(Layouts::kAny);
+  return absl::OkStatus();
+}
+
+// The command with the seed of one trial.
+std::string ReproduceText(const Arguments& arguments, const std::string& program) {
+  std::string text = absl::StrCat("nestor check ", Quoted(program));
+  for (const NameValue& word : arguments.words) absl::StrAppend(&text, " ", Quoted(absl::StrCat(word.name, "=", word.value)));
+  for (const char* flag : {"--op", "--type", "--library", "--symbol", "--alignment", "--patience"}) {
+    if (const auto value = arguments.Find(flag)) absl::StrAppend(&text, " ", Quoted(absl::StrCat(flag, "=", *value)));
+  }
+  for (const char* flag : {"--strided", "--special"}) absl::StrAppend(&text, arguments.Has(flag) ? " " : "", arguments.Has(flag) ? flag : "");
+  for (const char* flag : {"--where", "--in-place"}) {
+    for (const std::string& value : arguments.All(flag)) absl::StrAppend(&text, " ", Quoted(absl::StrCat(flag, "=", value)));
+  }
+  return absl::StrCat(text, " --seed=$SEED --trials=1");
+}
+
+// ---- The op
+
+// A macro op by its name, for the sake of what its samples say of values.
+CheckedOp CheckedOpFor(const Program& program, const Op& op, const Given& given, CheckOptions& options) {
+  if (program.macro == nullptr) return op;
+  for (const ast::Argument& arg : program.Syntax().args) {
+    if (!TypeByName(arg.type.text)) options.Types({op.FindArgument(arg.name)->type});
+  }
+  for (const auto& [name, shape] : given.shapes) options.Rank(name, static_cast<int>(shape.shape.size()));
+  return program.macro->name;
+}
+
+// ---- The run
+
+// While it lives, what is written to stdout goes to stderr.
+class StdoutOnStderr {
+ public:
+  StdoutOnStderr() : kept_(dup(STDOUT_FILENO)) { dup2(STDERR_FILENO, STDOUT_FILENO); }
+  ~StdoutOnStderr() {
+    dup2(kept_, STDOUT_FILENO);
+    close(kept_);
+  }
+  StdoutOnStderr(const StdoutOnStderr&) = delete;
+  StdoutOnStderr& operator=(const StdoutOnStderr&) = delete;
+
+ private:
+  int kept_;
+};
+
+void WriteStderr(absl::string_view text) {
+  if (write(STDERR_FILENO, text.data(), text.size()) < 0) return;  // nobody looks
+}
+
+absl::StatusOr<CheckReport> RunCheck(const CheckedOp& op, const Kernel& kernel, CheckOptions& options) {
+  const bool is_terminal = isatty(STDERR_FILENO) == 1;
+  if (is_terminal) {
+    options.OnProgress([](int64_t trials) { WriteStderr(absl::StrCat("\r", trials, " trials\x1b[K")); });
+  }
+  const StdoutOnStderr moved;
+  auto report = CheckKernel(op, kernel, options);
+  if (is_terminal) WriteStderr("\r\x1b[K");
+  return report;
+}
+
+absl::Status Verdict(const CheckReport& report) {
+  if (report.IsRight()) return absl::OkStatus();
+  if (report.fault == Fault::kCrash) return absl::UnavailableError("the kernel crashed");
+  if (report.fault == Fault::kHang) return absl::UnavailableError("the kernel hung");
+  return absl::AbortedError(report.fault == Fault::kNone ? "nothing of the kernel was judged" : "the kernel is wrong");
+}
+
+}  // namespace
+
+absl::Status CheckLibrary(const Arguments& arguments) {
+  CheckOptions options;
+  options.Isolated();
+  NESTOR_RETURN_IF_ERROR(AddLimits(arguments, options));
+  NESTOR_RETURN_IF_ERROR(AddDemands(arguments, options));
+  NESTOR_ASSIGN_OR_RETURN(const Program program, LoadProgram(arguments));
+  NESTOR_ASSIGN_OR_RETURN(const Given given, ReadWords(arguments, program));
+  if (!given.tensors.empty()) return absl::InvalidArgumentError("tensors are drawn: only types and sizes can be given");
+  NESTOR_ASSIGN_OR_RETURN(const auto type, ReadType(arguments, program));
+  NESTOR_ASSIGN_OR_RETURN(const Op op, InstantiateFor(program, given, type));
+  NESTOR_RETURN_IF_ERROR(AddSizes(op, given, options));
+  NESTOR_ASSIGN_OR_RETURN(const auto library, FindLibraryKernel(arguments, op));
+  const CheckedOp checked = CheckedOpFor(program, op, given, options);
+  options.reproduce = ReproduceText(arguments, arguments.program);
+  NESTOR_ASSIGN_OR_RETURN(const CheckReport report,
+                          RunCheck(checked, CKernel(library->prototype, library->function), options));
+  NESTOR_RETURN_IF_ERROR(WriteStdout(arguments.Has("--json") ? report.ToJson() : report.ToString()));
+  return Verdict(report);
+}
+
+}  // namespace nestor::cli

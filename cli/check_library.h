@@ -1,0 +1,16 @@
+// nestor check PROGRAM --library=FILE: is a kernel in a shared object right?
+#ifndef NESTOR_CLI_CHECK_LIBRARY_H_
+#define NESTOR_CLI_CHECK_LIBRARY_H_
+
+#include "absl/status/status.h"
+#include "cli/arguments.h"
+
+namespace nestor::cli {
+
+// Writes the report to stdout. Aborted where the kernel is wrong, or nothing of it could
+// be judged; Unavailable where it crashed or hung.
+absl::Status CheckLibrary(const Arguments& arguments);
+
+}  // namespace nestor::cli
+
+#endif  // NESTOR_CLI_CHECK_LIBRARY_H_
