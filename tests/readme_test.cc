@@ -1,5 +1,5 @@
-// Every snippet of the README runs, and prints what the README says: shell blocks
-// line by line, the C++ block as examples/tour.cc.
+// Every snippet of the README and of pages that have commands runs, and prints what the
+// page says: shell blocks line by line, the README's first C++ block as examples/tour.cc.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "gtest/gtest.h"
+#include "re2/re2.h"
 
 namespace nestor {
 namespace {
@@ -65,27 +66,38 @@ std::vector<Step> Steps(const std::string& block) {
   return steps;
 }
 
-TEST(Readme, ShellSnippetsPrintWhatTheyShow) {
+// Without what is measured: "in 0.805 s".
+std::string WithoutTimes(std::string text) {
+  RE2::GlobalReplace(&text, " in [0-9.e+-]+ s\\b", " in .. s");
+  return text;
+}
+
+class Page : public testing::TestWithParam<const char*> {};
+
+TEST_P(Page, ShellSnippetsPrintWhatTheyShow) {
   char here[4096];
   ASSERT_NE(getcwd(here, sizeof here), nullptr);
-  const std::string readme = ReadText("README.md");
+  const std::string page = ReadText(GetParam());
   char directory[] = "/tmp/nestor_readme_XXXXXX";
   ASSERT_NE(mkdtemp(directory), nullptr);
   ASSERT_EQ(setenv("PATH", absl::StrCat(here, "/cli:", getenv("PATH")).c_str(), 1), 0);
   ASSERT_EQ(chdir(directory), 0);
+  Output(absl::StrCat("cp ", here, "/examples/check_a_kernel/softmax.c ."));
   int commands = 0;
-  for (const std::string& block : Blocks(readme, "sh")) {
+  for (const std::string& block : Blocks(page, "sh")) {
     for (const Step& step : Steps(block)) {
       ++commands;
       // A file is shown by cat: it is what the README says it is.
       if (absl::StartsWith(step.command, "cat ")) std::ofstream(step.command.substr(4)) << step.output;
-      EXPECT_EQ(Output(step.command), step.output) << step.command;
+      EXPECT_EQ(WithoutTimes(Output(step.command)), WithoutTimes(step.output)) << step.command;
     }
   }
   EXPECT_GE(commands, 5);
   ASSERT_EQ(chdir(here), 0);
   Output(absl::StrCat("rm -rf ", directory));
 }
+INSTANTIATE_TEST_SUITE_P(Pages, Page,
+                         testing::Values("README.md", "docs/check.md", "examples/check_a_kernel/README.md"));
 
 TEST(Readme, CppSnippetIsTheTour) {
   const std::vector<std::string> blocks = Blocks(ReadText("README.md"), "cpp");
