@@ -80,7 +80,7 @@ class InnerBoundsWalk {
       InnerSet operator()(const Param&) const { return self.Exact(id); }
       InnerSet operator()(const Constant&) const { return self.Exact(id); }
       InnerSet operator()(const Index& n) const {
-        return IntegerSet{self.graph_.AddIndex(self.Mapped(n.expr), node.shape), NodeId()};
+        return IntegerSet{self.graph_.AddIndex(self.Mapped(n.expr), node.shape), self.KnownIndex(n.expr, node.shape)};
       }
       InnerSet operator()(const Reindex& n) const { return self.Moved(n, node.shape); }
       InnerSet operator()(const Map& n) const { return self.Row(n, node.type, self.decides_[id.value]); }
@@ -108,26 +108,58 @@ class InnerBoundsWalk {
 
   // ---- Places
 
+  const IntegerSet& Looked(const IndexNode& load) const {
+    return absl::get<IntegerSet>(sets_[static_cast<size_t>(load.value)]);
+  }
+
+  // Of the members of what it loads.
   IndexId Mapped(IndexId e) {
     if (!graph_.pool().HasLoad(e)) return e;
     return CopyIndex(graph_.pool(), e, graph_.pool(),
                      [&](const IndexNode& node, absl::Span<const IndexId> args) -> absl::optional<IndexId> {
                        if (node.kind != IndexKind::kLoad) return absl::nullopt;
-                       return graph_.pool().Load(Looked(NodeId{static_cast<int32_t>(node.value)}).value, args);
+                       return graph_.pool().Load(Looked(node).value.value, args);
                      });
   }
 
-  IndexList Mapped(const IndexList& list) {
+  IndexList Mapped(absl::Span<const IndexId> list) {
     IndexList mapped;
     for (IndexId e : list) mapped.push_back(Mapped(e));
     return mapped;
   }
 
-  // What an index loads from.
-  NodeId Looked(NodeId id) {
-    const IntegerSet& set = absl::get<IntegerSet>(sets_[id.value]);
-    if (set.known.valid()) Refuse("an index loads an integer that was made of a float");
-    return set.value;
+  // Where everything that the index loads is known, over the axes of `shape`; not valid: everywhere.
+  NodeId KnownIndex(IndexId e, const Shape& shape) {
+    std::vector<IndexNode> loads;
+    VisitIndex(graph_.pool(), e, [&](IndexId, const IndexNode& node) {
+      if (node.kind == IndexKind::kLoad && Looked(node).known.valid()) loads.push_back(node);
+    });
+    NodeId known;
+    for (const IndexNode& load : loads) {
+      known = KnownBoth(f64_, known, graph_.AddReindex(Looked(load).known, shape, Mapped(load.args), Truth(true)));
+    }
+    return known;
+  }
+
+  NodeId KnownPlace(const Reindex& reindex, const Shape& shape) {
+    NodeId known;
+    for (const IndexList& list : {reindex.place, reindex.conditions}) {
+      for (IndexId e : list) known = KnownBoth(f64_, known, KnownIndex(e, shape));
+    }
+    return known;
+  }
+
+  NodeId Truth(bool value) { return graph_.AddConstant(Scalar::Of(DType::kBool, value)); }
+
+  // The set where `known` holds, or all of it.
+  InnerSet OnlyWhere(NodeId known, const InnerSet& set) {
+    if (!known.valid()) return set;
+    if (const auto* x = absl::get_if<FloatSet>(&set)) {
+      return FloatSet{f64_.OnlyWhere(known, x->low), f64_.OnlyWhere(known, x->high), x->rounded};
+    }
+    if (const auto* x = absl::get_if<IntegerSet>(&set)) return IntegerSet{x->value, KnownBoth(f64_, x->known, known)};
+    const TruthSet& x = absl::get<TruthSet>(set);
+    return TruthSet{f64_.And(x.may_be_true, known), f64_.And(x.may_be_false, known), x.exclusive};
   }
 
   InnerSet Moved(const Reindex& reindex, const Shape& shape) {
@@ -136,15 +168,14 @@ class InnerBoundsWalk {
     struct Visitor {
       InnerBoundsWalk& self;
       NodeId fill;
-      absl::FunctionRef<NodeId(NodeId, NodeId)> move;
+      Move move;
       InnerSet operator()(const FloatSet& x) const { return self.MovedFloat(x, fill, move); }
       InnerSet operator()(const IntegerSet& x) const {
-        const NodeId everywhere = self.graph_.AddConstant(Scalar::Of(DType::kBool, true));
-        return IntegerSet{move(x.value, fill), x.known.valid() ? move(x.known, everywhere) : NodeId()};
+        return IntegerSet{move(x.value, fill), x.known.valid() ? move(x.known, self.Truth(true)) : NodeId()};
       }
       InnerSet operator()(const TruthSet& x) const { return self.MovedTruth(x, fill, move); }
     };
-    return absl::visit(Visitor{*this, reindex.fill, move}, sets_[reindex.x.value]);
+    return OnlyWhere(KnownPlace(reindex, shape), absl::visit(Visitor{*this, reindex.fill, move}, sets_[reindex.x.value]));
   }
 
   using Move = absl::FunctionRef<NodeId(NodeId x, NodeId fill)>;
@@ -156,24 +187,23 @@ class InnerBoundsWalk {
     return FloatSet{move(x.low, wide), move(x.high, wide), x.rounded};
   }
 
-  // A fill is a constant or a $param of the operand's type, so what is chosen from a cast
-  // $param goes by way of a bool.
+  // True where the fill is not taken; `x` has the operand's shape.
+  NodeId Inside(NodeId x, Move move) { return move(f64_.Truth(true, x), Truth(false)); }
+
+  // A fill is a constant or a $param of the operand's type, so a $param that is cast is chosen.
   InnerSet FilledWithParam(const FloatSet& x, NodeId fill, Move move) {
-    const NodeId inside = move(f64_.Truth(true, x.low), graph_.AddConstant(Scalar::Of(DType::kBool, false)));
+    const NodeId inside = Inside(x.low, move);
     const NodeId wide = graph_.AddSplat(graph_.AddCast(fill, DType::kF64), Shape(graph_.shape(inside)));
     const auto filled = [&](NodeId end) { return f64_.Where(inside, move(end, NodeId()), wide); };
     return FloatSet{filled(x.low), filled(x.high), x.rounded};
   }
 
   InnerSet MovedTruth(const TruthSet& x, NodeId fill, Move move) {
-    const Constant* constant = graph_.As<Constant>(fill);
-    if (constant == nullptr) Refuse("a bool $param fills what is out of bounds");
-    const bool value = constant != nullptr && constant->value.ToInt() != 0;
-    const auto filled = [&](NodeId truth, bool otherwise) {
-      return move(truth, graph_.AddConstant(Scalar::Of(DType::kBool, otherwise)));
-    };
-    if (IsDecided(f64_, x)) return DecidedSet(f64_, filled(x.may_be_true, value));
-    return TruthSet{filled(x.may_be_true, value), filled(x.may_be_false, !value), x.exclusive};
+    const NodeId may_be_true = move(x.may_be_true, fill);
+    if (IsDecided(f64_, x)) return DecidedSet(f64_, may_be_true);
+    const NodeId inside = Inside(x.may_be_false, move);
+    const NodeId filled = f64_.Not(graph_.AddSplat(fill, Shape(graph_.shape(inside))));
+    return TruthSet{may_be_true, f64_.Where(inside, move(x.may_be_false, Truth(false)), filled), x.exclusive};
   }
 
   // ---- Accumulations
@@ -205,6 +235,9 @@ class InnerBoundsWalk {
   }
 
   InnerSet Scattered(const Scatter& scatter, const Shape& shape) {
+    for (IndexId e : scatter.place) {
+      if (KnownIndex(e, graph_.shape(scatter.x)).valid()) Refuse("a place to store to was made of a float");
+    }
     const IndexList place = Mapped(scatter.place);
     const auto accumulate = [&](ReduceOp op, NodeId x) { return graph_.AddScatter(op, x, shape, place); };
     const InnerSet& set = sets_[scatter.x.value];
