@@ -1,3 +1,6 @@
+// The executable has code for compact inputs; each other layout would be compiled when it is
+// first met, which takes longer than a copy. For the same reason no size has code of its own.
+//
 // An element is compared with its bounds as an integer that orders as the f64 does, -0 below
 // +0: the bits of an f64, with those below the sign flipped where it is negative.
 #include "check/fast_judge.h"
@@ -47,6 +50,20 @@ FastVerdict::OfResult Compare(const TensorView& got, absl::Span<const double> lo
   return verdict;
 }
 
+// In the op's order; those that are not compact are copied into `copies`.
+absl::StatusOr<std::vector<TensorView>> CompactInputs(const Op& op, const RunInputs& inputs,
+                                                      std::vector<Tensor>& copies) {
+  std::vector<TensorView> compact;
+  for (const Argument& arg : op.args) {
+    compact.push_back(inputs.tensors.at(arg.name));
+    if (arg.shape_only || IsContiguous(compact.back())) continue;
+    NESTOR_ASSIGN_OR_RETURN(Tensor copy, Tensor::FromView(compact.back()));
+    compact.back() = copy.view();
+    copies.push_back(std::move(copy));
+  }
+  return compact;
+}
+
 }  // namespace
 
 bool HoldsInner(double low, double high, const Scalar& got) { return Holds(low, high, got.ToDouble()); }
@@ -70,14 +87,16 @@ absl::StatusOr<FastJudge> FastJudge::Create(const Op& op) {
   NESTOR_ASSIGN_OR_RETURN(Op bounds, InnerBounds(op));
   jit::CompileOptions options;
   options.executor = &jit::InlineExecutor();
+  options.size_classes.variants = 0;
   NESTOR_ASSIGN_OR_RETURN(auto executable, jit::Compile(Lower(bounds), options));
   return FastJudge(op, std::move(bounds), std::move(executable));
 }
 
 absl::StatusOr<absl::Span<const Tensor>> FastJudge::Bounds(const RunInputs& inputs) {
   NESTOR_ASSIGN_OR_RETURN(const Binding binding, Bind(SignatureOf(*op_), inputs));
-  std::vector<TensorView> arguments, outputs;
-  for (const Argument& arg : op_->args) arguments.push_back(inputs.tensors.at(arg.name));
+  std::vector<Tensor> copies;
+  NESTOR_ASSIGN_OR_RETURN(const std::vector<TensorView> arguments, CompactInputs(*op_, inputs, copies));
+  std::vector<TensorView> outputs;
   std::vector<Scalar> params;
   for (const ParamInfo& param : op_->params) params.push_back(binding.params.at(param.name));
   NESTOR_ASSIGN_OR_RETURN(const std::vector<Dims> shapes, executable_->OutputShapes(arguments, params, &inputs.dims));
