@@ -5,6 +5,7 @@
 #include "check/fast_judge.h"
 
 #include <cmath>
+#include <cstdlib>
 #include <iostream>
 #include <limits>
 #include <utility>
@@ -113,16 +114,20 @@ Tensor AllRows(DType type, const std::vector<double>& terms) {
   return Tensor::Of(type, {rows, 3}, values);
 }
 
-// Long rows of powers of two and their neighbours, over all the range: partial products leave
-// any type's.
+// Long rows of powers of two and their neighbours, over all the range, in half of the rows
+// first small ones and then large ones: partial products leave f64's range, too.
 Tensor LongRows(DType type, Random& random) {
   const FloatFormat& format = FormatOf(type);
-  std::vector<double> values(200 * 24);
-  for (double& value : values) {
-    const int exponent = static_cast<int>(random.Between(format.min_exponent, format.max_exponent));
-    value = std::ldexp(random.Pick({1.0, -1.0, 1.25, 1.7}), random.Chance(30) ? exponent : exponent / 16);
+  constexpr int kTerms = 40;
+  std::vector<double> values(200 * kTerms);
+  for (size_t i = 0; i < values.size(); ++i) {
+    int exponent = static_cast<int>(random.Between(format.min_exponent, format.max_exponent));
+    if (!random.Chance(30)) exponent /= 16;
+    const bool large = i % kTerms >= kTerms / 2, ordered = i / kTerms % 2 == 0;
+    if (ordered) exponent = large ? format.max_exponent - std::abs(exponent / 4) : format.min_exponent + std::abs(exponent / 4);
+    values[i] = std::ldexp(random.Pick({1.0, -1.0, 1.25, 1.7}), exponent);
   }
-  return Tensor::Of(type, {200, 24}, values);
+  return Tensor::Of(type, {200, kTerms}, values);
 }
 
 // Many terms: of one grid, so that some sums are exact, and of none.
