@@ -25,8 +25,6 @@
 #include <cmath>
 #include <limits>
 
-#include "uops/invariant.h"
-
 namespace nestor {
 namespace {
 
@@ -53,8 +51,8 @@ NodeId LastBit(Doubles& f64, NodeId x) {
 }
 
 struct Terms {
-  NodeId count;    // that are not zero
-  NodeId evidence; // that the sum is not exact; not valid: none
+  NodeId count;     // that are not zero
+  NodeId evidence;  // that the sum is not exact
 };
 
 // REQUIRES: x is a point.
