@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -195,7 +196,7 @@ absl::Status ApplyEnvironment(CheckOptions& options) {
 
 // What the trials have come to; plain data, as a child and its parent share it.
 struct Progress {
-  Heartbeat heartbeat;
+  char fault_message[512] = "";
   int64_t trials = 0;  // the number of the one that runs, or of those that have run
   int64_t skipped = 0, undecided = 0, without_sizes = 0, by_bounds = 0;
   ErrorHistogram histogram;
@@ -216,7 +217,7 @@ class Checker {
 
   absl::StatusOr<CheckReport> Run() {
     if (options_.isolated) RunIsolated();
-    else RunTrials();
+    else RunTrials([this] { ReportProgress(); });
     if (progress_->fault == Fault::kMisuse) return absl::InvalidArgumentError(progress_->message);
     if (progress_->without_sizes > 0 && progress_->without_sizes == progress_->trials) return NoSizes();
     CheckReport report = Summary();
@@ -258,7 +259,8 @@ class Checker {
     return false;
   }
 
-  void RunTrials() {
+  // Calls `after_trial` behind each that says nothing.
+  void RunTrials(absl::FunctionRef<void()> after_trial) {
     for (; !IsOver(); ++progress_->trials) {
       const int64_t trial = progress_->trials;
       const absl::optional<Case> drawn = CaseOf(trial);
@@ -267,8 +269,8 @@ class Checker {
         continue;
       }
       SetFaultContext(absl::StrCat("\nto see it again: ", ReproduceText(SeedOf(trial))).c_str());
-      if (!Count(Examine(SubjectOf(trial), *drawn, progress_->heartbeat))) return;
-      ReportProgress();
+      if (!Count(Examine(SubjectOf(trial), *drawn))) return;
+      after_trial();
     }
   }
 
@@ -279,15 +281,24 @@ class Checker {
   }
 
   void RunIsolated() {
-    const ChildEnd end = RunInChild(
-        [&] {
-          RunTrials();
-          return std::string();
+    bool is_done = false;
+    ChildEnd end = RunInChild(
+        [&](Say say) {
+          KeepFaultMessages(progress_->fault_message, sizeof(progress_->fault_message));
+          RunTrials([&] { say("trial"); });
+          say("done");
         },
-        options_.patience, progress_->heartbeat);
-    if (end.kind == ChildEnd::Kind::kDone) return;
-    progress_->fault = end.kind == ChildEnd::Kind::kHung ? Fault::kHang : Fault::kCrash;
-    progress_->SetMessage(end.message);
+        [&](absl::string_view message) {
+          is_done = message == "done";
+          ReportProgress();
+          return true;
+        },
+        options_.patience);
+    if (end.death.empty() && is_done) return;
+    if (end.death.empty()) end.death = "exited with 0";
+    const Outcome outcome = OutcomeOfDeath(end, progress_->fault_message);
+    progress_->fault = outcome.fault;
+    progress_->SetMessage(outcome.message);
   }
 
   absl::Status NoSizes() const {
@@ -314,8 +325,8 @@ class Checker {
   // ---- The account of a finding
 
   Outcome ExamineAgain(const Subject& subject, const Case& given) {
-    if (options_.isolated) return ExamineInChild(subject, given, options_.patience, progress_->heartbeat);
-    return Examine(subject, given, progress_->heartbeat);
+    if (options_.isolated) return ExamineInChild(subject, given, options_.patience);
+    return Examine(subject, given);
   }
 
   void Account(CheckReport& report) {

@@ -298,7 +298,7 @@ TEST(Check, FindsCrashes) {
   EXPECT_THAT(before.message, HasSubstr("writes the byte 4 before the first of y"));
   const CheckReport exits = ReportOn([](const KernelCall&) { _exit(7); }, isolated);
   EXPECT_EQ(exits.fault, Fault::kCrash);
-  EXPECT_THAT(exits.message, HasSubstr("exits with 7"));
+  EXPECT_THAT(exits.message, HasSubstr("exited with 7"));
 }
 
 TEST(Check, FindsAHang) {

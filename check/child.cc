@@ -1,86 +1,147 @@
+// What a child says are messages on a pipe, each behind its size.
 #include "check/child.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <csignal>
 #include <cstdio>
+#include <cstdint>
+#include <cstdlib>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "check/fault_message.h"
 #include "uops/invariant.h"
 
 namespace nestor {
 namespace {
 
-// Behind a result, so that a child that exits by itself is told from one that is done.
-constexpr char kEndMark[] = "nestor-child-is-done";
+// Of what a child writes on stderr: so much of its beginning, where a broken invariant is named.
+constexpr size_t kMostWords = 3000;
 
-void WriteAll(int file, const std::string& bytes) {
-  size_t done = 0;
-  while (done < bytes.size()) {
-    const ssize_t written = write(file, bytes.data() + done, bytes.size() - done);
-    if (written < 0 && errno != EINTR) return;
-    if (written > 0) done += static_cast<size_t>(written);
+void WriteAll(int fd, absl::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = write(fd, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) std::_Exit(1);  // the parent has gone
+    text.remove_prefix(static_cast<size_t>(written));
   }
 }
 
-[[noreturn]] void BeChild(absl::FunctionRef<std::string()> work, int file, Heartbeat& heartbeat) {
+struct Pipe {
+  int read_end = -1, write_end = -1;
+  Pipe() {
+    int ends[2];
+    NESTOR_CHECK(pipe2(ends, O_CLOEXEC) == 0, "no pipe");
+    read_end = ends[0];
+    write_end = ends[1];
+  }
+};
+
+[[noreturn]] void BeChild(absl::FunctionRef<void(Say)> work, int says, int errors) {
+  dup2(errors, STDERR_FILENO);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   const struct rlimit no_core = {0, 0};
   setrlimit(RLIMIT_CORE, &no_core);
-  KeepFaultMessages(heartbeat.fault_message, sizeof(heartbeat.fault_message));
-  WriteAll(file, absl::StrCat(work(), kEndMark));
-  std::fflush(stdout);
-  _exit(0);
+  work([says](absl::string_view message) {
+    const uint64_t size = message.size();
+    WriteAll(says, absl::StrCat(absl::string_view(reinterpret_cast<const char*>(&size), sizeof(size)), message));
+  });
+  std::fflush(nullptr);
+  std::_Exit(0);
 }
 
-// False where the child gave no sign of life for `patience`.
-bool ReadAll(int file, absl::Duration patience, Heartbeat& heartbeat, std::string& bytes) {
-  uint64_t beats = heartbeat.beats;
-  absl::Time last = absl::Now();
+// Reads what is there; false at the end of the pipe.
+bool ReadMore(int fd, std::string& text) {
   char buffer[1 << 16];
-  for (;;) {
-    struct pollfd waited = {file, POLLIN, 0};
-    const int ready = poll(&waited, 1, 50);
-    if (ready > 0) {
-      const ssize_t count = read(file, buffer, sizeof(buffer));
-      if (count == 0) return true;
-      if (count > 0) bytes.append(buffer, static_cast<size_t>(count));
-      last = absl::Now();
-      continue;
+  const ssize_t count = read(fd, buffer, sizeof buffer);
+  if (count < 0) return errno == EINTR;
+  text.append(buffer, static_cast<size_t>(count));
+  return count > 0;
+}
+
+// Both pipes of a child, read until it ends or is to be killed.
+class Listener {
+ public:
+  Listener(int says, int errors) : fds_{{says, POLLIN, 0}, {errors, POLLIN, 0}} {}
+
+  enum class Result { kEnded, kSilent, kEnough };
+  Result Run(absl::FunctionRef<bool(absl::string_view)> hear, absl::Duration patience) {
+    while (fds_[0].fd >= 0) {
+      const int ready = poll(fds_, 2, static_cast<int>(absl::ToInt64Milliseconds(patience)));
+      if (ready == 0) return Result::kSilent;
+      if (ready < 0) continue;
+      if (fds_[1].revents != 0 && !ReadMore(fds_[1].fd, errors_)) fds_[1].fd = -1;
+      if (errors_.size() > kMostWords) errors_.resize(kMostWords);
+      if (fds_[0].revents != 0 && !ReadMore(fds_[0].fd, said_)) fds_[0].fd = -1;
+      if (!HearMessages(hear)) return Result::kEnough;
     }
-    if (heartbeat.beats != beats) {
-      beats = heartbeat.beats;
-      last = absl::Now();
-    } else if (absl::Now() - last > patience) {
-      return false;
-    }
+    return Result::kEnded;
   }
-}
+  // After the child has ended.
+  void ReadRest() {
+    if (fds_[1].fd >= 0) ReadMore(fds_[1].fd, errors_);
+  }
+  const std::string& errors() const { return errors_; }
 
-std::string SignalText(int signal, const Heartbeat& heartbeat) {
-  const char* name = sigabbrev_np(signal);
-  std::string text = name != nullptr ? absl::StrCat("dies of SIG", name) : absl::StrCat("dies of signal ", signal);
-  if (heartbeat.fault_message[0] != 0) absl::StrAppend(&text, ": ", heartbeat.fault_message);
-  return text;
-}
+ private:
+  bool HearMessages(absl::FunctionRef<bool(absl::string_view)> hear) {
+    absl::string_view rest = said_;
+    bool goes_on = true;
+    for (uint64_t size; goes_on && rest.size() >= sizeof(size);) {
+      std::memcpy(&size, rest.data(), sizeof(size));
+      if (rest.size() - sizeof(size) < size) break;
+      goes_on = hear(rest.substr(sizeof(size), size));
+      rest.remove_prefix(sizeof(size) + size);
+    }
+    said_.erase(0, said_.size() - rest.size());
+    return goes_on;
+  }
 
-bool TakeEndMark(std::string& bytes) {
-  const size_t size = sizeof(kEndMark) - 1;
-  if (bytes.size() < size || bytes.compare(bytes.size() - size, size, kEndMark) != 0) return false;
-  bytes.resize(bytes.size() - size);
-  return true;
+  pollfd fds_[2];
+  std::string said_, errors_;
+};
+
+std::string DeathOf(int status) {
+  if (WIFSIGNALED(status)) {
+    return absl::StrCat("killed by signal ", WTERMSIG(status), " (", strsignal(WTERMSIG(status)), ")");
+  }
+  const int code = WEXITSTATUS(status);
+  return code == 0 ? "" : absl::StrCat("exited with ", code);
 }
 
 }  // namespace
+
+ChildEnd RunInChild(absl::FunctionRef<void(Say)> work, absl::FunctionRef<bool(absl::string_view message)> hear,
+                    absl::Duration patience) {
+  const Pipe says, errors;
+  std::fflush(nullptr);
+  const pid_t child = fork();
+  NESTOR_CHECK(child >= 0, "no process");
+  if (child == 0) BeChild(work, says.write_end, errors.write_end);
+  close(says.write_end);
+  close(errors.write_end);
+  Listener listener(says.read_end, errors.read_end);
+  const Listener::Result result = listener.Run(hear, patience);
+  if (result != Listener::Result::kEnded) kill(child, SIGKILL);
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  listener.ReadRest();
+  close(says.read_end);
+  close(errors.read_end);
+  if (result == Listener::Result::kEnough) return {};
+  if (result == Listener::Result::kSilent) {
+    return {absl::StrCat("gave no word for ", absl::FormatDuration(patience)), listener.errors(), /*is_hung=*/true};
+  }
+  return {DeathOf(status), listener.errors()};
+}
 
 void* MapShared(size_t bytes) {
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -89,37 +150,5 @@ void* MapShared(size_t bytes) {
 }
 
 void UnmapShared(void* memory, size_t bytes) { munmap(memory, bytes); }
-
-ChildEnd RunInChild(absl::FunctionRef<std::string()> work, absl::Duration patience, Heartbeat& heartbeat) {
-  ChildEnd end;
-  heartbeat.fault_message[0] = 0;
-  int files[2];
-  NESTOR_CHECK(pipe2(files, O_CLOEXEC) == 0, "no pipe");
-  std::fflush(nullptr);
-  const pid_t child = fork();
-  NESTOR_CHECK(child >= 0, "cannot fork");
-  if (child == 0) {
-    close(files[0]);
-    BeChild(work, files[1], heartbeat);
-  }
-  close(files[1]);
-  const bool is_alive = ReadAll(files[0], patience, heartbeat, end.result);
-  close(files[0]);
-  if (!is_alive) kill(child, SIGKILL);
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  if (!is_alive) {
-    end.kind = ChildEnd::Kind::kHung;
-    end.message = absl::StrCat("does not end within ", absl::FormatDuration(patience));
-  } else if (WIFSIGNALED(status)) {
-    end.kind = ChildEnd::Kind::kCrashed;
-    end.message = SignalText(WTERMSIG(status), heartbeat);
-  } else if (!TakeEndMark(end.result)) {
-    end.kind = ChildEnd::Kind::kCrashed;
-    end.message = absl::StrCat("exits with ", WEXITSTATUS(status));
-  }
-  return end;
-}
 
 }  // namespace nestor

@@ -1,27 +1,37 @@
-// Work in a process of its own, which may crash, exit or hang.
+// Work in a child process, so that a fault, an abort or an endless loop in it is something to
+// report.
 #ifndef NESTOR_CHECK_CHILD_H_
 #define NESTOR_CHECK_CHILD_H_
 
-#include <atomic>
 #include <cstddef>
-#include <cstdint>
 #include <new>
 #include <string>
 
 #include "absl/functional/function_ref.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 
 namespace nestor {
 
-// What parent and child see both; in shared memory.
-struct Heartbeat {
-  // The child counts it up while it gets on; the parent ends a child that does not.
-  std::atomic<uint64_t> beats{0};
-  // What FaultMessage says of a stray access; "" of none.
-  char fault_message[512] = "";
+// How a child ended. Empty: it returned.
+//   "killed by signal 11 (Segmentation fault)", "gave no word for 20s"
+struct ChildEnd {
+  std::string death;
+  std::string words;     // the beginning of what it wrote on stderr, where it died
+  bool is_hung = false;  // its death is that it said nothing
 };
 
-// T in memory that later children share. REQUIRES: T is trivially destructible.
+// Sends one message, of any bytes, to the parent.
+using Say = absl::FunctionRef<void(absl::string_view message)>;
+
+// Runs `work` in a child, and calls `hear` with each message, in the parent. A
+// child that says nothing for `patience` is killed; where `hear` returns false, it is
+// killed as well, and its end is no death. REQUIRES: this process has one thread.
+ChildEnd RunInChild(absl::FunctionRef<void(Say)> work, absl::FunctionRef<bool(absl::string_view message)> hear,
+                    absl::Duration patience);
+
+// A T in memory that this process shares with its later children. REQUIRES: T is trivially
+// destructible, and means the same in each process.
 void* MapShared(size_t bytes);
 void UnmapShared(void* memory, size_t bytes);
 template <class T>
@@ -37,17 +47,6 @@ class Shared {
  private:
   T* value_;
 };
-
-struct ChildEnd {
-  enum class Kind { kDone, kCrashed, kHung };
-  Kind kind = Kind::kDone;
-  std::string message;  // "dies of SIGSEGV: reads the byte 1 behind the last of x", "exits with 3"
-  std::string result;   // what `work` returned
-};
-
-// Runs `work` in a forked copy of this process. The copy ends without running destructors or
-// handlers of exit. `patience`: how long a child may live without a beat.
-ChildEnd RunInChild(absl::FunctionRef<std::string()> work, absl::Duration patience, Heartbeat& heartbeat);
 
 }  // namespace nestor
 

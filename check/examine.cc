@@ -4,8 +4,11 @@
 #include <type_traits>
 #include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "check/fault_message.h"
 
 namespace nestor {
 namespace {
@@ -81,11 +84,9 @@ void NameElements(const KernelRun& run, Outcome& outcome) {
 
 }  // namespace
 
-Outcome Examine(const Subject& subject, const Case& given, Heartbeat& heartbeat) {
-  ++heartbeat.beats;
+Outcome Examine(const Subject& subject, const Case& given) {
   const Op& op = subject.source.op;
   const KernelRun run = RunKernel(subject.kernel, op, given, subject.run);
-  ++heartbeat.beats;
   Outcome outcome;
   outcome.fault = run.fault;
   outcome.message = run.message;
@@ -108,14 +109,35 @@ Outcome Examine(const Subject& subject, const Case& given, Heartbeat& heartbeat)
   return outcome;
 }
 
-Outcome ExamineInChild(const Subject& subject, const Case& given, absl::Duration patience, Heartbeat& heartbeat) {
-  const ChildEnd end =
-      RunInChild([&] { return ToBytes(Examine(subject, given, heartbeat)); }, patience, heartbeat);
-  if (end.kind == ChildEnd::Kind::kDone) return FromBytes(end.result);
+Outcome OutcomeOfDeath(const ChildEnd& end, absl::string_view fault_message) {
   Outcome outcome;
-  outcome.fault = end.kind == ChildEnd::Kind::kHung ? Fault::kHang : Fault::kCrash;
-  outcome.message = end.message;
+  outcome.fault = end.is_hung ? Fault::kHang : Fault::kCrash;
+  const bool is_killed = absl::StartsWith(end.death, "killed");
+  outcome.message = absl::StrCat(is_killed ? "is " : "", end.death);
+  if (!fault_message.empty()) absl::StrAppend(&outcome.message, ": ", fault_message);
+  const absl::string_view words = absl::StripAsciiWhitespace(end.words);
+  if (!words.empty()) absl::StrAppend(&outcome.message, "; it says: ", words);
   return outcome;
+}
+
+Outcome ExamineInChild(const Subject& subject, const Case& given, absl::Duration patience) {
+  struct FaultText {
+    char text[512] = "";
+  };
+  const Shared<FaultText> fault;
+  std::string result;
+  ChildEnd end = RunInChild(
+      [&](Say say) {
+        KeepFaultMessages(fault->text, sizeof(fault->text));
+        say(ToBytes(Examine(subject, given)));
+      },
+      [&](absl::string_view message) {
+        result = std::string(message);
+        return true;
+      },
+      patience);
+  if (end.death.empty() && result.empty()) end.death = "exited with 0";
+  return end.death.empty() ? FromBytes(result) : OutcomeOfDeath(end, fault->text);
 }
 
 }  // namespace nestor

@@ -5,12 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "check/case.h"
 #include "check/child.h"
 #include "check/judge.h"
 #include "check/kernel_call.h"
-#include "check/trial.h"
+#include "check/kernel_run.h"
 
 namespace nestor {
 
@@ -30,12 +31,15 @@ struct Outcome {
   Verdict verdict;
 };
 
-// Runs the kernel on the case, and holds its results against the oracle. `heartbeat` beats
-// before and after the kernel's part.
-Outcome Examine(const Subject& subject, const Case& given, Heartbeat& heartbeat);
+// Runs the kernel on the case, and holds its results against the oracle.
+Outcome Examine(const Subject& subject, const Case& given);
 
-// The same in a child: a crash and a hang are outcomes.
-Outcome ExamineInChild(const Subject& subject, const Case& given, absl::Duration patience, Heartbeat& heartbeat);
+// The same in a child, which has `patience` for it: a crash and a hang are outcomes.
+Outcome ExamineInChild(const Subject& subject, const Case& given, absl::Duration patience);
+
+// What the end of a child that ran the kernel says of that. REQUIRES: it died. `fault_message`: what
+// KeepFaultMessages has kept, or "".
+Outcome OutcomeOfDeath(const ChildEnd& end, absl::string_view fault_message);
 
 }  // namespace nestor
 

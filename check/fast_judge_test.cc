@@ -209,7 +209,7 @@ TEST(FastJudge, FollowsIndicesMadeOfFloats) {
   FastJudge judge = JudgeOf("op f(x: f32[N], t: f32[M]) -> (y, b) { k[i] = i64(x[i]); y[i] = t[k[i] | 7]; b[i] = k[i] + k[k[i]] }");
   const Tensor x = Tensor::Of<float>({4}, {1.5, 0, NAN, 2}), t = Tensor::Of<float>({2}, {5, 6});
   const Tensor y = Tensor::Of<float>({4}, {6, 5, 5, 7}), b = Tensor::Of(DType::kI64, {4}, {1, 1, 1, 2});
-  const Verdict verdict = *judge.Judge({{{"x", x.view()}, {"t", t.view()}}, {}, {}}, {y.view(), b.view()});
+  const FastVerdict verdict = *judge.Judge({{{"x", x.view()}, {"t", t.view()}}, {}, {}}, {y.view(), b.view()});
   EXPECT_EQ(verdict.results[0].open, std::vector<int64_t>({2}));
   EXPECT_EQ(verdict.results[1].open, std::vector<int64_t>({2, 3}));
 }

@@ -1,7 +1,7 @@
 // Outputs hold one poison in the first run and another in the second: what keeps both was
 // not written, and what differs otherwise depends on it, or, where a third run like the
 // first differs from that, on nothing that the kernel is given.
-#include "check/trial.h"
+#include "check/kernel_run.h"
 
 #include <xmmintrin.h>
 

@@ -1,6 +1,6 @@
 // One run of a kernel on one case, and what can be noticed of it without an oracle.
-#ifndef NESTOR_CHECK_TRIAL_H_
-#define NESTOR_CHECK_TRIAL_H_
+#ifndef NESTOR_CHECK_KERNEL_RUN_H_
+#define NESTOR_CHECK_KERNEL_RUN_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -35,4 +35,4 @@ KernelRun RunKernel(const Kernel& kernel, const Op& op, const Case& given, const
 
 }  // namespace nestor
 
-#endif  // NESTOR_CHECK_TRIAL_H_
+#endif  // NESTOR_CHECK_KERNEL_RUN_H_
