@@ -44,7 +44,7 @@ class Parser {
       if (!only_words && word == "--") only_words = true;
       else NESTOR_RETURN_IF_ERROR(only_words || word[0] != '-' || word == "-" ? Word(word) : FlagWord(word));
     }
-    if (command_.takes_program && result_.program.empty()) {
+    if (command_.takes_program && command_.needs_program && result_.program.empty()) {
       return Error("PROGRAM is missing: a file in the notation, - for stdin, an op's text, or a macro op's name");
     }
     return std::move(result_);

@@ -1,5 +1,8 @@
-// nestor check: is a kernel right?
+// nestor check: a kernel held against the bounds of its op, or Nestor's engines against each
+// other.
+#include "absl/strings/str_cat.h"
 #include "cli/arguments.h"
+#include "cli/check_engines.h"
 #include "cli/check_library.h"
 #include "cli/command.h"
 
@@ -7,15 +10,30 @@ namespace nestor::cli {
 namespace {
 
 constexpr absl::string_view kHelp = R"(nestor check PROGRAM --library=FILE [N=64 ...] [flags]
+nestor check PROGRAM|--all|--random [N=64 ...] [flags]
 
-Says whether a kernel of an op is right: runs it on drawn sizes and values, in a
-process of its own, and holds each element of its results against the op's proven
-bounds. A finding is reported with the smallest case that shows it.
+With --library, says whether a kernel of an op is right: runs it on drawn sizes and
+values, in a process of its own, and holds each element of its results against the
+op's proven bounds. A finding is reported with the smallest case that shows it.
+
+Without, holds Nestor's engines against each other: the interpreter and machine code,
+behind any number of passes, strict and fast, for each instruction set that this CPU
+has, on one thread and on two, forward and gradient. Each trial draws types, sizes,
+values and layouts, two engines whose bits must be equal, and one whose results must
+lie within the proven bounds. A finding is printed with its program, made small.
 
 PROGRAM is a file in the notation, - for stdin, the text of ops ('op f(..) ..'), or
-a macro op's name. N=64 and k=3 fix a dimension and an integer $param; NAME=f32[2,3]
-says an argument's type and number of axes.
+a macro op's name. N=64 and k=3 fix a dimension and an integer $param; with --library,
+NAME=f32[2,3] says an argument's type and number of axes.
 
+  --trials=N        at most so many trials; by default 1000 of a kernel, or as 10
+                    seconds allow, 200 of engines, or with --time no limit
+  --time=60s        ends after that time; 90s, 5m, 1h
+  --seed=S          of the first trial; the next has S + 1
+  --json            prints one object
+  --op=NAME         which op of several; by default the last
+
+With --library:
   --library=FILE    a shared object with the kernel: the C function that `nestor
                     header PROGRAM` prints, written in any language
   --symbol=NAME     the function's name; by default the op's
@@ -27,36 +45,62 @@ says an argument's type and number of axes.
   --alignment=64    bytes that each tensor is aligned to; by default its elements'
   --in-place=x=y    the result y may take the memory of the argument x; may be repeated
   --special         infinities and NaN among the values
-  --trials=N        at most so many cases; by default 1000, or as 10 seconds allow
-  --time=60s        ends after that time; 90s, 5m, 1h
-  --seed=S          of the first case; the next has S + 1; 1 by default
   --patience=10s    a case that takes longer hangs
-  --json            prints one object
-  --op=NAME         which op of several; by default the last
+
+Without:
+  --all             all macro ops, instead of PROGRAM
+  --random          random programs, instead of PROGRAM
+  --derivative=D    0: the op alone, 1: its gradient, 2: the gradient of that; by default
+                    one of them, by the seed
+  --findings=N      goes on until so many engines are found wrong; 1 by default
+  --shrink=20s      the time for making the program and sizes of a finding small; 0s: none
 
 Examples:
   $ echo 'op twice(x: f32[N]) -> (y) { y[i] = 2.0 * x[i] }' | tee twice.nestor
   $ nestor header twice.nestor
   $ echo 'int twice(const float* x, float* y, long N) { while (N--) y[N] = x[N] * 2; return 0; }' | tee twice.c
   $ cc -shared -fPIC -o libtwice.so twice.c && nestor check twice.nestor --library=libtwice.so
+  $ nestor check softmax --trials=20
+  $ nestor check --random --trials=50 --seed=7
+  $ nestor check 'op f(x: f32[N]) -> (y) { y[i] = x[i] * x[i] }' N=17 --trials=10 --json
 
 Exit codes: 0 right, 1 wrong, 2 bad usage or input, 3 the kernel crashed or hung.
 )";
 
-constexpr Flag kFlags[] = {{"--library"},   {"--symbol"},      {"--strided", false},
-                           {"--type"},      {"--where", true, /*repeats=*/true},
-                           {"--alignment"}, {"--in-place", true, /*repeats=*/true},
-                           {"--special", false}, {"--trials"}, {"--time"},
-                           {"--seed"},      {"--patience"},    {"--json", false},
-                           {"--op"}};
+constexpr Flag kFlags[] = {
+    {"--library"},      {"--symbol"},    {"--strided", false},
+    {"--type"},         {"--where", true, /*repeats=*/true},
+    {"--alignment"},    {"--in-place", true, /*repeats=*/true},
+    {"--special", false}, {"--patience"}, {"--trials"},
+    {"--time"},         {"--seed"},      {"--json", false},
+    {"--op"},           {"--all", false}, {"--random", false},
+    {"--derivative"},   {"--findings"},  {"--shrink"},
+};
+constexpr const char* kLibraryFlags[] = {"--symbol",    "--strided",  "--type",    "--where",
+                                         "--alignment", "--in-place", "--special", "--patience"};
+constexpr const char* kEngineFlags[] = {"--all", "--random", "--derivative", "--findings", "--shrink"};
+
+absl::Status Refuse(const Arguments& arguments, absl::Span<const char* const> flags, absl::string_view mode) {
+  for (const char* flag : flags) {
+    if (arguments.Has(flag)) return absl::InvalidArgumentError(absl::StrCat(flag, ": only ", mode, " --library"));
+  }
+  return absl::OkStatus();
+}
 
 absl::Status Run(const Arguments& arguments) {
-  if (arguments.Has("--library")) return CheckLibrary(arguments);
-  return absl::InvalidArgumentError("--library=FILE is missing: the shared object with the kernel");
+  if (!arguments.Has("--library")) {
+    const absl::Status status = Refuse(arguments, kLibraryFlags, "with");
+    return status.ok() ? CheckEngines(arguments) : status;
+  }
+  const absl::Status status = Refuse(arguments, kEngineFlags, "without");
+  if (!status.ok()) return status;
+  if (arguments.program.empty()) return absl::InvalidArgumentError("PROGRAM is missing: the op that the kernel is of");
+  return CheckLibrary(arguments);
 }
 
 }  // namespace
 
-const Command kCheckCommand = {"check", "says whether a kernel is right", kHelp, kFlags, true, false, Run};
+const Command kCheckCommand = {"check", "says whether a kernel is right, or Nestor's engines are", kHelp, kFlags, true,
+                               false, Run, /*needs_program=*/false};
 
 }  // namespace nestor::cli

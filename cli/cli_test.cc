@@ -545,6 +545,15 @@ TEST_F(CliTest, Bench) {
       {"nestor bench softmax --threads=0", 2, {""}, {"--threads=0"}},
       {"nestor bench bad.nestor", 2, {""}, {"bad.nestor:3:10: "}},
       {"nestor bench", 2, {""}, {"PROGRAM is missing"}},
+      {"nestor check", 2, {""}, {"one of PROGRAM, --all and --random"}},
+      {"nestor check softmax --all", 2, {""}, {"one of PROGRAM"}},
+      {"nestor check --random N=3", 2, {""}, {"sizes are those of a PROGRAM"}},
+      {"nestor check softmax N=x", 2, {""}, {"N=x: a number"}},
+      {"nestor check softmax --time=abc", 2, {""}, {"--time=abc"}},
+      {"nestor check softmax --derivative=3", 2, {""}, {"from 0 to 2"}},
+      {"nestor check --all --trials=30 --seed=3", 0, {"trials: 30\n", "findings: 0\n"}, {""}},
+      {"nestor check conv2d stride=2 R=3 --trials=5 --json | python3 -c 'import json, sys; print(json.load(sys.stdin))'", 0,
+       {"'trials': 5", "'findings': []"}, {""}},
   });
 }
 

@@ -29,6 +29,7 @@ struct Command {
   // it exits with 2; with 1 where it is Aborted, a check having failed; with 3 where it is
   // Unavailable, what was checked having crashed.
   absl::Status (*run)(const Arguments& arguments);
+  bool needs_program = true;  // where it takes one
 };
 
 extern const Command kRunCommand;

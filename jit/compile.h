@@ -32,7 +32,7 @@ struct CompileOptions {
   // Where parallel loops run: DefaultExecutor() where null; InlineExecutor() keeps them
   // on the caller's thread. Must outlive the executable.
   Executor* executor = nullptr;
-  // Vectors that a sum has partial results for.
+  // Vectors that a sum has partial results for; of these the greatest power of two.
   int accumulators = 4;
   MemoryOrderOptions memory_order;
   ContractionTileOptions contractions;  // but for `isa`

@@ -1,11 +1,8 @@
-// Running compiled programs on memory that shows every stray access: outputs are
-// poisoned, and all buffers end (or begin) at a page that may not be touched.
+// Every variant of a compiled program, held against the interpreter.
 #ifndef NESTOR_TESTS_JIT_RUNS_H_
 #define NESTOR_TESTS_JIT_RUNS_H_
 
-#include <cstdint>
 #include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -15,37 +12,18 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
-#include "check/arrangement.h"
-#include "check/guarded_memory.h"
-#include "check/program_generator.h"
+#include "check/engines.h"
+#include "check/finding.h"
+#include "check/guarded_run.h"
+#include "check/large_inputs.h"
 #include "jit/compile.h"
 #include "jit/executable.h"
 #include "jit/kernel.h"
 #include "jit/runtime/cpu_features.h"
 #include "loop_ir/program.h"
 #include "tensor/binding.h"
-#include "tensor/tensor.h"
-#include "tests/random_programs.h"
-#include "uops/dtype.h"
-#include "uops/op.h"
 
 namespace nestor {
-
-struct JitRunOptions {
-  GuardedMemory::Side side = GuardedMemory::Side::kEnd;
-  // REQUIRES: no broadcast.
-  Arrangement outputs = Arrangement::kCompact;
-  // Each output takes the memory of an input wherever the executable allows it.
-  bool in_place = false;
-  jit::Workspace* workspace = nullptr;
-  // See Executable::TestHooks.
-  const jit::Kernel::Caller* caller = nullptr;
-  bool poison_dead = false;
-};
-
-// The results on copies of the inputs, laid out as they are, in guarded memory. Internal
-// where memory beside an output's elements is written, or an input.
-Results RunJit(const jit::Executable& executable, const RunInputs& inputs, const JitRunOptions& options = {});
 
 // ---- Checking
 
@@ -94,16 +72,6 @@ Finding CheckCompiled(const loop::Program& unfused, const RunInputs& inputs, con
 
 // "avx2 fast, outputs reversed, in place": which run of which variant.
 std::string Describe(const jit::CompileOptions& options, const JitRunOptions& run);
-
-// ---- Inputs
-
-// Elements of every kind: specials, any bits, moderate ones; a bool is any byte.
-Tensor DrawTensor(DType type, const Dims& shape, std::mt19937_64& random);
-
-// Inputs of extents up to `max_extent` (see RandomInputs for small ones): those on both
-// sides of a vector's and a tile's size, equal ones where the op asks for that. nullopt
-// where no draw fits the op.
-absl::optional<RandomInputsResult> DrawLargeInputs(const Op& op, uint64_t seed, int64_t max_extent);
 
 }  // namespace nestor
 

@@ -8,44 +8,19 @@
 
 #include <cstdint>
 #include <functional>
-#include <string>
-#include <vector>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/types/optional.h"
+#include "check/finding.h"
 #include "check/program_generator.h"
-#include "loop_ir/program.h"
-#include "tensor/binding.h"
-#include "tensor/tensor.h"
 #include "uops/op.h"
 
 namespace nestor {
-
-using Results = absl::StatusOr<std::vector<Tensor>>;
-// What is wrong, if anything.
-using Finding = absl::optional<std::string>;
-
-struct Counts {
-  int programs = 0;
-  int refused = 0;       // by both: a shape or an index value without a value
-  int conservative = 0;  // overflow that only the proof by intervals fears
-  int no_gradient = 0;   // refused by name
-};
 
 // An integer of the environment, or else `otherwise`.
 int64_t Setting(const char* name, int64_t otherwise);
 
 // Says which seed ran when the process was aborted.
 void SetCurrentCase(absl::string_view what, uint64_t seed);
-
-std::string InputsText(const RunInputs& inputs);
-
-// What differs in bits, all NaNs being equal; both failing is no difference.
-Finding Compare(const Results& want, const Results& got, absl::string_view what, Counts& counts);
-
-// Interprets with a limit of steps.
-Results Run(const loop::Program& program, const RunInputs& inputs);
 
 // What is wrong with the op, by the seed that draws its inputs.
 using Property = std::function<Finding(const Op&, uint64_t, Counts&)>;

@@ -120,7 +120,8 @@ class Tiling {
       tile_.rows = (*known + tiles - 1) / tiles;
       while (tile_.vectors < most_vectors && RegistersOf({tile_.rows, tile_.vectors + 1}) <= registers) ++tile_.vectors;
     }
-    if (options_.rows > 0) tile_ = {options_.rows, options_.vectors};
+    if (options_.rows > 0) tile_.rows = options_.rows;
+    if (options_.vectors > 0) tile_.vectors = options_.vectors;
   }
 
   // Accumulators, a vector of each column operand, a broadcast of each row operand and a

@@ -5,6 +5,7 @@
 #include "jit/schedule/lane_partials.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 #include <vector>
 
@@ -212,7 +213,8 @@ class LaneSums {
   Scope SplitLoop(const Loop& loop, const std::vector<TensorId>& accumulators, std::vector<Partial>& wanted) {
     IndexPool& pool = program_.pool;
     const int vectors = IsLong(loop) ? std::min(options_.vectors, kLongVectors) : options_.vectors;
-    const int64_t width = int64_t{vectors} * LanesOf(program_, loop, options_.isa);
+    // Partial results are combined by halves.
+    const int64_t width = int64_t{std::bit_floor(static_cast<unsigned>(std::max(vectors, 1)))} * LanesOf(program_, loop, options_.isa);
     for (TensorId tensor : accumulators) {
       TensorInfo info = program_[tensor];
       info.name = absl::StrCat(info.name, "_lanes");

@@ -11,7 +11,8 @@ namespace nestor::jit {
 
 struct LanePartialsOptions {
   Isa isa = Isa::kAvx2;
-  // Vectors of partial results: as many operations in flight.
+  // Vectors of partial results: as many operations in flight. One that is no power of two
+  // counts as the next lower one.
   int vectors = 4;
   // Takes sums and products of floats, too, whose rounding depends on the order.
   bool reorders_rounding = true;
