@@ -19,6 +19,7 @@
 #include "uops/call.h"
 #include "uops/invariant.h"
 #include "uops/module.h"
+#include "uops/mutant.h"
 
 namespace nestor {
 namespace {
@@ -101,7 +102,7 @@ class ReverseWalk {
   void Contribute(NodeId to, NodeId adjoint, uint8_t mask) {
     if (!active_[to.value]) return;
     NodeId& sum = adjoints_[to.value];
-    sum = sum.valid() ? algebra_.Add(sum, adjoint) : adjoint;
+    sum = sum.valid() && !NESTOR_MUTANT("fan_out_assigned") ? algebra_.Add(sum, adjoint) : adjoint;
     masks_[to.value] |= mask;
   }
 
@@ -199,7 +200,7 @@ class ReverseWalk {
 
   NodeId Carry(const Map& map, const NodeList& x, int carrier, DType type, uint8_t mask) {
     switch (map.op) {
-      case ScalarOp::kNeg: return algebra_.Neg(x[0]);
+      case ScalarOp::kNeg: return NESTOR_MUTANT("div_gradient_without_minus") ? x[0] : algebra_.Neg(x[0]);
       case ScalarOp::kMul:
         if (NeedsMulz(x, carrier, mask)) return graph_.AddMap(ScalarOp::kMulz, {x[carrier], x[1 - carrier]});
         return algebra_.Mul(x[carrier], x[1 - carrier]);
@@ -278,7 +279,7 @@ class ReverseWalk {
         continue;
       }
       const IndexId offset = inverse->offsets[j];
-      place[position[inverse->axes[j]]] = inverse->signs[j] > 0 ? pool_.Sub(var, offset) : pool_.Sub(offset, var);
+      place[position[inverse->axes[j]]] = inverse->signs[j] > 0 || NESTOR_MUTANT("reflection_not_undone") ? pool_.Sub(var, offset) : pool_.Sub(offset, var);
     }
     Contribute(n.x, graph_.AddReindex(sum, graph_.shape(n.x), place, NodeId(), conditions), mask);
     return absl::OkStatus();
@@ -327,7 +328,7 @@ class ReverseWalk {
         std::vector<int> axes(n.count);
         std::iota(axes.begin(), axes.end(), graph_.rank(n.x) - n.count);
         const NodeId count = graph_.AddReduce(ReduceOp::kSum, AsCount(tie), axes);
-        const NodeId share = algebra_.Div(g, graph_.AddCast(count, graph_.type(id)));
+        const NodeId share = NESTOR_MUTANT("ties_given_in_full") ? g : algebra_.Div(g, graph_.AddCast(count, graph_.type(id)));
         Contribute(n.x, Where(tie, Spread(share, n)), mask | kZeroed);
         return absl::OkStatus();
       }

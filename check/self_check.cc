@@ -25,12 +25,13 @@ namespace {
 constexpr int64_t kTrialsOfChild = 5000;
 
 // Everything that one trial of an op holds against something.
-Finding CheckOp(const Op& op, uint64_t seed, const Sizes& sizes, TrialCounts& counts) {
+Finding CheckOp(const Op& op, uint64_t seed, const Sizes& sizes, TrialCounts& counts,
+                absl::FunctionRef<void(absl::string_view)> tell) {
   TrialInputOptions options;
   options.sizes = sizes;
   // Some trials are large, so that blocks and pieces of loops are several.
   options.most_work = seed % 8 == 0 ? 200'000 : 20'000;
-  if (Finding finding = CheckTrial(op, seed, options, counts)) return finding;
+  if (Finding finding = CheckTrial(op, seed, options, counts, tell)) return finding;
   return CheckGradientQuotients(op, seed, options, counts);
 }
 
@@ -43,6 +44,15 @@ TrialCounts Sum(const TrialCounts& a, const TrialCounts& b) {
   std::vector<int64_t> sum = Numbers(a);
   for (size_t i = 0; i < sum.size(); ++i) sum[i] += Numbers(b)[i];
   return CountsOf(sum);
+}
+
+// Tells the parent which engine is next.
+auto Teller(Say say) {
+  return [say](absl::string_view engine) { say(absl::StrCat("engine ", engine)); };
+}
+
+std::string DeathText(const std::string& engine, const ChildEnd& end) {
+  return absl::StrCat(engine.empty() ? "" : absl::StrCat(engine, ": "), end.death, "\n", end.words);
 }
 
 class Checker {
@@ -68,24 +78,25 @@ class Checker {
   uint64_t RunChild(uint64_t first, uint64_t last) {
     uint64_t seed = first;
     TrialCounts counts;
-    std::string what;
+    std::string what, engine;
     const auto work = [&](Say say) {
       TrialCounts own;
       for (uint64_t s = first; s < last; ++s) {
         say(absl::StrCat("begins ", s, " ", absl::StrJoin(Numbers(own), " ")));
-        const Finding finding = CheckOp(Subject(s), s, options_.sizes, own);
+        const Finding finding = CheckOp(Subject(s), s, options_.sizes, own, Teller(say));
         if (finding) return say(absl::StrCat("finds ", *finding));
       }
       say(absl::StrCat("begins ", last, " ", absl::StrJoin(Numbers(own), " ")));
     };
     const auto hear = [&](absl::string_view message) {
       if (absl::ConsumePrefix(&message, "finds ")) what = std::string(message);
+      else if (absl::ConsumePrefix(&message, "engine ")) engine = std::string(message);
       else if (absl::ConsumePrefix(&message, "begins ")) HearProgress(message, seed, counts);
       return absl::Now() < end_;
     };
     const ChildEnd end = RunInChild(work, hear, options_.patience);
     report_.counts = Sum(report_.counts, counts);
-    if (!end.death.empty()) what = absl::StrCat(end.death, "\n", end.last_words);
+    if (!end.death.empty()) what = DeathText(engine, end);
     if (what.empty()) return std::max(seed, first + 1);
     report_.findings.push_back(Shrunk(seed, what));
     return seed + 1;
@@ -107,17 +118,19 @@ class Checker {
 
   // What a child says of one trial of `op`; empty: nothing is wrong.
   std::string FindingOf(const Op& op, uint64_t seed, const Sizes& sizes, absl::Duration patience) const {
-    std::string what;
+    std::string what, engine;
     const auto work = [&](Say say) {
       TrialCounts counts;
-      if (const Finding finding = CheckOp(op, seed, sizes, counts)) say(*finding);
+      const Finding finding = CheckOp(op, seed, sizes, counts, Teller(say));
+      if (finding) say(absl::StrCat("finds ", *finding));
     };
     const auto hear = [&](absl::string_view message) {
-      what = std::string(message);
+      if (absl::ConsumePrefix(&message, "finds ")) what = std::string(message);
+      else if (absl::ConsumePrefix(&message, "engine ")) engine = std::string(message);
       return true;
     };
     const ChildEnd end = RunInChild(work, hear, patience);
-    return end.death.empty() ? what : absl::StrCat(end.death, "\n", end.last_words);
+    return end.death.empty() ? what : DeathText(engine, end);
   }
 
   SelfCheckFinding Shrunk(uint64_t seed, const std::string& what) const {

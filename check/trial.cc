@@ -23,8 +23,9 @@ constexpr size_t kMostLines = 60;
 // What a trial draws, and what the unfused program gives.
 class Trial {
  public:
-  Trial(const Op& op, uint64_t seed, const TrialInputOptions& options, TrialCounts& counts)
-      : unfused_(Lower(op)), random_(seed ^ 0x5bf03635f0935ad1u), counts_(counts) {
+  Trial(const Op& op, uint64_t seed, const TrialInputOptions& options, TrialCounts& counts,
+        absl::FunctionRef<void(absl::string_view)> tell)
+      : unfused_(Lower(op)), random_(seed ^ 0x5bf03635f0935ad1u), counts_(counts), tell_(tell) {
     inputs_ = DrawTrialInputs(op, unfused_, seed, options);
     // The workspace was used for other sizes before.
     TrialInputOptions small;
@@ -50,7 +51,9 @@ class Trial {
 
   Engine Draw(jit::Mode mode, std::initializer_list<Engine::Backend> backends) {
     const Engine::Backend backend = random_.Pick(backends);
-    return DrawEngine(random_, mode, backend);
+    Engine engine = DrawEngine(random_, mode, backend);
+    tell_(Describe(engine));
+    return engine;
   }
 
   static Finding Told(const Engine& engine, absl::string_view what, const std::string& program) {
@@ -124,6 +127,7 @@ class Trial {
   const loop::Program unfused_;
   Random random_;
   TrialCounts& counts_;
+  const absl::FunctionRef<void(absl::string_view)> tell_;
   absl::optional<TrialInputs> inputs_, before_;
   Results want_;
   absl::optional<absl::StatusOr<std::vector<ReferenceTensor>>> bounds_;
@@ -131,8 +135,9 @@ class Trial {
 
 }  // namespace
 
-Finding CheckTrial(const Op& op, uint64_t seed, const TrialInputOptions& options, TrialCounts& counts) {
-  return Trial(op, seed, options, counts).Run();
+Finding CheckTrial(const Op& op, uint64_t seed, const TrialInputOptions& options, TrialCounts& counts,
+                   absl::FunctionRef<void(absl::string_view)> tell) {
+  return Trial(op, seed, options, counts, tell).Run();
 }
 
 }  // namespace nestor

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "absl/functional/function_ref.h"
+#include "absl/strings/string_view.h"
 #include "check/finding.h"
 #include "check/trial_inputs.h"
 #include "uops/op.h"
@@ -21,8 +23,10 @@ struct TrialCounts {
 
 // Two strict engines against the unfused program, a fast machine code against the interpreter on
 // its own program, and that against the proven bounds, where they are drawn: what is wrong, with
-// the engine that it is wrong of.
-Finding CheckTrial(const Op& op, uint64_t seed, const TrialInputOptions& options, TrialCounts& counts);
+// the engine that it is wrong of. `tell` hears of each engine before it is made, for one that
+// crashes.
+Finding CheckTrial(const Op& op, uint64_t seed, const TrialInputOptions& options, TrialCounts& counts,
+                   absl::FunctionRef<void(absl::string_view engine)> tell = [](absl::string_view) {});
 
 // Holds the op's gradient against difference quotients of the interpreted op, where all is f64
 // and the quotients settle. See gradient_quotients.cc.

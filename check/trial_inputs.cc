@@ -35,6 +35,7 @@ class Drawer {
     Random random(seed);
     style_ = static_cast<int>(random.Below(100));
     largest_ = random.Pick({int64_t{5}, int64_t{18}, int64_t{35}, int64_t{70}});
+    DrawLong();
   }
 
   absl::optional<TrialInputs> Run() {
@@ -53,9 +54,25 @@ class Drawer {
 
   int64_t Extent(const std::string& name, int64_t largest, int attempt) const {
     const bool equal = style_ < 15 || attempt >= kAttempts / 2;
+    if (name == long_ && attempt < kAttempts / 2) return 1000 + For(name, "long").Below(80);
     Random random = For(equal ? "all" : name, attempt < 4 ? "extent" : absl::StrCat("extent", attempt));
     if (style_ < 35 || random.Chance(25)) return std::min(largest, random.Pick({0, 1, 1, 2, 2, 2, 3, 3, 3, 4, 5}) + int64_t{0});
     return std::min(largest, random.Pick({6, 7, 8, 9, 11, 13, 15, 16, 17, 23, 24, 25, 31, 32, 33, 34, 47, 48, 49, 65}) + int64_t{0});
+  }
+
+  // A dimension now and then that is longer than a page is, beside small ones.
+  void DrawLong() {
+    std::vector<std::string> names;
+    const auto add = [&](IndexId, const IndexNode& node) {
+      if (node.kind == IndexKind::kSymbol) names.push_back(op_.graph.pool().SymbolNameAt(node.value));
+    };
+    for (const Argument& arg : op_.args) {
+      if (!arg.shape.empty()) VisitIndex(op_.graph.pool(), arg.shape.back(), add);
+    }
+    Random random = For("", "long");
+    if (names.empty() || !random.Chance(6)) return;
+    long_ = random.Pick(names);
+    style_ = 20;
   }
 
   void DrawSymbols(int64_t largest, int attempt) {
@@ -166,6 +183,7 @@ class Drawer {
   const uint64_t seed_;
   int style_;  // out of 100
   int64_t largest_;
+  std::string long_;  // the name of a long dimension
   Binding binding_;
   absl::flat_hash_map<std::string, Scalar> params_;
   double work_ = 0;

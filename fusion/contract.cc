@@ -16,6 +16,7 @@
 #include "fusion/scopes.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/rewrite.h"
+#include "uops/mutant.h"
 
 namespace nestor::fusion {
 namespace {
@@ -91,7 +92,7 @@ class Analysis {
     }
     size_t common = 0;
     while (common < uses.chain.size() && common < chain_.size() && uses.chain[common] == chain_[common]) ++common;
-    uses.chain.resize(common);
+    if (!NESTOR_MUTANT("contraction_of_what_is_read_later")) uses.chain.resize(common);
     for (size_t axis = 0; axis < place.size(); ++axis) {
       if (program_.pool.VarValue(place[axis]) != uses.indices[axis]) uses.indices[axis] = -1;
     }

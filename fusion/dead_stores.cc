@@ -12,6 +12,7 @@
 #include "fusion/scopes.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/ranges.h"
+#include "uops/mutant.h"
 
 namespace nestor::fusion {
 namespace {
@@ -74,7 +75,7 @@ class Eliminator {
   }
 
   void Mark(const Accesses& accesses) {
-    if (accesses.any_other || accesses.stores.size() < 2) return;
+    if (accesses.stores.size() < 2 || (accesses.any_other && !NESTOR_MUTANT("live_store_removed"))) return;
     for (const auto& [store, region] : accesses.stores) {
       const bool unread = std::all_of(accesses.reads.begin(), accesses.reads.end(),
                                       [&, &region = region](const Region& read) { return AreApart(read, region); });

@@ -17,6 +17,7 @@
 #include "loop_ir/dependence.h"
 #include "loop_ir/ranges.h"
 #include "uops/graph.h"
+#include "uops/mutant.h"
 
 namespace nestor::fusion {
 namespace {
@@ -247,6 +248,7 @@ class Gatherer {
     const auto reset = PerfectNestOf(program_.blocks[last->second]);
     if (!reset || !IsReset(program_, *reset, target, *scatter->statement->op)) return;
     const auto preimage = PreimageOf(*reset, *scatter);
+    if (!preimage && NESTOR_MUTANT("reset_block_dropped")) program_.blocks[last->second].body.clear();
     if (!preimage || !Pays(*reset, *scatter, *preimage)) return;
     Block block = Gather(program_, *reset, *scatter, *preimage);
     program_.blocks[position] = std::move(block);

@@ -17,6 +17,7 @@
 #include <algorithm>
 
 #include "fusion/steps.h"
+#include "uops/mutant.h"
 
 namespace nestor::fusion {
 namespace {
@@ -103,6 +104,7 @@ class Band {
       if (std::find(first.begin(), first.end(), i) == first.end()) order.push_back(i);
     }
     if (std::is_sorted(order.begin(), order.end())) return true;
+    if (NESTOR_MUTANT("pivot_check_skipped")) return true;
     return IsRectangular() && (!contiguous || KeepsContiguous(order)) && KeepsDependences(order);
   }
 
@@ -133,7 +135,7 @@ class Band {
     for (int i : order) {
       if (keeps_[i]) carried.push_back(i);
     }
-    return std::is_sorted(carried.begin(), carried.end());
+    return std::is_sorted(carried.begin(), carried.end()) || NESTOR_MUTANT("permutation_ignores_order");
   }
 
   const Program& program_;
@@ -196,6 +198,7 @@ class Matcher {
       if (!common.conflict) continue;
       for (const NestAccess& x : common.earlier) {
         for (const NestAccess& y : common.later) {
+          if (NESTOR_MUTANT("merge_across_iterations")) continue;
           if ((IsChange(x) || IsChange(y)) && !Alike(x.place, a, y.place, b)) return false;
         }
       }
@@ -222,7 +225,10 @@ class Matcher {
     for (size_t i = 0; i < earlier_.band.size(); ++i) {
       int best = -1, best_score = -1;
       for (size_t j = 0; j < later_.band.size(); ++j) {
-        if (taken[j] || !SameRange(earlier_.band[i], later_.band[j])) continue;
+        const bool assumed = NESTOR_MUTANT("equal_dimensions_assumed") &&
+                             program_.pool[earlier_.band[i].end].kind == IndexKind::kSymbol &&
+                             program_.pool[later_.band[j].end].kind == IndexKind::kSymbol;
+        if (taken[j] || !(assumed || SameRange(earlier_.band[i], later_.band[j]))) continue;
         const int32_t a = earlier_.band[i].var, b = later_.band[j].var;
         const int score = Score(a, b);
         if (score > best_score && IsLegal(a, b)) best = static_cast<int>(j), best_score = score;

@@ -9,6 +9,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/hash/hash.h"
 #include "fusion/steps.h"
+#include "uops/mutant.h"
 
 namespace nestor::fusion {
 namespace {
@@ -248,8 +249,8 @@ absl::optional<std::vector<bool>> MovedBehind(absl::Span<const Nest* const> nest
   if (nests.size() == 2) return behind;
   scratch.Add(nests.front()->touches);
   for (const Nest* nest : nests.subspan(1, nests.size() - 2)) {
-    const bool moves = scratch.ConflictsWith(nest->touches);
-    if (moves && Conflict(*nest, *nests.back())) {
+    const bool moves = !NESTOR_MUTANT("merge_right_across_dependence") && scratch.ConflictsWith(nest->touches);
+    if (moves && Conflict(*nest, *nests.back()) && !NESTOR_MUTANT("merge_left_across_dependence")) {
       behind.reset();
       break;
     }

@@ -33,6 +33,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "uops/index_expr.h"
+#include "uops/mutant.h"
 
 namespace nestor::fusion {
 namespace {
@@ -277,7 +278,9 @@ class Solver {
       AddLoop(loop.var, range.begin, range.end, range.trips);
       return Determine(loop.var, pool_.Var(loop.var));
     }
-    const IndexId first = pool_.Add(range.begin, pool_.Mod(pool_.Sub(*range.residue, range.begin), *range.modulus));
+    const IndexId first = pool_.Add(range.begin, 
+                                    pool_.Mod(pool_.Sub(NESTOR_MUTANT("scatter_inverted_with_wrong_residue") ? pool_.Add(*range.residue, Const(1)) : *range.residue,
+                                                        range.begin), *range.modulus));
     const IndexId behind = pool_.Sub(pool_.Sub(range.end, first), Const(1));
     AddLoop(loop.var, Const(0), pool_.Add(pool_.Div(behind, *range.modulus), Const(1)), range.trips);
     Determine(loop.var, pool_.Add(first, pool_.Mul(*range.modulus, pool_.Var(loop.var))));

@@ -21,6 +21,7 @@
 #include "fusion/steps.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/rewrite.h"
+#include "uops/mutant.h"
 
 namespace nestor::fusion {
 namespace {
@@ -200,7 +201,7 @@ class ScopeSubstituter {
       if (it == uses_.end()) continue;
       const auto& writes = it->second.writes;
       const auto write = std::lower_bound(writes.begin(), writes.end(), at);
-      if (write != writes.end() && *write <= item) return false;
+      if (write != writes.end() && *write <= item && !NESTOR_MUTANT("substitution_across_write")) return false;
     }
     return true;
   }

@@ -3,6 +3,7 @@
 #include "fusion/value_numbers.h"
 
 #include "fusion/steps.h"
+#include "uops/mutant.h"
 
 namespace nestor::fusion {
 
@@ -27,7 +28,8 @@ ValueNumbers::Key ValueNumbers::KeyOf(const Value& value) {
     ValueNumbers& self;
     Key& key;
     void operator()(const loop::ConstantValue& v) const {
-      key.push_back(static_cast<int64_t>(v.value.Canonical().bits));
+      const bool is_zero = NESTOR_MUTANT("zeros_of_both_signs_are_one") && IsFloat(v.value.type) && v.value.ToDouble() == 0;
+      key.push_back(is_zero ? 0 : static_cast<int64_t>(v.value.Canonical().bits));
     }
     void operator()(const loop::ParamValue& v) const {
       key.push_back(self.params_.try_emplace(v.name, self.params_.size()).first->second);
@@ -45,7 +47,7 @@ ValueNumbers::Key ValueNumbers::KeyOf(const Value& value) {
 
 void ValueNumbers::AppendAccess(const Access& access, Key& key) {
   key.push_back(access.tensor.value);
-  key.push_back(versions_[access.tensor.value]);
+  key.push_back(NESTOR_MUTANT("common_subexpression_across_write") ? 0 : versions_[access.tensor.value]);
   key.push_back(access.masked);
   for (IndexId e : access.place) AppendIndex(e, key);
   if (!access.masked) return;

@@ -1,6 +1,8 @@
 // The stride of an axis of one element does not matter, so such an axis counts as compact.
 #include "jit/argument_layout.h"
 
+#include "uops/mutant.h"
+
 #include <cstddef>
 
 namespace nestor::jit {
@@ -9,7 +11,8 @@ namespace {
 AxisLayout LayoutOf(const TensorView& view, size_t axis) {
   const bool last = axis + 1 == view.shape.size();
   if (view.shape[axis] <= 1) return last ? AxisLayout::kUnit : AxisLayout::kAny;
-  if (view.strides[axis] == 0) return AxisLayout::kZero;
+  if (NESTOR_MUTANT("layout_class_ignored") && last) return AxisLayout::kUnit;
+  if (view.strides[axis] == 0) return NESTOR_MUTANT("broadcast_stride_of_one") ? AxisLayout::kUnit : AxisLayout::kZero;
   return view.strides[axis] == 1 ? AxisLayout::kUnit : AxisLayout::kAny;
 }
 

@@ -11,6 +11,7 @@
 #include "jit/runtime/cpu_features.h"
 #include "loop_ir/text.h"
 #include "uops/invariant.h"
+#include "uops/mutant.h"
 
 namespace nestor::jit {
 namespace {
@@ -30,7 +31,8 @@ std::string KeyOf(const loop::Program& program, const CompileOptions& options) {
       absl::StrJoin({int64_t{accumulators}, int64_t{columns}, int64_t{rows}, int64_t{tile_rows}, int64_t{tile_vectors},
                      sum_block, row_block, column_block, strip_rows, largest_constant, least_work, int64_t{variants}},
                     " ");
-  return absl::StrCat(loop::ToText(program), "\n", static_cast<int>(mode), " ", Name(*isa), " ",
+  return absl::StrCat(loop::ToText(program), "\n", static_cast<int>(mode), " ",
+                      NESTOR_MUTANT("cache_key_without_set") ? "" : Name(*isa), " ",
                       reinterpret_cast<uintptr_t>(executor), " ", numbers, " ", Text(least_parallel_bytes), " ",
                       Text(streaming_bytes));
 }

@@ -20,6 +20,7 @@
 #include "loop_ir/intervals.h"
 #include "loop_ir/memory_plan.h"
 #include "uops/invariant.h"
+#include "uops/mutant.h"
 
 namespace nestor::jit {
 namespace {
@@ -221,7 +222,8 @@ absl::Status Executable::RunForTesting(const Arguments& arguments, Workspace* wo
 
 absl::Status Executable::RunWith(const Arguments& arguments, Workspace* workspace, const TestHooks& hooks) const {
   Workspace::State& state = *workspace->state_;
-  if (!state.SameCall(id_, arguments)) {
+  const bool reused = NESTOR_MUTANT("workspace_reused_for_other_shapes") && state.owner == id_;
+  if (!state.SameCall(id_, arguments) && !reused) {
     state.owner = 0;
     NESTOR_RETURN_IF_ERROR(Prepare(arguments, state));
     state.Remember(id_, arguments);
@@ -437,7 +439,11 @@ absl::Status Executable::FillTable(const Kernel& kernel, const Binding& binding,
   const auto set_strides = [&](TensorId tensor, const Dims& elements) {
     for (int64_t stride : elements) strides[tensor.value].push_back(stride * ByteSize(program[tensor].type));
   };
-  for (size_t i = 0; i < NumArguments(); ++i) set_strides(ArgumentOf(program, i), ArgumentAt(arguments, i).strides);
+  for (size_t i = 0; i < NumArguments(); ++i) {
+    Dims of_argument = ArgumentAt(arguments, i).strides;
+    if (NESTOR_MUTANT("stride_of_wrong_axis")) std::reverse(of_argument.begin(), of_argument.end());
+    set_strides(ArgumentOf(program, i), of_argument);
+  }
   const auto place = [&](TensorId tensor) -> absl::Status {
     NESTOR_ASSIGN_OR_RETURN(const Dims shape, EvaluateShape(program.pool, program[tensor].shape, binding,
                                                             absl::StrCat("temp ", program[tensor].name)));

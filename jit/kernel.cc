@@ -15,6 +15,7 @@
 #include "jit/codegen/operation_passes.h"
 #include "jit/codegen/registers.h"
 #include "uops/invariant.h"
+#include "uops/mutant.h"
 
 namespace nestor::jit {
 namespace {
@@ -116,7 +117,7 @@ int64_t Kernel::Run(const int64_t* table, absl::Span<char* const> private_memory
                                          : Call(step, table, 0, 0, private_memory[0], options);
     if (result != 0) return result;
   }
-  if (streaming_) _mm_sfence();
+  if (streaming_ && !NESTOR_MUTANT("streaming_store_without_fence")) _mm_sfence();
   return 0;
 }
 
@@ -141,8 +142,8 @@ int64_t Kernel::RunParallel(const Step& step, const int64_t* table, absl::Span<c
   options.executor->Run(CeilDiv(end - begin, size), [&](int worker, int64_t i) {
     const DefaultFloatSettings settings;  // a host's own pool need not pass them on
     const int64_t first = begin + i * size;
-    const int64_t code = Call(step, table, first, std::min(end, first + size), private_memory[worker], options);
-    if (streaming_) _mm_sfence();
+    const int64_t code = Call(step, table, first, std::min(end, first + size), private_memory[NESTOR_MUTANT("workers_share_memory") ? 0 : worker], options);
+    if (streaming_ && !NESTOR_MUTANT("streaming_store_without_fence")) _mm_sfence();
     if (code != 0) result.store(code, std::memory_order_relaxed);
   });
   return result.load(std::memory_order_relaxed);

@@ -27,6 +27,7 @@
 #include "loop_ir/dependence.h"
 #include "loop_ir/take_over.h"
 #include "uops/invariant.h"
+#include "uops/mutant.h"
 
 namespace nestor::loop {
 namespace {
@@ -151,6 +152,7 @@ class Planner {
     if (from.shape != to.shape || ByteSize(from.type) != ByteSize(to.type)) return false;
     const Life &before = LifeOf(donor), &after = LifeOf(heir);
     if (before.steps.last < after.steps.first) return true;
+    if (NESTOR_MUTANT("memory_taken_over_while_read") && before.last == after.first) return true;
     return before.last == after.first && take_over_.IsSafe(*after.first, donor, heir);
   }
 
@@ -236,7 +238,8 @@ class Placement {
 
   bool Meet(int a, int b) const {
     const PlannedBuffer &x = plan_.buffers[a], &y = plan_.buffers[b];
-    return x.is_private == y.is_private && x.first <= y.last && y.first <= x.last;
+    return x.is_private == y.is_private && x.first <= y.last && y.first <= x.last &&
+           !(NESTOR_MUTANT("arena_slots_overlap") && (x.first == y.last || y.first == x.last));
   }
 
   // The arena's pieces that buffers alive with this one hold, from left to right.

@@ -23,6 +23,7 @@
 #include "jit/codegen/operations.h"
 #include "jit/codegen/registers.h"
 #include "uops/invariant.h"
+#include "uops/mutant.h"
 
 namespace nestor::jit {
 namespace {
@@ -206,7 +207,9 @@ void AddSlots(const Problem& problem, const std::vector<int32_t>& assigned, Regi
   Endings endings(problem, static_cast<int>(c));
   for (const int32_t range : problem.by_begin[static_cast<int>(c)]) {
     if (assigned[range] != kSpilled) continue;
-    endings.Until(problem.ranges[range].begin, [&](int32_t ended) {
+    const int32_t early = NESTOR_MUTANT("spill_slot_reused_while_live") ? 20 : 0;
+    endings.Until(problem.ranges[range].begin + early, [&](int32_t ended) {
+      if (early > 0 && location_of(ended).kind != Operand::kStack) return;
       if (assigned[ended] == kSpilled) free.push_back(location_of(ended).value);
     });
     if (free.empty()) {

@@ -22,6 +22,7 @@
 #include "jit/codegen/emitters.h"
 #include "jit/runtime/cpu_features.h"
 #include "uops/invariant.h"
+#include "uops/mutant.h"
 
 namespace nestor::jit {
 namespace {
@@ -104,6 +105,7 @@ Generator::Generator(const OperationList& list, const Allocated& allocated, uint
 
 void Generator::NoteUse(const Operation& op) {
   if (op.opcode == Opcode::kParameterG) keeps_parameters_ = true;
+  if (NESTOR_MUTANT("callee_saved_not_restored") && op.result.value == 12) return;
   if (op.result.is_register() && Info(op.opcode).result == RegisterClass::kGeneral) saved_[op.result.value] = true;
 }
 
@@ -133,7 +135,7 @@ void Generator::Epilogue() {
   for (int i = static_cast<int>(std::size(kCalleeSaved)) - 1; i >= 0; --i) {
     if (saved_[kCalleeSaved[i]]) pop(Xbyak::Reg64(kCalleeSaved[i]));
   }
-  if (upper_used_) vzeroupper();
+  if (upper_used_ && !NESTOR_MUTANT("upper_halves_not_cleared")) vzeroupper();
   ret();
 }
 

@@ -7,6 +7,7 @@
 
 #include "jit/codegen/emitters.h"
 #include "uops/invariant.h"
+#include "uops/mutant.h"
 
 namespace nestor::jit {
 
@@ -189,7 +190,7 @@ void EmitFloorDivG(Generator& g, const Operation& op) {
         g.je(done);
         g.xor_(g.rdx, divisor);
         g.jns(done);
-        g.dec(g.rax);
+        if (!NESTOR_MUTANT("index_division_truncates")) g.dec(g.rax);
       },
       [&] { g.neg(g.rax); });
   g.mov(result, g.rax);
@@ -210,7 +211,7 @@ void EmitFloorModG(Generator& g, const Operation& op) {
         g.mov(g.rax, g.rdx);
         g.xor_(g.rax, divisor);
         g.jns(done);
-        g.add(g.rdx, divisor);
+        if (!NESTOR_MUTANT("index_remainder_of_wrong_sign")) g.add(g.rdx, divisor);
       },
       [&] { g.xor_(g.edx, g.edx); });
   g.mov(result, g.rdx);
@@ -263,7 +264,9 @@ void EmitLoadG(Generator& g, const Operation& op) {
     case DType::kU8: return g.movzx(r.cvt32(), g.byte[address]);
     case DType::kI8: return g.movsx(r, g.byte[address]);
     case DType::kI32: return g.movsxd(r, g.dword[address]);
-    case DType::kI64: return g.mov(r, g.qword[address]);
+    case DType::kI64:
+      if (NESTOR_MUTANT("gather_index_of_32_bits")) return g.movsxd(r, g.dword[address]);
+      return g.mov(r, g.qword[address]);
     default: NESTOR_CHECK(false, "load_g of a float");
   }
 }

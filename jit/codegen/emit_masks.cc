@@ -7,11 +7,13 @@
 
 #include "jit/codegen/emitters.h"
 #include "uops/invariant.h"
+#include "uops/mutant.h"
 
 namespace nestor::jit {
 
 void EmitCompare(Generator& g, const Operation& op) {
-  constexpr uint8_t kFloat[] = {0x00, 0x11, 0x12, 0x03, 0x04};  // by Predicate; quiet
+  const uint8_t kFloat[] = {0x00, static_cast<uint8_t>(NESTOR_MUTANT("less_where_unordered") ? 0x19 : 0x11), 0x12, 0x03,
+                            0x04};  // by Predicate; quiet
   constexpr uint8_t kInteger[] = {0, 1, 2, 3, 4};
   const Predicate predicate = static_cast<Predicate>(op.immediate);
   NESTOR_CHECK(IsFloat(op.lane) || predicate == Predicate::kEqual || predicate == Predicate::kLess,
@@ -87,6 +89,7 @@ void EmitMaskOfCount(Generator& g, const Operation& op) {
   if (g.avx512()) {
     g.mov(g.edx, -1);
     g.bzhi(g.edx, g.edx, g.eax);
+    if (NESTOR_MUTANT("tail_mask_inverted")) g.not_(g.edx);
     return g.kmovw(g.Mask(op.result), g.edx);
   }
   const bool wide = LaneBytes(op.lane) == 8;
@@ -96,6 +99,7 @@ void EmitMaskOfCount(Generator& g, const Operation& op) {
   g.vmovd(low, g.eax);
   wide ? g.vpbroadcastq(r, low) : g.vpbroadcastd(r, low);
   wide ? g.vpcmpgtq(r, r, numbers) : g.vpcmpgtd(r, r, numbers);
+  if (NESTOR_MUTANT("tail_mask_inverted")) g.vpxor(r, r, g.Constant(PoolConstant{Lane::kI64, ~uint64_t{0}, 0}, bytes));
 }
 
 void EmitMaskOfLanes(Generator& g, const Operation& op) {

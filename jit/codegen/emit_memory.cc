@@ -11,6 +11,7 @@
 #include "jit/codegen/emitters.h"
 #include "jit/codegen/packed_elements.h"
 #include "uops/invariant.h"
+#include "uops/mutant.h"
 
 namespace nestor::jit {
 namespace {
@@ -290,7 +291,10 @@ void EmitStorePartial(Generator& g, const Operation& op) {
   StorePackedByCount(g, op, g.Scratch(16));
 }
 
-void EmitPrefetch(Generator& g, const Operation& op) { g.prefetcht0(g.ptr[g.AddressOf(op.memory)]); }
+void EmitPrefetch(Generator& g, const Operation& op) {
+  if (NESTOR_MUTANT("prefetch_that_faults")) return g.mov(g.eax, g.dword[g.AddressOf(op.memory)]);
+  g.prefetcht0(g.ptr[g.AddressOf(op.memory)]);
+}
 
 // Below 128 bits there is nothing to gain. Where rows lie is known only now.
 void EmitStoreStream(Generator& g, const Operation& op) {

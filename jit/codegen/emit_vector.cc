@@ -13,6 +13,7 @@
 #include "absl/functional/function_ref.h"
 #include "jit/codegen/emitters.h"
 #include "uops/invariant.h"
+#include "uops/mutant.h"
 
 namespace nestor::jit {
 namespace {
@@ -103,6 +104,10 @@ void EmitFma(Generator& g, const Operation& op) {
   const Operand& c = op.operands[2];
   if (c == op.result) {
     if (!a.is_register()) std::swap(a, b);
+    if (NESTOR_MUTANT("fma_subtracts")) {
+      BY_LANE(NoInstruction, NoInstruction, vfnmadd231ps, vfnmadd231pd)(r, g.Loaded(a, bytes), g.VectorPlace(b, bytes));
+      return;
+    }
     BY_LANE(NoInstruction, NoInstruction, vfmadd231ps, vfmadd231pd)(r, g.Loaded(a, bytes), g.VectorPlace(b, bytes));
     return;
   }

@@ -15,6 +15,7 @@
 #include "jit/codegen/allocate_registers.h"
 #include "jit/codegen/operations.h"
 #include "uops/invariant.h"
+#include "uops/mutant.h"
 
 namespace nestor::jit {
 namespace {
@@ -35,6 +36,7 @@ class Walk {
     for (at_ = 0; at_ < static_cast<int32_t>(list_.operations.size()); ++at_) Visit(list_.operations[at_]);
     NESTOR_CHECK(loops_.empty(), "a loop without end:\n" + ToString(list_));
     for (size_t i = 0; i < ranges_.size(); ++i) {
+      if (NESTOR_MUTANT("hoisted_constant_clobbered")) continue;
       if (carrier_[i] != kNone) ranges_[i].end = std::max(ranges_[i].end, loop_end_[carrier_[i]]);
     }
     return std::move(ranges_);

@@ -9,6 +9,7 @@
 // i64: in general registers, lane by lane.
 #include "absl/functional/function_ref.h"
 #include "jit/codegen/scalar_rows_expansions.h"
+#include "uops/mutant.h"
 
 namespace nestor::jit {
 namespace {
@@ -21,7 +22,8 @@ Operand QuotientThroughFloats(const Expansion& x) {
     return b.Vector(Opcode::kConvert, real, {v}, static_cast<int64_t>(Lane::kI32));
   };
   Operand q = b.Vector(Opcode::kDiv, real, {convert(x.a()), convert(x.b())});
-  q = b.Vector(Opcode::kRound, real, {q}, static_cast<int64_t>(RoundingMode::kFloor));
+  q = b.Vector(Opcode::kRound, real, {q}, static_cast<int64_t>(NESTOR_MUTANT("floordiv_truncates") ? RoundingMode::kTruncate
+                                                                                                : RoundingMode::kFloor));
   return b.Vector(Opcode::kConvert, Lane::kI32, {q}, static_cast<int64_t>(real));
 }
 
@@ -84,7 +86,7 @@ TypedValue ExpandMod(const Expansion& x) {
   ValueBuilder& b = x.builder;
   if (x.type() == DType::kI64) return {x.type(), DivideI64(x, Opcode::kFloorModG)};  // by 1: 0
   const Operand product = b.Vector(Opcode::kMul, Lane::kI32, {QuotientThroughFloats(x), x.b()});
-  return ZeroByZero(x, b.Vector(Opcode::kSub, Lane::kI32, {x.a(), product}));
+  return ZeroByZero(x, b.Vector(Opcode::kSub, Lane::kI32, {x.a(), NESTOR_MUTANT("mod_of_wrong_sign") ? b.Vector(Opcode::kXor, Lane::kI32, {product, b.ConstantOf(Lane::kI32, ~uint64_t{0})}) : product}));
 }
 
 }  // namespace nestor::jit

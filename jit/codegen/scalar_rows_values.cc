@@ -12,6 +12,7 @@
 #include "absl/base/casts.h"
 #include "jit/codegen/scalar_rows.h"
 #include "jit/codegen/scalar_rows_expansions.h"
+#include "uops/mutant.h"
 
 namespace nestor::jit {
 namespace {
@@ -157,7 +158,11 @@ Operand ValueBuilder::Select(const TypedValue& mask, Lane lane, Operand b, Opera
 
 TypedValue Narrowed(ValueBuilder& builder, DType type, Operand lanes) {
   switch (type) {
-    case DType::kBF16: return {type, RoundToBF16(builder, lanes)};
+    case DType::kBF16:
+      if (NESTOR_MUTANT("bf16_truncated")) {
+        return {type, builder.Vector(Opcode::kAnd, Lane::kI32, {lanes, builder.ConstantOf(Lane::kI32, 0xffff0000)})};
+      }
+      return {type, RoundToBF16(builder, lanes)};
     case DType::kF16: return {type, builder.Vector(Opcode::kRoundToF16, Lane::kF32, {lanes})};
     case DType::kU8:
       return {type, builder.Vector(Opcode::kAnd, Lane::kI32, {lanes, builder.ConstantOf(Lane::kI32, 0xff)})};

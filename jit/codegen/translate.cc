@@ -16,6 +16,7 @@
 #include "jit/codegen/translator.h"
 #include "loop_ir/dependence.h"
 #include "uops/invariant.h"
+#include "uops/mutant.h"
 
 namespace nestor::jit {
 
@@ -36,6 +37,13 @@ const loop::Loop* ParallelLoop(const loop::Block& block) {
 }
 
 Operand Immediate(int64_t v) { return Operand::Immediate(v); }
+
+// What an accumulator starts at.
+Scalar StartOf(const TensorInfo& info) {
+  if (NESTOR_MUTANT("max_starts_at_zero") && info.op == ReduceOp::kMax) return Scalar::Zero(info.type);
+  if (NESTOR_MUTANT("max_starts_at_lowest") && info.op == ReduceOp::kMax) return Lowest(info.type);
+  return Identity(info.op, info.type);
+}
 
 // Makes groups of independent operations, each straight on from its start to the next
 // one's, take turns: a processor looks only so far ahead, and within one group each
@@ -260,7 +268,8 @@ void Translator::CollapsedLoops(const std::vector<const loop::Loop*>& chain, Ope
   indices.push_back(rest);
   const Operand start = f_->General(Opcode::kMulG, number, count);
   const Operand from = f_->General(Opcode::kMaxG, f_->General(Opcode::kSubG, begin, start), Immediate(0));
-  const Operand to = f_->General(Opcode::kMinG, f_->General(Opcode::kSubG, end, start), count);
+  const Operand left = NESTOR_MUTANT("piece_runs_on") ? count : f_->General(Opcode::kSubG, end, start);
+  const Operand to = f_->General(Opcode::kMinG, left, count);
   const size_t opened = chain.size() == 2 ? 0 : chain.size() - 1;
   for (size_t i = 0; i < opened; ++i) f_->OpenIteration(chain[i]->var, indices[opened - 1 - i], 0, 0, {});
   ScalarLoop(inner, from, to);
@@ -323,9 +332,9 @@ void Translator::DeclareScalar(TensorId tensor) {
   }
   // A temp is written before it is read; but not on every path that the allocator
   // sees.
-  const Scalar start = info.storage == Storage::kAccumulator && !is_arg ? Identity(info.op, info.type)
-                                                                        : Scalar::Zero(info.type);
-  Assign(home.value, builder.Constant(start));
+  const Scalar start = info.storage == Storage::kAccumulator && !is_arg ? StartOf(info) : Scalar::Zero(info.type);
+  const auto assign = [&] { Assign(home.value, builder.Constant(start)); };
+  NESTOR_MUTANT("stale_accumulator") ? f_->EmitOnEntry(0, assign) : assign();
 }
 
 void Translator::DeclareTile(TensorId tensor) {
@@ -340,8 +349,7 @@ void Translator::DeclareTile(TensorId tensor) {
     vectors *= extent;
   }
   ValueBuilder builder(f_->list(), home.lanes);
-  const Scalar start =
-      info.storage == Storage::kAccumulator ? Identity(info.op, info.type) : Scalar::Zero(info.type);
+  const Scalar start = info.storage == Storage::kAccumulator ? StartOf(info) : Scalar::Zero(info.type);
   const TypedValue identity = builder.Constant(start);
   for (int64_t i = 0; i < vectors; ++i) {
     home.tile.push_back(f_->list().NewVector());
@@ -359,7 +367,7 @@ void Translator::Fill(TensorId tensor) {
   const Operand count = f_->Index(elements);
   IndexList origin(info.shape.size(), program_.pool.Const(0));
   Location location{f_->Address(tensor, origin), {}, Immediate(0)};
-  if (!IsArg(info.op)) return FillMemory(location.memory, info.type, Identity(info.op, info.type).bits, count);
+  if (!IsArg(info.op)) return FillMemory(location.memory, info.type, StartOf(info).bits, count);
   FillMemory(PositionsOf(tensor, location).memory, DType::kI64, ~uint64_t{0}, count);
 }
 
@@ -476,7 +484,7 @@ void Translator::VectorGroups(const loop::Loop& loop, Operand index, Operand end
   std::vector<size_t> starts;
   for (int u = 0; u < unroll; ++u) {
     starts.push_back(f_->list().operations.size());
-    Group(loop, index, int64_t{u} * lanes_.count);
+    Group(loop, index, NESTOR_MUTANT("second_group_at_first") ? 0 : int64_t{u} * lanes_.count);
   }
   Interleave(f_->list().operations, starts);
   f_->CloseIteration(last);
@@ -492,6 +500,8 @@ void Translator::VectorTail(const loop::Loop& loop, Operand index, Operand end) 
   f_->OpenRegion();
   lanes_.region = f_->Depth();
   lanes_.active = f_->General(Opcode::kSubG, end, index);
+  if (NESTOR_MUTANT("tail_mask_too_long")) lanes_.active = f_->General(Opcode::kAddG, lanes_.active, Immediate(1));
+  if (NESTOR_MUTANT("tail_mask_too_short")) lanes_.active = f_->General(Opcode::kSubG, lanes_.active, Immediate(1));
   Group(loop, index, 0);
   f_->CloseRegion();
   f_->Label(done);

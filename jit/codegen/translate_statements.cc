@@ -11,6 +11,7 @@
 #include "jit/codegen/transpose.h"
 #include "jit/codegen/translator.h"
 #include "uops/invariant.h"
+#include "uops/mutant.h"
 
 namespace nestor::jit {
 
@@ -201,7 +202,8 @@ std::pair<TypedValue, TypedValue> Translator::Better(ReduceOp op, const TypedVal
   const auto apply = [&](ScalarOp scalar, std::initializer_list<TypedValue> args, DType type) {
     return ApplyScalarOp(builder, scalar, args, type);
   };
-  TypedValue better = apply(op == ReduceOp::kArgmax ? ScalarOp::kGt : ScalarOp::kLt, {value, best}, DType::kBool);
+  const ScalarOp greater = NESTOR_MUTANT("argmax_last_of_equals") ? ScalarOp::kGe : ScalarOp::kGt;
+  TypedValue better = apply(op == ReduceOp::kArgmax ? greater : ScalarOp::kLt, {value, best}, DType::kBool);
   if (IsFloat(value.type)) {
     better = apply(ScalarOp::kOr, {better, apply(ScalarOp::kNe, {value, value}, DType::kBool)}, DType::kBool);
     better = apply(ScalarOp::kAnd, {better, apply(ScalarOp::kEq, {best, best}, DType::kBool)}, DType::kBool);
@@ -297,6 +299,12 @@ TypedValue Translator::Compute(ValueId id) {
 
 // The table holds the bits of Scalar; a 16-bit float is widened there.
 TypedValue Translator::Param(const std::string& name, DType type) {
+  if (NESTOR_MUTANT("param_read_at_compile_time")) {
+    for (const ParamInfo& param : program_.params) {
+      ValueBuilder builder = Builder();
+      if (param.name == name && param.value) return builder.Constant(*param.value);
+    }
+  }
   TableSlot slot{TableSlot::kParam};
   slot.param = name;
   Operation load{Opcode::kMoveG};
@@ -415,6 +423,10 @@ TypedValue Translator::Spread(const TypedValue& scalar) {
 
 TypedValue Translator::LoadMasked(const Access& access, const Location& location) {
   TypedValue result = Value(access.fill);
+  if (NESTOR_MUTANT("fill_of_wrong_sign") && IsFloat(result.type)) {
+    ValueBuilder builder = Builder();
+    result = ApplyScalarOp(builder, ScalarOp::kNeg, {result}, result.type);
+  }
   const bool is_mask = result.type == DType::kBool;
   TypedValue target = result;
   target.operand = is_mask ? f_->list().NewMask() : f_->list().NewVector();

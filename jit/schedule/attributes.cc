@@ -9,6 +9,7 @@
 #include "jit/schedule/lane_gain.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/ranges.h"
+#include "uops/mutant.h"
 
 namespace nestor::jit {
 namespace {
@@ -97,7 +98,8 @@ absl::StatusOr<bool> MarkParallel(Program& program) {
   for (loop::Block& block : program.blocks) {
     if (block.body.size() != 1) continue;
     auto* loop = block.body[0].As<Loop>();
-    if (loop == nullptr || loop->attributes.parallel || CarriedTensor(program, *loop).has_value()) continue;
+    const bool carries = loop != nullptr && CarriedTensor(program, *loop).has_value();
+    if (loop == nullptr || loop->attributes.parallel || (carries && !NESTOR_MUTANT("dependent_loop_parallel"))) continue;
     loop->attributes.parallel = true;
     changed = true;
   }

@@ -21,6 +21,7 @@
 #include "jit/schedule/replace_loops.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
+#include "uops/mutant.h"
 #include "uops/scalar_op.h"
 
 namespace nestor::jit {
@@ -283,7 +284,8 @@ class Tiling {
             const IndexId vector = Times(tile_.vectors, pool_.Add(first, q));
             const Patch patch{tile_, row, vector};
             if (!blocked) return Tile(patch);
-            const IndexId begin = Times(length, s);
+            const IndexId begin = NESTOR_MUTANT("sum_blocks_overlap") ? pool_.Max(pool_.Sub(Times(length, s), Const(1)), Const(0))
+                                                                      : Times(length, s);
             return Tile(patch, begin, pool_.Min(steps, pool_.Add(begin, Const(length))), &part);
           });
         });
@@ -320,9 +322,9 @@ class Tiling {
   // What is left over below whole tiles, in a tile like them of which some rows are not
   // kept: smaller ones for each number of rows would be much code.
   Scope LastRows() {
-    const IndexId left = Rest(rows_, tile_.rows);
+    const IndexId left = NESTOR_MUTANT("last_rows_skipped") ? Const(0) : Rest(rows_, tile_.rows);
     return make_.Counted("p", IfMany(pool_.Min(left, Const(1))), kPlain, [&](IndexId) {
-      return InARow({{tile_.rows, 1}, pool_.Sub(rows_, left), Const(0), left}, 1, Vectors());
+      return InARow({{tile_.rows, 1}, NESTOR_MUTANT("last_rows_one_early") ? pool_.Max(pool_.Sub(pool_.Sub(rows_, left), Const(1)), Const(0)) : pool_.Sub(rows_, left), Const(0), left}, 1, Vectors());
     });
   }
 
@@ -369,7 +371,8 @@ class Tiling {
         return Assignment(part->partial, PartialPlace(*part, r, v, l), program_.AddLoad({tile, {r, v, l}}));
       });
     }));
-    Append(scope, If(pool_.Sub(Const(1), more), finish));
+    const IndexId is_last = pool_.Sub(Const(1), more);
+    Append(scope, If(NESTOR_MUTANT("epilogue_after_first_block") ? pool_.Sub(Const(1), pool_.Min(Const(1), part->number)) : is_last, finish));
     return scope;
   }
 
@@ -425,7 +428,7 @@ class Tiling {
       });
     };
     if (part == nullptr) return identity();
-    const IndexId continues = pool_.Min(Const(1), part->number);
+    const IndexId continues = NESTOR_MUTANT("sum_block_starts_anew") ? Const(0) : pool_.Min(Const(1), part->number);
     Scope scope = If(pool_.Sub(Const(1), continues), identity);
     Append(scope, If(continues, [&] {
       return OverTile(extent, [&](IndexId r, IndexId v, IndexId l) {
@@ -442,6 +445,7 @@ class Tiling {
   }
 
   IndexId LanesOf(const Patch& patch, IndexId vector) {
+    if (NESTOR_MUTANT("last_vector_whole")) return Const(lanes_);
     return patch.is_whole && nest_.jammed == nullptr ? Const(lanes_) : ColumnsFrom(vector);
   }
 

@@ -12,6 +12,7 @@
 #include "jit/schedule/widen.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/ranges.h"
+#include "uops/mutant.h"
 
 namespace nestor::jit {
 namespace {
@@ -90,7 +91,7 @@ class Hoister {
   bool IsFill(const Item& item, const Footprint& footprint, const Footprint& all, const Loop& around) {
     const auto* fill = item.As<Loop>();
     if (fill == nullptr || footprint.writes.size() != 1 || !footprint.accumulates.empty()) return false;
-    const bool reads_same = absl::c_none_of(footprint.reads, [&](TensorId read) { return all.Changes(read); });
+    const bool reads_same = NESTOR_MUTANT("changing_copy_hoisted") || absl::c_none_of(footprint.reads, [&](TensorId read) { return all.Changes(read); });
     return reads_same && IsSame(item, around) && IsInRange(program_, ranges_, *fill);
   }
 
@@ -123,7 +124,7 @@ class Hoister {
 
   // Nothing is filled where the loop runs no iteration.
   void KeepIfRuns(Loop& fill, const Loop& around) {
-    if (ranges_.Less(around.begin, around.end)) return;
+    if (ranges_.Less(around.begin, around.end) || NESTOR_MUTANT("copy_hoisted_out_of_empty_loop")) return;
     const IndexId runs = pool_.Min(pool_.Const(1), ranges_.LengthOf(around));
     fill.end = pool_.Add(fill.begin, OnlyIf(pool_, runs, ranges_.LengthOf(fill)));
   }

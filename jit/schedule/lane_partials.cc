@@ -21,6 +21,7 @@
 #include "loop_ir/dependence.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
+#include "uops/mutant.h"
 
 namespace nestor::jit {
 namespace {
@@ -280,7 +281,8 @@ class LaneSums {
     const TensorInfo info = program_[partial.lanes];
     TensorId wide = partial.lanes;
     const auto load = [&](TensorId tensor, IndexId place) { return program_.AddLoad({tensor, {place}}); };
-    for (int64_t width = *pool.ConstValue(info.shape[0]) / 2; width >= 1; width /= 2) {
+    const int64_t least = NESTOR_MUTANT("lane_partial_dropped") ? 2 : 1;
+    for (int64_t width = *pool.ConstValue(info.shape[0]) / 2; width >= least; width /= 2) {
       TensorInfo half = info;
       half.name = absl::StrCat(program_[partial.accumulator].name, "_", width);
       half.shape = {pool.Const(width)};
@@ -303,6 +305,7 @@ class LaneSums {
     last.target = {partial.accumulator};
     last.op = info.op;
     last.value = load(wide, pool.Const(0));
+    if (NESTOR_MUTANT("lane_partials_combined_twice")) scope.push_back({last});
     scope.push_back({std::move(last)});
   }
 

@@ -14,6 +14,7 @@
 #include "loop_ir/dependence.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
+#include "uops/mutant.h"
 
 namespace nestor::jit {
 namespace {
@@ -186,6 +187,7 @@ class MemoryOrder {
     Strips strips{&loop, width, program_.AddVar(program_.vars[loop.var]), program_.AddVar("c"), {}};
     const IndexId done = pool_.Mul(pool_.Var(strips.strip), pool_.Const(width));
     strips.count = pool_.Min(pool_.Const(width), pool_.Sub(ranges_.LengthOf(loop), done));
+    if (NESTOR_MUTANT("last_strip_whole")) strips.count = pool_.Const(width);
     return strips;
   }
 

@@ -134,6 +134,8 @@ class Materializer {
       const bool has_vectors = is_last && HoldsVar(pool_, access.place[axis], inside.back()->var);
       if (has_vectors) view.shape.back() = pool_.Add(view.shape.back(), pool_.Const(slack));
     }
+    // What moves with a loop around has no place in a plan of memory.
+    if (absl::c_any_of(view.shape, [&](IndexId extent) { return pool_.HasVar(extent); })) return absl::nullopt;
     return view;
   }
 

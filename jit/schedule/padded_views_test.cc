@@ -46,6 +46,10 @@ TEST(PaddedViews, TextInTextOut) {
       {WINDOWS("w[o, r] * x[b, i + $d*r | 0.0]"), ""},
       {WINDOWS("w[o, r] * x[b, i + ids[r] | 0.0]"), ""},
       {WINDOWS("w[o, r] * x[b, i + r | 0.0 if r < i]"), ""},
+      // Nor of what is another length in each iteration around.
+      {"for b in [0, B) { for o in [0, O) { for i in [0, min(N, b + 1)) { acc s: f32 = sum for r in [0, R) {"
+       " s += w[o, r] * x[b, i + r - 1 | 0.0] } y[b, o, i] = s } } }",
+       ""},
       // What slides, though rows share nothing; strips of a batch loop that it slides along, too.
       {"for b in [0, B) { for o in [0, O) { for i in [0, N) { acc s: f32 = sum for r in [0, R) { s += x[b, i + r | 0.0] } y[b, o, i] = s } } }",
        "assume : 549755813887*N + 549755813887*R"

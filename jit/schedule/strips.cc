@@ -25,6 +25,7 @@
 #include "loop_ir/dependence.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
+#include "uops/mutant.h"
 
 namespace nestor::jit {
 namespace {
@@ -300,7 +301,8 @@ class Strips {
       Scope body = fusion::WithDeclarations(program_, group.items, own);
       RewritePlaces(program_, body, [&](TensorId tensor, IndexList& place) {
         if (!absl::c_linear_search(expanded_, tensor)) return false;
-        place.insert(place.begin(), r);
+        const bool stale = NESTOR_MUTANT("strip_reads_row_before") && !FootprintOf(program_, group.items).Changes(tensor);
+        place.insert(place.begin(), stale ? pool_.Max(pool_.Sub(r, pool_.Const(1)), pool_.Const(0)) : r);
         return true;
       });
       if (group.is_sum) Widen(group, *absl::c_find_if(body, [](const Item& item) { return item.As<Loop>() != nullptr; })->As<Loop>(), strip, r);

@@ -88,7 +88,7 @@ class Separator {
     return sums;
   }
 
-  // Whether each item declares a scalar, sets one, once, or adds to an accumulator that none
+  // Whether each item declares a scalar, sets one, each once, or adds to an accumulator that none
   // of them reads.
   bool HoldsOnlySums(const Scope& body, const std::vector<TensorId>& scalars) const {
     std::vector<TensorId> targets;
@@ -103,6 +103,8 @@ class Separator {
       if (statement->op && (IsArg(*statement->op) || target.storage != loop::Storage::kAccumulator)) return false;
       targets.push_back(statement->target.tensor);
     }
+    // One that nothing sets is read in a loop that never runs.
+    if (!absl::c_all_of(scalars, [&](TensorId tensor) { return absl::c_linear_search(targets, tensor); })) return false;
     const loop::Footprint footprint = FootprintOf(program_, body);
     return absl::c_none_of(footprint.reads, [&](TensorId tensor) {
       return footprint.Changes(tensor) && !absl::c_linear_search(scalars, tensor);

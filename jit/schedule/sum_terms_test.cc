@@ -46,6 +46,8 @@ TEST(SumTerms, LeavesTheOthers) {
            "for k in [0, K) { s += a[i, k] * b[k, j] r += s }",
            "for k in [0, K) { temp h: f32 h = a[i, k] s += h * b[k, j] h = 1.0 r += h }",
            "for k in [0, K) { s += a[i, k] * b[ids[k], j | 0.0] r += a[i, k] * d[k, j] }",
+           // A scalar that nothing sets.
+           "for k in [0, 0) { temp h: f32 s += a[i, k] * h * b[k, j] }",
        }) {
     ExpectSeparated(body, "");
   }

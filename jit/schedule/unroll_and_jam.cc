@@ -13,6 +13,7 @@
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
 #include "uops/graph.h"
+#include "uops/mutant.h"
 #include "uops/scalar_body.h"
 
 namespace nestor::jit {
@@ -149,6 +150,8 @@ class Jammer {
     const IndexId count = Count(loop);
     Loop tail = loop;
     tail.begin = pool_.Add(loop.begin, pool_.Mul(count, pool_.Const(kRows)));
+    if (NESTOR_MUTANT("jam_remainder_skipped")) tail.begin = tail.end;
+    if (NESTOR_MUTANT("jam_remainder_twice")) tail.begin = pool_.Max(pool_.Sub(tail.begin, pool_.Const(1)), loop.begin);
     ranges_.Enter(tail);
     absl::optional<Loop> rest = fusion::DecidedCopy(program_, ranges_, tail, /*fresh=*/true);
     ranges_.Leave();

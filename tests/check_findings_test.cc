@@ -1,0 +1,47 @@
+// Programs with which `nestor check` found an engine to be wrong, each made small: all engines
+// on them, with many seeds.
+#include <string>
+
+#include "check/trial.h"
+#include "gtest/gtest.h"
+#include "uops/module.h"
+
+namespace nestor {
+namespace {
+
+struct Found {
+  const char* why;
+  const char* program;
+};
+
+constexpr Found kFound[] = {
+    {"partial results of three vectors were combined by halves", "op f(x: f32[M, N]) -> (y) { y[i] = prod[j](x[i, j]) }"},
+    {"a tile with rows of its own had no vectors",
+     "op f(a: f32[M, K], b: f32[K, N]) -> (c) { c[i, j] = sum[k](a[i, k] * b[k, j]) }"},
+    {"a copy of what a product reads had another length in each iteration of a batch loop",
+     R"(op f(g: bf16[M, K, N], x: bf16[L, M]) -> (y) {
+  t[i, j, k, l] = g[i, j, k] * x[l, 1]
+  y[i, j, k] = sum[l](t[i, l, j, k if k <= i])
+})"},
+    {"a scalar that nothing sets, in a loop that never runs, was left without its declaration",
+     R"(op f(g: f64[0, 0], x: f64[0, 1], z: f64[0]) -> (y) {
+  t[i, j, k] = x[i, k] * z[j]
+  u[i, j, k] = g[i, j] * prod[l](t[i, j, l if l != k]) * x[i, k]
+  y[i, j] = sum[k](u[k, i, j])
+})"},
+};
+
+TEST(CheckFindings, StayMended) {
+  for (const Found& found : kFound) {
+    const Op op = ParseOp(found.program).value();
+    TrialCounts counts;
+    for (uint64_t seed = 1; seed <= 60; ++seed) {
+      const Finding finding = CheckTrial(op, seed, {}, counts);
+      ASSERT_FALSE(finding.has_value()) << found.why << ", seed " << seed << ": " << *finding;
+    }
+    EXPECT_GT(counts.pairs, 60) << found.why;
+  }
+}
+
+}  // namespace
+}  // namespace nestor

@@ -1,0 +1,126 @@
+// What the random programs of `nestor check` reach: which micro-ops feed which, which passes
+// change something, and which operations, a row of the emitters each, the code is made of.
+//
+//   ./bazelw run //tests:reach [-- PROGRAMS]
+//
+// Prints a table of counts, and what was never reached.
+#include <cstdio>
+#include <cstdlib>
+#include <iterator>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "check/engines.h"
+#include "check/random.h"
+#include "check/trial_programs.h"
+#include "fusion/pipeline.h"
+#include "jit/codegen/operations.h"
+#include "jit/codegen/translate.h"
+#include "jit/compile.h"
+#include "jit/runtime/cpu_features.h"
+#include "jit/size_classes.h"
+#include "loop_ir/lower.h"
+#include "uops/graph.h"
+#include "uops/op.h"
+
+namespace nestor {
+namespace {
+
+constexpr const char* kMicroOps[] = {"input", "param", "constant", "index", "reindex", "map", "reduce", "scatter"};
+constexpr jit::Isa kSets[] = {jit::Isa::kAvx2, jit::Isa::kAvx512};
+
+using Counts = std::map<std::string, int64_t>;
+
+// "reduce of map": the operand's kind behind the user's.
+void CountPairs(const Op& op, Counts& pairs) {
+  const std::vector<bool> live = Reachable(op.graph, op.ResultNodes());
+  for (int i = 0; i < op.graph.size(); ++i) {
+    if (!live[static_cast<size_t>(i)]) continue;
+    VisitOperands(op.graph, NodeId{i}, [&](NodeId operand) {
+      ++pairs[absl::StrCat(kMicroOps[op.graph[NodeId{i}].op.index()], " of ", kMicroOps[op.graph[operand].op.index()])];
+    });
+  }
+}
+
+// Those that no operand can be, or have none.
+Counts AllPairs() {
+  Counts pairs;
+  for (size_t user = 4; user < std::size(kMicroOps); ++user) {
+    for (const char* operand : kMicroOps) pairs[absl::StrCat(kMicroOps[user], " of ", operand)] = 0;
+  }
+  return pairs;
+}
+
+void CountPasses(const fusion::Pipeline& pipeline, absl::string_view what, loop::Program& program, Counts& passes) {
+  fusion::RunOptions run;
+  run.observer = [&](const fusion::PassReport& report, const loop::Program&) {
+    passes[absl::StrCat(what, report.pass.name)] += report.changed ? 1 : 0;
+  };
+  pipeline.Run(program, run).IgnoreError();
+}
+
+void CountOperations(loop::Program program, jit::Isa isa, Counts& operations) {
+  jit::TranslateOptions options;
+  options.isa = isa;
+  options.streaming = true;
+  const auto count = [&](jit::Step& step) {
+    for (const jit::Operation& operation : step.operations.operations) {
+      ++operations[std::string(jit::Info(operation.opcode).name)];
+    }
+    return absl::OkStatus();
+  };
+  const jit::StepSink sink = count;
+  jit::Translate(program, options, &sink).status().IgnoreError();
+}
+
+// As a variant for a class of sizes is compiled (jit/size_classes.h).
+loop::Program OfSmallSizes(loop::Program program, Random& random) {
+  jit::SizeClass constants;
+  for (const std::string& name : jit::SymbolsComputedWith(program)) constants.emplace_back(name, random.Between(1, 3));
+  return jit::WithConstants(std::move(program), constants);
+}
+
+Counts AllOperations() {
+  Counts operations;
+  for (int i = 0; i < jit::kNumOpcodes; ++i) operations[std::string(jit::Info(static_cast<jit::Opcode>(i)).name)] = 0;
+  return operations;
+}
+
+void Print(const char* what, const Counts& counts) {
+  std::printf("\n%s\n", what);
+  std::vector<std::string> never;
+  for (const auto& [name, count] : counts) {
+    if (count == 0) never.push_back(name);
+    else std::printf("  %-32s %lld\n", name.c_str(), static_cast<long long>(count));
+  }
+  std::printf("never: %s\n", never.empty() ? "nothing" : absl::StrJoin(never, ", ").c_str());
+}
+
+void PrintReach(uint64_t programs) {
+  Counts pairs = AllPairs(), passes, operations = AllOperations();
+  for (uint64_t seed = 1; seed <= programs; ++seed) {
+    const Op op = Derived(DrawTrialOp(seed), -1, seed);
+    CountPairs(op, pairs);
+    Random random(seed);
+    jit::CompileOptions options = DrawCompileOptions(random);
+    const jit::Isa isa = kSets[seed % 2];
+    loop::Program program = Lower(op);
+    if (random.Chance(40)) program = OfSmallSizes(std::move(program), random);
+    CountPasses(fusion::Pipeline::Default(), "", program, passes);
+    CountPasses(jit::SchedulePipeline(options, isa), "schedule: ", program, passes);
+    CountOperations(std::move(program), isa, operations);
+  }
+  std::printf("%llu programs\n", static_cast<unsigned long long>(programs));
+  Print("Micro-ops of micro-ops", pairs);
+  Print("Passes that changed the program", passes);
+  Print("Operations", operations);
+}
+
+}  // namespace
+}  // namespace nestor
+
+int main(int argc, char** argv) { nestor::PrintReach(argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 4000); }
