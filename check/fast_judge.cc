@@ -124,8 +124,8 @@ absl::Status FastJudge::CheckResult(size_t result, const TensorView& got) const 
 
 absl::StatusOr<FastVerdict> FastJudge::Judge(const RunInputs& inputs, absl::Span<const TensorView> got) {
   if (got.size() != results_.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("op ", name_, " has ", results_.size(), results_.size() == 1 ? " result" : " results", ", not ", got.size()));
+    const char* const noun = results_.size() == 1 ? " result" : " results";
+    return absl::InvalidArgumentError(absl::StrCat("op ", name_, " has ", results_.size(), noun, ", not ", got.size()));
   }
   NESTOR_RETURN_IF_ERROR(Bounds(inputs).status());
   FastVerdict verdict;

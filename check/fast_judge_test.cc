@@ -49,7 +49,8 @@ Tensor SpecialTensor(DType type, int64_t size, Random& random) {
 }
 
 // Each operand is a point, a product (which is not rounded), a set of some width, or a wide one.
-const char* const kOperandForms[] = {"@[i]", "@[i] * c[i]", "exp(@[i] * c[i])", "sum[k](where(k == 0, @[i], c[i] * c[i]))"};
+const char* const kOperandForms[] = {"@[i]", "@[i] * c[i]", "exp(@[i] * c[i])",
+                                     "sum[k](where(k == 0, @[i], c[i] * c[i]))"};
 
 std::string OperandText(const char* form, char name) {
   std::string text(form);
@@ -92,6 +93,29 @@ TEST(FastJudge, BoundsOfScalarOps) {
   std::cerr << counts << "\n";
 }
 
+// A quotient may be a product with the reciprocal only where no discrete step sees it:
+// 49 * (1 / 49) is less than 1.
+TEST(FastJudge, BoundsOfQuotients) {
+  BoundCounts counts;
+  std::vector<double> dividends, divisors;
+  for (int64_t i = 0; i < 64 * 64; ++i) dividends.push_back(1 + i / 64), divisors.push_back(1 + i % 64);
+  for (DType type : {DType::kF32, DType::kBF16, DType::kF16}) {
+    const Tensor a = Tensor::Of(type, {4096}, dividends), b = Tensor::Of(type, {4096}, divisors);
+    const RunInputs inputs{{{"a", a.view()}, {"b", b.view()}}, {}, {}};
+    for (const char* body : {"y[i] = q[i]", "y[i] = floor(q[i])", "y[i] = q[i] < 1.0", "y[i] = i32(q[i] * 2.0)",
+                             "y[i] = floor(q[i]) + q[i]", "m[i] = sum[j](q[i + j]) where i < N, j < 2; y[i] = ceil(m[i])",
+                             "y[i] = round(max(q[i], 1.0))", "y[i] = mod(q[i], 1.0)", "y = argmax[i](abs(1.0 - q[i]))"}) {
+      const std::string text = absl::StrCat("op f(a: T[N], b: T[N]) -> (y) { q[i] = a[i] / b[i]; ", body, " }");
+      const absl::StatusOr<Op> op = ParseOp(absl::StrReplaceAll(text, {{"T", Name(type)}}));
+      ASSERT_TRUE(op.ok()) << text << "\n" << op.status();
+      absl::StatusOr<FastJudge> judge = FastJudge::Create(*op);
+      ASSERT_TRUE(judge.ok()) << judge.status();
+      EXPECT_EQ(BoundsViolation(*op, inputs, *judge, counts), "") << Name(type) << " " << body;
+    }
+  }
+  std::cerr << counts << "\n";
+}
+
 // ---- Accumulations
 
 // Three terms each, of values whose sums and products are just exact, or just not: at the
@@ -124,7 +148,8 @@ Tensor LongRows(DType type, Random& random) {
     int exponent = static_cast<int>(random.Between(format.min_exponent, format.max_exponent));
     if (!random.Chance(30)) exponent /= 16;
     const bool large = i % kTerms >= kTerms / 2, ordered = i / kTerms % 2 == 0;
-    if (ordered) exponent = large ? format.max_exponent - std::abs(exponent / 4) : format.min_exponent + std::abs(exponent / 4);
+    const int inwards = std::abs(exponent / 4);
+    if (ordered) exponent = large ? format.max_exponent - inwards : format.min_exponent + inwards;
     values[i] = std::ldexp(random.Pick({1.0, -1.0, 1.25, 1.7}), exponent);
   }
   return Tensor::Of(type, {200, kTerms}, values);
@@ -206,7 +231,8 @@ TEST(FastJudge, ReadsResultsOfAnyLayout) {
 
 // What is loaded by an index made of floats is known where the index is.
 TEST(FastJudge, FollowsIndicesMadeOfFloats) {
-  FastJudge judge = JudgeOf("op f(x: f32[N], t: f32[M]) -> (y, b) { k[i] = i64(x[i]); y[i] = t[k[i] | 7]; b[i] = k[i] + k[k[i]] }");
+  FastJudge judge = JudgeOf(
+      "op f(x: f32[N], t: f32[M]) -> (y, b) { k[i] = i64(x[i]); y[i] = t[k[i] | 7]; b[i] = k[i] + k[k[i]] }");
   const Tensor x = Tensor::Of<float>({4}, {1.5, 0, NAN, 2}), t = Tensor::Of<float>({2}, {5, 6});
   const Tensor y = Tensor::Of<float>({4}, {6, 5, 5, 7}), b = Tensor::Of(DType::kI64, {4}, {1, 1, 1, 2});
   const FastVerdict verdict = *judge.Judge({{{"x", x.view()}, {"t", t.view()}}, {}, {}}, {y.view(), b.view()});

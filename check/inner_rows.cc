@@ -1,7 +1,7 @@
 // Each rule computes the row on some members of the operands' sets, mostly on their ends: a
-// monotone row takes its least value at the low ends, a product at two of four corners. All
-// that lies between two results of a continuous row is a result, and an enclosure is an
-// interval anyway. So the hull of results is an inner set.
+// monotone row takes its least value at the low ends, a product at two of four corners. What
+// lies between two results need not be a result, but an enclosure's finite part is an interval.
+// So the hull of results is an inner set.
 //
 // f64 holds what a row of narrower floats gives before it is rounded:
 //  - A product of two values of f32 has 48 bits, so it is exact.
@@ -168,11 +168,7 @@ FloatSet Product(Doubles& f64, DType type, const FloatSet& a, const FloatSet& b)
 FloatSet Quotient(Doubles& f64, DType type, const FloatSet& a, const FloatSet& b) {
   const auto divide = [&](NodeId x, NodeId y) { return f64.Apply(ScalarOp::kDiv, x, y); };
   const FloatSet q = AtCorners(f64, a, b, divide);
-  if (type == DType::kF64) return PointSet(q.low);
-  // A divisor of both signs, or of 0 and others, is left to the oracle.
-  const NodeId sided = f64.Or(f64.Apply(ScalarOp::kGt, b.low, 0), f64.Apply(ScalarOp::kLt, b.high, 0));
-  const NodeId away = f64.Or(sided, f64.Apply(ScalarOp::kEq, b.low, b.high));
-  return Inner(f64, type, f64.OnlyWhere(away, q.low), f64.OnlyWhere(away, q.high));
+  return Inner(f64, type, q.low, q.high);
 }
 
 FloatSet MultiplyAdd(Doubles& f64, DType type, Floats args) {

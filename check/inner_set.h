@@ -67,7 +67,9 @@ class Doubles {
   NodeId Or(NodeId a, NodeId b) { return Apply(ScalarOp::kOr, a, b); }
   NodeId Not(NodeId a) { return Apply(ScalarOp::kNot, a); }
   NodeId Where(NodeId condition, NodeId a, NodeId b) { return graph_.AddMap(ScalarOp::kSelect, {condition, a, b}); }
-  NodeId Where(NodeId condition, double a, double b) { return Where(condition, Number(a, condition), Number(b, condition)); }
+  NodeId Where(NodeId condition, double a, double b) {
+    return Where(condition, Number(a, condition), Number(b, condition));
+  }
   // x where the condition holds, else NaN.
   NodeId OnlyWhere(NodeId condition, NodeId x);
   // false where x is NaN.

@@ -37,13 +37,6 @@ NodeId Widened(Doubles& f64, NodeId y, int ulps, bool downwards) {
 
 bool IsIncreasing(ScalarOp op) { return op != ScalarOp::kSin && op != ScalarOp::kCos; }
 
-// Where a power is continuous in the base from one end to the other.
-NodeId IsOneSided(Doubles& f64, const FloatSet& a) {
-  const NodeId sided = f64.Or(f64.Apply(ScalarOp::kGt, a.low, 0), f64.Apply(ScalarOp::kLt, a.high, 0));
-  return f64.Or(sided, f64.Apply(ScalarOp::kEq, a.low, a.high));
-}
-
-// A negative base wants one exponent, since between integers there is NaN.
 FloatSet Power(Doubles& f64, const FloatSet& a, const FloatSet& b) {
   FloatSet hull;
   for (NodeId x : {a.low, a.high}) {
@@ -53,9 +46,7 @@ FloatSet Power(Doubles& f64, const FloatSet& a, const FloatSet& b) {
       hull.high = hull.high.valid() ? f64.Max(hull.high, corner) : corner;
     }
   }
-  const NodeId one_exponent = f64.Apply(ScalarOp::kEq, b.low, b.high);
-  const NodeId continuous = f64.Or(f64.Apply(ScalarOp::kGt, a.low, 0), f64.And(one_exponent, IsOneSided(f64, a)));
-  return {f64.OnlyWhere(continuous, hull.low), f64.OnlyWhere(continuous, hull.high)};
+  return hull;
 }
 
 // A power with base 1 or exponent 0 is 1 without error.

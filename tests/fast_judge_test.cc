@@ -83,7 +83,8 @@ absl::StatusOr<Op> OpOf(const Case& c, DType type) {
     const ast::Op& syntax = MacroLibrary().Syntax(c.name);
     for (const ast::Argument& arg : syntax.args) {
       for (const CaseArgument& a : c.args) {
-        if (arg.name == a.name) specs[a.name] = {TypeByName(arg.type.text).value_or(type), static_cast<int>(a.shape.size())};
+        if (arg.name != a.name) continue;
+        specs[a.name] = {TypeByName(arg.type.text).value_or(type), static_cast<int>(a.shape.size())};
       }
     }
     return LibraryOp(c.name, specs);
@@ -103,7 +104,7 @@ double DrawFloat(DType type, Values values, Random& random) {
   switch (values) {
     case Values::kModerate: return even;
     case Values::kIntegers: return static_cast<double>(random.Between(-3, 3));
-    case Values::kLarge: return even * std::ldexp(1.0, format.max_exponent - static_cast<int>(random.Below(format.max_exponent)));
+    case Values::kLarge: return even * std::ldexp(1.0, static_cast<int>(random.Between(1, format.max_exponent)));
     case Values::kSmall: return even * std::ldexp(1.0, format.min_exponent + static_cast<int>(random.Between(-4, 12)));
     case Values::kSpecial: break;
   }
@@ -271,11 +272,14 @@ void Count(const std::vector<Tensor>& got, FastJudge& judge, const std::vector<R
   }
 }
 
-std::string PercentText(int64_t part, int64_t whole) { return absl::StrFormat("%6.2f", 100.0 * part / std::max<int64_t>(whole, 1)); }
+std::string PercentText(int64_t part, int64_t whole) {
+  return absl::StrFormat("%6.2f", 100.0 * part / std::max<int64_t>(whole, 1));
+}
 
 TEST(FastJudge, AcceptsMostRightResults) {
   Random random(7);
-  std::cerr << "percent of the elements that the oracle accepts, accepted by the fast judge: of fast and strict code, of f64\n";
+  std::cerr << "percent of the elements that the oracle accepts, accepted by the fast judge: of fast code, of strict "
+               "code, of f64\n";
   for (const Case& c : Cases()) {
     for (DType type : kTypes) {
       for (const Subject& subject : SubjectsOf(c, type)) {
