@@ -23,6 +23,8 @@
 namespace nestor {
 namespace {
 
+FastJudge JudgeOf(absl::string_view text) { return *FastJudge::Create(*ParseOp(text)); }
+
 // ---- Scalar ops
 
 // Values where rules change: zeros, ones, subnormals, powers of two and their neighbours, large ones.
@@ -116,6 +118,34 @@ TEST(FastJudge, BoundsOfQuotients) {
   std::cerr << counts << "\n";
 }
 
+// Products whose sum with 1 lies 2^-54 beside a tie of f32, where f64 rounds to the tie.
+TEST(FastJudge, BoundsBesideTies) {
+  std::vector<float> a, b;
+  constexpr int64_t kTop = int64_t{1} << 24;
+  for (int64_t x = kTop / 2 + 1; x < kTop && a.size() < 4000; x += 2) {
+    for (const int64_t rest : {(int64_t{1} << 30) + 1, (int64_t{1} << 30) - 1}) {
+      // x's inverse modulo 2^31, by Newton's steps; y with x * y = rest modulo 2^31.
+      uint32_t inverse = static_cast<uint32_t>(x);
+      for (int i = 0; i < 4; ++i) inverse *= 2 - static_cast<uint32_t>(x) * inverse;
+      const int64_t y = static_cast<uint32_t>(inverse * static_cast<uint32_t>(rest)) & 0x7fffffff;
+      if (y >= kTop) continue;
+      a.push_back(std::ldexp(static_cast<float>(x), -27));
+      b.push_back(std::ldexp(static_cast<float>(y), -27));
+    }
+  }
+  const int64_t size = static_cast<int64_t>(a.size());
+  ASSERT_GT(size, 3000);
+  const Tensor left = Tensor::Of<float>({size}, a), right = Tensor::Of<float>({size}, b);
+  BoundCounts counts;
+  for (const char* body : {"a[i] * b[i] + 1.0", "1.0 - a[i] * b[i]", "fma(a[i], b[i], 1.0)", "fma(-a[i], b[i], -1.0)"}) {
+    const std::string text = absl::StrCat("op f(a: f32[N], b: f32[N]) -> (y) { y[i] = ", body, " }");
+    FastJudge judge = JudgeOf(text);
+    const RunInputs inputs{{{"a", left.view()}, {"b", right.view()}}, {}, {}};
+    EXPECT_EQ(BoundsViolation(*ParseOp(text), inputs, judge, counts), "") << body;
+  }
+  std::cerr << counts << "\n";
+}
+
 // ---- Accumulations
 
 // Three terms each, of values whose sums and products are just exact, or just not: at the
@@ -171,6 +201,7 @@ void TestAccumulations(DType type, const Tensor& x, BoundCounts& counts) {
                                 "y[i] = sum[k](exp(z[k]) * x[i, k])", "y[i] = prod[k](x[i, k] * z[k])",
                                 "y[i]: T[N] += x[i, k]", "y[i]: T[N] *= x[i, k]", "y[i]: T[N] max= x[i, k] * z[k]",
                                 "y[i] = max[k](x[i, k])", "y[i] = argmax[k](x[i, k] * z[k])", "y[i] = argmin[k](x[i, k])",
+                                "y[i] = argmax[k](log(abs(x[i, k])))",
                                 "y[i] = any[k](x[i, k] < z[k] * 3.0)", "y[i] = sum[k](i32(x[i, k] > exp(z[k])))"};
   std::vector<double> factors;
   for (int64_t k = 0; k < x.shape()[1]; ++k) factors.push_back(k % 3 == 0 ? 1 : k % 3 == 1 ? 1.5 : -1.1);
@@ -198,8 +229,6 @@ TEST(FastJudge, BoundsOfAccumulations) {
 }
 
 // ---- Verdicts
-
-FastJudge JudgeOf(absl::string_view text) { return *FastJudge::Create(*ParseOp(text)); }
 
 TEST(FastJudge, NamesTheElementsThatItDoesNotAccept) {
   FastJudge judge = JudgeOf("op f(x: f32[N]) -> (y, c) { y[i] = x[i] * 3.0; c[i] = x[i] > 0.0 }");
