@@ -201,7 +201,10 @@ void TestAccumulations(DType type, const Tensor& x, BoundCounts& counts) {
                                 "y[i] = sum[k](exp(z[k]) * x[i, k])", "y[i] = prod[k](x[i, k] * z[k])",
                                 "y[i]: T[N] += x[i, k]", "y[i]: T[N] *= x[i, k]", "y[i]: T[N] max= x[i, k] * z[k]",
                                 "y[i] = max[k](x[i, k])", "y[i] = argmax[k](x[i, k] * z[k])", "y[i] = argmin[k](x[i, k])",
+                                // What is not known for a log of 0 stays so.
                                 "y[i] = argmax[k](log(abs(x[i, k])))",
+                                "y[i]: i32[N] += i32(log(abs(x[i, k])))",
+                                "y[i] = sum[k](where(x[i, k] > 0.0, 1, i32(log(abs(x[i, k])))))",
                                 "y[i] = any[k](x[i, k] < z[k] * 3.0)", "y[i] = sum[k](i32(x[i, k] > exp(z[k])))"};
   std::vector<double> factors;
   for (int64_t k = 0; k < x.shape()[1]; ++k) factors.push_back(k % 3 == 0 ? 1 : k % 3 == 1 ? 1.5 : -1.1);
@@ -267,6 +270,22 @@ TEST(FastJudge, FollowsIndicesMadeOfFloats) {
   const FastVerdict verdict = *judge.Judge({{{"x", x.view()}, {"t", t.view()}}, {}, {}}, {y.view(), b.view()});
   EXPECT_EQ(verdict.results[0].open, std::vector<int64_t>({2}));
   EXPECT_EQ(verdict.results[1].open, std::vector<int64_t>({2, 3}));
+}
+
+TEST(FastJudge, KnowsFills) {
+  FastJudge judge = JudgeOf("op f(x: f32[N]; $p: f32, $q: bool) -> (y, z, c, d) { y[i] = x[i + 1 | $p] where i < N;"
+                            " z[i] = x[i + 1 | 7] where i < N; a[i] = exp(x[i]) > 2.0;"
+                            " c[i] = a[i + 1 | $q] where i < N; d[i] = a[i + 1] where i < N }");
+  const Tensor x = Tensor::Of<float>({3}, {0, 1, 0.5});
+  RunInputs inputs{{{"x", x.view()}}, {}, {}};
+  for (bool q : {false, true}) {
+    inputs.params = {{"$p", Scalar::Of(DType::kF32, -3.5f)}, {"$q", Scalar::Of(DType::kBool, q)}};
+    const Tensor y = Tensor::Of<float>({3}, {1, 0.5, -3.5}), z = Tensor::Of<float>({3}, {1, 0.5, 7});
+    const Tensor c = Tensor::Of(DType::kBool, {3}, {1, 0, q ? 1.0 : 0.0}), d = Tensor::Of(DType::kBool, {3}, {1, 0, 0});
+    const absl::StatusOr<Verdict> verdict = judge.Judge(inputs, {y.view(), z.view(), c.view(), d.view()});
+    ASSERT_TRUE(verdict.ok()) << verdict.status();
+    EXPECT_TRUE(verdict->AllAccepted());
+  }
 }
 
 TEST(FastJudge, ServesManySizes) {
