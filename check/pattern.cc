@@ -183,20 +183,20 @@ class PatternFinder::Candidates {
                [=](const Sample& s) { return s.values[at] >= s.values[extent_at] - static_cast<double>(modulus); });
     }
     AddResidues(at, name, 1.3);
-    AddLimits(at, name);
+    AddLimits(at, name, 1.5);
     if (extent.find_first_of(" */%(") != std::string::npos) {
       AddResidues(extent_at, extent, 1);
-      AddLimits(extent_at, extent);
+      AddLimits(extent_at, extent, 1.5);
     }
   }
 
-  void AddLimits(size_t at, const std::string& name) {
+  void AddLimits(size_t at, const std::string& name, double cost) {
     const auto [low, high] = Range(at);
     if (low == high) {
       Consider(absl::StrCat(name, " = ", NumberText(low)), 1, [=, v = low](const Sample& s) { return s.values[at] == v; });
     }
-    Consider(absl::StrCat(name, " >= ", NumberText(low)), 1.5, [=, v = low](const Sample& s) { return s.values[at] >= v; });
-    Consider(absl::StrCat(name, " <= ", NumberText(high)), 1.5, [=, v = high](const Sample& s) { return s.values[at] <= v; });
+    Consider(absl::StrCat(name, " >= ", NumberText(low)), cost, [=, v = low](const Sample& s) { return s.values[at] >= v; });
+    Consider(absl::StrCat(name, " <= ", NumberText(high)), cost, [=, v = high](const Sample& s) { return s.values[at] <= v; });
   }
 
   void AddOfCase(size_t at, const std::string& name) {
@@ -204,8 +204,9 @@ class PatternFinder::Candidates {
       Consider(name, 1, [=](const Sample& s) { return s.values[at] == 1; });
       return;
     }
-    if (name.find('|') == std::string::npos) AddResidues(at, name, 1);
-    AddLimits(at, name);
+    const bool is_magnitude = name.find('|') != std::string::npos;
+    if (!is_magnitude) AddResidues(at, name, 1);
+    AddLimits(at, name, is_magnitude ? 4 : 1.5);
   }
 
   const PatternFinder& finder_;
@@ -257,6 +258,7 @@ std::string PatternFinder::Describe() const {
   if (chosen.empty()) return "";
   std::sort(chosen.begin(), chosen.end());  // as they stand in the list: places first
   const int64_t held = Held(chosen);
+  if (2 * held > right) return "";
   const std::string where = absl::StrJoin(chosen, " and ", [](std::string* out, const Predicate* p) { *out += p->text; });
   return absl::StrCat("All ", wrong_.size(), " wrong elements looked at, of ", wrong_cases_,
                       wrong_cases_ == 1 ? " case" : " cases", ", have ", where, "; ",

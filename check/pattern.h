@@ -24,7 +24,7 @@ class PatternFinder {
   void Add(const Case& examined, const std::vector<WrongElement>& wrong);
 
   // "All 31 wrong elements (of 12 cases) lie where j = C-1 and C % 16 = 1; none of 2300 right ones does."
-  // Empty where nothing is wrong, or no condition tells the wrong ones from the right.
+  // Empty where nothing is wrong, or what holds for the wrong ones holds for most others, too.
   std::string Describe() const;
 
  private:
