@@ -282,7 +282,7 @@ TEST(FastJudge, KnowsFills) {
     inputs.params = {{"$p", Scalar::Of(DType::kF32, -3.5f)}, {"$q", Scalar::Of(DType::kBool, q)}};
     const Tensor y = Tensor::Of<float>({3}, {1, 0.5, -3.5}), z = Tensor::Of<float>({3}, {1, 0.5, 7});
     const Tensor c = Tensor::Of(DType::kBool, {3}, {1, 0, q ? 1.0 : 0.0}), d = Tensor::Of(DType::kBool, {3}, {1, 0, 0});
-    const absl::StatusOr<Verdict> verdict = judge.Judge(inputs, {y.view(), z.view(), c.view(), d.view()});
+    const absl::StatusOr<FastVerdict> verdict = judge.Judge(inputs, {y.view(), z.view(), c.view(), d.view()});
     ASSERT_TRUE(verdict.ok()) << verdict.status();
     EXPECT_TRUE(verdict->AllAccepted());
   }
