@@ -118,29 +118,36 @@ TEST(FastJudge, BoundsOfQuotients) {
   std::cerr << counts << "\n";
 }
 
-// Products whose sum with 1 lies 2^-54 beside a tie of f32, where f64 rounds to the tie.
+// The odd inverse of x modulo 2^32, by Newton's steps.
+uint32_t Inverse(uint32_t x) {
+  uint32_t inverse = x;
+  for (int i = 0; i < 4; ++i) inverse *= 2 - x * inverse;
+  return inverse;
+}
+
+// Products a * b in [1, 2) that lie 2^-47 beyond a tie of f32, on the side of its odd
+// neighbor, and c that takes it back to 2^-60 beyond. f64 rounds a * b + c to the tie, and
+// from there f32 rounds to the even neighbor.
 TEST(FastJudge, BoundsBesideTies) {
-  std::vector<float> a, b;
-  constexpr int64_t kTop = int64_t{1} << 24;
-  for (int64_t x = kTop / 2 + 1; x < kTop && a.size() < 4000; x += 2) {
-    for (const int64_t rest : {(int64_t{1} << 30) + 1, (int64_t{1} << 30) - 1}) {
-      // x's inverse modulo 2^31, by Newton's steps; y with x * y = rest modulo 2^31.
-      uint32_t inverse = static_cast<uint32_t>(x);
-      for (int i = 0; i < 4; ++i) inverse *= 2 - static_cast<uint32_t>(x) * inverse;
-      const int64_t y = static_cast<uint32_t>(inverse * static_cast<uint32_t>(rest)) & 0x7fffffff;
-      if (y >= kTop) continue;
-      a.push_back(std::ldexp(static_cast<float>(x), -27));
-      b.push_back(std::ldexp(static_cast<float>(y), -27));
+  std::vector<float> a, b, c;
+  constexpr uint32_t kTop = uint32_t{1} << 24, kTie = uint32_t{1} << 23;
+  for (uint32_t x = kTop / 4 * 3 + 1; a.size() < 4000; x += 2) {
+    for (const bool below : {false, true}) {
+      const uint32_t rest = below ? 3 * kTie - 1 : kTie + 1;
+      const uint32_t y = Inverse(x) * rest % (uint32_t{1} << 25);
+      if (y >= kTop || static_cast<uint64_t>(x) * y < uint64_t{1} << 47) continue;
+      a.push_back(std::ldexp(static_cast<float>(x), -23));
+      b.push_back(std::ldexp(static_cast<float>(y), -24));
+      c.push_back((below ? 1 : -1) * (0x1p-47f - 0x1p-60f));
     }
   }
   const int64_t size = static_cast<int64_t>(a.size());
-  ASSERT_GT(size, 3000);
-  const Tensor left = Tensor::Of<float>({size}, a), right = Tensor::Of<float>({size}, b);
+  const Tensor x = Tensor::Of<float>({size}, a), y = Tensor::Of<float>({size}, b), z = Tensor::Of<float>({size}, c);
+  const RunInputs inputs{{{"a", x.view()}, {"b", y.view()}, {"c", z.view()}}, {}, {}};
   BoundCounts counts;
-  for (const char* body : {"a[i] * b[i] + 1.0", "1.0 - a[i] * b[i]", "fma(a[i], b[i], 1.0)", "fma(-a[i], b[i], -1.0)"}) {
-    const std::string text = absl::StrCat("op f(a: f32[N], b: f32[N]) -> (y) { y[i] = ", body, " }");
+  for (const char* body : {"a[i] * b[i] + c[i]", "-c[i] - a[i] * b[i]", "fma(a[i], b[i], c[i])", "a[i] * b[i] - -c[i]"}) {
+    const std::string text = absl::StrCat("op f(a: f32[N], b: f32[N], c: f32[N]) -> (y) { y[i] = ", body, " }");
     FastJudge judge = JudgeOf(text);
-    const RunInputs inputs{{{"a", left.view()}, {"b", right.view()}}, {}, {}};
     EXPECT_EQ(BoundsViolation(*ParseOp(text), inputs, judge, counts), "") << body;
   }
   std::cerr << counts << "\n";
