@@ -214,11 +214,13 @@ absl::Status BuiltEngine::Compile(const loop::Program& unfused) {
 
 absl::StatusOr<BuiltEngine> BuiltEngine::Build(const loop::Program& unfused, const Engine& engine) {
   BuiltEngine built(engine, unfused);
-  NESTOR_RETURN_IF_ERROR(RunPasses(engine, built.program_, built.keeps_bits_));
-  if (engine.backend == Engine::Backend::kInterpreter) return built;
-  NESTOR_RETURN_IF_ERROR(built.Compile(unfused));
-  // A variant for small sizes may be scheduled otherwise.
-  if (engine.backend == Engine::Backend::kExecutable) built.keeps_bits_ = engine.options.mode == jit::Mode::kStrict;
+  if (engine.backend == Engine::Backend::kExecutable) {
+    // It runs the passes itself, and others for each class of sizes.
+    built.keeps_bits_ = engine.options.mode == jit::Mode::kStrict;
+  } else {
+    NESTOR_RETURN_IF_ERROR(RunPasses(engine, built.program_, built.keeps_bits_));
+  }
+  if (engine.backend != Engine::Backend::kInterpreter) NESTOR_RETURN_IF_ERROR(built.Compile(unfused));
   return built;
 }
 
@@ -283,11 +285,9 @@ absl::Status BuiltEngine::CheckAbi(const RunInputs& inputs) const {
   return status;
 }
 
-Results BuiltEngine::Run(const RunInputs& inputs, const RunInputs* before) const {
+Results BuiltEngine::Run(const RunInputs& inputs, jit::Workspace& workspace) const {
   if (executable_ == nullptr) return InterpretWithin(program_, inputs, engine_.shuffle_seed);
-  jit::Workspace workspace;
   const JitRunOptions run = RunOptionsOf(engine_, workspace);
-  if (before != nullptr) RunJit(*executable_, *before, run).status().IgnoreError();
   Results first = RunJit(*executable_, inputs, run);
   for (int i = 1; i < engine_.calls && first.ok(); ++i) {
     NESTOR_RETURN_IF_ERROR(CheckSame(first, RunJit(*executable_, inputs, run)));

@@ -73,9 +73,9 @@ class BuiltEngine {
   // that passes made may overflow at extreme ones, where an executable runs other code.
   bool Fits(const RunInputs& inputs) const;
 
-  // `before`: inputs of other sizes that the same workspace runs first, or null. Internal
-  // where calls with the same inputs differ, or code breaks the rules of the machine.
-  Results Run(const RunInputs& inputs, const RunInputs* before = nullptr) const;
+  // With a workspace that may have run other sizes before. Internal where calls with the same
+  // inputs differ, or code breaks the rules of the machine.
+  Results Run(const RunInputs& inputs, jit::Workspace& workspace) const;
   // What the interpreter, in the order of the program, makes of the program that Run runs.
   Results Interpreted(const RunInputs& inputs) const;
   // The text of that program.

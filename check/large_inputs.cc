@@ -53,7 +53,7 @@ Scalar DrawModerate(DType type, std::mt19937_64& random) {
 
 Scalar DrawSmallInteger(DType type, std::mt19937_64& random) {
   const auto value = static_cast<int64_t>(random() % 7) - 3;
-  if (IsFloat(type)) return Scalar::Float(type, static_cast<double>(value));
+  if (IsFloat(type)) return Scalar::Float(type, value == 0 && random() % 2 == 0 ? -0.0 : static_cast<double>(value));
   const int64_t high = type == DType::kI64 && random() % 4 == 0 ? int64_t{1} << 32 : 0;
   return Scalar::Integer(type, (type == DType::kU8 ? std::abs(value) : value) + high);
 }

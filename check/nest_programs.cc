@@ -102,7 +102,17 @@ class Writer {
     const Value value = ValueOver(axes, fresh);
     if (value.axes.empty()) return value.name;
     if (value.axes[0] == kPack) needs_pack_ = true;
-    return absl::StrCat(value.name, "[", absl::StrJoin(Indices(value.axes), ", "), Condition(value.axes), "]");
+    return absl::StrCat(value.name, "[", absl::StrJoin(Place(value.axes), ", "), Condition(value.axes), "]");
+  }
+
+  // The indices, but for one now and then that is the first or last of its axis: what does not
+  // move with a loop, and exists only where that has an iteration.
+  std::vector<std::string> Place(const Axes& axes) {
+    std::vector<std::string> place = Indices(axes);
+    const auto fixed = static_cast<size_t>(random_.Below(static_cast<int64_t>(axes.size())));
+    if (axes[fixed] == kPack || !random_.Chance(14)) return place;
+    place[fixed] = random_.Chance(60) ? "0" : absl::StrCat(kAxes[axes[fixed]].dimension, " - 1");
+    return place;
   }
 
   // A triangle, a band or a border now and then.
@@ -190,7 +200,7 @@ class Writer {
   }
 
   void AddStatement() {
-    switch (random_.Below(12)) {
+    switch (random_.Below(13)) {
       case 0: case 1: case 2: return AddProduct();
       case 3: return AddWindow();
       case 4: case 5: return AddRows();
@@ -199,6 +209,7 @@ class Writer {
       case 8: return AddGather();
       case 9: return AddManyOperands();
       case 10: return AddColumns();
+      case 11: return AddTwins();
       default: return AddMap();
     }
   }
@@ -206,6 +217,24 @@ class Writer {
   void AddMap() {
     const Axes axes = Drawn(random_.Pick({1, 2, 2, 3}));
     Define(axes, Expression(axes, 3));
+  }
+
+  // Expressions of the same operands that differ in one constant, or in nothing.
+  void AddTwins() {
+    const Axes axes = Drawn(random_.Pick({1, 2}));
+    const std::string a = Access(axes), b = Access(axes);
+    const std::vector<std::string> constants =
+        IsFloat() ? std::vector<std::string>{"0.0", "-0.0", "1.0", b} : std::vector<std::string>{"0", "1", "-1", b};
+    const std::string op = random_.Pick({std::string("max"), std::string("min"), std::string("max"), IsFloat() ? std::string("pow") : std::string("min")});
+    const int count = static_cast<int>(random_.Between(2, 3));
+    const bool in_one = needs_pack_ || random_.Chance(30);
+    std::string sum = b;
+    for (int i = 0; i < count; ++i) {
+      const std::string twin = absl::StrCat(op, "(", a, ", ", random_.Pick(constants), ")");
+      if (in_one) absl::StrAppend(&sum, " - ", twin);
+      else Define(axes, twin);
+    }
+    if (in_one) Define(axes, sum);
   }
 
   std::string SumOp() {
@@ -270,6 +299,11 @@ class Writer {
     if (needs_pack_) { Define(axes, body); return; }
     Define({axes[1]}, absl::StrCat(SumOp(), "[", kAxes[axes[0]].index, "](", body, ")"));
     if (random_.Chance(50)) Define({}, absl::StrCat(SumOp(), "[", Indices(axes)[0], ", ", Indices(axes)[1], "](", body, ")"));
+    // The same sum in both orders, which round differently.
+    if (random_.Chance(50)) {
+      const std::string op = SumOp(), i = Indices(axes)[0], j = Indices(axes)[1];
+      Define({}, absl::StrCat(op, "[", i, ", ", j, "](", body, ") * ", IsFloat() ? "0.5" : "2", " - ", op, "[", j, ", ", i, "](", body, ")"));
+    }
     if (random_.Chance(40)) Define({axes[0]}, absl::StrCat(random_.Chance(50) ? "argmax[" : "argmin[", kAxes[axes[1]].index, "](", body, ")")), values_.pop_back();
   }
 
@@ -303,7 +337,7 @@ class Writer {
   void AddScatter() {
     const std::string x = NewArgument(Name(type_), "M, N");
     const std::string name = absl::StrCat("t", statements_.size());
-    std::string place = random_.Pick({std::string("2*i + 1, j"), std::string("i, j"), std::string("3*i - j, j"), std::string("j, i + 1"),
+    std::string place = random_.Pick({std::string("j, i"), std::string("2*i + 1, j"), std::string("i, j"), std::string("3*i - j, j"), std::string("j, i + 1"),
                                       std::string("2*i, 3*j"), std::string("i + j, j"), std::string("i / 2, j"), std::string("i % 2, j")});
     if (random_.Chance(40)) place = absl::StrCat(NewArgument(random_.Chance(50) ? "i64" : "i32", "M"), "[i], j");
     const std::string op = random_.Pick({std::string("+="), std::string("+="), std::string("max="), std::string("min="), std::string("*=")});

@@ -12,7 +12,7 @@
 namespace nestor {
 
 // The text of one op of one to four statements, whose values are of `type` (a float, or an
-// integer of at least 32 bits) and which may have a leading pack, "..B". One of ten or so is
+// integer of at least 32 bits) and which may have a leading pack, "..B". One of six or so is
 // refused: no access gives some index a range, or no argument has some dimension.
 std::string DrawNestProgram(Random& random, DType type);
 

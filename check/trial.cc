@@ -1,5 +1,6 @@
 #include "check/trial.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,36 +18,48 @@ namespace {
 
 // The reference takes microseconds for each operation.
 constexpr double kMostBoundedWork = 4'000;
+constexpr uint64_t kCases = 3;
 // Of a program that is shown.
 constexpr size_t kMostLines = 60;
 
-// What a trial draws, and what the unfused program gives.
+// Inputs, and what the unfused program gives for them.
+struct Case {
+  TrialInputs drawn;
+  Results want;
+  absl::optional<absl::StatusOr<std::vector<ReferenceTensor>>> bounds;
+};
+
 class Trial {
  public:
   Trial(const Op& op, uint64_t seed, const TrialInputOptions& options, TrialCounts& counts,
         absl::FunctionRef<void(absl::string_view)> tell)
       : unfused_(Lower(op)), random_(seed ^ 0x5bf03635f0935ad1u), counts_(counts), tell_(tell) {
-    inputs_ = DrawTrialInputs(op, unfused_, seed, options);
-    // The workspace was used for other sizes before.
-    TrialInputOptions small;
-    small.most_work = 5'000;
-    if (random_.Chance(40)) before_ = DrawTrialInputs(op, unfused_, seed + 0x100000001u, small);
+    DrawCases(op, seed, options);
   }
 
   Finding Run() {
     ++counts_.trials;
-    if (!inputs_) return Skip();
-    want_ = nestor::Run(unfused_, inputs_->inputs);
-    if (IsLimit(want_)) return Skip();
-    if (!want_.ok()) return CheckRefusal();
+    if (cases_.empty() && refused_.empty()) ++counts_.skipped;
+    if (!refused_.empty()) {
+      if (Finding finding = CheckRefusals()) return finding;
+    }
+    if (cases_.empty()) return absl::nullopt;
     if (Finding finding = CheckStrictPair()) return finding;
     return CheckFast();
   }
 
  private:
-  Finding Skip() {
-    ++counts_.skipped;
-    return absl::nullopt;
+  // To compile takes longer than to run, so each engine runs several, one workspace all.
+  void DrawCases(const Op& op, uint64_t seed, TrialInputOptions options) {
+    for (uint64_t i = 0; i < kCases; ++i) {
+      auto drawn = DrawTrialInputs(op, unfused_, seed + i * 0x100000001u, options);
+      options.most_work = std::min(options.most_work, 5'000.0);
+      if (!drawn) continue;
+      Results want = nestor::Run(unfused_, drawn->inputs);
+      Case one{*std::move(drawn), std::move(want), absl::nullopt};
+      if (IsLimit(one.want)) continue;
+      (one.want.ok() ? cases_ : refused_).push_back(std::move(one));
+    }
   }
 
   Engine Draw(jit::Mode mode, std::initializer_list<Engine::Backend> backends) {
@@ -69,13 +82,17 @@ class Trial {
   }
 
   // What the law refuses, an executable refuses.
-  Finding CheckRefusal() {
+  Finding CheckRefusals() {
     ++counts_.refused;
     const Engine engine = Draw(jit::Mode::kFast, {Engine::Backend::kExecutable});
     const auto built = BuiltEngine::Build(unfused_, engine);
     if (!built.ok()) return Told(engine, built.status().ToString(), "");
-    if (!built->Run(inputs_->inputs).ok()) return absl::nullopt;
-    return Told(engine, absl::StrCat("runs, but: ", want_.status().ToString()), "");
+    jit::Workspace workspace;
+    for (const Case& one : refused_) {
+      if (!built->Run(one.drawn.inputs, workspace).ok()) continue;
+      return Told(engine, absl::StrCat("runs, but: ", one.want.status().ToString()), "");
+    }
+    return absl::nullopt;
   }
 
   // Two strict engines give the same as the unfused program, and so as each other.
@@ -96,41 +113,41 @@ class Trial {
   Finding CheckEngine(const Engine& engine) {
     const auto built = BuiltEngine::Build(unfused_, engine);
     if (!built.ok()) return Told(engine, built.status().ToString(), "");
-    if (!built->Fits(inputs_->inputs)) return absl::nullopt;
-    const Results got = built->Run(inputs_->inputs, before_ ? &before_->inputs : nullptr);
-    if (IsLimit(got)) return absl::nullopt;
-    if (Finding finding = CheckResults(*built, got)) {
-      return Told(engine, *finding, built->ProgramText(inputs_->inputs));
+    jit::Workspace workspace;
+    for (Case& one : cases_) {
+      const RunInputs& inputs = one.drawn.inputs;
+      if (!built->Fits(inputs)) continue;
+      const Results got = built->Run(inputs, workspace);
+      if (IsLimit(got)) continue;
+      if (Finding finding = CheckResults(*built, one, got)) return Told(engine, *finding, built->ProgramText(inputs));
     }
     return absl::nullopt;
   }
 
-  Finding CheckResults(const BuiltEngine& built, const Results& got) {
+  Finding CheckResults(const BuiltEngine& built, Case& one, const Results& got) {
     Counts counts;
     if (!got.ok()) return absl::StrCat("refuses: ", got.status().ToString());
-    if (built.keeps_bits()) return Compare(want_, got, "against the unfused program", counts);
-    const Results own = built.Interpreted(inputs_->inputs);
+    if (built.keeps_bits()) return Compare(one.want, got, "against the unfused program", counts);
+    const Results own = built.Interpreted(one.drawn.inputs);
     if (IsLimit(own)) return absl::nullopt;
     if (Finding finding = Compare(own, got, "against the interpreter on the same program", counts)) return finding;
-    return CheckBounds(got);
+    return CheckBounds(one, got);
   }
 
-  Finding CheckBounds(const Results& got) {
-    if (inputs_->work > kMostBoundedWork) return absl::nullopt;
-    if (!bounds_) bounds_ = InterpretReference(unfused_, inputs_->inputs);
+  Finding CheckBounds(Case& one, const Results& got) {
+    if (one.drawn.work > kMostBoundedWork) return absl::nullopt;
+    if (!one.bounds) one.bounds = InterpretReference(unfused_, one.drawn.inputs);
     // A place or a condition that the bounds do not decide has no reference.
-    if (!bounds_->ok()) return absl::nullopt;
+    if (!one.bounds->ok()) return absl::nullopt;
     ++counts_.bounds;
-    return CompareWithBounds(**bounds_, got);
+    return CompareWithBounds(**one.bounds, got);
   }
 
   const loop::Program unfused_;
   Random random_;
   TrialCounts& counts_;
   const absl::FunctionRef<void(absl::string_view)> tell_;
-  absl::optional<TrialInputs> inputs_, before_;
-  Results want_;
-  absl::optional<absl::StatusOr<std::vector<ReferenceTensor>>> bounds_;
+  std::vector<Case> cases_, refused_;
 };
 
 }  // namespace

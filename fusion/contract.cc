@@ -90,9 +90,10 @@ class Analysis {
       for (IndexId e : place) uses.indices.push_back(program_.pool.VarValue(e));
       return;
     }
+    if (NESTOR_MUTANT("contraction_of_what_is_read_later")) return;
     size_t common = 0;
     while (common < uses.chain.size() && common < chain_.size() && uses.chain[common] == chain_[common]) ++common;
-    if (!NESTOR_MUTANT("contraction_of_what_is_read_later")) uses.chain.resize(common);
+    uses.chain.resize(common);
     for (size_t axis = 0; axis < place.size(); ++axis) {
       if (program_.pool.VarValue(place[axis]) != uses.indices[axis]) uses.indices[axis] = -1;
     }

@@ -75,7 +75,7 @@ class Eliminator {
   }
 
   void Mark(const Accesses& accesses) {
-    if (accesses.stores.size() < 2 || (accesses.any_other && !NESTOR_MUTANT("live_store_removed"))) return;
+    if (accesses.any_other || accesses.stores.size() < 2) return;
     for (const auto& [store, region] : accesses.stores) {
       const bool unread = std::all_of(accesses.reads.begin(), accesses.reads.end(),
                                       [&, &region = region](const Region& read) { return AreApart(read, region); });
@@ -126,6 +126,7 @@ class Eliminator {
   bool AreApart(const Region& a, const Region& b) {
     for (size_t axis = 0; axis < a.size(); ++axis) {
       if (!a[axis] || !b[axis]) continue;
+      if (NESTOR_MUTANT("live_store_removed") && a[axis]->begin != b[axis]->begin) return true;
       if (ranges_.LessEqual(a[axis]->end, b[axis]->begin) || ranges_.LessEqual(b[axis]->end, a[axis]->begin)) return true;
     }
     return false;

@@ -23,6 +23,10 @@ constexpr Found kFound[] = {
   t[i, j, k, l] = g[i, j, k] * x[l, 1]
   y[i, j, k] = sum[l](t[i, l, j, k if k <= i])
 })"},
+    {"of rows of a strip that became columns, those that the last strip does not have were copied",
+     R"(op f(x: i64[B, L, 5], z: i64[B, 5, L], w: i64[5, L]) -> (y) {
+  y[i, j, k] = prod[l](x[i, l, j if j < 4] * z[i, j, l] * w[k, l])
+})"},
     {"a scalar that nothing sets, in a loop that never runs, was left without its declaration",
      R"(op f(g: f64[0, 0], x: f64[0, 1], z: f64[0]) -> (y) {
   t[i, j, k] = x[i, k] * z[j]

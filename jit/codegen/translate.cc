@@ -41,7 +41,9 @@ Operand Immediate(int64_t v) { return Operand::Immediate(v); }
 // What an accumulator starts at.
 Scalar StartOf(const TensorInfo& info) {
   if (NESTOR_MUTANT("max_starts_at_zero") && info.op == ReduceOp::kMax) return Scalar::Zero(info.type);
-  if (NESTOR_MUTANT("max_starts_at_lowest") && info.op == ReduceOp::kMax) return Lowest(info.type);
+  if (NESTOR_MUTANT("max_starts_at_lowest_finite") && info.op == ReduceOp::kMax && IsFloat(info.type)) {
+    return Scalar::Float(info.type, info.type == DType::kF16 ? -65504.0 : -3.3895313892515355e38);
+  }
   return Identity(info.op, info.type);
 }
 

@@ -16,6 +16,7 @@ using loop::Access;
 using loop::Loop;
 using loop::Program;
 using loop::Scope;
+using loop::TensorId;
 using loop::ValueId;
 
 Packing::Packing(Program& program, loop::Ranges& ranges, const Contraction& nest, int64_t lanes)
@@ -249,7 +250,12 @@ Scope Packing::CopyRectangle(const Packed& packed, IndexId first, IndexId count,
 
 // Whole vectors, then one whose other lanes are zero.
 Scope Packing::CopyColumns(const Packed& packed, absl::optional<IndexId> flag) {
-  const IndexId whole = ReadsBeyond(packed) ? Vectors() : pool_.Div(columns_, pool_.Const(lanes_));
+  // Of a temporary only what was stored: where a loop around moves their number, it may be
+  // fewer columns than there is room for.
+  const TensorId from = AccessOf(program_, packed.operand).tensor;
+  const bool is_partial = program_[from].storage == loop::Storage::kTemp && pool_.HasVar(nest_.column->end);
+  const IndexId columns = is_partial ? ranges_.LengthOf(*nest_.column) : columns_;
+  const IndexId whole = !is_partial && ReadsBeyond(packed) ? Vectors() : pool_.Div(columns, pool_.Const(lanes_));
   // Columns that lie across rows are for transpose_tiles to take.
   const bool along = HoldsVar(pool_, AccessOf(program_, packed.operand).place.back(), nest_.column->var);
   using ValueOf = absl::FunctionRef<ValueId(IndexId vector, IndexId lane, const Steps& steps)>;
@@ -273,10 +279,10 @@ Scope Packing::CopyColumns(const Packed& packed, absl::optional<IndexId> flag) {
   if (pool_.IsConst(more, 0)) return scope;
   Append(scope, make_.Counted("v", Guarded(flag, more), kPlain, [&](IndexId v) {
     const IndexId last = pool_.Add(whole, v);
-    const IndexId left = pool_.Sub(columns_, pool_.Mul(pool_.Const(lanes_), last));
+    const IndexId left = pool_.Sub(columns, pool_.Mul(pool_.Const(lanes_), last));
     Scope both;
     if (!NESTOR_MUTANT("panel_tail_not_zeroed")) both = fill(last, pool_.Const(lanes_), zero);
-    Append(both, fill(last, pool_.Min(pool_.Const(lanes_), left), loaded));
+    Append(both, fill(last, pool_.Min(pool_.Const(lanes_), is_partial ? pool_.Max(left, pool_.Const(0)) : left), loaded));
     return both;
   }));
   return scope;

@@ -124,7 +124,7 @@ class Hoister {
 
   // Nothing is filled where the loop runs no iteration.
   void KeepIfRuns(Loop& fill, const Loop& around) {
-    if (ranges_.Less(around.begin, around.end) || NESTOR_MUTANT("copy_hoisted_out_of_empty_loop")) return;
+    if (ranges_.Less(around.begin, around.end)) return;
     const IndexId runs = pool_.Min(pool_.Const(1), ranges_.LengthOf(around));
     fill.end = pool_.Add(fill.begin, OnlyIf(pool_, runs, ranges_.LengthOf(fill)));
   }
