@@ -200,7 +200,7 @@ class Writer {
   }
 
   void AddStatement() {
-    switch (random_.Below(13)) {
+    switch (random_.Below(14)) {
       case 0: case 1: case 2: return AddProduct();
       case 3: return AddWindow();
       case 4: case 5: return AddRows();
@@ -208,7 +208,7 @@ class Writer {
       case 7: return AddScatter();
       case 8: return AddGather();
       case 9: return AddManyOperands();
-      case 10: return AddColumns();
+      case 10: case 12: return AddColumns();
       case 11: return AddTwins();
       default: return AddMap();
     }
@@ -300,7 +300,7 @@ class Writer {
     Define({axes[1]}, absl::StrCat(SumOp(), "[", kAxes[axes[0]].index, "](", body, ")"));
     if (random_.Chance(50)) Define({}, absl::StrCat(SumOp(), "[", Indices(axes)[0], ", ", Indices(axes)[1], "](", body, ")"));
     // The same sum in both orders, which round differently.
-    if (random_.Chance(50)) {
+    if (random_.Chance(60)) {
       const std::string op = SumOp(), i = Indices(axes)[0], j = Indices(axes)[1];
       Define({}, absl::StrCat(op, "[", i, ", ", j, "](", body, ") * ", IsFloat() ? "0.5" : "2", " - ", op, "[", j, ", ", i, "](", body, ")"));
     }
@@ -381,7 +381,7 @@ class Writer {
 
   void ChooseResults() {
     for (const std::string& name : names_) {
-      if (name == names_.back() || random_.Chance(35)) results_.push_back(name);
+      if (name == names_.back() || random_.Chance(45)) results_.push_back(name);
     }
   }
 

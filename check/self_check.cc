@@ -68,6 +68,7 @@ class Checker {
       seed = RunChild(seed, std::min(last, seed + kTrialsOfChild));
     }
     report_.time = absl::Now() - start;
+    report_.next_seed = seed;
     return std::move(report_);
   }
 

@@ -43,6 +43,7 @@ struct SelfCheckReport {
   TrialCounts counts;
   std::vector<SelfCheckFinding> findings;
   absl::Duration time;
+  uint64_t next_seed = 0;  // to go on with
 };
 
 // `op_of` gives the op of a trial. REQUIRES: this process has one thread.

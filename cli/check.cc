@@ -20,7 +20,8 @@ Without, holds Nestor's engines against each other: the interpreter and machine 
 behind any number of passes, strict and fast, for each instruction set that this CPU
 has, on one thread and on two, forward and gradient. Each trial draws types, sizes,
 values and layouts, two engines whose bits must be equal, and one whose results must
-lie within the proven bounds. A finding is printed with its program, made small.
+lie within the proven bounds. A finding is printed with its program, made small;
+--seed=S with the `next_seed` that is printed goes on.
 
 PROGRAM is a file in the notation, - for stdin, the text of ops ('op f(..) ..'), or
 a macro op's name. N=64 and k=3 fix a dimension and an integer $param; with --library,

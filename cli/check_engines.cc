@@ -144,7 +144,8 @@ Figures CountsOf(const SelfCheckReport& report) {
           {"difference_quotients", absl::StrCat(counts.quotients)},
           {"refused", absl::StrCat(counts.refused)},
           {"skipped", absl::StrCat(counts.skipped)},
-          {"seconds", absl::StrCat(absl::ToDoubleSeconds(report.time))}};
+          {"seconds", absl::StrCat(absl::ToDoubleSeconds(report.time))},
+          {"next_seed", absl::StrCat(report.next_seed)}};
 }
 
 std::string Json(const Arguments& arguments, const SelfCheckReport& report) {

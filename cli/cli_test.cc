@@ -551,7 +551,7 @@ TEST_F(CliTest, Bench) {
       {"nestor check softmax N=x", 2, {""}, {"N=x: a number"}},
       {"nestor check softmax --time=abc", 2, {""}, {"--time=abc"}},
       {"nestor check softmax --derivative=3", 2, {""}, {"from 0 to 2"}},
-      {"nestor check --all --trials=30 --seed=3", 0, {"trials: 30\n", "findings: 0\n"}, {""}},
+      {"nestor check --all --trials=30 --seed=3", 0, {"trials: 30\n", "next_seed: 33\n", "findings: 0\n"}, {""}},
       {"nestor check conv2d stride=2 R=3 --trials=5 --json | python3 -c 'import json, sys; print(json.load(sys.stdin))'", 0,
        {"'trials': 5", "'findings': []"}, {""}},
   });
