@@ -3,6 +3,7 @@
 // prefix. So any two engines can be held against each other, whatever was drawn for them.
 #include "check/engines.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
