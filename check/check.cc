@@ -296,7 +296,7 @@ class Checker {
         options_.patience);
     if (end.death.empty() && is_done) return;
     if (end.death.empty()) end.death = "exited with 0";
-    const Outcome outcome = OutcomeOfDeath(end, progress_->fault_message);
+    const Outcome outcome = OutcomeOfDeath(end, options_.patience, progress_->fault_message);
     progress_->fault = outcome.fault;
     progress_->SetMessage(outcome.message);
   }

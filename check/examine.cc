@@ -109,11 +109,12 @@ Outcome Examine(const Subject& subject, const Case& given) {
   return outcome;
 }
 
-Outcome OutcomeOfDeath(const ChildEnd& end, absl::string_view fault_message) {
+Outcome OutcomeOfDeath(const ChildEnd& end, absl::Duration patience, absl::string_view fault_message) {
   Outcome outcome;
   outcome.fault = end.is_hung ? Fault::kHang : Fault::kCrash;
   const bool is_killed = absl::StartsWith(end.death, "killed");
-  outcome.message = absl::StrCat(is_killed ? "is " : "", end.death);
+  outcome.message = end.is_hung ? absl::StrCat("does not end within ", absl::FormatDuration(patience))
+                                : absl::StrCat(is_killed ? "is " : "", end.death);
   if (!fault_message.empty()) absl::StrAppend(&outcome.message, ": ", fault_message);
   const absl::string_view words = absl::StripAsciiWhitespace(end.words);
   if (!words.empty()) absl::StrAppend(&outcome.message, "; it says: ", words);
@@ -137,7 +138,7 @@ Outcome ExamineInChild(const Subject& subject, const Case& given, absl::Duration
       },
       patience);
   if (end.death.empty() && result.empty()) end.death = "exited with 0";
-  return end.death.empty() ? FromBytes(result) : OutcomeOfDeath(end, fault->text);
+  return end.death.empty() ? FromBytes(result) : OutcomeOfDeath(end, patience, fault->text);
 }
 
 }  // namespace nestor

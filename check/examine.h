@@ -37,9 +37,9 @@ Outcome Examine(const Subject& subject, const Case& given);
 // The same in a child, which has `patience` for it: a crash and a hang are outcomes.
 Outcome ExamineInChild(const Subject& subject, const Case& given, absl::Duration patience);
 
-// What the end of a child that ran the kernel says of that. REQUIRES: it died. `fault_message`: what
-// KeepFaultMessages has kept, or "".
-Outcome OutcomeOfDeath(const ChildEnd& end, absl::string_view fault_message);
+// What the end of a child that ran the kernel says of that. REQUIRES: it died.
+// `fault_message`: what KeepFaultMessages has kept, or "".
+Outcome OutcomeOfDeath(const ChildEnd& end, absl::Duration patience, absl::string_view fault_message);
 
 }  // namespace nestor
 

@@ -343,7 +343,7 @@ TEST_F(CliTest, CheckLibrary) {
        {"reads the byte 1 behind the last of x"}, {"the kernel crashed"}},
       {"nestor check twice.nestor --library=libbad.so --symbol=hangs --patience=200ms", 3, {"does not end within 200ms"},
        {"the kernel hung"}},
-      {"nestor check twice.nestor --library=libbad.so --symbol=exits", 3, {"exits with 0", "N=6"}, {"the kernel crashed"}},
+      {"nestor check twice.nestor --library=libbad.so --symbol=exits", 3, {"exited with 0", "N=6"}, {"the kernel crashed"}},
       {"nestor check twice.nestor --library=libbad.so --symbol=prints --trials=3 --json | grep -c hello", 1, {"0\n"}, {"hello"}},
       {"nestor check twice.nestor --library=libbad.so --symbol=declines --trials=9", 1, {"NOT CHECKED", "9 that the kernel"},
        {"nothing of the kernel was judged"}},
@@ -361,7 +361,9 @@ TEST_F(CliTest, CheckLibrary) {
 
 TEST_F(CliTest, CheckLibraryRefuses) {
   Check({
-      {"nestor check softmax", 2, {""}, {"--library=FILE is missing"}},
+      {"nestor check softmax --where='C > 1'", 2, {""}, {"--where: only with --library"}},
+      {"nestor check softmax --library=libsoftmax.so --random", 2, {""}, {"--random: only without --library"}},
+      {"nestor check --library=libsoftmax.so", 2, {""}, {"PROGRAM is missing"}},
       {"nestor check softmax --library=libnone.so", 2, {""}, {"cannot load libnone.so: "}},
       {"nestor check softmax --library=libsoftmax.so --symbol=softmx", 2, {""}, {"no function 'softmx', did you mean 'softmax'?"}},
       {"nestor check softmax --library=libsoftmax.so --where='K == 1'", 2, {""}, {"\"K == 1\"", "unknown dimension 'K'"}},
