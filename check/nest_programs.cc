@@ -228,11 +228,13 @@ class Writer {
     const std::string op = random_.Pick({std::string("max"), std::string("min"), std::string("max"), IsFloat() ? std::string("pow") : std::string("min")});
     const int count = static_cast<int>(random_.Between(2, 3));
     const bool in_one = needs_pack_ || random_.Chance(30);
+    const bool zeros = random_.Chance(50);  // of both signs
     std::string sum = b;
     for (int i = 0; i < count; ++i) {
-      const std::string twin = absl::StrCat(op, "(", a, ", ", random_.Pick(constants), ")");
+      const std::string constant = zeros ? constants[static_cast<size_t>(i % 2)] : random_.Pick(constants);
+      const std::string twin = absl::StrCat(op, "(", a, ", ", constant, ")");
       if (in_one) absl::StrAppend(&sum, " - ", twin);
-      else Define(axes, twin);
+      else wanted_.push_back(Define(axes, twin));
     }
     if (in_one) Define(axes, sum);
   }
@@ -381,7 +383,8 @@ class Writer {
 
   void ChooseResults() {
     for (const std::string& name : names_) {
-      if (name == names_.back() || random_.Chance(45)) results_.push_back(name);
+      const bool wanted = std::find(wanted_.begin(), wanted_.end(), name) != wanted_.end();
+      if (name == names_.back() || wanted || random_.Chance(45)) results_.push_back(name);
     }
   }
 
@@ -390,6 +393,7 @@ class Writer {
   const bool has_pack_;
   bool needs_pack_ = false;  // the statement mentions it
   std::vector<std::string> arguments_, params_, statements_, names_, results_;
+  std::vector<std::string> wanted_;  // names that are to be results
   std::vector<Value> values_;
 };
 
