@@ -9,8 +9,12 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "check/c_kernel.h"
 #include "check/check.h"
@@ -26,9 +30,8 @@ namespace {
 
 // Of a word of a shell.
 std::string Quoted(absl::string_view text) {
-  const bool plain = text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:%") ==
-                     absl::string_view::npos;
-  if (plain && !text.empty()) return std::string(text);
+  const auto is_plain = [](char c) { return absl::ascii_isalnum(c) || absl::StrContains("_-+=./,:%", c); };
+  if (!text.empty() && absl::c_all_of(text, is_plain)) return std::string(text);
   return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
 }
 
@@ -90,16 +93,21 @@ absl::Status AddDemands(const Arguments& arguments, CheckOptions& options) {
 
 // The command with the seed of one trial.
 std::string ReproduceText(const Arguments& arguments, const std::string& program) {
-  std::string text = absl::StrCat("nestor check ", Quoted(program));
-  for (const NameValue& word : arguments.words) absl::StrAppend(&text, " ", Quoted(absl::StrCat(word.name, "=", word.value)));
+  std::vector<std::string> words = {"nestor", "check", Quoted(program)};
+  const auto add = [&](const std::string& name, const std::string& value) {
+    words.push_back(Quoted(absl::StrCat(name, "=", value)));
+  };
+  for (const NameValue& word : arguments.words) add(word.name, word.value);
   for (const char* flag : {"--op", "--type", "--library", "--symbol", "--alignment", "--patience"}) {
-    if (const auto value = arguments.Find(flag)) absl::StrAppend(&text, " ", Quoted(absl::StrCat(flag, "=", *value)));
+    if (const auto value = arguments.Find(flag)) add(flag, *value);
   }
-  for (const char* flag : {"--strided", "--special"}) absl::StrAppend(&text, arguments.Has(flag) ? " " : "", arguments.Has(flag) ? flag : "");
+  for (const char* flag : {"--strided", "--special"}) {
+    if (arguments.Has(flag)) words.push_back(flag);
+  }
   for (const char* flag : {"--where", "--in-place"}) {
-    for (const std::string& value : arguments.All(flag)) absl::StrAppend(&text, " ", Quoted(absl::StrCat(flag, "=", value)));
+    for (const std::string& value : arguments.All(flag)) add(flag, value);
   }
-  return absl::StrCat(text, " --seed=$SEED --trials=1");
+  return absl::StrCat(absl::StrJoin(words, " "), " --seed=$SEED --trials=1");
 }
 
 // ---- The op

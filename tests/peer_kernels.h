@@ -1,0 +1,39 @@
+// Kernels of libraries that many use, for Check to judge: each with its op, what it
+// demands, and what was found out about it.
+#ifndef NESTOR_TESTS_PEER_KERNELS_H_
+#define NESTOR_TESTS_PEER_KERNELS_H_
+
+#include <string>
+#include <vector>
+
+#include "check/check.h"
+#include "check/kernel_call.h"
+
+namespace nestor {
+
+struct PeerKernel {
+  std::string name;  // "dgemm", "softmax, backward"
+  CheckedOp op;
+  Kernel kernel;
+  CheckOptions options;
+  // What is wrong with it, as docs/peers.md tells; "" where nothing is.
+  std::string finding = "";
+};
+
+std::vector<PeerKernel> OpenBlasKernels();
+
+// Of the files onednn_*_kernels.cc; together they are OneDnnKernels.
+std::vector<PeerKernel> OneDnnContractions();
+std::vector<PeerKernel> OneDnnRows();      // softmax, layer normalisation
+std::vector<PeerKernel> OneDnnPoolings();
+std::vector<PeerKernel> OneDnnElementwise();
+std::vector<PeerKernel> OneDnnKernels();
+
+// The gradient program of a macro op or an op's text, of what `given` names, for arguments
+// of this type where they take any.
+Op GradientOf(const std::string& op, const std::vector<std::string>& wrt, const std::vector<std::string>& given,
+              DType type = DType::kF32);
+
+}  // namespace nestor
+
+#endif  // NESTOR_TESTS_PEER_KERNELS_H_
