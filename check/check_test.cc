@@ -326,6 +326,26 @@ TEST(Check, FindsUnstableFormulas) {
   EXPECT_THAT(Check("softmax", softmax, CheckOptions().Values({.low = -5, .high = 5}).Bound(4)), IsRight());
 }
 
+// What a kernel does not promise, the account of a finding does not ask of it.
+TEST(Values, AreShrunkWithinTheirRange) {
+  const auto nothing = [](const KernelCall& k) {
+    for (int64_t i = 0; i < k.dim("N"); ++i) k.output<float>("y")[i] = 0;
+  };
+  const auto report = Check("op f(x: f32[N]) -> (y) { y[i] = x[i] }", nothing,
+                            CheckOptions().Values({.low = 2, .high = 3}));
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_THAT(report->inputs, testing::AnyOf(HasSubstr("= [2.0]"), HasSubstr("= [3.0]")));
+
+  // An index of an axis with one element is 0.
+  const auto gather = [](const KernelCall& k) {
+    for (int64_t i = 0; i < k.dim("M"); ++i) k.output<float>("y")[i] = 7;
+  };
+  const auto gathered = Check("op g(x: f32[N], i: i64[M]) -> (y) { y[j] = x[i[j]] }", gather);
+  ASSERT_TRUE(gathered.ok()) << gathered.status();
+  EXPECT_EQ(gathered->fault, Fault::kWrong) << *gathered;
+  EXPECT_THAT(gathered->inputs, HasSubstr("i: i64[1] = [0]"));
+}
+
 // ---- The report
 
 TEST(Check, ATrialIsReproducedByItsSeed) {

@@ -122,16 +122,18 @@ class CaseShrinker {
 
   using Plainer = std::function<Scalar(const Scalar&)>;
 
-  // Makes the elements [begin, end) of an input plainer; false where that changes nothing.
+  // Makes the elements [begin, end) of an input plainer, those that may be; false where that
+  // changes nothing.
   bool TryValues(size_t input, int64_t begin, int64_t end, const Plainer& plainer) {
     Case candidate = best_;
     Tensor& tensor = candidate.inputs[input];
     const int64_t size = ByteSize(tensor.type());
+    const SymbolValues sizes = candidate.Sizes();
     bool is_changed = false;
     for (int64_t i = begin; i < end; ++i) {
       char* element = static_cast<char*>(tensor.data()) + i * size;
       const Scalar before = Load(tensor.type(), element), after = plainer(before);
-      if (before == after) continue;
+      if (before == after || !source_.values.Allows(static_cast<int>(input), sizes, after)) continue;
       Store(after, element);
       is_changed = true;
     }

@@ -172,6 +172,33 @@ Scalar ValueDrawer::DrawInteger(DType type, int64_t character, Random& random) c
   return Scalar::Integer(type, random.Between(-30000, 30000));
 }
 
+// What the argument's values are below: the extent of an axis that they index, or what is
+// given; -1 where nothing is.
+int64_t ValueDrawer::BoundOf(int number, const SymbolValues& sizes) const {
+  const Argument& arg = op_.args[static_cast<size_t>(number)];
+  const int64_t index_bound = IsInteger(arg.type) ? IndexBound(number, sizes) : -1;
+  const auto given = bounds_.find(arg.name);
+  return index_bound >= 0 ? index_bound : given == bounds_.end() ? -1 : given->second;
+}
+
+ValueOptions ValueDrawer::OptionsOf(int number, const SymbolValues& sizes) const {
+  const int64_t bound = BoundOf(number, sizes);
+  ValueOptions options = options_;
+  if (bound >= 0 && IsFloat(op_.args[static_cast<size_t>(number)].type)) {
+    options.low = 0, options.high = static_cast<double>(bound);
+  }
+  return options;
+}
+
+bool ValueDrawer::Allows(int number, const SymbolValues& sizes, const Scalar& value) const {
+  if (IsFloat(value.type)) {
+    const ValueOptions options = OptionsOf(number, sizes);
+    return value.ToDouble() >= options.low && value.ToDouble() <= options.high;
+  }
+  const int64_t bound = IsInteger(value.type) && !options_.indices_outside ? BoundOf(number, sizes) : -1;
+  return bound < 0 || (value.ToInt() >= 0 && value.ToInt() < bound);
+}
+
 Tensor ValueDrawer::Draw(int number, const Dims& shape, const SymbolValues& sizes, bool overflows,
                          Random& random) const {
   const Argument& arg = op_.args[static_cast<size_t>(number)];
@@ -181,12 +208,9 @@ Tensor ValueDrawer::Draw(int number, const Dims& shape, const SymbolValues& size
     Store(value, element);
     element += ByteSize(arg.type);
   };
-  const auto given = bounds_.find(arg.name);
-  const int64_t index_bound = IsInteger(arg.type) ? IndexBound(number, sizes) : -1;
-  const int64_t bound = index_bound >= 0 ? index_bound : given == bounds_.end() ? -1 : given->second;
+  const int64_t bound = BoundOf(number, sizes);
   const int64_t character = random.Below(3);
-  ValueOptions options = options_;
-  if (bound >= 0 && IsFloat(arg.type)) options.low = 0, options.high = static_cast<double>(bound);
+  const ValueOptions options = OptionsOf(number, sizes);
   FloatDrawer floats(arg.type, options, overflows, random);
   for (int64_t i = 0; i < tensor.num_elements(); ++i) {
     if (arg.type == DType::kBool) {

@@ -38,6 +38,9 @@ class ValueDrawer {
   // Of op.args[number]. `sizes` bind the axes that integers index. `overflows`: floats may be
   // such that most results overflow.
   Tensor Draw(int number, const Dims& shape, const SymbolValues& sizes, bool overflows, Random& random) const;
+  // Whether a value of op.args[number] lies in the range that is asked for: an index in its
+  // axis, a float between low and high.
+  bool Allows(int number, const SymbolValues& sizes, const Scalar& value) const;
   // Brings indices that an argument holds into the axes that they index; false where these
   // are empty.
   bool FitIndices(int number, const SymbolValues& sizes, Tensor& tensor) const;
@@ -51,6 +54,8 @@ class ValueDrawer {
   };
   void FindIndexed();
   int64_t IndexBound(int number, const SymbolValues& sizes) const;
+  int64_t BoundOf(int number, const SymbolValues& sizes) const;
+  ValueOptions OptionsOf(int number, const SymbolValues& sizes) const;
   Scalar DrawInteger(DType type, int64_t character, Random& random) const;
 
   Op op_;
