@@ -7,15 +7,19 @@
 // where the op is smooth; where it does not, nothing is said. Kinks may settle by chance, so a
 // finding is one only if it stays at every one of a few draws of values.
 #include <cmath>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "autodiff/gradient.h"
 #include "check/random.h"
 #include "check/trial.h"
 #include "interp/interpreter.h"
 #include "loop_ir/lower.h"
+#include "uops/module.h"
+#include "uops/print.h"
 
 namespace nestor {
 namespace {
@@ -39,6 +43,15 @@ bool IsAllF64(const Op& op) {
     if (op.graph.type(result.node) != DType::kF64) return false;
   }
   return differentiable;
+}
+
+// The same op in f64, where its text says so; nullopt where it is not the same then.
+absl::optional<Op> InF64(const Op& op) {
+  if (IsAllF64(op)) return op;
+  const std::string text = absl::StrReplaceAll(PrintOp(op), {{"bf16", "f64"}, {"f16", "f64"}, {"f32", "f64"}});
+  absl::StatusOr<Op> wide = ParseOp(text);
+  if (!wide.ok() || !IsAllF64(*wide)) return absl::nullopt;
+  return *std::move(wide);
 }
 
 // Eighths around values away from 0, some of them equal, and the direction at each.
@@ -169,8 +182,10 @@ bool HasPlainNames(const Op& op) {
 
 }  // namespace
 
-Finding CheckGradientQuotients(const Op& op, uint64_t seed, const TrialInputOptions& options, TrialCounts& counts) {
-  if (!IsAllF64(op) || !HasPlainNames(op)) return absl::nullopt;
+Finding CheckGradientQuotients(const Op& narrow, uint64_t seed, const TrialInputOptions& options, TrialCounts& counts) {
+  const absl::optional<Op> wide = InF64(narrow);
+  if (!wide || !HasPlainNames(*wide)) return absl::nullopt;
+  const Op& op = *wide;
   const auto gradient = Gradient(op);
   if (!gradient.ok()) return absl::nullopt;
   TrialInputOptions small = options;
@@ -186,7 +201,7 @@ Finding CheckGradientQuotients(const Op& op, uint64_t seed, const TrialInputOpti
       return absl::nullopt;
     }
   }
-  return absl::StrCat(*finding, "\n", "of the gradient of this op");
+  return absl::StrCat(*finding, ", of the op in f64");
 }
 
 }  // namespace nestor

@@ -28,8 +28,8 @@ struct TrialCounts {
 Finding CheckTrial(const Op& op, uint64_t seed, const TrialInputOptions& options, TrialCounts& counts,
                    absl::FunctionRef<void(absl::string_view engine)> tell = [](absl::string_view) {});
 
-// Holds the op's gradient against difference quotients of the interpreted op, where all is f64
-// and the quotients settle. See gradient_quotients.cc.
+// Holds the gradient of the op, with f64 for all its floats, against difference quotients of the
+// interpreted op, where these settle. See gradient_quotients.cc.
 Finding CheckGradientQuotients(const Op& op, uint64_t seed, const TrialInputOptions& options, TrialCounts& counts);
 
 }  // namespace nestor

@@ -27,6 +27,10 @@ constexpr Found kFound[] = {
      R"(op f(x: i64[B, L, 5], z: i64[B, 5, L], w: i64[5, L]) -> (y) {
   y[i, j, k] = prod[l](x[i, l, j if j < 4] * z[i, j, l] * w[k, l])
 })"},
+    {"an operand's first element along a sum was copied where that sum has no terms, nor the tensor an element",
+     "op f(x: i64[N, L], z: i64[M, L]) -> (y) { y[i, j] = prod[k](x[i, k] * z[j, 0]) }"},
+    {"the same of two sums",
+     "op f(x: f32[K, M], z: f32[K, N, L]) -> (y) { y[i, j] = sum[k, l](x[l, i] * z[0, j, k]) }"},
     {"a scalar that nothing sets, in a loop that never runs, was left without its declaration",
      R"(op f(g: f64[0, 0], x: f64[0, 1], z: f64[0]) -> (y) {
   t[i, j, k] = x[i, k] * z[j]

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <iterator>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -318,14 +319,18 @@ bool IsInRange(Program& program, loop::Ranges& ranges, const Contraction& nest, 
     inside[i].begin = nest.sums[i]->begin;
     inside[i].end = nest.sums[i]->end;
   }
-  std::vector<const Loop*> around = nest.batch;
-  if (nest.jammed != nullptr) around.push_back(nest.jammed);
-  if (nest.row != nullptr) around.push_back(nest.row);
+  std::vector<const Loop*> nested = nest.batch;
+  if (nest.jammed != nullptr) nested.push_back(nest.jammed);
+  if (nest.row != nullptr) nested.push_back(nest.row);
   const Hull columns = *HullOf(program, *nest.column);
   inside.push_back({nest.column->var, columns.begin, columns.end, 1, {}, {}});
-  for (const Loop& loop : inside) around.push_back(&loop);
-  for (const Loop* loop : around) ranges.Enter(*loop);
+  for (const Loop& loop : inside) nested.push_back(&loop);
   const Access access = AccessOf(program, operand);
+  // Where another loop runs no iteration, a copy is made all the same: what the operand does
+  // not move with says nothing of its sizes.
+  std::vector<const Loop*> around;
+  absl::c_copy_if(nested, std::back_inserter(around), [&](const Loop* loop) { return DependsOn(program, access, *loop); });
+  for (const Loop* loop : around) ranges.Enter(*loop);
   const bool in_range = ranges.InRange(access.place, program[access.tensor].shape);
   for (size_t i = 0; i < around.size(); ++i) ranges.Leave();
   return in_range;
