@@ -55,19 +55,6 @@ absl::Status Product(const TensorView& a, const TensorView& b, const TensorView&
   return absl::OkStatus();
 }
 
-TensorView Transpose(TensorView view) {
-  std::swap(view.shape[0], view.shape[1]);
-  std::swap(view.strides[0], view.strides[1]);
-  return view;
-}
-
-void Copy(const TensorView& from, const TensorView& to) {
-  if (*NumElements(from.shape) == 0) return;
-  Dims index(from.shape.size(), 0);
-  do Set(to, index, At(from, index));
-  while (NextIndex(from.shape, absl::MakeSpan(index)));
-}
-
 // ---- Kernels
 
 template <class T>

@@ -1,9 +1,24 @@
 #include "tests/peer_kernels.h"
 
+#include <utility>
+
 #include "autodiff/gradient.h"
 #include "uops/invariant.h"
 
 namespace nestor {
+
+TensorView Transpose(TensorView view) {
+  std::swap(view.shape[0], view.shape[1]);
+  std::swap(view.strides[0], view.strides[1]);
+  return view;
+}
+
+void Copy(const TensorView& from, const TensorView& to) {
+  if (*NumElements(from.shape) == 0) return;
+  Dims index(from.shape.size(), 0);
+  do Set(to, index, At(from, index));
+  while (NextIndex(from.shape, absl::MakeSpan(index)));
+}
 
 Op GradientOf(const std::string& op, const std::vector<std::string>& wrt, const std::vector<std::string>& given,
               DType type) {

@@ -8,6 +8,7 @@
 
 #include "check/check.h"
 #include "check/kernel_call.h"
+#include "tensor/tensor.h"
 
 namespace nestor {
 
@@ -28,6 +29,11 @@ std::vector<PeerKernel> OneDnnRows();      // softmax, layer normalisation
 std::vector<PeerKernel> OneDnnPoolings();
 std::vector<PeerKernel> OneDnnElementwise();
 std::vector<PeerKernel> OneDnnKernels();
+
+// The view of a matrix as its transpose.
+TensorView Transpose(TensorView view);
+// The elements of one view into another of its shape.
+void Copy(const TensorView& from, const TensorView& to);
 
 // The gradient program of a macro op or an op's text, of what `given` names, for arguments
 // of this type where they take any.
