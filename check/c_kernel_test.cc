@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "check/program_generator.h"
+#include "check/engines/program_generator.h"
 #include "gtest/gtest.h"
 #include "nestor.h"
 #include "tensor/binding.h"

@@ -6,8 +6,8 @@
 #include <numeric>
 #include <utility>
 
-#include "check/fast_judge.h"
-#include "check/point_op.h"
+#include "check/bounds/fast_judge.h"
+#include "check/bounds/point_op.h"
 #include "check/random.h"
 #include "fusion/dead_code.h"
 #include "interp/interpreter.h"

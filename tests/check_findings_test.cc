@@ -2,7 +2,7 @@
 // on them, with many seeds.
 #include <string>
 
-#include "check/trial.h"
+#include "check/engines/trial.h"
 #include "gtest/gtest.h"
 #include "uops/module.h"
 

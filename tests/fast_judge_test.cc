@@ -5,7 +5,7 @@
 //
 // NESTOR_RANDOM_SEED and NESTOR_RANDOM_COUNT (rounds of draws) in the environment choose other
 // values.
-#include "check/fast_judge.h"
+#include "check/bounds/fast_judge.h"
 
 #include <chrono>
 #include <cmath>
@@ -17,7 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
-#include "check/fast_judge_testing.h"
+#include "check/bounds/fast_judge_testing.h"
 #include "check/random.h"
 #include "gtest/gtest.h"
 #include "interp/reference.h"

@@ -10,8 +10,8 @@
 #include <functional>
 
 #include "absl/strings/string_view.h"
-#include "check/finding.h"
-#include "check/program_generator.h"
+#include "check/engines/finding.h"
+#include "check/engines/program_generator.h"
 #include "uops/op.h"
 
 namespace nestor {

@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "autodiff/gradient.h"
-#include "check/program_generator.h"
+#include "check/engines/program_generator.h"
 #include "check/random.h"
 #include "gtest/gtest.h"
 #include "interp/interpreter.h"

@@ -14,9 +14,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "check/engines.h"
+#include "check/engines/engines.h"
 #include "check/random.h"
-#include "check/trial_programs.h"
+#include "check/engines/trial_programs.h"
 #include "fusion/pipeline.h"
 #include "jit/codegen/operations.h"
 #include "jit/codegen/translate.h"

@@ -18,7 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
 #include "autodiff/gradient.h"
-#include "check/program_generator.h"
+#include "check/engines/program_generator.h"
 #include "gtest/gtest.h"
 #include "interp/interpreter.h"
 #include "interp/reference.h"

@@ -11,7 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "check/program_generator.h"
+#include "check/engines/program_generator.h"
 #include "check/random.h"
 #include "gtest/gtest.h"
 #include "interp/interpreter.h"

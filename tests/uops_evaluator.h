@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
-#include "check/program_generator.h"
+#include "check/engines/program_generator.h"
 #include "tensor/binding.h"
 #include "tensor/tensor.h"
 #include "uops/op.h"

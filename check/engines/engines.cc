@@ -1,0 +1,333 @@
+// A program runs behind a prefix of the passes: what the interpreter makes of that prefix is
+// the oracle of its machine code, and the unfused program's results are those of every strict
+// prefix. So any two engines can be held against each other, whatever was drawn for them.
+#include "check/engines/engines.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "check/engines/guarded_run.h"
+#include "fusion/pipeline.h"
+#include "interp/interpreter.h"
+#include "jit/cache.h"
+#include "jit/codegen/foreign_instructions.h"
+#include "jit/disassemble.h"
+#include "jit/runtime/abi_harness.h"
+#include "jit/runtime/executor.h"
+#include "loop_ir/intervals.h"
+#include "loop_ir/text.h"
+#include "uops/invariant.h"
+
+namespace nestor {
+namespace {
+
+constexpr jit::Isa kSets[] = {jit::Isa::kAvx2, jit::Isa::kAvx512};
+
+jit::Executor& TwoThreads() {
+  static jit::Executor* const pool = jit::NewThreadPool(2).release();
+  return *pool;
+}
+
+// Fusion, then the schedule, without what the mode leaves out.
+std::vector<fusion::Pass> PassesOf(const jit::CompileOptions& options) {
+  std::vector<fusion::Pass> passes = fusion::Pipeline::Default().passes();
+  const fusion::Pipeline schedule = jit::SchedulePipeline(options, *options.isa);
+  for (fusion::Pass pass : schedule.passes()) {
+    if (pass.name.compare(0, 7, "flatten") == 0) pass.name = absl::StrCat("schedule_", pass.name);
+    passes.push_back(std::move(pass));
+  }
+  if (options.mode == jit::Mode::kFast) return passes;
+  std::vector<fusion::Pass> strict;
+  for (fusion::Pass& pass : passes) {
+    if (!pass.reorders_rounding) strict.push_back(std::move(pass));
+  }
+  return strict;
+}
+
+int NumPasses(const Engine& engine) {
+  const int count = static_cast<int>(PassesOf(engine.options).size());
+  return engine.backend == Engine::Backend::kExecutable ? count : std::min(engine.passes, count);
+}
+
+std::string PassesText(const Engine& engine) {
+  const std::vector<fusion::Pass> passes = PassesOf(engine.options);
+  const int count = NumPasses(engine);
+  if (count == 0) return "unfused";
+  if (count == static_cast<int>(passes.size())) return "after all passes";
+  return absl::StrCat("after pass ", count, " (", passes[static_cast<size_t>(count - 1)].name, ")");
+}
+
+std::string ThresholdsText(const jit::CompileOptions& options) {
+  const jit::ContractionTileOptions& tiles = options.contractions;
+  return absl::StrCat(options.accumulators, " accumulators, tiles ", tiles.rows, " x ", tiles.vectors, ", blocks ",
+                      tiles.sum_block, " x ", tiles.row_block, " x ", tiles.column_block, ", strips of ",
+                      options.strips.rows, ", memory order ", options.memory_order.columns, " x ",
+                      options.memory_order.rows, options.streaming_bytes ? ", streaming" : "");
+}
+
+absl::string_view Name(Engine::Backend backend) {
+  constexpr absl::string_view kNames[] = {"interpreter", "code", "executable"};
+  return kNames[static_cast<int>(backend)];
+}
+
+std::string RunText(const Engine& engine) {
+  if (engine.backend == Engine::Backend::kInterpreter) return engine.shuffle_seed ? ", loops shuffled" : "";
+  return absl::StrCat(", ", engine.threads, engine.threads == 1 ? " thread" : " threads", ", outputs ",
+                      Name(engine.outputs), engine.in_place ? ", in place" : "",
+                      engine.poison_dead ? ", dead bytes poisoned" : "", engine.from_cache ? ", from a cache" : "",
+                      engine.side == GuardedMemory::Side::kEnd ? ", to the end of a page" : ", from the begin of a page",
+                      engine.calls > 1 ? absl::StrCat(", ", engine.calls, " calls") : "");
+}
+
+}  // namespace
+
+std::string Describe(const Engine& engine) {
+  return absl::StrCat(Name(engine.backend), ", ", jit::Name(*engine.options.isa),
+                      engine.options.mode == jit::Mode::kStrict ? " strict" : " fast", ", ", PassesText(engine),
+                      RunText(engine), " (", ThresholdsText(engine.options), ")");
+}
+
+absl::Span<const jit::Isa> AvailableSets() {
+  static const auto* const sets = [] {
+    auto* available = new std::vector<jit::Isa>;
+    for (jit::Isa isa : kSets) {
+      if (jit::CheckIsa(isa).ok()) available->push_back(isa);
+    }
+    return available;
+  }();
+  return *sets;
+}
+
+// ---- Drawing
+
+namespace {
+
+jit::ContractionTileOptions DrawTiles(Random& random) {
+  jit::ContractionTileOptions tiles;
+  if (random.Chance(30)) return tiles;
+  tiles.rows = random.Pick({0, 0, 2, 3, 4, 6});
+  tiles.vectors = random.Pick({0, 0, 1, 2});
+  tiles.sum_block = random.Pick({1, 2, 3, 5, 8, 384});
+  tiles.row_block = random.Pick({1, 2, 3, 16});
+  tiles.column_block = random.Pick({1, 1, 2, 3});
+  return tiles;
+}
+
+void DrawRun(Random& random, Engine& engine) {
+  engine.threads = random.Chance(35) ? 2 : 1;
+  engine.side = random.Pick({GuardedMemory::Side::kEnd, GuardedMemory::Side::kBegin});
+  const Arrangement other = random.Pick({Arrangement::kTransposed, Arrangement::kEverySecond, Arrangement::kEveryThird,
+                                         Arrangement::kReversed, Arrangement::kRowsApart});
+  engine.outputs = random.Chance(25) ? other : Arrangement::kCompact;
+  engine.in_place = random.Chance(30);
+  engine.poison_dead = random.Chance(30);
+  engine.checks_abi = random.Chance(15);
+  engine.from_cache = random.Chance(15);
+  engine.calls = random.Pick({1, 1, 2, 3});
+}
+
+}  // namespace
+
+jit::CompileOptions DrawCompileOptions(Random& random) {
+  jit::CompileOptions options;
+  options.accumulators = random.Pick({4, 1, 2, 3, 8});
+  if (random.Chance(60)) {
+    options.memory_order.columns = random.Pick({3, 8, 20});
+    options.memory_order.rows = random.Pick({1, 2, 3});
+  }
+  options.contractions = DrawTiles(random);
+  if (random.Chance(70)) options.strips.rows = random.Pick({1, 2, 3, 4, 5});
+  if (random.Chance(75)) options.least_parallel_bytes = 0;
+  if (random.Chance(50)) options.streaming_bytes = 1;
+  options.size_classes.least_work = random.Chance(50) ? 0 : options.size_classes.least_work;
+  options.size_classes.largest_constant = random.Pick({16, 16, 4, 2});
+  options.size_classes.variants = random.Pick({16, 1, 2});
+  return options;
+}
+
+Engine DrawEngine(Random& random, jit::Mode mode, Engine::Backend backend) {
+  Engine engine;
+  engine.backend = AvailableSets().empty() ? Engine::Backend::kInterpreter : backend;
+  engine.options = DrawCompileOptions(random);
+  engine.options.mode = mode;
+  const auto isa = random.Below(2);
+  engine.options.isa = backend == Engine::Backend::kInterpreter || AvailableSets().empty()
+                           ? kSets[isa]
+                           : AvailableSets()[static_cast<size_t>(isa) % AvailableSets().size()];
+  const int64_t passes = static_cast<int64_t>(PassesOf(engine.options).size());
+  engine.passes = static_cast<int>(random.Chance(40) ? passes : random.Between(0, passes));
+  if (random.Chance(40)) engine.shuffle_seed = random.Bits();
+  DrawRun(random, engine);
+  return engine;
+}
+
+// ---- Building
+
+namespace {
+
+// Those that changed the program are told.
+absl::Status RunPasses(const Engine& engine, loop::Program& program, bool& keeps_bits) {
+  fusion::Pipeline pipeline(PassesOf(engine.options));
+  pipeline.Truncate(NumPasses(engine));
+  fusion::RunOptions run;
+  run.verify = true;
+  run.observer = [&](const fusion::PassReport& report, const loop::Program&) {
+    if (report.changed && report.pass.reorders_rounding) keeps_bits = false;
+  };
+  return pipeline.Run(program, run);
+}
+
+absl::StatusOr<std::shared_ptr<const jit::Executable>> CompileInCache(const loop::Program& unfused,
+                                                                      const jit::CompileOptions& options) {
+  jit::ExecutableCache cache;
+  for (jit::Isa isa : AvailableSets()) {
+    jit::CompileOptions other = options;
+    other.isa = isa;
+    NESTOR_RETURN_IF_ERROR(cache.Compile(unfused, other).status());
+  }
+  return cache.Compile(unfused, options);
+}
+
+absl::StatusOr<std::shared_ptr<const jit::Executable>> CompileAlone(const Engine& engine, const loop::Program& unfused,
+                                                                    const loop::Program& program,
+                                                                    const jit::CompileOptions& options) {
+  const bool whole = engine.backend == Engine::Backend::kExecutable;
+  NESTOR_ASSIGN_OR_RETURN(auto executable, whole ? jit::Compile(unfused, options)
+                                                 : jit::CompileScheduled(program, options));
+  return std::shared_ptr<const jit::Executable>(std::move(executable));
+}
+
+}  // namespace
+
+absl::Status BuiltEngine::Compile(const loop::Program& unfused) {
+  jit::CompileOptions options = engine_.options;
+  options.executor = engine_.threads > 1 ? &TwoThreads() : &jit::InlineExecutor();
+  const bool cached = engine_.backend == Engine::Backend::kExecutable && engine_.from_cache;
+  NESTOR_ASSIGN_OR_RETURN(executable_, cached ? CompileInCache(unfused, options)
+                                              : CompileAlone(engine_, unfused, program_, options));
+  if (executable_->options().isa != *options.isa) {
+    return absl::InternalError(absl::StrCat("what was compiled is for ", jit::Name(executable_->options().isa)));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<BuiltEngine> BuiltEngine::Build(const loop::Program& unfused, const Engine& engine) {
+  BuiltEngine built(engine, unfused);
+  if (engine.backend == Engine::Backend::kExecutable) {
+    // It runs the passes itself, and others for each class of sizes.
+    built.keeps_bits_ = engine.options.mode == jit::Mode::kStrict;
+  } else {
+    NESTOR_RETURN_IF_ERROR(RunPasses(engine, built.program_, built.keeps_bits_));
+  }
+  if (engine.backend != Engine::Backend::kInterpreter) NESTOR_RETURN_IF_ERROR(built.Compile(unfused));
+  return built;
+}
+
+// ---- Running
+
+bool BuiltEngine::Fits(const RunInputs& inputs) const {
+  if (engine_.backend == Engine::Backend::kExecutable) return true;
+  const absl::StatusOr<Binding> binding = Bind(SignatureOf(program_), inputs);
+  if (!binding.ok()) return true;  // to be refused
+  return loop::ProveNoOverflow(program_, [&](const std::string& name) { return binding->Find(name); }).ok();
+}
+
+namespace {
+
+Results InterpretWithin(const loop::Program& program, const RunInputs& inputs, absl::optional<uint64_t> shuffle_seed) {
+  InterpreterOptions options;
+  options.max_steps = 10'000'000;
+  options.shuffle_seed = shuffle_seed;
+  return Interpret(program, inputs, options);
+}
+
+JitRunOptions RunOptionsOf(const Engine& engine, jit::Workspace& workspace) {
+  JitRunOptions run;
+  run.side = engine.side;
+  run.outputs = engine.outputs;
+  run.in_place = engine.in_place;
+  run.workspace = &workspace;
+  run.poison_dead = engine.poison_dead;
+  return run;
+}
+
+absl::Status CheckAllInstructions(const jit::Executable& executable) {
+  for (const std::shared_ptr<const jit::Kernel>& kernel : executable.kernels()) {
+    NESTOR_RETURN_IF_ERROR(CheckInstructions(*kernel, executable.options().isa));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckSame(const Results& first, const Results& again) {
+  Counts counts;
+  const Finding finding = Compare(first, again, "a call with the same inputs", counts);
+  return finding ? absl::InternalError(*finding) : absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status BuiltEngine::CheckAbi(const RunInputs& inputs) const {
+  absl::Status status;
+  const auto check = [&](jit::Kernel::Function function, const int64_t* table, int64_t begin, int64_t end,
+                         char* private_memory) -> int64_t {
+    const auto kernel = reinterpret_cast<jit::KernelFunction>(reinterpret_cast<uintptr_t>(function));
+    const auto result = jit::CallCheckingAbi(kernel, table, begin, end, reinterpret_cast<int64_t>(private_memory));
+    if (status.ok()) status = result.status();
+    return result.value_or(0);
+  };
+  const jit::Kernel::Caller caller = check;
+  JitRunOptions run;
+  run.caller = &caller;
+  // Results mean nothing: the harness calls four times, and a function need not give the
+  // same twice.
+  RunJit(*executable_, inputs, run).status().IgnoreError();
+  return status;
+}
+
+Results BuiltEngine::Run(const RunInputs& inputs, jit::Workspace& workspace) const {
+  if (executable_ == nullptr) return InterpretWithin(program_, inputs, engine_.shuffle_seed);
+  const JitRunOptions run = RunOptionsOf(engine_, workspace);
+  Results first = RunJit(*executable_, inputs, run);
+  for (int i = 1; i < engine_.calls && first.ok(); ++i) {
+    NESTOR_RETURN_IF_ERROR(CheckSame(first, RunJit(*executable_, inputs, run)));
+  }
+  NESTOR_RETURN_IF_ERROR(CheckAllInstructions(*executable_));
+  if (engine_.checks_abi && first.ok()) NESTOR_RETURN_IF_ERROR(CheckAbi(inputs));
+  return first;
+}
+
+namespace {
+
+const loop::Program& ProgramAt(const loop::Program& program, const jit::Executable* executable,
+                               const RunInputs& inputs, std::shared_ptr<const jit::Kernel>& kernel) {
+  if (executable == nullptr) return program;
+  kernel = KernelOf(*executable, inputs);
+  return kernel->program();
+}
+
+}  // namespace
+
+Results BuiltEngine::Interpreted(const RunInputs& inputs) const {
+  std::shared_ptr<const jit::Kernel> kernel;
+  const loop::Program& program = ProgramAt(program_, executable_.get(), inputs, kernel);
+  return InterpretWithin(program, InputsOf(program, inputs), absl::nullopt);
+}
+
+std::string BuiltEngine::ProgramText(const RunInputs& inputs) const {
+  std::shared_ptr<const jit::Kernel> kernel;
+  return loop::ToText(ProgramAt(program_, executable_.get(), inputs, kernel));
+}
+
+absl::Status CheckInstructions(const jit::Kernel& kernel, jit::Isa isa) {
+  for (const jit::Kernel::FunctionView& function : kernel.Functions()) {
+    const absl::optional<std::string> foreign = jit::FirstForeignInstruction(function.code, isa);
+    if (!foreign) continue;
+    return absl::InternalError(absl::StrCat(jit::Name(isa), ", ", function.name, ": ", *foreign, "\n",
+                                            loop::ToText(kernel.program()), jit::Disassemble(kernel)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace nestor

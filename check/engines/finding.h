@@ -1,0 +1,45 @@
+// What a check says, and the comparison of results that it begins with.
+#ifndef NESTOR_CHECK_ENGINES_FINDING_H_
+#define NESTOR_CHECK_ENGINES_FINDING_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+#include "interp/reference.h"
+#include "loop_ir/program.h"
+#include "tensor/binding.h"
+#include "tensor/tensor.h"
+
+namespace nestor {
+
+using Results = absl::StatusOr<std::vector<Tensor>>;
+// What is wrong, if anything.
+using Finding = absl::optional<std::string>;
+
+struct Counts {
+  int programs = 0;
+  int refused = 0;       // by both: a shape or an index value without a value
+  int conservative = 0;  // overflow that only the proof by intervals fears
+  int no_gradient = 0;   // refused by name
+};
+
+std::string InputsText(const RunInputs& inputs);
+
+// What differs in bits, all NaNs being equal; both failing is no difference.
+Finding Compare(const Results& want, const Results& got, absl::string_view what, Counts& counts);
+
+// Interprets with a limit of steps.
+Results Run(const loop::Program& program, const RunInputs& inputs);
+
+// The first result that leaves its proven bounds (interp/reference.h).
+Finding CompareWithBounds(const std::vector<ReferenceTensor>& bounds, const Results& got);
+
+// A limit of the engine, which says nothing of the program.
+bool IsLimit(const Results& results);
+
+}  // namespace nestor
+
+#endif  // NESTOR_CHECK_ENGINES_FINDING_H_

@@ -1,0 +1,207 @@
+// A gradient against difference quotients of the op that it is of, along one direction:
+//
+//   sum over x of g_x * d_x  =  d/dh sum over y of g_y * y(x + h*d)   at h = 0
+//
+// The direction is a function of the value alone, so that elements which tie go on to tie, and
+// what they share evenly is what the quotient sees. A central quotient at two steps settles
+// where the op is smooth; where it does not, nothing is said. Kinks may settle by chance, so a
+// finding is one only if it stays at every one of a few draws of values.
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "autodiff/gradient.h"
+#include "check/random.h"
+#include "check/engines/trial.h"
+#include "interp/interpreter.h"
+#include "loop_ir/lower.h"
+#include "uops/module.h"
+#include "uops/print.h"
+
+namespace nestor {
+namespace {
+
+constexpr int kDraws = 3;
+constexpr double kStep = 0x1p-14;
+constexpr double kSettled = 1e-5;   // of two quotients, relative to the terms
+constexpr double kDifferent = 1e-3; // of quotient and gradient
+
+bool IsAllF64(const Op& op) {
+  bool differentiable = false;
+  for (const Argument& arg : op.args) {
+    if (IsFloat(arg.type) && arg.type != DType::kF64) return false;
+    differentiable |= arg.type == DType::kF64 && !arg.shape_only;
+  }
+  const std::vector<bool> live = Reachable(op.graph, op.ResultNodes());
+  for (int i = 0; i < op.graph.size(); ++i) {
+    if (live[static_cast<size_t>(i)] && IsFloat(op.graph.type(NodeId{i})) && op.graph.type(NodeId{i}) != DType::kF64) return false;
+  }
+  for (const Result& result : op.results) {
+    if (op.graph.type(result.node) != DType::kF64) return false;
+  }
+  return differentiable;
+}
+
+// The same op in f64, where its text says so; nullopt where it is not the same then.
+absl::optional<Op> InF64(const Op& op) {
+  if (IsAllF64(op)) return op;
+  const std::string text = absl::StrReplaceAll(PrintOp(op), {{"bf16", "f64"}, {"f16", "f64"}, {"f32", "f64"}});
+  absl::StatusOr<Op> wide = ParseOp(text);
+  if (!wide.ok() || !IsAllF64(*wide)) return absl::nullopt;
+  return *std::move(wide);
+}
+
+// Eighths around values away from 0, some of them equal, and the direction at each.
+double BaseValue(Random& random) { return 0.31 + static_cast<double>(random.Between(-7, 7)) / 4; }
+double Direction(double value, int draw) { return std::cos(3.7 * value + draw); }
+
+class Differentiated {
+ public:
+  Differentiated(const Op& op, const Op& gradient, const TrialInputs& sizes, uint64_t seed, int draw)
+      : op_(op), program_(Lower(op)), gradient_(gradient), inputs_(sizes.inputs), sizes_(sizes.sizes), random_(seed), draw_(draw) {
+    for (const Argument& arg : op.args) {
+      if (arg.type != DType::kF64 || arg.shape_only) continue;
+      Tensor base = Tensor::Create(DType::kF64, sizes.inputs.tensors.at(arg.name).shape).value();
+      for (double& x : base.values<double>()) x = BaseValue(random_);
+      base_.emplace_back(arg.name, std::move(base));
+    }
+  }
+
+  // Where it is certainly wrong; nullopt where it is right, or nothing can be said.
+  Finding Check(bool& settled) {
+    settled = false;
+    const Results at = At(0);
+    if (!at.ok() || !DrawAdjoints(*at)) return absl::nullopt;
+    const Results gradients = RunGradient(*at);
+    if (!gradients.ok()) return absl::nullopt;
+    const absl::optional<double> coarse = Quotient(kStep), fine = Quotient(kStep / 4);
+    double scale = 0;
+    const double product = Product(*gradients, scale);
+    if (!coarse || !fine || !std::isfinite(product) || !std::isfinite(scale)) return absl::nullopt;
+    const double terms = scale + std::abs(*fine) + 1e-3;
+    if (std::abs(*coarse - *fine) > kSettled * terms) return absl::nullopt;
+    settled = true;
+    if (std::abs(product - *fine) <= kDifferent * terms) return absl::nullopt;
+    return absl::StrCat("the gradient gives ", product, " along a direction, difference quotients ", *fine, " and ", *coarse);
+  }
+
+ private:
+  Results At(double h) {
+    std::vector<Tensor> moved;
+    moved.reserve(base_.size());
+    RunInputs inputs = inputs_;
+    for (const auto& [name, base] : base_) {
+      moved.push_back(base);
+      for (double& x : moved.back().values<double>()) x += h * Direction(x, draw_);
+      inputs.tensors[name] = moved.back();
+    }
+    return Run(program_, inputs);
+  }
+
+  bool DrawAdjoints(const std::vector<Tensor>& results) {
+    for (const Tensor& result : results) {
+      for (double y : result.values<double>()) {
+        if (!std::isfinite(y) || std::abs(y) > 1e6) return false;
+      }
+      Tensor adjoint = Tensor::Create(DType::kF64, result.shape()).value();
+      for (double& g : adjoint.values<double>()) g = static_cast<double>(random_.Between(-8, 8)) / 4;
+      adjoints_.push_back(std::move(adjoint));
+    }
+    return true;
+  }
+
+  Results RunGradient(const std::vector<Tensor>& results) {
+    RunInputs inputs;
+    inputs.params = inputs_.params;
+    for (const Argument& arg : gradient_.args) inputs.tensors[arg.name] = Named(arg.name, results);
+    for (const std::string& name : UnboundDimensions(SignatureOf(gradient_), inputs)) inputs.dims[name] = sizes_.at(name);
+    return Run(Lower(gradient_), inputs);
+  }
+
+  // An argument of the gradient: an adjoint, an input, or a result.
+  TensorView Named(const std::string& name, const std::vector<Tensor>& results) const {
+    for (const auto& [base, tensor] : base_) {
+      if (base == name) return tensor;
+    }
+    if (op_.FindArgument(name) != nullptr) return inputs_.tensors.at(name);
+    for (size_t i = 0; i < op_.results.size(); ++i) {
+      if (op_.results[i].name == name) return results[i];
+      if (absl::StrCat("g_", op_.results[i].name) == name) return adjoints_[i];
+    }
+    return TensorView();
+  }
+
+  absl::optional<double> Quotient(double h) {
+    const Results ahead = At(h), behind = At(-h);
+    if (!ahead.ok() || !behind.ok()) return absl::nullopt;
+    double sum = 0;
+    for (size_t i = 0; i < ahead->size(); ++i) {
+      const auto a = (*ahead)[i].values<double>(), b = (*behind)[i].values<double>();
+      const auto g = const_cast<const Tensor&>(adjoints_[i]).values<double>();
+      for (size_t k = 0; k < a.size(); ++k) sum += g[k] * ((a[k] - b[k]) / (2 * h));
+    }
+    if (!std::isfinite(sum)) return absl::nullopt;
+    return sum;
+  }
+
+  double Product(const std::vector<Tensor>& gradients, double& scale) const {
+    double sum = 0;
+    for (size_t i = 0; i < base_.size(); ++i) {
+      const auto x = base_[i].second.values<double>(), g = gradients[i].values<double>();
+      for (size_t k = 0; k < x.size(); ++k) {
+        const double term = g[k] * Direction(x[k], draw_);
+        sum += term;
+        scale += std::abs(term);
+      }
+    }
+    return sum;
+  }
+
+  const Op& op_;
+  const loop::Program program_;
+  const Op& gradient_;
+  const RunInputs& inputs_;
+  const absl::flat_hash_map<std::string, int64_t>& sizes_;
+  Random random_;
+  const int draw_;
+  std::vector<std::pair<std::string, Tensor>> base_;
+  std::vector<Tensor> adjoints_;
+};
+
+// Names that the gradient may have changed, so that nothing is taken for something else.
+bool HasPlainNames(const Op& op) {
+  for (const Result& result : op.results) {
+    if (op.FindArgument(result.name) != nullptr || op.FindArgument(absl::StrCat("g_", result.name)) != nullptr) return false;
+    if (op.FindResult(absl::StrCat("g_", result.name)) != nullptr) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Finding CheckGradientQuotients(const Op& narrow, uint64_t seed, const TrialInputOptions& options, TrialCounts& counts) {
+  const absl::optional<Op> wide = InF64(narrow);
+  if (!wide || !HasPlainNames(*wide)) return absl::nullopt;
+  const Op& op = *wide;
+  const auto gradient = Gradient(op);
+  if (!gradient.ok()) return absl::nullopt;
+  TrialInputOptions small = options;
+  small.most_work = 2'000;
+  const auto sizes = DrawTrialInputs(op, Lower(op), seed, small);
+  if (!sizes) return absl::nullopt;
+  Finding finding;
+  for (int draw = 0; draw < kDraws; ++draw) {
+    bool settled = false;
+    finding = Differentiated(op, gradient->op, *sizes, seed + static_cast<uint64_t>(draw), draw).Check(settled);
+    if (!finding) {
+      counts.quotients += settled ? 1 : 0;
+      return absl::nullopt;
+    }
+  }
+  return absl::StrCat(*finding, ", of the op in f64");
+}
+
+}  // namespace nestor

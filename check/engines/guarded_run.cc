@@ -1,0 +1,116 @@
+// All that a kernel may read or write lies in pages of its own, between pages that
+// fault, at the exact number of bytes that its view covers; what lies between the
+// elements of an output keeps its poison, or the run says so.
+#include "check/engines/guarded_run.h"
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+#include "interp/interpreter.h"
+#include "uops/invariant.h"
+
+namespace nestor {
+
+namespace {
+
+// The arguments of a call, and the memory that they lie in.
+struct PlacedCall {
+  std::vector<GuardedMemory> memory;
+  std::vector<TensorView> inputs, outputs;
+  std::vector<Scalar> params;
+  std::vector<std::string> before;   // bytes of the inputs
+  std::vector<bool> is_overwritten;  // by input
+};
+
+absl::Status PlaceInputs(const loop::Program& program, const RunInputs& given, GuardedMemory::Side side,
+                         PlacedCall& call) {
+  for (loop::TensorId id : program.inputs) {
+    const TensorView& from = given.tensors.at(program[id].name);
+    TensorView view = from;
+    PlaceGuarded(view, side, call.memory);
+    call.before.push_back(BytesOf(from));
+    if (!call.before.back().empty()) {
+      std::memcpy(call.memory.back().data(), call.before.back().data(), call.before.back().size());
+    }
+    call.inputs.push_back(view);
+  }
+  call.is_overwritten.resize(call.inputs.size());
+  for (const ParamInfo& param : program.params) {
+    const auto it = given.params.find(param.name);
+    if (it == given.params.end() && !param.value) return absl::InvalidArgumentError("a $param is missing");
+    call.params.push_back(it != given.params.end() ? it->second : *param.value);
+  }
+  return absl::OkStatus();
+}
+
+// The input whose memory output `number` takes, of those that no other output took.
+int InputInPlace(const jit::Executable& executable, int number, const TensorView& view, const PlacedCall& call) {
+  for (const auto& [output, input] : executable.aliases()) {
+    const TensorView& given = call.inputs[static_cast<size_t>(input)];
+    const bool fits = given.type == view.type && given.shape == view.shape && IsContiguous(given) && IsContiguous(view);
+    if (output == number && fits && !call.is_overwritten[static_cast<size_t>(input)]) return input;
+  }
+  return -1;
+}
+
+void PlaceOutputs(const jit::Executable& executable, const std::vector<Dims>& shapes, const JitRunOptions& options,
+                  PlacedCall& call) {
+  const loop::Program& program = executable.program();
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    const DType type = program[program.outputs[i]].type;
+    TensorView view{type, shapes[i], StridesOf(shapes[i], options.outputs), nullptr};
+    const int input = options.in_place ? InputInPlace(executable, static_cast<int>(i), view, call) : -1;
+    if (input >= 0) {
+      view.data = call.inputs[static_cast<size_t>(input)].data;
+      call.is_overwritten[static_cast<size_t>(input)] = true;
+    } else {
+      PlaceGuarded(view, options.side, call.memory);
+    }
+    call.outputs.push_back(view);
+  }
+}
+
+}  // namespace
+
+Results RunJit(const jit::Executable& executable, const RunInputs& inputs, const JitRunOptions& options) {
+  PlacedCall call;
+  NESTOR_RETURN_IF_ERROR(PlaceInputs(executable.program(), inputs, options.side, call));
+  NESTOR_ASSIGN_OR_RETURN(const std::vector<Dims> shapes,
+                          executable.OutputShapes(call.inputs, call.params, &inputs.dims));
+  PlaceOutputs(executable, shapes, options, call);
+  jit::Workspace own;
+  jit::Workspace* const workspace = options.workspace != nullptr ? options.workspace : &own;
+  const jit::Arguments arguments{call.inputs, call.outputs, call.params, &inputs.dims};
+  NESTOR_RETURN_IF_ERROR(executable.RunForTesting(arguments, workspace, {options.caller, options.poison_dead}));
+  std::vector<Tensor> results;
+  for (const TensorView& view : call.outputs) {
+    results.push_back(Tensor::FromView(view).value());
+    if (!IsContiguous(view) && !GapsAreUntouched(view)) {
+      return absl::InternalError(absl::StrCat("writes beside the elements of output ", results.size() - 1));
+    }
+  }
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    if (!call.is_overwritten[i] && BytesOf(call.inputs[i]) != call.before[i]) {
+      return absl::InternalError(absl::StrCat("writes input ", i));
+    }
+  }
+  return results;
+}
+
+std::shared_ptr<const jit::Kernel> KernelOf(const jit::Executable& executable, const RunInputs& inputs) {
+  const std::shared_ptr<const jit::Kernel> general(std::shared_ptr<void>(), &executable.kernel());
+  const absl::StatusOr<Binding> binding = Bind(SignatureOf(executable.program()), inputs);
+  if (!binding.ok()) return general;
+  return executable.KernelAt([&](const std::string& name) { return binding->Find(name); }).value_or(general);
+}
+
+RunInputs InputsOf(const loop::Program& program, RunInputs inputs) {
+  const std::vector<std::string> known = UnboundDimensions(SignatureOf(program), {});
+  absl::erase_if(inputs.dims, [&](const auto& dim) { return !absl::c_linear_search(known, dim.first); });
+  return inputs;
+}
+
+}  // namespace nestor

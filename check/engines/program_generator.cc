@@ -1,0 +1,578 @@
+// The signature first, then node by node, each from operands drawn among those
+// that are there: an operand that does not fit is made to, by a cast and a random
+// reindex, which is how most of the odd accesses come about.
+//
+// Every draw is a statement of its own: the order in which C++ evaluates operands
+// and arguments is not fixed, and the programs must not depend on the compiler.
+#include "check/engines/program_generator.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "check/random.h"
+#include "uops/invariant.h"
+
+namespace nestor {
+namespace {
+
+constexpr int kMaxRank = 3;
+
+class Generator {
+ public:
+  Generator(uint64_t seed, const GeneratorOptions& options, std::vector<ConstructorCall>* calls)
+      : options_(options), random_(seed), graph_(op_.graph), pool_(op_.graph.pool()), calls_(calls) {
+    options_.floats_only |= options_.smooth;
+  }
+
+  Op Run() {
+    op_.name = "random";
+    DeclareDimensions();
+    DeclareParams();
+    DeclareArguments();
+    for (int i = 0; i < options_.nodes; ++i) Keep(RandomNode());
+    ChooseResults();
+    return std::move(op_);
+  }
+
+ private:
+  // ---- Signature
+
+  void DeclareDimensions() {
+    const int count = static_cast<int>(random_.Between(1, 3));
+    for (int i = 0; i < count; ++i) dims_.push_back(pool_.Symbol(kDims[i]));
+  }
+
+  void DeclareParams() {
+    const int integers = static_cast<int>(random_.Below(3));
+    for (int i = 0; i < integers; ++i) {
+      const std::string name = absl::StrCat("$k", i);
+      const DType type = random_.Pick({DType::kI64, DType::kI64, DType::kI64, DType::kI32, DType::kU8});
+      op_.params.push_back(IntegerParam(name, type));
+      integer_params_.push_back(pool_.Symbol(name));
+    }
+    const int values = static_cast<int>(random_.Below(3));
+    for (int i = 0; i < values; ++i) {
+      const DType type = options_.floats_only || random_.Chance(75) ? FloatType() : DType::kBool;
+      ParamInfo info{absl::StrCat("$a", i), type, {}, {}, {}};
+      if (random_.Chance(60)) info.value = Literal(type);
+      op_.params.push_back(info);
+    }
+  }
+
+  ParamInfo IntegerParam(const std::string& name, DType type) {
+    ParamInfo info{name, type, {}, {}, {}};
+    const int64_t low = random_.Chance(40) ? 1 : 0;
+    if (random_.Chance(50)) info.low = Scalar::Integer(type, low);
+    if (random_.Chance(30)) info.high = Scalar::Integer(type, 4);
+    if (random_.Chance(60)) info.value = Scalar::Integer(type, random_.Between(low, 3));
+    return info;
+  }
+
+  void DeclareArguments() {
+    const int count = static_cast<int>(random_.Between(1, 4));
+    for (int i = 0; i < count; ++i) {
+      const DType type = i > 0 && random_.Chance(35) ? IndexType() : ValueType();
+      const bool shape_only = random_.Chance(6);
+      AddArgument(kArguments[i], type, RandomShape(), shape_only);
+    }
+    // A dimension is one of some argument.
+    for (IndexId dim : dims_) {
+      if (Mentioned(dim)) continue;
+      const bool shape_only = random_.Chance(50);
+      AddArgument(absl::StrCat("u", op_.args.size()), ValueType(), {dim}, shape_only);
+    }
+    if (values_.empty()) Keep(RandomConstant());
+  }
+
+  void AddArgument(const std::string& name, DType type, Shape shape, bool shape_only) {
+    const NodeId node = graph_.AddInput(name, type, shape);
+    op_.args.push_back({name, type, std::move(shape), shape_only, node});
+    if (!shape_only) values_.push_back(node);
+  }
+
+  bool Mentioned(IndexId dim) const {
+    bool found = false;
+    for (const Argument& arg : op_.args) {
+      for (IndexId extent : arg.shape) {
+        VisitIndex(pool_, extent, [&](IndexId id, const IndexNode&) { found |= id == dim; });
+      }
+    }
+    return found;
+  }
+
+  void ChooseResults() {
+    const int count = static_cast<int>(random_.Between(1, 3));
+    for (int i = 0; i < count; ++i) {
+      const NodeId node = i == 0 ? values_.back() : random_.Pick(values_);
+      if (options_.floats_only && !IsFloat(graph_.type(node))) continue;
+      std::string name = kResults[i];
+      const Input* input = graph_.As<Input>(node);
+      if (input != nullptr && random_.Chance(50) && op_.FindResult(input->name) == nullptr) name = input->name;
+      op_.results.push_back({name, node});
+    }
+    if (!op_.results.empty()) return;
+    const NodeId zero = graph_.AddConstant(Scalar::Zero(DType::kF32));
+    op_.results.push_back({kResults[0], zero});
+  }
+
+  // ---- Types and constants
+
+  DType FloatType() {
+    if (options_.smooth) return random_.Pick({DType::kF64, DType::kF64, DType::kF32});
+    return random_.Pick({DType::kF32, DType::kF32, DType::kF32, DType::kF64, DType::kBF16, DType::kF16});
+  }
+  DType IndexType() { return random_.Pick({DType::kI64, DType::kI64, DType::kI32, DType::kU8, DType::kI8}); }
+  DType ValueType() {
+    if (options_.floats_only || random_.Chance(55)) return FloatType();
+    return random_.Chance(20) ? DType::kBool : IndexType();
+  }
+
+  // A constant that a literal can give.
+  Scalar Literal(DType type) {
+    if (type == DType::kBool) return Scalar::Of(type, random_.Chance(50));
+    if (IsInteger(type)) {
+      const int kind = static_cast<int>(random_.Below(20));
+      if (kind == 0) return Lowest(type);
+      if (kind == 1) return Highest(type);
+      const int64_t value = random_.Between(-2, 4);
+      return Scalar::Integer(type, type == DType::kU8 ? std::abs(value) : value);
+    }
+    const int kind = static_cast<int>(random_.Below(options_.smooth ? 12 : 20));
+    if (kind < 8) return Scalar::Float(type, static_cast<double>(random_.Between(-3, 3)));
+    if (kind < 12) return Scalar::Float(type, static_cast<double>(random_.Between(-20, 20)) / 8);
+    if (kind < 15) return Scalar::Float(type, 0.1 * static_cast<double>(random_.Between(-30, 30)));
+    if (kind == 15) return Scalar::Float(type, -0.0);
+    if (kind == 16) return Lowest(type);
+    if (kind == 17) return Highest(type);
+    if (kind == 18) return Scalar::Float(type, std::numeric_limits<double>::quiet_NaN());
+    return Scalar::Float(type, 1e-41);
+  }
+
+  // ---- Shapes
+
+  IndexId Symbol() {
+    if (!integer_params_.empty() && random_.Chance(25)) return random_.Pick(integer_params_);
+    return random_.Pick(dims_);
+  }
+
+  IndexId RandomExtent() {
+    if (const auto extreme = Extreme(3)) return pool_.Min(*extreme, random_.Pick(dims_));
+    const int kind = static_cast<int>(random_.Below(100));
+    if (kind < 60) return random_.Pick(dims_);
+    if (kind < 75) return pool_.Const(random_.Between(kind < 62 ? 0 : 1, 4));
+    const IndexId n = random_.Pick(dims_);
+    const IndexId s = Symbol();
+    const int64_t c = random_.Between(1, 3);
+    const IndexId constant = pool_.Const(c);
+    switch (random_.Below(9)) {
+      case 0: return pool_.Add(n, constant);
+      case 1: return pool_.Mul(n, constant);
+      case 2: return pool_.Mul(n, random_.Pick(dims_));
+      case 3: return pool_.Add(n, s);
+      case 4: return pool_.Max(pool_.Sub(n, constant), pool_.Const(0));
+      case 5: return pool_.Div(pool_.Add(n, s), pool_.Const(2));
+      case 6: return pool_.Min(n, pool_.Add(s, constant));
+      case 7: return pool_.Add(pool_.Div(pool_.Sub(pool_.Add(n, pool_.Mul(pool_.Const(2), s)), constant), pool_.Const(2)),
+                               pool_.Const(1));
+      default: return random_.Chance(50) ? pool_.Div(n, s) : pool_.Mod(n, pool_.Const(c + 1));
+    }
+  }
+
+  // Often one that is there already.
+  Shape RandomShape() {
+    if (!values_.empty() && random_.Chance(40)) {
+      Shape shape = graph_.shape(random_.Pick(values_));
+      random_.Shuffle(shape);
+      if (!shape.empty() && random_.Chance(30)) shape.pop_back();
+      if (shape.size() < kMaxRank && random_.Chance(30)) shape.push_back(RandomExtent());
+      return shape;
+    }
+    Shape shape;
+    const int rank = static_cast<int>(random_.Pick({0, 1, 1, 1, 2, 2, 2, 3}));
+    for (int i = 0; i < rank; ++i) shape.push_back(RandomExtent());
+    return shape;
+  }
+
+  // ---- Index expressions over the axes of a shape
+
+  IndexId Var(const Shape& over) { return pool_.Var(random_.Below(static_cast<int64_t>(over.size()))); }
+
+  // With options_.extremes, a number near the ends of int64 in so many of 100 cases.
+  absl::optional<IndexId> Extreme(int percent) {
+    if (!options_.extremes || !random_.Chance(percent)) return absl::nullopt;
+    return pool_.Const(random_.Extreme());
+  }
+
+  IndexId Coefficient() {
+    if (const auto extreme = Extreme(5)) return *extreme;
+    const int kind = static_cast<int>(random_.Below(100));
+    if (kind < 12 && !integer_params_.empty()) return random_.Pick(integer_params_);
+    // One that overflows from index 2 on.
+    if (kind == 12 && random_.Chance(40) && !options_.smooth) return pool_.Const(int64_t{3} << 61);
+    return pool_.Const(random_.Pick({1, 1, 1, 1, -1, 2, 2, 3, -2}));
+  }
+
+  IndexId Offset() {
+    if (const auto extreme = Extreme(8)) return *extreme;
+    if (random_.Chance(15)) {
+      const IndexId symbol = Symbol();
+      return random_.Chance(50) ? pool_.Sub(symbol, pool_.Const(1)) : pool_.Neg(symbol);
+    }
+    return pool_.Const(random_.Pick({0, 0, 0, -1, 1, 1, 2, -2}));
+  }
+
+  // coefficient * index + ... + offset
+  IndexId Linear(const Shape& over) {
+    IndexId sum = Offset();
+    const int terms = over.empty() ? 0 : static_cast<int>(random_.Pick({0, 1, 1, 1, 1, 2, 2}));
+    for (int i = 0; i < terms; ++i) {
+      const IndexId coefficient = Coefficient();
+      const IndexId var = Var(over);
+      sum = pool_.Add(sum, pool_.Mul(coefficient, var));
+    }
+    return sum;
+  }
+
+  IndexId Divisor() {
+    if (const auto extreme = Extreme(10)) return *extreme;
+    if (random_.Chance(25)) return Symbol();
+    return pool_.Const(random_.Pick({2, 2, 3, -2, 4, -1, 1}));
+  }
+
+  IndexId Quotient(IndexId a, IndexId b) { return random_.Chance(50) ? pool_.Div(a, b) : pool_.Mod(a, b); }
+
+  // An affine expression of any kind.
+  IndexId Affine(const Shape& over) {
+    const IndexId a = Linear(over);
+    switch (random_.Below(6)) {
+      case 0: {
+        const IndexId divisor = Divisor();
+        const IndexId quotient = Quotient(a, divisor);
+        return random_.Chance(30) ? pool_.Add(pool_.Mul(pool_.Const(2), quotient), Linear(over)) : quotient;
+      }
+      case 1: {
+        const IndexId b = Linear(over);
+        return random_.Chance(50) ? pool_.Min(a, b) : pool_.Max(a, b);
+      }
+      case 2: return pool_.Min(pool_.Max(a, pool_.Const(0)), pool_.Sub(Symbol(), pool_.Const(1)));
+      default: return a;
+    }
+  }
+
+  // Loads and products of indices: what may overflow anywhere. `depth`: how far
+  // gathers may nest.
+  IndexId Irregular(const Shape& over, int depth) {
+    if (random_.Chance(70)) {
+      const IndexId load = Gather(over, depth);
+      if (load.value >= 0) return Spoil(load, over);
+    }
+    if (over.empty()) return Affine(over);
+    const IndexId a = Linear(over);
+    const IndexId b = Linear(over);
+    switch (random_.Below(4)) {
+      case 0: return pool_.Div(a, b);
+      case 1: return pool_.Mod(a, b);
+      case 2: return pool_.Add(pool_.Mul(a, b), Linear(over));
+      default: return pool_.Mul(a, b);
+    }
+  }
+
+  // Arithmetic on a gathered value.
+  IndexId Spoil(IndexId load, const Shape& over) {
+    const IndexId a = Linear(over);
+    switch (random_.Below(12)) {
+      case 0: return pool_.Add(load, a);
+      case 1: return pool_.Sub(a, load);
+      case 2: return pool_.Mul(load, a);
+      case 3: return pool_.Div(load, a);
+      case 4: return pool_.Mod(a, load);
+      case 5: return pool_.Min(pool_.Max(load, pool_.Const(0)), a);
+      case 6: return pool_.Div(pool_.Mul(load, pool_.Const(int64_t{1} << 62)), pool_.Const(int64_t{1} << 61));
+      case 7: return pool_.Neg(pool_.Add(load, pool_.Const(-1)));
+      default: return load;
+    }
+  }
+
+  IndexId Gather(const Shape& over, int depth) {
+    std::vector<NodeId> integers;
+    for (NodeId id : values_) {
+      if (IsInteger(graph_.type(id))) integers.push_back(id);
+    }
+    if (integers.empty()) return IndexId();
+    const NodeId tensor = random_.Pick(integers);
+    const Shape extents = graph_.shape(tensor);
+    IndexList place;
+    for (IndexId extent : extents) place.push_back(Place(extent, over, depth - 1));
+    return pool_.Load(tensor.value, place);
+  }
+
+  // An index into an axis of that extent: mostly what stays inside.
+  IndexId Place(IndexId extent, const Shape& over, int depth = 2) {
+    std::vector<int64_t> fitting;
+    for (size_t v = 0; v < over.size(); ++v) {
+      if (over[v] == extent) fitting.push_back(static_cast<int64_t>(v));
+    }
+    const int kind = static_cast<int>(random_.Below(100));
+    if (!fitting.empty() && kind < 55) return pool_.Var(random_.Pick(fitting));
+    if (!over.empty() && kind < 65) return Var(over);
+    if (kind < 70 && !over.empty()) return pool_.Sub(pool_.Sub(extent, pool_.Const(1)), Var(over));
+    if (kind < 88 || depth <= 0 || options_.smooth) return Affine(over);
+    return Irregular(over, depth);
+  }
+
+  IndexList PlaceIn(const Shape& extents, const Shape& over) {
+    IndexList place;
+    for (IndexId extent : extents) place.push_back(Place(extent, over));
+    return place;
+  }
+
+  IndexId ConditionOperand(const Shape& over) {
+    if (random_.Chance(15) && !options_.smooth) return Irregular(over, 1);
+    return random_.Chance(50) ? Linear(over) : Affine(over);
+  }
+
+  IndexId Condition(const Shape& over, int depth = 2) {
+    const int kind = static_cast<int>(random_.Below(10));
+    if (depth == 0 || kind < 6) {
+      const IndexId a = ConditionOperand(over);
+      const IndexId b = ConditionOperand(over);
+      const IndexKind compare = random_.Pick({IndexKind::kLt, IndexKind::kLt, IndexKind::kLe, IndexKind::kEq, IndexKind::kNe});
+      return pool_.Condition(compare, a, b);
+    }
+    const IndexId a = Condition(over, depth - 1);
+    if (kind == 6) return pool_.Not(a);
+    const IndexId b = Condition(over, depth - 1);
+    return pool_.Condition(kind == 7 ? IndexKind::kOr : IndexKind::kAnd, a, b);
+  }
+
+  // ---- Constructors, noted
+
+  NodeId Note(MicroOp asked, const Shape& shape, NodeId given, std::vector<int> axes = {}) {
+    if (calls_ != nullptr) {
+      calls_->push_back({Node{std::move(asked), graph_.type(given), shape}, std::move(axes), given});
+    }
+    return given;
+  }
+
+  NodeId AddIndex(IndexId expr, const Shape& shape) {
+    return Note(Index{expr}, shape, graph_.AddIndex(expr, shape));
+  }
+  NodeId AddReindex(NodeId x, const Shape& shape, const IndexList& place, NodeId fill, const IndexList& conditions) {
+    const NodeId given = graph_.AddReindex(x, shape, place, fill, conditions);
+    if (!fill.valid()) fill = graph_.AddConstant(Scalar::Zero(graph_.type(x)));
+    return Note(Reindex{x, place, fill, conditions}, shape, given);
+  }
+  NodeId AddMap(ScalarOp op, const NodeList& args, DType target = DType::kF32) {
+    const Shape shape = graph_.shape(args[0]);
+    return Note(Map{op, args}, shape, graph_.AddMap(op, args, target));
+  }
+  NodeId AddCast(NodeId x, DType type) { return AddMap(ScalarOp::kCast, {x}, type); }
+  NodeId AddReduce(ReduceOp op, NodeId x, const std::vector<int>& axes) {
+    Shape kept;
+    for (int axis = 0; axis < graph_.rank(x); ++axis) {
+      if (std::find(axes.begin(), axes.end(), axis) == axes.end()) kept.push_back(graph_.shape(x)[axis]);
+    }
+    return Note(Reduce{op, x, static_cast<int>(axes.size())}, kept, graph_.AddReduce(op, x, axes), axes);
+  }
+  NodeId AddScatter(ReduceOp op, NodeId x, const Shape& shape, const IndexList& place) {
+    return Note(Scatter{op, x, place}, shape, graph_.AddScatter(op, x, shape, place));
+  }
+
+  // ---- Nodes
+
+  void Keep(NodeId id) { values_.push_back(id); }
+
+  NodeId RandomNode() {
+    const int kind = static_cast<int>(random_.Below(100));
+    if (kind < 45) return RandomMap();
+    if (kind < 65) {
+      const NodeId x = random_.Pick(values_);
+      return RandomReindex(x, RandomShape());
+    }
+    if (kind < 80) return RandomReduce();
+    if (kind < 90) return RandomScatter();
+    if (kind < 96) return RandomIndex();
+    return random_.Chance(50) ? RandomConstant() : RandomParam();
+  }
+
+  NodeId RandomConstant() {
+    const Scalar value = Literal(ValueType());
+    const Shape shape = RandomShape();
+    return graph_.AddSplat(graph_.AddConstant(value), shape);
+  }
+
+  NodeId RandomParam() {
+    std::vector<const ParamInfo*> values;
+    for (const ParamInfo& param : op_.params) {
+      if (!IsInteger(param.type)) values.push_back(&param);
+    }
+    if (values.empty()) return RandomConstant();
+    const ParamInfo& param = *random_.Pick(values);
+    const Shape shape = random_.Chance(50) ? Shape() : RandomShape();
+    return graph_.AddSplat(graph_.AddParam(param.name, param.type), shape);
+  }
+
+  NodeId RandomIndex() {
+    const Shape shape = RandomShape();
+    const IndexId a = Affine(shape);
+    const IndexId b = Linear(shape);
+    const IndexId e = random_.Chance(20) ? pool_.Mul(a, b) : a;
+    const NodeId index = AddIndex(e, shape);
+    if (!options_.floats_only && random_.Chance(60)) return index;
+    return AddCast(index, ValueType());
+  }
+
+  NodeId RandomFill(DType type) {
+    if (random_.Chance(35)) return NodeId();
+    if (random_.Chance(40)) {
+      for (const ParamInfo& param : op_.params) {
+        if (param.type == type && random_.Chance(80)) return graph_.AddParam(param.name, type);
+      }
+    }
+    return graph_.AddConstant(Literal(type));
+  }
+
+  NodeId RandomReindex(NodeId x, const Shape& shape) {
+    const Shape extents = graph_.shape(x);
+    const IndexList place = PlaceIn(extents, shape);
+    const NodeId fill = RandomFill(graph_.type(x));
+    IndexList conditions;
+    while (random_.Chance(20)) conditions.push_back(Condition(shape));
+    return AddReindex(x, shape, place, fill, conditions);
+  }
+
+  // `x` with the type and shape that are needed.
+  NodeId Conform(NodeId x, DType type, const Shape& shape) {
+    x = AddCast(x, type);
+    return graph_.shape(x) == shape ? x : RandomReindex(x, shape);
+  }
+
+  NodeId Operand(DType type, const Shape& shape) {
+    if (random_.Chance(20)) return graph_.AddSplat(graph_.AddConstant(Literal(type)), shape);
+    std::vector<NodeId> fitting;
+    for (NodeId id : values_) {
+      if (graph_.type(id) == type) fitting.push_back(id);
+    }
+    const bool fits = !fitting.empty() && random_.Chance(75);
+    NodeId x = fits ? random_.Pick(fitting) : random_.Pick(values_);
+    if (options_.floats_only && IsFloat(type) && !IsFloat(graph_.type(x))) x = FloatNode();
+    return Conform(x, type, shape);
+  }
+
+  NodeId FloatNode() {
+    std::vector<NodeId> floats;
+    for (NodeId id : values_) {
+      if (IsFloat(graph_.type(id))) floats.push_back(id);
+    }
+    if (!floats.empty()) return random_.Pick(floats);
+    return graph_.AddConstant(Literal(FloatType()));
+  }
+
+  // A node that may be computed with: with floats_only, a float.
+  NodeId Source() { return options_.floats_only ? FloatNode() : random_.Pick(values_); }
+
+  bool Allowed(ScalarOp op) const {
+    if (options_.smooth) {
+      for (ScalarOp smooth : kSmoothOps) {
+        if (op == smooth) return true;
+      }
+      return false;
+    }
+    if (!options_.floats_only || op == ScalarOp::kCast) return true;
+    const ScalarOpRow& row = Row(op);
+    return Accepts(row.operands, DType::kF32) && (row.result == ResultType::kSame || row.result == ResultType::kChoice);
+  }
+
+  NodeId RandomMap() {
+    ScalarOp op = random_.Pick(AllScalarOps()).op;
+    while (!Allowed(op)) op = random_.Pick(AllScalarOps()).op;
+    NodeId x = Source();
+    if (op == ScalarOp::kCast) return AddCast(x, ValueType());
+    for (int i = 0; i < 6 && !ResultTypeOf(op, graph_.type(x), DType::kF32); ++i) x = Source();
+    while (!ResultTypeOf(op, graph_.type(x), DType::kF32)) {
+      const DType type = random_.Pick(AllTypes());
+      if (ResultTypeOf(op, type, DType::kF32)) x = AddCast(x, type);
+    }
+    const ScalarOpRow& row = Row(op);
+    const Shape shape = graph_.shape(x);
+    const DType type = graph_.type(x);
+    NodeList args;
+    if (row.result == ResultType::kChoice) args.push_back(RandomCondition(shape));
+    args.push_back(x);
+    while (static_cast<int>(args.size()) < row.arity) args.push_back(random_.Chance(12) ? x : Operand(type, shape));
+    if (random_.Chance(30)) std::swap(args[args.size() - 1], args[args.size() - std::min(row.arity, 2)]);
+    return AddMap(op, args);
+  }
+
+  // The bool that a select goes by.
+  NodeId RandomCondition(const Shape& shape) {
+    if (!options_.floats_only && random_.Chance(50)) return Operand(DType::kBool, shape);
+    const DType type = FloatType();
+    const NodeId a = Operand(type, shape);
+    const NodeId b = Operand(type, shape);
+    const ScalarOp compare = random_.Pick({ScalarOp::kEq, ScalarOp::kNe, ScalarOp::kLt, ScalarOp::kLe, ScalarOp::kGt, ScalarOp::kGe});
+    return AddMap(compare, {a, b});
+  }
+
+  NodeId RandomReduce() {
+    const NodeId x = Source();
+    const DType type = graph_.type(x);
+    std::vector<ReduceOp> ops;
+    for (ReduceOp op : {ReduceOp::kSum, ReduceOp::kProd, ReduceOp::kMax, ReduceOp::kMin, ReduceOp::kArgmax,
+                        ReduceOp::kArgmin, ReduceOp::kAny, ReduceOp::kAll}) {
+      if (!ReduceResultType(op, type)) continue;
+      if (options_.floats_only && IsArg(op)) continue;
+      if (options_.smooth && op != ReduceOp::kSum && op != ReduceOp::kProd) continue;
+      ops.push_back(op);
+    }
+    const ReduceOp op = random_.Pick(ops);
+    std::vector<int> axes;
+    for (int axis = 0; axis < graph_.rank(x); ++axis) {
+      if (random_.Chance(60)) axes.push_back(axis);
+    }
+    if (axes.empty() && graph_.rank(x) > 0 && random_.Chance(85)) axes.push_back(0);
+    random_.Shuffle(axes);
+    return AddReduce(op, x, axes);
+  }
+
+  NodeId RandomScatter() {
+    NodeId x = Source();
+    if (graph_.type(x) == DType::kBool) x = AddCast(x, IndexType());
+    const Shape shape = RandomShape();
+    const Shape over = graph_.shape(x);
+    const IndexList place = PlaceIn(shape, over);
+    const ReduceOp op = options_.smooth ? ReduceOp::kSum
+                                        : random_.Pick({ReduceOp::kSum, ReduceOp::kSum, ReduceOp::kProd,
+                                                        ReduceOp::kMax, ReduceOp::kMin});
+    return AddScatter(op, x, shape, place);
+  }
+
+  // Names that others might think their own.
+  static constexpr const char* kDims[] = {"N", "M", "k"};
+  static constexpr const char* kArguments[] = {"x", "i", "t0", "acc"};
+  static constexpr const char* kResults[] = {"y", "j", "t1"};
+  static constexpr ScalarOp kSmoothOps[] = {
+      ScalarOp::kNeg, ScalarOp::kSin, ScalarOp::kCos, ScalarOp::kTanh, ScalarOp::kSigmoid, ScalarOp::kErf,
+      ScalarOp::kAdd, ScalarOp::kSub, ScalarOp::kMul, ScalarOp::kFma, ScalarOp::kSquare, ScalarOp::kGelu,
+      ScalarOp::kSilu, ScalarOp::kSoftplus};
+
+  GeneratorOptions options_;
+  Random random_;
+  Op op_;
+  Graph& graph_;
+  IndexPool& pool_;
+  std::vector<IndexId> dims_, integer_params_;
+  std::vector<NodeId> values_;  // what a step may use
+  std::vector<ConstructorCall>* calls_;
+};
+
+}  // namespace
+
+Op RandomOp(uint64_t seed, const GeneratorOptions& options, std::vector<ConstructorCall>* calls) {
+  return Generator(seed, options, calls).Run();
+}
+
+}  // namespace nestor

@@ -1,0 +1,51 @@
+// The check finds nothing wrong in a few random trials, and names the seed of what ends one.
+#include "check/engines/self_check.h"
+
+#include <cstdlib>
+
+#include "absl/strings/match.h"
+#include "check/engines/trial_programs.h"
+#include "gtest/gtest.h"
+#include "uops/module.h"
+#include "uops/print.h"
+
+namespace nestor {
+namespace {
+
+TEST(SelfCheck, RandomTrials) {
+  SelfCheckOptions options;
+  options.trials = 150;
+  const SelfCheckReport report = SelfCheck(DrawTrialOp, options);
+  EXPECT_EQ(report.counts.trials, options.trials);
+  EXPECT_GT(report.counts.pairs, options.trials);
+  EXPECT_GT(report.counts.bounds, options.trials / 4);
+  EXPECT_GT(report.counts.quotients, options.trials / 20);
+  for (const SelfCheckFinding& finding : report.findings) ADD_FAILURE() << finding.seed << ": " << finding.what << "\n" << finding.program;
+}
+
+TEST(SelfCheck, NamesTheSeedThatEndsATrial) {
+  const auto op_of = [](uint64_t seed) {
+    if (seed == 5 || seed == 7) std::abort();
+    return ParseOp("op f(x: f32[N]) -> (y) { y[i] = x[i] }").value();
+  };
+  SelfCheckOptions options;
+  options.trials = 10;
+  options.most_findings = 3;
+  const SelfCheckReport report = SelfCheck(op_of, options);
+  ASSERT_EQ(report.findings.size(), 2u);
+  EXPECT_EQ(report.findings[0].seed, 5u);
+  EXPECT_EQ(report.findings[1].seed, 7u);
+  EXPECT_TRUE(absl::StrContains(report.findings[0].what, "signal 6")) << report.findings[0].what;
+}
+
+// Alone, a seed gives the same program.
+TEST(SelfCheck, ProgramsFollowFromTheSeed) {
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    const Op op = DrawTrialOp(seed);
+    EXPECT_EQ(PrintOp(op), PrintOp(DrawTrialOp(seed)));
+    EXPECT_EQ(PrintOp(Derived(op, -1, seed)), PrintOp(Derived(op, -1, seed)));
+  }
+}
+
+}  // namespace
+}  // namespace nestor
