@@ -108,6 +108,8 @@ struct CheckOptions {
   // times the bound. The report says how much of the bound was needed.
   CheckOptions& Ulps(double value) { return Set(allowance.ulps, value); }
   CheckOptions& Bound(double times) { return Set(allowance.times, times); }
+  // 0 is wrong where -0 is right, and the other way round; by default both are right.
+  CheckOptions& SignedZeros(bool value = true) { return Set(allowance.signed_zeros, value); }
   // In processes of their own, so that a crash or a hang is a finding. A kernel that was run
   // before by this process may not run in a copy of it, if it has threads.
   CheckOptions& Isolated(bool value = true) { return Set(isolated, value); }

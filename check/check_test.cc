@@ -167,6 +167,18 @@ TEST(Check, SamplesLargeResults) {
   EXPECT_EQ(wrong->fault, Fault::kWrong);
 }
 
+TEST(Check, ZerosHaveSignsWhereAskedFor) {
+  const auto negate = [](const KernelCall& k) {
+    for (int64_t i = 0; i < k.dim("N"); ++i) k.output<float>("y")[i] = 0 - k.input<float>("x")[i];
+  };
+  constexpr char kNegate[] = "op negate(x: f32[N]) -> (y) { y[i] = -x[i] }";
+  EXPECT_THAT(Check(kNegate, negate, Few()), IsRight());
+  const auto report = Check(kNegate, negate, Few().SignedZeros());
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->fault, Fault::kWrong);
+  EXPECT_THAT(report->ToString(), HasSubstr("= 0.0, but must be in -0"));
+}
+
 // ---- Faults
 
 TEST(Check, FindsAWrongElement) {

@@ -87,11 +87,13 @@ Scalar ElementOf(const Tensor& tensor, int64_t element) {
   return Load(tensor.type(), static_cast<const char*>(tensor.data()) + element * ByteSize(tensor.type()));
 }
 
+bool IsZero(const Scalar& value) { return IsFloat(value.type) && value.ToDouble() == 0; }
+
 // Holds one element against its enclosure.
 void DecideOne(int result, int64_t element, const Enclosure& want, const Tensor& tensor, const Allowance& allowance,
                Verdict& verdict) {
   const Scalar got = ElementOf(tensor, element);
-  const bool is_within = Encloses(want, got);
+  const bool is_within = Encloses(want, got) || (!allowance.signed_zeros && IsZero(got) && want.HasZero());
   const double units = UnitsOf(want, got, is_within);
   Count(units, is_within && IsNarrow(want, got.type), verdict.histogram);
   const bool promises_all = allowance.times == 1 && allowance.ulps == 0;
@@ -223,7 +225,8 @@ ElementLists Judge::Accept(const Bounds& bounds, const RunInputs& inputs, absl::
     const absl::Span<const double> low = ends[2 * r].values<double>(), high = ends[2 * r + 1].values<double>();
     for (size_t p = 0; p < elements[r].size(); ++p) {
       const Scalar value = ElementOf(got[r], elements[r][p]);
-      if (!HoldsInner(low[p], high[p], value)) {
+      const bool is_any_zero = !allowance_.signed_zeros && IsZero(value) && low[p] <= 0 && high[p] >= 0;
+      if (!is_any_zero && !HoldsInner(low[p], high[p], value)) {
         open[r].push_back(elements[r][p]);
         continue;
       }

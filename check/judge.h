@@ -20,10 +20,12 @@
 namespace nestor {
 
 // What a kernel promises instead of the proven bound: that times `times`, and `ulps` units
-// in the last place of the result's type on either side.
+// in the last place of the result's type on either side; a zero of any sign where one of
+// some sign is right, unless `signed_zeros`.
 struct Allowance {
   double times = 1;
   double ulps = 0;
+  bool signed_zeros = false;
 };
 
 // How far results lie from the middle of their bounds, in units of the half width: how many

@@ -46,6 +46,7 @@ With --library:
   --alignment=64    bytes that each tensor is aligned to; by default its elements'
   --in-place=x=y    the result y may take the memory of the argument x; may be repeated
   --special         infinities and NaN among the values
+  --signed-zeros    0 is wrong where -0 is right; by default both are right
   --patience=10s    a case that takes longer hangs
 
 Without:
@@ -72,13 +73,14 @@ constexpr Flag kFlags[] = {
     {"--library"},      {"--symbol"},    {"--strided", false},
     {"--type"},         {"--where", true, /*repeats=*/true},
     {"--alignment"},    {"--in-place", true, /*repeats=*/true},
-    {"--special", false}, {"--patience"}, {"--trials"},
+    {"--special", false}, {"--signed-zeros", false}, {"--patience"}, {"--trials"},
     {"--time"},         {"--seed"},      {"--json", false},
     {"--op"},           {"--all", false}, {"--random", false},
     {"--derivative"},   {"--findings"},  {"--shrink"},
 };
 constexpr const char* kLibraryFlags[] = {"--symbol",    "--strided",  "--type",    "--where",
-                                         "--alignment", "--in-place", "--special", "--patience"};
+                                         "--alignment", "--in-place", "--special", "--signed-zeros",
+                                         "--patience"};
 constexpr const char* kEngineFlags[] = {"--all", "--random", "--derivative", "--findings", "--shrink"};
 
 absl::Status Refuse(const Arguments& arguments, absl::Span<const char* const> flags, absl::string_view mode) {

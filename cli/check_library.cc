@@ -87,6 +87,7 @@ absl::Status AddDemands(const Arguments& arguments, CheckOptions& options) {
   NESTOR_ASSIGN_OR_RETURN(const int64_t alignment, ReadNumber(arguments, "--alignment", 0, 0, 4096));
   options.Alignment(static_cast<int>(alignment));
   options.values.special = arguments.Has("--special");
+  options.SignedZeros(arguments.Has("--signed-zeros"));
   if (arguments.Has("--strided")) options.Layouts(Layouts::kAny);
   return absl::OkStatus();
 }
@@ -101,7 +102,7 @@ std::string ReproduceText(const Arguments& arguments, const std::string& program
   for (const char* flag : {"--op", "--type", "--library", "--symbol", "--alignment", "--patience"}) {
     if (const auto value = arguments.Find(flag)) add(flag, *value);
   }
-  for (const char* flag : {"--strided", "--special"}) {
+  for (const char* flag : {"--strided", "--special", "--signed-zeros"}) {
     if (arguments.Has(flag)) words.push_back(flag);
   }
   for (const char* flag : {"--where", "--in-place"}) {

@@ -60,7 +60,7 @@ std::vector<PeerKernel> OneDnnElementwise() {
   constexpr char kExp[] = "the approximation of exp, and 0 for subnormal results";
   constexpr char kExpLog[] = "the approximations of exp and log", kErf[] = "the approximation of erf";
   const Function functions[] = {
-      {"relu", algorithm::eltwise_relu, "relu(x[i])", "", "-0 for 0 times a negative gradient"},
+      {"relu", algorithm::eltwise_relu, "relu(x[i])", "", ""},
       {"tanh", algorithm::eltwise_tanh, "tanh(x[i])", "", "the approximation of tanh"},
       {"logistic", algorithm::eltwise_logistic, "sigmoid(x[i])", kExp, kExp, 8, -80, 80},
       {"exp", algorithm::eltwise_exp, "exp(x[i])", kExp, kExp, 8, -80, 80},

@@ -132,7 +132,7 @@ void AddKernels(char letter, std::vector<PeerKernel>& kernels) {
   kernels.push_back({name("gemm, gradients of matmul"), GradientOf("matmul", {"a", "b"}, {"g_c", "a", "b"}, type),
                      MatmulGradient<T>, options(Layouts::kTransposed)});
   kernels.push_back({name("gemm with alpha and beta"), kGemm, ScaledProduct<T>, options(Layouts::kTransposed),
-                     "where beta is 0 nothing is added: the sign of a zero"});
+                     "where alpha is 0 nothing is multiplied: a sum that overflows"});
   kernels.push_back({name("gemm, alpha and beta of BLAS"), kBlasGemm, ScaledProduct<T>,
                      options(Layouts::kTransposed).Values({true}),
                      "small matrices are read where alpha is 0: NaN of an infinity"});
