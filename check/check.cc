@@ -1,62 +1,26 @@
-// Three parts: what is checked (a Subject for each type), the trials up to the first
-// finding, and the account of that: the smallest case, what its elements have in common.
+// Two parts: what is checked (a Subject for each type), and the trials up to the first
+// finding; account.h tells of that.
 #include "check/check.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
 
 #include "absl/functional/function_ref.h"
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "check/account.h"
 #include "check/case.h"
 #include "check/child.h"
 #include "check/examine.h"
 #include "check/fault_message.h"
-#include "check/pattern.h"
-#include "check/shrink_case.h"
 #include "macro_ops/library.h"
 #include "uops/invariant.h"
-#include "uops/message.h"
 
 namespace nestor {
-
-// ---- The op
-
-absl::StatusOr<Module> CheckedOp::Parsed() const { return Module::Parse(text_, &MacroLibrary()); }
-
-std::string CheckedOp::MacroName() const { return !op_ && MacroLibrary().Has(text_) ? text_ : ""; }
-
-absl::StatusOr<Op> CheckedOp::Instantiate(const ArgumentSpecs& specs) const {
-  if (op_) return *op_;
-  if (!MacroName().empty()) return MacroLibrary().Instantiate(text_, specs);
-  if (!absl::StrContains(text_, "{")) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("there is no macro op '", text_, "'", DidYouMean(text_, MacroLibrary().OpNames())));
-  }
-  NESTOR_ASSIGN_OR_RETURN(const Module module, Parsed());
-  return module.Instantiate("", specs);
-}
-
-absl::StatusOr<std::vector<std::string>> CheckedOp::TypeVariableArguments() const {
-  std::vector<std::string> names;
-  if (op_) return names;
-  const auto collect = [&](const Module& module, const std::string& name) {
-    for (const ast::Argument& arg : module.Syntax(name).args) {
-      if (!TypeByName(arg.type.text)) names.push_back(arg.name);
-    }
-    return names;
-  };
-  if (!MacroName().empty()) return collect(MacroLibrary(), text_);
-  NESTOR_ASSIGN_OR_RETURN(const Module module, Parsed());
-  return collect(module, module.OpNames().back());
-}
-
 namespace {
 
 // ---- Subjects
@@ -221,7 +185,7 @@ class Checker {
     if (progress_->fault == Fault::kMisuse) return absl::InvalidArgumentError(progress_->message);
     if (progress_->without_sizes > 0 && progress_->without_sizes == progress_->trials) return NoSizes();
     CheckReport report = Summary();
-    if (progress_->fault != Fault::kNone) Account(report);
+    if (progress_->fault != Fault::kNone) AccountFor(report);
     return report;
   }
 
@@ -322,147 +286,23 @@ class Checker {
     return report;
   }
 
-  // ---- The account of a finding
+  // ---- A finding
 
-  Outcome ExamineAgain(const Subject& subject, const Case& given) {
-    if (options_.isolated) return ExamineInChild(subject, given, options_.patience);
-    return Examine(subject, given);
-  }
-
-  void Account(CheckReport& report) {
-    const int64_t trial = progress_->trials;
-    const Subject& subject = SubjectOf(trial);
-    const absl::optional<Case> failing = CaseOf(trial);
-    report.failing_seed = SeedOf(trial);
-    report.failing_case = CaseText(subject.source, *failing);
+  void AccountFor(CheckReport& report) {
+    const int64_t failing_trial = progress_->trials;
+    const Subject& subject = SubjectOf(failing_trial);
+    const absl::optional<Case> failing = CaseOf(failing_trial);
+    report.failing_seed = SeedOf(failing_trial);
     report.reproduce = ReproduceText(report.failing_seed);
-    const Outcome outcome = ExamineAgain(subject, *failing);
-    if (outcome.fault != report.fault) {
-      absl::StrAppend(&report.message, " (once: run again on the same case, it is ", Name(outcome.fault), ")");
-      return;
-    }
-    report.map = MapText(subject, *failing, outcome.verdict);
-    report.pattern = Pattern(trial, outcome);
-    const Case smallest = Smallest(subject, *failing, report.fault);
-    DescribeSmallest(subject, smallest, report);
-  }
-
-  Case Smallest(const Subject& subject, const Case& failing, Fault fault) {
-    ShrinkLimits limits;
-    if (fault == Fault::kHang) limits.max_cases = 12;
-    return ShrinkCase(
-        subject.source, failing, [&](const Case& given) { return ExamineAgain(subject, given).fault == fault; }, limits);
-  }
-
-  // From the trials around the failing one.
-  std::string Pattern(int64_t failing, const Outcome& outcome) {
-    if (outcome.verdict.wrong.empty()) return "";
-    constexpr int64_t kAround = 120;
-    const Subject& subject = SubjectOf(failing);
-    PatternFinder finder(subject.source, outcome.verdict.wrong.front().result);
-    const absl::Time end = absl::Now() + absl::Seconds(5);
-    for (int64_t trial = std::max<int64_t>(0, failing - kAround); trial <= failing + kAround; ++trial) {
-      if (&SubjectOf(trial) != &subject || absl::Now() > end) continue;
-      const absl::optional<Case> drawn = CaseOf(trial);
-      if (!drawn) continue;
-      const Outcome around = ExamineAgain(subject, *drawn);
-      if (around.fault == outcome.fault || around.fault == Fault::kNone) finder.Add(*drawn, around.verdict.wrong);
-    }
-    return finder.Describe();
-  }
-
-  static std::string InputsText(const Op& op, const Case& given) {
-    std::vector<std::string> texts;
-    ToStringOptions options;
-    options.threshold = 64;
-    for (size_t i = 0; i < given.inputs.size(); ++i) {
-      if (op.args[i].shape_only) continue;
-      const TensorView view = given.inputs[i];
-      texts.push_back(absl::StrCat(op.args[i].name, ": ", Name(view.type), ShapeText(view.shape), " = ",
-                                   nestor::ToString(view, options)));
-    }
-    return absl::StrJoin(texts, "\n");
-  }
-
-  void DescribeSmallest(const Subject& subject, const Case& smallest, CheckReport& report) {
-    const Outcome outcome = ExamineAgain(subject, smallest);
-    report.message = outcome.message;
-    report.smallest_case = CaseText(subject.source, smallest);
-    report.inputs = InputsText(subject.source.op, smallest);
-    report.wrong_elements = outcome.verdict.wrong_count;
-    report.elements = outcome.verdict.elements;
-    std::vector<WrongElement> wrong = outcome.verdict.wrong;
-    std::stable_sort(wrong.begin(), wrong.end(),
-                     [](const WrongElement& a, const WrongElement& b) { return a.units > b.units; });
-    const absl::StatusOr<std::vector<Tensor>> want = subject.judge.Expected(smallest.Inputs(subject.source.op));
-    for (size_t i = 0; i < std::min<size_t>(wrong.size(), 5); ++i) {
-      report.worst.push_back(Describe(subject.source.op, smallest, wrong[i], want));
-    }
-  }
-
-  static Dims ShapeOfResult(const Op& op, const Case& given, size_t result) {
-    return EvaluateShape(op.graph.pool(), op.graph.shape(op.results[result].node), given.binding, "result").value();
-  }
-
-  static CheckReport::Element Describe(const Op& op, const Case& given, const WrongElement& wrong,
-                                       const absl::StatusOr<std::vector<Tensor>>& want) {
-    CheckReport::Element element;
-    const auto result = static_cast<size_t>(wrong.result);
-    std::vector<int64_t> place;
-    int64_t rest = wrong.element;
-    const Dims shape = ShapeOfResult(op, given, result);
-    for (size_t axis = shape.size(); axis-- > 0; rest /= shape[axis]) place.insert(place.begin(), rest % shape[axis]);
-    element.place = absl::StrCat(op.results[result].name, place.empty() ? "" : ShapeText(place));
-    element.got = LiteralText(wrong.got);
-    if (wrong.want.HasNumber() || wrong.want.nan) element.bound = nestor::ToString(wrong.want);
-    element.units = wrong.units;
-    if (!want.ok()) return element;
-    const Tensor& tensor = (*want)[result];
-    const Scalar expected =
-        Load(tensor.type(), static_cast<const char*>(tensor.data()) + wrong.element * ByteSize(tensor.type()));
-    element.want = LiteralText(expected);
-    element.ulps = UlpsBetween(wrong.got, expected);
-    return element;
-  }
-
-  // 0 where there is no such distance.
-  static double UlpsBetween(const Scalar& got, const Scalar& want) {
-    if (!IsFloat(got.type) || !std::isfinite(got.ToDouble()) || !std::isfinite(want.ToDouble())) return 0;
-    const long double ulp = FormatOf(got.type).Ulp(ToLongDouble(want));
-    return static_cast<double>(std::fabs(ToLongDouble(got) - ToLongDouble(want)) / ulp);
-  }
-
-  static std::string MapKey(int64_t high, int64_t wide) {
-    if (high * wide == 1) return "#";
-    return absl::StrCat("of ", high, " x ", wide, " elements #: all, +: some");
-  }
-
-  // The result as rows of its last axis: "#" where all elements of a cell are wrong, "+" some.
-  static std::string MapText(const Subject& subject, const Case& given, const Verdict& verdict) {
-    constexpr int64_t kMostRows = 16, kMostColumns = 64;
-    if (verdict.wrong.empty() || verdict.wrong.size() >= Verdict::kMostKept) return "";
-    const int32_t result = verdict.wrong.front().result;
-    const Dims shape = ShapeOfResult(subject.source.op, given, static_cast<size_t>(result));
-    if (shape.empty()) return "";
-    const int64_t columns = shape.back(), rows = NumElements(shape).value() / columns;
-    const int64_t high = (rows + kMostRows - 1) / kMostRows, wide = (columns + kMostColumns - 1) / kMostColumns;
-    const int64_t map_rows = (rows + high - 1) / high, map_columns = (columns + wide - 1) / wide;
-    std::vector<int64_t> wrong(static_cast<size_t>(map_rows * map_columns), 0);
-    for (const WrongElement& element : verdict.wrong) {
-      if (element.result != result) continue;
-      ++wrong[static_cast<size_t>(element.element / columns / high * map_columns + element.element % columns / wide)];
-    }
-    std::string map = absl::StrCat("where ", subject.source.op.results[static_cast<size_t>(result)].name,
-                                   ShapeText(shape), " of that case is wrong (", MapKey(high, wide), "):");
-    for (int64_t r = 0; r < map_rows; ++r) {
-      map += "\n  ";
-      for (int64_t c = 0; c < map_columns; ++c) {
-        const int64_t cell = std::min(high, rows - r * high) * std::min(wide, columns - c * wide);
-        const int64_t count = wrong[static_cast<size_t>(r * map_columns + c)];
-        map.push_back(count == 0 ? '.' : count == cell ? '#' : '+');
-      }
-    }
-    return map;
+    const auto case_around = [&](int64_t distance) -> absl::optional<Case> {
+      const int64_t trial = failing_trial + distance;
+      if (trial < 0 || &SubjectOf(trial) != &subject) return absl::nullopt;
+      return CaseOf(trial);
+    };
+    const auto examine = [&](const Case& given) {
+      return options_.isolated ? ExamineInChild(subject, given, options_.patience) : Examine(subject, given);
+    };
+    Account({subject, *failing, case_around}, examine, report);
   }
 
   const std::vector<Subject> subjects_;

@@ -28,14 +28,13 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "absl/types/optional.h"
-#include "autodiff/gradient.h"
+#include "check/checked_op.h"
 #include "check/judge.h"
 #include "check/kernel_call.h"
 #include "check/report.h"
 #include "check/sizes.h"
 #include "check/values.h"
-#include "uops/module.h"
-#include "uops/op.h"
+#include "uops/dtype.h"
 
 namespace nestor {
 
@@ -45,29 +44,6 @@ enum class Layouts {
   kRowsStrided,  // or with gaps between rows
   kTransposed,   // or the first axis fastest
   kAny,          // or any strides: every second element, negative ones
-};
-
-// The op that a kernel is for: a macro op's name, an op's text, an Op, a gradient program.
-class CheckedOp {
- public:
-  CheckedOp(const char* name_or_text) : text_(name_or_text) {}
-  CheckedOp(absl::string_view name_or_text) : text_(name_or_text) {}
-  CheckedOp(std::string name_or_text) : text_(std::move(name_or_text)) {}
-  CheckedOp(Op op) : op_(std::move(op)) {}
-  CheckedOp(const GradientResult& gradient) : op_(gradient.op) {}
-
-  // For arguments as given; where it is an Op already, they must be its own.
-  absl::StatusOr<Op> Instantiate(const ArgumentSpecs& specs) const;
-  // Those arguments that take any type; none where it is an Op already.
-  absl::StatusOr<std::vector<std::string>> TypeVariableArguments() const;
-  // The name in the macro library, or "".
-  std::string MacroName() const;
-
- private:
-  absl::StatusOr<Module> Parsed() const;
-
-  std::string text_;
-  absl::optional<Op> op_;
 };
 
 // What the kernel demands, and how long to look. Each setter returns the options, so that

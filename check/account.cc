@@ -1,0 +1,150 @@
+// From a failing case to what the report says of it.
+#include "check/account.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "check/pattern.h"
+#include "check/shrink_case.h"
+#include "tensor/binding.h"
+
+namespace nestor {
+namespace {
+
+Dims ShapeOfResult(const Op& op, const Case& given, size_t result) {
+  return EvaluateShape(op.graph.pool(), op.graph.shape(op.results[result].node), given.binding, "result").value();
+}
+
+// ---- The failing case
+
+std::string MapKey(int64_t high, int64_t wide) {
+  if (high * wide == 1) return "#";
+  return absl::StrCat("of ", high, " x ", wide, " elements #: all, +: some");
+}
+
+// The result as rows of its last axis: "#" where all elements of a cell are wrong, "+" some.
+std::string MapText(const Subject& subject, const Case& given, const Verdict& verdict) {
+  constexpr int64_t kMostRows = 16, kMostColumns = 64;
+  if (verdict.wrong.empty() || verdict.wrong.size() >= Verdict::kMostKept) return "";
+  const int32_t result = verdict.wrong.front().result;
+  const Dims shape = ShapeOfResult(subject.source.op, given, static_cast<size_t>(result));
+  if (shape.empty()) return "";
+  const int64_t columns = shape.back(), rows = NumElements(shape).value() / columns;
+  const int64_t high = (rows + kMostRows - 1) / kMostRows, wide = (columns + kMostColumns - 1) / kMostColumns;
+  const int64_t map_rows = (rows + high - 1) / high, map_columns = (columns + wide - 1) / wide;
+  std::vector<int64_t> wrong(static_cast<size_t>(map_rows * map_columns), 0);
+  for (const WrongElement& element : verdict.wrong) {
+    if (element.result != result) continue;
+    ++wrong[static_cast<size_t>(element.element / columns / high * map_columns + element.element % columns / wide)];
+  }
+  std::string map = absl::StrCat("where ", subject.source.op.results[static_cast<size_t>(result)].name,
+                                 ShapeText(shape), " of that case is wrong (", MapKey(high, wide), "):");
+  for (int64_t r = 0; r < map_rows; ++r) {
+    map += "\n  ";
+    for (int64_t c = 0; c < map_columns; ++c) {
+      const int64_t cell = std::min(high, rows - r * high) * std::min(wide, columns - c * wide);
+      const int64_t count = wrong[static_cast<size_t>(r * map_columns + c)];
+      map.push_back(count == 0 ? '.' : count == cell ? '#' : '+');
+    }
+  }
+  return map;
+}
+
+std::string PatternOf(const FailedTrial& failed, const Outcome& outcome, ExamineCase examine) {
+  if (outcome.verdict.wrong.empty()) return "";
+  constexpr int64_t kAround = 120;
+  PatternFinder finder(failed.subject.source, outcome.verdict.wrong.front().result);
+  const absl::Time end = absl::Now() + absl::Seconds(5);
+  for (int64_t distance = -kAround; distance <= kAround && absl::Now() < end; ++distance) {
+    const absl::optional<Case> drawn = failed.case_around(distance);
+    if (!drawn) continue;
+    const Outcome around = examine(*drawn);
+    if (around.fault == outcome.fault || around.fault == Fault::kNone) finder.Add(*drawn, around.verdict.wrong);
+  }
+  return finder.Describe();
+}
+
+// ---- The smallest case
+
+Case Smallest(const FailedTrial& failed, Fault fault, ExamineCase examine) {
+  ShrinkLimits limits;
+  if (fault == Fault::kHang) limits.max_cases = 12;
+  return ShrinkCase(
+      failed.subject.source, failed.failing, [&](const Case& given) { return examine(given).fault == fault; }, limits);
+}
+
+std::string InputsText(const Op& op, const Case& given) {
+  std::vector<std::string> texts;
+  ToStringOptions options;
+  options.threshold = 64;
+  for (size_t i = 0; i < given.inputs.size(); ++i) {
+    if (op.args[i].shape_only) continue;
+    const TensorView view = given.inputs[i];
+    texts.push_back(absl::StrCat(op.args[i].name, ": ", Name(view.type), ShapeText(view.shape), " = ",
+                                 nestor::ToString(view, options)));
+  }
+  return absl::StrJoin(texts, "\n");
+}
+
+// 0 where there is no such distance.
+double UlpsBetween(const Scalar& got, const Scalar& want) {
+  if (!IsFloat(got.type) || !std::isfinite(got.ToDouble()) || !std::isfinite(want.ToDouble())) return 0;
+  const long double ulp = FormatOf(got.type).Ulp(ToLongDouble(want));
+  return static_cast<double>(std::fabs(ToLongDouble(got) - ToLongDouble(want)) / ulp);
+}
+
+CheckReport::Element Describe(const Op& op, const Case& given, const WrongElement& wrong,
+                                     const absl::StatusOr<std::vector<Tensor>>& want) {
+  CheckReport::Element element;
+  const auto result = static_cast<size_t>(wrong.result);
+  std::vector<int64_t> place;
+  int64_t rest = wrong.element;
+  const Dims shape = ShapeOfResult(op, given, result);
+  for (size_t axis = shape.size(); axis-- > 0; rest /= shape[axis]) place.insert(place.begin(), rest % shape[axis]);
+  element.place = absl::StrCat(op.results[result].name, place.empty() ? "" : ShapeText(place));
+  element.got = LiteralText(wrong.got);
+  if (wrong.want.HasNumber() || wrong.want.nan) element.bound = nestor::ToString(wrong.want);
+  element.units = wrong.units;
+  if (!want.ok()) return element;
+  const Tensor& tensor = (*want)[result];
+  const Scalar expected =
+      Load(tensor.type(), static_cast<const char*>(tensor.data()) + wrong.element * ByteSize(tensor.type()));
+  element.want = LiteralText(expected);
+  element.ulps = UlpsBetween(wrong.got, expected);
+  return element;
+}
+
+void DescribeSmallest(const Subject& subject, const Case& smallest, const Outcome& outcome, CheckReport& report) {
+  report.message = outcome.message;
+  report.smallest_case = CaseText(subject.source, smallest);
+  report.inputs = InputsText(subject.source.op, smallest);
+  report.wrong_elements = outcome.verdict.wrong_count;
+  report.elements = outcome.verdict.elements;
+  std::vector<WrongElement> wrong = outcome.verdict.wrong;
+  std::stable_sort(wrong.begin(), wrong.end(),
+                   [](const WrongElement& a, const WrongElement& b) { return a.units > b.units; });
+  const absl::StatusOr<std::vector<Tensor>> want = subject.judge.Expected(smallest.Inputs(subject.source.op));
+  for (size_t i = 0; i < std::min<size_t>(wrong.size(), 5); ++i) {
+    report.worst.push_back(Describe(subject.source.op, smallest, wrong[i], want));
+  }
+}
+
+}  // namespace
+
+void Account(const FailedTrial& failed, ExamineCase examine, CheckReport& report) {
+  report.failing_case = CaseText(failed.subject.source, failed.failing);
+  const Outcome outcome = examine(failed.failing);
+  if (outcome.fault != report.fault) {
+    absl::StrAppend(&report.message, " (once: run again on the same case, it is ", Name(outcome.fault), ")");
+    return;
+  }
+  report.map = MapText(failed.subject, failed.failing, outcome.verdict);
+  report.pattern = PatternOf(failed, outcome, examine);
+  const Case smallest = Smallest(failed, report.fault, examine);
+  DescribeSmallest(failed.subject, smallest, examine(smallest), report);
+}
+
+}  // namespace nestor
