@@ -138,7 +138,9 @@ TEST(CKernel, SaysWhatItCannotLoad) {
            {"check/testdata/kernels.nestor", "f", {"cannot load check/testdata/kernels.nestor", "invalid ELF header"}},
            {kLibrary, "scaler", {kLibrary, "no function 'scaler'", "did you mean 'scalar'?"}},
            {kLibrary, "zzzzzzzz", {"no function 'zzzzzzzz'"}},
-           {"check/testdata/libmangled.so", "softmax", {"one of C++, softmax(float const*, float*)", "extern \"C\""}}}) {
+           {"check/testdata/libmangled.so",
+            "softmax",
+            {"one of C++, softmax(float const*, float*)", "extern \"C\""}}}) {
     const absl::Status status = LoadCKernel(c.file, {c.symbol, false, {}}).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kNotFound) << status;
     for (const char* piece : c.pieces) {

@@ -169,14 +169,13 @@ CPrototype CPrototypeOf(const Op& op, const CPrototypeOptions& options) {
 
 std::string CHeader(const Op& op, const CPrototype& prototype) {
   const std::string guard = absl::StrCat(absl::AsciiStrToUpper(prototype.symbol), "_H_");
-  return absl::StrCat(
-      "// A kernel of this op:\n//\n", AsComment(PrintOp(op, {/*equalities=*/true})), "//\n",
-      prototype.strided ? "// Strides may be 0 or negative, those of results are not 0. "
-                        : "// Tensors are compact, and their last axis runs fastest. ",
-      "Returns ", kKernelDone, " when\n// done, ", kKernelDeclines, " when it does not do these sizes.\n#ifndef ", guard,
-      "\n#define ", guard,
-      "\n\n#include <stdbool.h>\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n",
-      ParameterList(op, prototype), "\n#ifdef __cplusplus\n}\n#endif\n\n#endif  // ", guard, "\n");
+  return absl::StrCat("// A kernel of this op:\n//\n", AsComment(PrintOp(op, {/*equalities=*/true})), "//\n",
+                      prototype.strided ? "// Strides may be 0 or negative, those of results are not 0. "
+                                        : "// Tensors are compact, and their last axis runs fastest. ",
+                      "Returns ", kKernelDone, " when\n// done, ", kKernelDeclines,
+                      " when it does not do these sizes.\n#ifndef ", guard, "\n#define ", guard,
+                      "\n\n#include <stdbool.h>\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n",
+                      ParameterList(op, prototype), "\n#ifdef __cplusplus\n}\n#endif\n\n#endif  // ", guard, "\n");
 }
 
 }  // namespace nestor

@@ -49,17 +49,17 @@ absl::flat_hash_map<std::string, int64_t> SampleBounds(const std::string& macro)
   return bounds;
 }
 
-absl::Status CheckInPlace(const Op& op, const Argument* argument, const Result* result, const std::string& argument_name,
-                          const std::string& result_name) {
+absl::Status CheckInPlace(const Op& op, const Argument* argument, const Result* result,
+                          const std::string& argument_name, const std::string& result_name) {
   if (argument == nullptr || result == nullptr) {
     return absl::InvalidArgumentError(absl::StrCat(op.name, " has no ", argument == nullptr ? "argument " : "result ",
                                                    argument == nullptr ? argument_name : result_name,
                                                    ": InPlace names an argument and a result"));
   }
   if (argument->type == op.graph.type(result->node)) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(op.name, ": ", result_name, " cannot take the memory of ", argument_name,
-                                                 ": their types are ", Name(op.graph.type(result->node)), " and ",
-                                                 Name(argument->type)));
+  return absl::InvalidArgumentError(absl::StrCat(op.name, ": ", result_name, " cannot take the memory of ",
+                                                 argument_name, ": their types are ", Name(op.graph.type(result->node)),
+                                                 " and ", Name(argument->type)));
 }
 
 absl::StatusOr<std::vector<std::pair<int, int>>> InPlaceOf(const Op& op, const CheckOptions& options) {

@@ -3,7 +3,8 @@
 //
 //   const auto report = nestor::Check("matmul", [](const nestor::KernelCall& k) {
 //     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, k.dim("M"), k.dim("N"), k.dim("K"), 1,
-//                 k.input<float>("a"), k.dim("K"), k.input<float>("b"), k.dim("N"), 0, k.output<float>("c"), k.dim("N"));
+//                 k.input<float>("a"), k.dim("K"), k.input<float>("b"), k.dim("N"), 0, k.output<float>("c"),
+//                 k.dim("N"));
 //   });
 //   EXPECT_THAT(report, nestor::IsRight());  // prints the whole report when it is not
 //

@@ -153,7 +153,8 @@ TEST(Check, MayPromiseLess) {
 
 TEST(Check, SamplesLargeResults) {
   const SizeLimits large = {1 << 20, 1 << 12, int64_t{1} << 40};
-  const CheckOptions options = CheckOptions().Sizes(large).Sample(500).Trials(3).Where("M == 120", "K == 60", "N == 121");
+  const CheckOptions options =
+      CheckOptions().Sizes(large).Sample(500).Trials(3).Where("M == 120", "K == 60", "N == 121");
   const auto right = Check("matmul", Matmul, options);
   EXPECT_THAT(right, IsRight());
   EXPECT_GT(right->histogram.Total(), 1200);
@@ -409,7 +410,8 @@ TEST(Check, NamesMistakes) {
     EXPECT_EQ(report.status(), isolated.status());
     return report.status().ToString();
   };
-  EXPECT_THAT(misuse([](const KernelCall& k) { k.dim("M"); }), HasSubstr("dimension 'M', did you mean 'N'? (there are N)"));
+  EXPECT_THAT(misuse([](const KernelCall& k) { k.dim("M"); }),
+              HasSubstr("dimension 'M', did you mean 'N'? (there are N)"));
   EXPECT_THAT(misuse([](const KernelCall& k) { k.input<float>("y"); }), HasSubstr("argument 'y'"));
   EXPECT_THAT(misuse([](const KernelCall& k) { k.input<double>("x"); }), HasSubstr("as f64, but it is f32"));
   EXPECT_THAT(misuse([](const KernelCall& k) { k.param("k"); }), HasSubstr("$param '$k'"));

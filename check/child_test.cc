@@ -22,8 +22,9 @@ TEST(Child, Says) {
     heard.emplace_back(message);
     return true;
   };
-  const ChildEnd end = RunInChild([](Say say) { say("one"), say("two\nlines\n"), say(""), say(std::string(300'000, '\x1f')); }, hear,
-                                  absl::Seconds(20));
+  const ChildEnd end =
+      RunInChild([](Say say) { say("one"), say("two\nlines\n"), say(""), say(std::string(300'000, '\x1f')); }, hear,
+                 absl::Seconds(20));
   EXPECT_EQ(end.death, "");
   ASSERT_EQ(heard.size(), 4u);
   EXPECT_EQ(heard[1], "two\nlines\n");

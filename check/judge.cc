@@ -119,7 +119,8 @@ std::vector<int64_t> DrawElements(const Dims& shape, int64_t most, Random& rando
     elements.push_back(number([&](size_t axis) { return (corner >> axis & 1) != 0 ? shape[axis] - 1 : 0; }));
   }
   while (static_cast<int64_t>(elements.size()) < most) {
-    const size_t border = elements.size() % 2 == 0 ? shape.size() : static_cast<size_t>(random.Below(static_cast<int64_t>(shape.size())));
+    const size_t border =
+        elements.size() % 2 == 0 ? shape.size() : static_cast<size_t>(random.Below(static_cast<int64_t>(shape.size())));
     elements.push_back(number([&](size_t axis) {
       return axis != border ? random.Below(shape[axis]) : random.Chance(70) ? shape[axis] - 1 : 0;
     }));
@@ -262,7 +263,8 @@ absl::Status Judge::EnclosePoints(const RunInputs& inputs, absl::Span<const Tens
     ElementLists part;
     for (const std::vector<int64_t>& list : open) {
       const size_t first = std::min(begin, list.size()), last = std::min(begin + kAtOnce, list.size());
-      part.emplace_back(list.begin() + static_cast<std::ptrdiff_t>(first), list.begin() + static_cast<std::ptrdiff_t>(last));
+      part.emplace_back(list.begin() + static_cast<std::ptrdiff_t>(first),
+                        list.begin() + static_cast<std::ptrdiff_t>(last));
     }
     const PointInputs at = AddPoints(points_->op, inputs, ShapesOf(got), part);
     NESTOR_ASSIGN_OR_RETURN(const std::vector<ReferenceTensor> want, InterpretReference(points_->program, at.inputs));

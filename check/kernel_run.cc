@@ -57,7 +57,8 @@ Placed PlaceCase(const Op& op, const Case& given, const RunOptions& options, int
         PlaceLike(from.type(), from.shape(), given.input_layouts[i], given, options.alignment, placed));
     CopyElements(from, placed.inputs.back());
     placed.before.push_back(BytesOf(placed.inputs.back()));
-    const bool is_written = std::find(given.in_place.begin(), given.in_place.end(), static_cast<int>(i)) != given.in_place.end();
+    const bool is_written =
+        std::find(given.in_place.begin(), given.in_place.end(), static_cast<int>(i)) != given.in_place.end();
     if (options.sealed && !is_written) placed.memory.back().Seal();
   }
   for (size_t i = 0; i < op.results.size(); ++i) {
@@ -153,7 +154,8 @@ void CallKernel(const Kernel& kernel, const KernelCall& call, KernelRun& run) {
 // What is written that may not be.
 void CheckWrites(const Op& op, const Case& given, const Placed& placed, int poison, KernelRun& run) {
   for (size_t i = 0; i < placed.inputs.size(); ++i) {
-    const bool is_output = std::find(given.in_place.begin(), given.in_place.end(), static_cast<int>(i)) != given.in_place.end();
+    const bool is_output =
+        std::find(given.in_place.begin(), given.in_place.end(), static_cast<int>(i)) != given.in_place.end();
     if (is_output || BytesOf(placed.inputs[i]) == placed.before[i]) continue;
     run.fault = Fault::kInputChanged;
     run.message = absl::StrCat("writes the argument ", op.args[i].name);
@@ -199,7 +201,9 @@ bool Holds(const Tensor& tensor, int64_t i, int poison) {
 
 bool SameOutputs(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
   for (size_t r = 0; r < a.size(); ++r) {
-    if (a[r].num_bytes() > 0 && std::memcmp(a[r].data(), b[r].data(), static_cast<size_t>(a[r].num_bytes())) != 0) return false;
+    if (a[r].num_bytes() > 0 && std::memcmp(a[r].data(), b[r].data(), static_cast<size_t>(a[r].num_bytes())) != 0) {
+      return false;
+    }
   }
   return true;
 }

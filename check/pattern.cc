@@ -58,7 +58,8 @@ PatternFinder::PatternFinder(const CaseSource& source, int result) : source_(sou
   for (size_t axis = 0; axis < shape.size(); ++axis) {
     index_names_.push_back(axis < 6 ? kIndexNames[axis] : absl::StrCat("i", axis));
     const std::string extent = SymbolicText(op.graph.pool(), shape[axis]);
-    extent_names_.push_back(extent.find_first_of(" */%") == std::string::npos ? extent : absl::StrCat("(", extent, ")"));
+    extent_names_.push_back(extent.find_first_of(" */%") == std::string::npos ? extent
+                                                                              : absl::StrCat("(", extent, ")"));
   }
   case_names_ = source.solver.names();
   for (const Argument& arg : op.args) {
@@ -193,10 +194,13 @@ class PatternFinder::Candidates {
   void AddLimits(size_t at, const std::string& name, double cost) {
     const auto [low, high] = Range(at);
     if (low == high) {
-      Consider(absl::StrCat(name, " = ", NumberText(low)), 1, [=, v = low](const Sample& s) { return s.values[at] == v; });
+      Consider(absl::StrCat(name, " = ", NumberText(low)), 1,
+               [=, v = low](const Sample& s) { return s.values[at] == v; });
     }
-    Consider(absl::StrCat(name, " >= ", NumberText(low)), cost, [=, v = low](const Sample& s) { return s.values[at] >= v; });
-    Consider(absl::StrCat(name, " <= ", NumberText(high)), cost, [=, v = high](const Sample& s) { return s.values[at] <= v; });
+    Consider(absl::StrCat(name, " >= ", NumberText(low)), cost,
+             [=, v = low](const Sample& s) { return s.values[at] >= v; });
+    Consider(absl::StrCat(name, " <= ", NumberText(high)), cost,
+             [=, v = high](const Sample& s) { return s.values[at] <= v; });
   }
 
   void AddOfCase(size_t at, const std::string& name) {
@@ -259,7 +263,8 @@ std::string PatternFinder::Describe() const {
   std::sort(chosen.begin(), chosen.end());  // as they stand in the list: places first
   const int64_t held = Held(chosen);
   if (2 * held > right) return "";
-  const std::string where = absl::StrJoin(chosen, " and ", [](std::string* out, const Predicate* p) { *out += p->text; });
+  const std::string where =
+      absl::StrJoin(chosen, " and ", [](std::string* out, const Predicate* p) { *out += p->text; });
   return absl::StrCat("All ", wrong_.size(), " wrong elements looked at, of ", wrong_cases_,
                       wrong_cases_ == 1 ? " case" : " cases", ", have ", where, "; ",
                       held == 0 ? "none" : absl::StrCat(held), " of ", right, " right ones ",

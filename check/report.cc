@@ -36,8 +36,8 @@ std::string UnitsText(double units) {
 
 std::string Headline(const CheckReport& report) {
   if (report.fault != Fault::kNone) {
-    return absl::StrCat(report.op, ": WRONG (", Name(report.fault), "), found after ", TrialsText(report), ": the kernel ",
-                        report.message);
+    return absl::StrCat(report.op, ": WRONG (", Name(report.fault), "), found after ", TrialsText(report),
+                        ": the kernel ", report.message);
   }
   if (!report.IsRight()) return absl::StrCat(report.op, ": NOT CHECKED: nothing was judged in ", TrialsText(report));
   return absl::StrCat(report.op, ": right in ", TrialsText(report));
@@ -86,7 +86,9 @@ std::string HistogramText(const ErrorHistogram& histogram) {
 
 // ---- JSON
 
-std::string JsonNumber(double value) { return std::isfinite(value) ? absl::StrCat(value) : JsonString(absl::StrCat(value)); }
+std::string JsonNumber(double value) {
+  return std::isfinite(value) ? absl::StrCat(value) : JsonString(absl::StrCat(value));
+}
 
 std::string JsonElement(const CheckReport::Element& element) {
   return absl::StrCat("{\"place\": ", JsonString(element.place), ", \"got\": ", JsonString(element.got), ", \"want\": ",
@@ -100,9 +102,10 @@ std::string CheckReport::ToString() const {
   std::string text = absl::StrCat(Headline(*this), "\n");
   if (fault != Fault::kNone) AppendFinding(*this, text);
   if (histogram.Total() > 0) {
-    absl::StrAppend(&text, "  ", Counted(histogram.Total(), "element"), " judged, ", by_bounds,
-                    " by compiled bounds, the others by the oracle\n  distance from the middle of the bound, in half-widths: ",
-                    HistogramText(histogram), "; the largest ", UnitsText(histogram.largest), "\n");
+    absl::StrAppend(
+        &text, "  ", Counted(histogram.Total(), "element"), " judged, ", by_bounds,
+        " by compiled bounds, the others by the oracle\n  distance from the middle of the bound, in half-widths: ",
+        HistogramText(histogram), "; the largest ", UnitsText(histogram.largest), "\n");
   }
   if (!reproduce.empty()) absl::StrAppend(&text, "  to see it again: ", reproduce, "\n");
   return text;
@@ -110,11 +113,12 @@ std::string CheckReport::ToString() const {
 
 std::string CheckReport::ToJson() const {
   std::string json = absl::StrCat(
-      "{\"op\": ", JsonString(op), ", \"right\": ", IsRight() ? "true" : "false", ", \"fault\": ", JsonString(Name(fault)),
-      ", \"message\": ", JsonString(message), ", \"trials\": ", trials, ", \"skipped\": ", skipped, ", \"undecided\": ",
-      undecided, ", \"seconds\": ", absl::ToDoubleSeconds(time), ", \"seed\": ", seed, ",\n \"histogram\": {\"exact\": ",
-      histogram.exact, ", \"tenths\": [", absl::StrJoin(histogram.counts.begin(), histogram.counts.end() - 1, ", "),
-      "], \"by_bounds\": ", by_bounds, ", \"beyond\": ", histogram.counts.back(), ", \"largest\": ", JsonNumber(histogram.largest), "}");
+      "{\"op\": ", JsonString(op), ", \"right\": ", IsRight() ? "true" : "false",
+      ", \"fault\": ", JsonString(Name(fault)), ", \"message\": ", JsonString(message), ", \"trials\": ", trials,
+      ", \"skipped\": ", skipped, ", \"undecided\": ", undecided, ", \"seconds\": ", absl::ToDoubleSeconds(time),
+      ", \"seed\": ", seed, ",\n \"histogram\": {\"exact\": ", histogram.exact, ", \"tenths\": [",
+      absl::StrJoin(histogram.counts.begin(), histogram.counts.end() - 1, ", "), "], \"by_bounds\": ", by_bounds,
+      ", \"beyond\": ", histogram.counts.back(), ", \"largest\": ", JsonNumber(histogram.largest), "}");
   if (fault != Fault::kNone) {
     absl::StrAppend(&json, ",\n \"failing_seed\": ", failing_seed, ", \"case\": ", JsonString(failing_case),
                     ", \"smallest_case\": ", JsonString(smallest_case), ", \"wrong_elements\": ", wrong_elements,

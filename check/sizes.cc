@@ -20,9 +20,10 @@ constexpr int kAttempts = 60;
 constexpr int64_t kLargestParam = 64;
 
 // Around vectors of 4 to 64 elements, tiles and pages of them; some primes.
-constexpr int64_t kEdges[] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  11,  12,  13,  15,  16,  17,  19,  23,  24,  25,  31, 32,
-                              33, 37, 47, 48, 49, 63, 64, 65, 66, 96,  97,  127, 128, 129, 130, 191, 192, 193, 255, 256,
-                              257, 383, 384, 385, 511, 512, 513, 769, 1000, 1023, 1024, 1025, 2047, 2048, 2049};
+constexpr int64_t kEdges[] = {1,   2,   3,   4,   5,   6,   7,   8,    9,    11,   12,   13,   15,   16,
+                              17,  19,  23,  24,  25,  31,  32,  33,   37,   47,   48,   49,   63,   64,
+                              65,  66,  96,  97,  127, 128, 129, 130,  191,  192,  193,  255,  256,  257,
+                              383, 384, 385, 511, 512, 513, 769, 1000, 1023, 1024, 1025, 2047, 2048, 2049};
 
 int64_t Tiny(Random& random) { return random.Pick({0, 1, 1, 1, 2, 2, 3, 3, 4, 5}); }
 int64_t Edge(Random& random, int64_t largest) {
@@ -120,10 +121,11 @@ void SizeSolver::AddExtents() {
 // ---- Evaluation
 
 absl::optional<int64_t> SizeSolver::Evaluate(IndexId e, absl::Span<const absl::optional<int64_t>> values) const {
-  return EvaluateIndex(op_.graph.pool(), e, [&](const IndexNode& node, absl::Span<const int64_t>) -> absl::optional<int64_t> {
-    if (node.kind != IndexKind::kSymbol) return absl::nullopt;
-    return values[static_cast<size_t>(by_symbol_[static_cast<size_t>(node.value)])];
-  });
+  return EvaluateIndex(op_.graph.pool(), e,
+                       [&](const IndexNode& node, absl::Span<const int64_t>) -> absl::optional<int64_t> {
+                         if (node.kind != IndexKind::kSymbol) return absl::nullopt;
+                         return values[static_cast<size_t>(by_symbol_[static_cast<size_t>(node.value)])];
+                       });
 }
 
 bool SizeSolver::Holds(const Constraint& constraint, absl::Span<const absl::optional<int64_t>> values) const {
@@ -194,7 +196,8 @@ std::vector<int64_t> SizeSolver::DrawWishes(Random& random, int64_t largest) con
     const Variable& variable = variables_[i];
     if (!variable.is_dimension) {
       const bool usual = variable.preferred && random.Chance(50);
-      wishes.push_back(usual ? *variable.preferred : std::max<int64_t>(variable.low, 0) + random.Pick({0, 0, 1, 1, 2, 3}));
+      wishes.push_back(usual ? *variable.preferred
+                             : std::max<int64_t>(variable.low, 0) + random.Pick({0, 0, 1, 1, 2, 3}));
     } else if (style == kOneLong) {
       wishes.push_back(static_cast<int64_t>(i) == chosen ? Edge(random, 16 * largest) : Tiny(random));
     } else {

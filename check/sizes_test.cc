@@ -20,7 +20,8 @@ SizeSolver SolverOf(const Op& op, const std::vector<std::string>& conditions) {
 }
 
 // Counts the draws, and checks each as a run would.
-int DrawMany(const Op& op, const std::vector<std::string>& conditions, const std::function<void(const SymbolValues&)>& look) {
+int DrawMany(const Op& op, const std::vector<std::string>& conditions,
+             const std::function<void(const SymbolValues&)>& look) {
   const SizeSolver solver = SolverOf(op, conditions);
   const SizeLimits limits;
   int drawn = 0;
@@ -63,7 +64,9 @@ TEST(Sizes, MeetEqualitiesAndConditions) {
     EXPECT_GE(s.at("H") + 2 * s.at("$pad"), s.at("R"));
     EXPECT_EQ(s.at("C") % 8, 0);
   };
-  EXPECT_GE(DrawMany(conv, {"O % $groups == 0", "$pad <= R/2", "H + 2*$pad >= R && W + 2*$pad >= S", "C % 8 == 0"}, look), 450);
+  EXPECT_GE(
+      DrawMany(conv, {"O % $groups == 0", "$pad <= R/2", "H + 2*$pad >= R && W + 2*$pad >= S", "C % 8 == 0"}, look),
+      450);
   EXPECT_GE(groups.size(), 3u);
   EXPECT_GE(strides.size(), 3u);
   const Op tied = *ParseOp("op f(x: f32[N], y: f32[2*M + 1]) -> (z) { z[i] = x[i] + y[i] }");

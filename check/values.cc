@@ -149,13 +149,13 @@ int64_t ValueDrawer::IndexBound(int number, const SymbolValues& sizes) const {
   int64_t bound = -1;
   for (const Indexed& indexed : indexed_) {
     if (indexed.argument != number) continue;
-    const auto extent = EvaluateIndex(
-        op_.graph.pool(), indexed.extent, [&](const IndexNode& node, absl::Span<const int64_t>) -> absl::optional<int64_t> {
-          if (node.kind != IndexKind::kSymbol) return absl::nullopt;
-          const auto it = sizes.find(op_.graph.pool().SymbolNameAt(node.value));
-          if (it == sizes.end()) return absl::nullopt;
-          return it->second;
-        });
+    const auto extent = EvaluateIndex(op_.graph.pool(), indexed.extent,
+                                      [&](const IndexNode& node, absl::Span<const int64_t>) -> absl::optional<int64_t> {
+                                        if (node.kind != IndexKind::kSymbol) return absl::nullopt;
+                                        const auto it = sizes.find(op_.graph.pool().SymbolNameAt(node.value));
+                                        if (it == sizes.end()) return absl::nullopt;
+                                        return it->second;
+                                      });
     if (extent && (bound < 0 || *extent < bound)) bound = *extent;
   }
   return bound;
@@ -168,7 +168,9 @@ Scalar ValueDrawer::DrawInteger(DType type, int64_t character, Random& random) c
   if (character == 0) return Scalar::Integer(type, random.Between(is_unsigned ? 0 : -3, 3));
   if (character == 1) return Scalar::Integer(type, random.Between(is_unsigned ? 0 : -100, 100));
   const bool is_narrow = type == DType::kU8 || type == DType::kI8;
-  if (is_narrow || options_.special) return Scalar{type, Scalar::Integer(type, static_cast<int64_t>(random.Bits())).bits};
+  if (is_narrow || options_.special) {
+    return Scalar{type, Scalar::Integer(type, static_cast<int64_t>(random.Bits())).bits};
+  }
   return Scalar::Integer(type, random.Between(-30000, 30000));
 }
 

@@ -85,7 +85,9 @@ constexpr const char* kEngineFlags[] = {"--all", "--random", "--derivative", "--
 
 absl::Status Refuse(const Arguments& arguments, absl::Span<const char* const> flags, absl::string_view mode) {
   for (const char* flag : flags) {
-    if (arguments.Has(flag) || !arguments.All(flag).empty()) return absl::InvalidArgumentError(absl::StrCat(flag, ": only ", mode, " --library"));
+    if (arguments.Has(flag) || !arguments.All(flag).empty()) {
+      return absl::InvalidArgumentError(absl::StrCat(flag, ": only ", mode, " --library"));
+    }
   }
   return absl::OkStatus();
 }

@@ -110,7 +110,9 @@ absl::StatusOr<OpOf> Subject(const Arguments& arguments, Sizes& sizes) {
 
 // ---- What is told
 
-std::string Quoted(absl::string_view text) { return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'"); }
+std::string Quoted(absl::string_view text) {
+  return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
+}
 
 std::string SizesText(const Sizes& sizes) {
   std::vector<std::string> words;

@@ -104,9 +104,10 @@ TEST(FastJudge, BoundsOfQuotients) {
   for (DType type : {DType::kF32, DType::kBF16, DType::kF16}) {
     const Tensor a = Tensor::Of(type, {4096}, dividends), b = Tensor::Of(type, {4096}, divisors);
     const RunInputs inputs{{{"a", a.view()}, {"b", b.view()}}, {}, {}};
-    for (const char* body : {"y[i] = q[i]", "y[i] = floor(q[i])", "y[i] = q[i] < 1.0", "y[i] = i32(q[i] * 2.0)",
-                             "y[i] = floor(q[i]) + q[i]", "m[i] = sum[j](q[i + j]) where i < N, j < 2; y[i] = ceil(m[i])",
-                             "y[i] = round(max(q[i], 1.0))", "y[i] = mod(q[i], 1.0)", "y = argmax[i](abs(1.0 - q[i]))"}) {
+    for (const char* body :
+         {"y[i] = q[i]", "y[i] = floor(q[i])", "y[i] = q[i] < 1.0", "y[i] = i32(q[i] * 2.0)",
+          "y[i] = floor(q[i]) + q[i]", "m[i] = sum[j](q[i + j]) where i < N, j < 2; y[i] = ceil(m[i])",
+          "y[i] = round(max(q[i], 1.0))", "y[i] = mod(q[i], 1.0)", "y = argmax[i](abs(1.0 - q[i]))"}) {
       const std::string text = absl::StrCat("op f(a: T[N], b: T[N]) -> (y) { q[i] = a[i] / b[i]; ", body, " }");
       const absl::StatusOr<Op> op = ParseOp(absl::StrReplaceAll(text, {{"T", Name(type)}}));
       ASSERT_TRUE(op.ok()) << text << "\n" << op.status();
@@ -145,7 +146,8 @@ TEST(FastJudge, BoundsBesideTies) {
   const Tensor x = Tensor::Of<float>({size}, a), y = Tensor::Of<float>({size}, b), z = Tensor::Of<float>({size}, c);
   const RunInputs inputs{{{"a", x.view()}, {"b", y.view()}, {"c", z.view()}}, {}, {}};
   BoundCounts counts;
-  for (const char* body : {"a[i] * b[i] + c[i]", "-c[i] - a[i] * b[i]", "fma(a[i], b[i], c[i])", "a[i] * b[i] - -c[i]"}) {
+  for (const char* body :
+       {"a[i] * b[i] + c[i]", "-c[i] - a[i] * b[i]", "fma(a[i], b[i], c[i])", "a[i] * b[i] - -c[i]"}) {
     const std::string text = absl::StrCat("op f(a: f32[N], b: f32[N], c: f32[N]) -> (y) { y[i] = ", body, " }");
     FastJudge judge = JudgeOf(text);
     EXPECT_EQ(BoundsViolation(*ParseOp(text), inputs, judge, counts), "") << body;
@@ -207,10 +209,10 @@ void TestAccumulations(DType type, const Tensor& x, BoundCounts& counts) {
   const char* const bodies[] = {"y[i] = sum[k](x[i, k])", "y[i] = sum[k](x[i, k] * z[k])", "y[i] = prod[k](x[i, k])",
                                 "y[i] = sum[k](exp(z[k]) * x[i, k])", "y[i] = prod[k](x[i, k] * z[k])",
                                 "y[i]: T[N] += x[i, k]", "y[i]: T[N] *= x[i, k]", "y[i]: T[N] max= x[i, k] * z[k]",
-                                "y[i] = max[k](x[i, k])", "y[i] = argmax[k](x[i, k] * z[k])", "y[i] = argmin[k](x[i, k])",
+                                "y[i] = max[k](x[i, k])", "y[i] = argmax[k](x[i, k] * z[k])",
+                                "y[i] = argmin[k](x[i, k])",
                                 // What is not known for a log of 0 stays so.
-                                "y[i] = argmax[k](log(abs(x[i, k])))",
-                                "y[i]: i32[N] += i32(log(abs(x[i, k])))",
+                                "y[i] = argmax[k](log(abs(x[i, k])))", "y[i]: i32[N] += i32(log(abs(x[i, k])))",
                                 "y[i] = sum[k](where(x[i, k] > 0.0, 1, i32(log(abs(x[i, k])))))",
                                 "y[i] = any[k](x[i, k] < z[k] * 3.0)", "y[i] = sum[k](i32(x[i, k] > exp(z[k])))"};
   std::vector<double> factors;

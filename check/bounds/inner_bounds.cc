@@ -175,7 +175,8 @@ class InnerBoundsWalk {
       }
       InnerSet operator()(const TruthSet& x) const { return self.MovedTruth(x, fill, move); }
     };
-    return OnlyWhere(KnownPlace(reindex, shape), absl::visit(Visitor{*this, reindex.fill, move}, sets_[reindex.x.value]));
+    return OnlyWhere(KnownPlace(reindex, shape),
+                     absl::visit(Visitor{*this, reindex.fill, move}, sets_[reindex.x.value]));
   }
 
   using Move = absl::FunctionRef<NodeId(NodeId x, NodeId fill)>;

@@ -53,7 +53,8 @@ FloatSet TruthAsFloat(Doubles& f64, const TruthSet& x) {
   if (IsDecided(f64, x)) return PointSet(value);
   const NodeId any = f64.Or(x.may_be_true, x.may_be_false);
   if (x.exclusive) return PointSet(f64.OnlyWhere(any, value));
-  return {f64.OnlyWhere(any, f64.Where(x.may_be_false, 0, 1)), f64.OnlyWhere(any, f64.Where(x.may_be_true, 1, 0)), true};
+  return {f64.OnlyWhere(any, f64.Where(x.may_be_false, 0, 1)), f64.OnlyWhere(any, f64.Where(x.may_be_true, 1, 0)),
+          true};
 }
 
 TruthSet Both(Doubles& f64, const TruthSet& a, const TruthSet& b) {

@@ -107,7 +107,9 @@ FloatSet InnerAccumulation(Doubles& f64, ReduceOp op, DType type, const FloatSet
   if (type == DType::kF64) return PointSet(accumulate(op, x.low));
   const bool sum = op == ReduceOp::kSum;
   const FloatSet terms = sum && AccumulatorType(type) == type ? x : RoundedSet(f64, type, x);
-  if (op == ReduceOp::kMax || op == ReduceOp::kMin) return {accumulate(op, terms.low), accumulate(op, terms.high), true};
+  if (op == ReduceOp::kMax || op == ReduceOp::kMin) {
+    return {accumulate(op, terms.low), accumulate(op, terms.high), true};
+  }
   const FloatSet total = sum ? Sum(f64, terms, accumulate) : ProductOf(f64, terms, accumulate);
   return type == DType::kF32 ? total : RoundedSet(f64, type, {total.low, total.high});
 }

@@ -177,7 +177,9 @@ class PointMaker {
 
   NodeId ConditionOf(IndexId e, const Shape& shape) {
     const IndexNode node = pool()[e];
-    if (node.kind == IndexKind::kConst) return graph_.AddSplat(graph_.AddConstant(Scalar::Of(DType::kBool, node.value != 0)), shape);
+    if (node.kind == IndexKind::kConst) {
+      return graph_.AddSplat(graph_.AddConstant(Scalar::Of(DType::kBool, node.value != 0)), shape);
+    }
     if (node.kind == IndexKind::kNot) return graph_.AddMap(ScalarOp::kNot, {ConditionOf(node.args[0], shape)});
     const bool joins = node.kind == IndexKind::kAnd || node.kind == IndexKind::kOr;
     const auto operand = [&](IndexId arg) { return joins ? ConditionOf(arg, shape) : ValueOf(arg, shape); };

@@ -15,8 +15,8 @@
 namespace nestor {
 
 // Has the arguments, $params and results' names of `op`; each result is a list of elements,
-// one for each point, but for a result of rank 0, which stays as it is. Where an element lies is given by one more argument for each axis of
-// its result, i64 of as many elements as there are points.
+// one for each point, but for a result of rank 0, which stays as it is. Where an element lies is given by one more
+// argument for each axis of its result, i64 of as many elements as there are points.
 struct PointOp {
   Op op;
   // By result and axis: the names of those arguments.

@@ -74,11 +74,12 @@ absl::string_view Name(Engine::Backend backend) {
 
 std::string RunText(const Engine& engine) {
   if (engine.backend == Engine::Backend::kInterpreter) return engine.shuffle_seed ? ", loops shuffled" : "";
-  return absl::StrCat(", ", engine.threads, engine.threads == 1 ? " thread" : " threads", ", outputs ",
-                      Name(engine.outputs), engine.in_place ? ", in place" : "",
-                      engine.poison_dead ? ", dead bytes poisoned" : "", engine.from_cache ? ", from a cache" : "",
-                      engine.side == GuardedMemory::Side::kEnd ? ", to the end of a page" : ", from the begin of a page",
-                      engine.calls > 1 ? absl::StrCat(", ", engine.calls, " calls") : "");
+  return absl::StrCat(
+      ", ", engine.threads, engine.threads == 1 ? " thread" : " threads", ", outputs ", Name(engine.outputs),
+      engine.in_place ? ", in place" : "", engine.poison_dead ? ", dead bytes poisoned" : "",
+      engine.from_cache ? ", from a cache" : "",
+      engine.side == GuardedMemory::Side::kEnd ? ", to the end of a page" : ", from the begin of a page",
+      engine.calls > 1 ? absl::StrCat(", ", engine.calls, " calls") : "");
 }
 
 }  // namespace

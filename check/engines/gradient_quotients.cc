@@ -37,7 +37,9 @@ bool IsAllF64(const Op& op) {
   }
   const std::vector<bool> live = Reachable(op.graph, op.ResultNodes());
   for (int i = 0; i < op.graph.size(); ++i) {
-    if (live[static_cast<size_t>(i)] && IsFloat(op.graph.type(NodeId{i})) && op.graph.type(NodeId{i}) != DType::kF64) return false;
+    if (live[static_cast<size_t>(i)] && IsFloat(op.graph.type(NodeId{i})) && op.graph.type(NodeId{i}) != DType::kF64) {
+      return false;
+    }
   }
   for (const Result& result : op.results) {
     if (op.graph.type(result.node) != DType::kF64) return false;
@@ -61,7 +63,13 @@ double Direction(double value, int draw) { return std::cos(3.7 * value + draw); 
 class Differentiated {
  public:
   Differentiated(const Op& op, const Op& gradient, const TrialInputs& sizes, uint64_t seed, int draw)
-      : op_(op), program_(Lower(op)), gradient_(gradient), inputs_(sizes.inputs), sizes_(sizes.sizes), random_(seed), draw_(draw) {
+      : op_(op),
+        program_(Lower(op)),
+        gradient_(gradient),
+        inputs_(sizes.inputs),
+        sizes_(sizes.sizes),
+        random_(seed),
+        draw_(draw) {
     for (const Argument& arg : op.args) {
       if (arg.type != DType::kF64 || arg.shape_only) continue;
       Tensor base = Tensor::Create(DType::kF64, sizes.inputs.tensors.at(arg.name).shape).value();
@@ -85,7 +93,8 @@ class Differentiated {
     if (std::abs(*coarse - *fine) > kSettled * terms) return absl::nullopt;
     settled = true;
     if (std::abs(product - *fine) <= kDifferent * terms) return absl::nullopt;
-    return absl::StrCat("the gradient gives ", product, " along a direction, difference quotients ", *fine, " and ", *coarse);
+    return absl::StrCat("the gradient gives ", product, " along a direction, difference quotients ", *fine, " and ",
+                        *coarse);
   }
 
  private:
@@ -117,7 +126,9 @@ class Differentiated {
     RunInputs inputs;
     inputs.params = inputs_.params;
     for (const Argument& arg : gradient_.args) inputs.tensors[arg.name] = Named(arg.name, results);
-    for (const std::string& name : UnboundDimensions(SignatureOf(gradient_), inputs)) inputs.dims[name] = sizes_.at(name);
+    for (const std::string& name : UnboundDimensions(SignatureOf(gradient_), inputs)) {
+      inputs.dims[name] = sizes_.at(name);
+    }
     return Run(Lower(gradient_), inputs);
   }
 
@@ -174,7 +185,9 @@ class Differentiated {
 // Names that the gradient may have changed, so that nothing is taken for something else.
 bool HasPlainNames(const Op& op) {
   for (const Result& result : op.results) {
-    if (op.FindArgument(result.name) != nullptr || op.FindArgument(absl::StrCat("g_", result.name)) != nullptr) return false;
+    if (op.FindArgument(result.name) != nullptr || op.FindArgument(absl::StrCat("g_", result.name)) != nullptr) {
+      return false;
+    }
     if (op.FindResult(absl::StrCat("g_", result.name)) != nullptr) return false;
   }
   return true;

@@ -130,8 +130,8 @@ class Writer {
 
   std::string Literal() {
     if (!IsFloat()) return absl::StrCat(random_.Between(-2, 3));
-    return random_.Pick({std::string("0.5"), std::string("2.0"), std::string("-1.25"), std::string("0.1"), std::string("3.0"),
-                         std::string("0.0"), std::string("-0.0")});
+    return random_.Pick({std::string("0.5"), std::string("2.0"), std::string("-1.25"), std::string("0.1"),
+                         std::string("3.0"), std::string("0.0"), std::string("-0.0")});
   }
 
   std::string Leaf(const Axes& axes) {
@@ -225,7 +225,8 @@ class Writer {
     const std::string a = Access(axes), b = Access(axes);
     const std::vector<std::string> constants =
         IsFloat() ? std::vector<std::string>{"0.0", "-0.0", "1.0", b} : std::vector<std::string>{"0", "1", "-1", b};
-    const std::string op = random_.Pick({std::string("max"), std::string("min"), std::string("max"), IsFloat() ? std::string("pow") : std::string("min")});
+    const std::string op = random_.Pick({std::string("max"), std::string("min"), std::string("max"),
+                                         IsFloat() ? std::string("pow") : std::string("min")});
     const int count = static_cast<int>(random_.Between(2, 3));
     const bool in_one = needs_pack_ || random_.Chance(30);
     const bool zeros = random_.Chance(50);  // of both signs
@@ -240,8 +241,8 @@ class Writer {
   }
 
   std::string SumOp() {
-    return random_.Pick({std::string("sum"), std::string("sum"), std::string("sum"), std::string("sum"), std::string("max"),
-                         std::string("min"), std::string("prod")});
+    return random_.Pick({std::string("sum"), std::string("sum"), std::string("sum"), std::string("sum"),
+                         std::string("max"), std::string("min"), std::string("prod")});
   }
 
   // c[i, j] = sum[k](a[i, k] * b[k, j]) and its like, with what may come before and after.
@@ -254,12 +255,15 @@ class Writer {
     else if (random_.Chance(30)) sums.push_back(all[3]);
     const std::string a = Factor(Union(Union(rows, sums), Subset(batch, 80)));
     const std::string b = Factor(Union(Union(columns, sums), Subset(batch, 80)));
-    const std::string combined = random_.Chance(85) ? absl::StrCat(a, " * ", b) : absl::StrCat("abs(", a, " - ", b, ")");
+    const std::string combined =
+        random_.Chance(85) ? absl::StrCat(a, " * ", b) : absl::StrCat("abs(", a, " - ", b, ")");
     const std::string third = random_.Chance(10) ? absl::StrCat(" * ", Access(sums)) : "";
     Axes left = Union(Union(batch, rows), columns);
     if (random_.Chance(20)) random_.Shuffle(left);
-    const std::string total = absl::StrCat(SumOp(), "[", absl::StrJoin(Indices(sums), ", "), "](", combined, third, ")");
-    Define(left, random_.Chance(40) ? absl::StrCat(total, random_.Chance(50) ? " + " : " * ", Expression(left, 1)) : total);
+    const std::string total =
+        absl::StrCat(SumOp(), "[", absl::StrJoin(Indices(sums), ", "), "](", combined, third, ")");
+    Define(left,
+           random_.Chance(40) ? absl::StrCat(total, random_.Chance(50) ? " + " : " * ", Expression(left, 1)) : total);
   }
 
   std::string Factor(const Axes& axes) { return random_.Chance(20) ? Expression(axes, 1) : Access(axes); }
@@ -274,10 +278,12 @@ class Writer {
     const std::string extent = absl::StrCat("(M + 2*", pad, " - ", pools ? "2" : "R", ") / ", stride, " + 1");
     const std::string name = absl::StrCat("t", statements_.size());
     if (pools) {
-      statements_.push_back(absl::StrCat(name, "[k, i] = ", random_.Chance(50) ? "max" : "sum", "[r](", x, "[k, ", place,
-                                         IsFloat() && random_.Chance(50) ? " | -inf" : "", "]) where i < ", extent, ", r < 2"));
+      statements_.push_back(absl::StrCat(name, "[k, i] = ", random_.Chance(50) ? "max" : "sum", "[r](", x, "[k, ",
+                                         place, IsFloat() && random_.Chance(50) ? " | -inf" : "", "]) where i < ",
+                                         extent, ", r < 2"));
     } else {
-      statements_.push_back(absl::StrCat(name, "[j, i] = sum[k, r](", x, "[k, ", place, "] * ", w, "[j, k, r]) where i < ", extent));
+      statements_.push_back(
+          absl::StrCat(name, "[j, i] = sum[k, r](", x, "[k, ", place, "] * ", w, "[j, k, r]) where i < ", extent));
     }
     names_.push_back(name);
   }
@@ -300,13 +306,20 @@ class Writer {
     const std::string body = Access(axes, /*fresh=*/true);
     if (needs_pack_) { Define(axes, body); return; }
     Define({axes[1]}, absl::StrCat(SumOp(), "[", kAxes[axes[0]].index, "](", body, ")"));
-    if (random_.Chance(50)) Define({}, absl::StrCat(SumOp(), "[", Indices(axes)[0], ", ", Indices(axes)[1], "](", body, ")"));
+    if (random_.Chance(50)) {
+      Define({}, absl::StrCat(SumOp(), "[", Indices(axes)[0], ", ", Indices(axes)[1], "](", body, ")"));
+    }
     // The same sum in both orders, which round differently.
     if (random_.Chance(60)) {
       const std::string op = SumOp(), i = Indices(axes)[0], j = Indices(axes)[1];
-      Define({}, absl::StrCat(op, "[", i, ", ", j, "](", body, ") * ", IsFloat() ? "0.5" : "2", " - ", op, "[", j, ", ", i, "](", body, ")"));
+      Define({}, absl::StrCat(op, "[", i, ", ", j, "](", body, ") * ", IsFloat() ? "0.5" : "2", " - ", op, "[", j, ", ",
+                              i, "](", body, ")"));
     }
-    if (random_.Chance(40)) Define({axes[0]}, absl::StrCat(random_.Chance(50) ? "argmax[" : "argmin[", kAxes[axes[1]].index, "](", body, ")")), values_.pop_back();
+    if (random_.Chance(40)) {
+      Define({axes[0]},
+             absl::StrCat(random_.Chance(50) ? "argmax[" : "argmin[", kAxes[axes[1]].index, "](", body, ")")),
+          values_.pop_back();
+    }
   }
 
   // Neighbours, repetitions, concatenations and reversals of one tensor.
@@ -315,16 +328,24 @@ class Writer {
     const std::string name = absl::StrCat("t", statements_.size());
     const std::string fill = random_.Chance(50) ? " | 2" : "";
     const std::string float_fill = IsFloat() && !fill.empty() ? " | 2.0" : fill;
-    const char* const kPlaces[][2] = {{"i, j - 1", ""},  {"i + 1, j", ""},   {"j, i", ""},  {"i / 2, j", " where i < 2*M"},
-                                      {"M - 1 - i, j", ""}, {"i, j % N", " where j < 2*N"}, {"2*i, j", " where i < (M + 1) / 2"},
-                                      {"i, j - 3", " where j < N + 5"}, {"(i + j) % M, j", " where i < M"}, {"j, i", " where i < N, j < M"}};
+    const char* const kPlaces[][2] = {{"i, j - 1", ""},
+                                      {"i + 1, j", ""},
+                                      {"j, i", ""},
+                                      {"i / 2, j", " where i < 2*M"},
+                                      {"M - 1 - i, j", ""},
+                                      {"i, j % N", " where j < 2*N"},
+                                      {"2*i, j", " where i < (M + 1) / 2"},
+                                      {"i, j - 3", " where j < N + 5"},
+                                      {"(i + j) % M, j", " where i < M"},
+                                      {"j, i", " where i < N, j < M"}};
     const auto& place = kPlaces[random_.Below(10)];
     std::string sum = absl::StrCat(x, "[", place[0], float_fill, "]");
     if (random_.Chance(40)) sum = absl::StrCat(sum, random_.Chance(50) ? " + " : " * ", x, "[i, j]");
     const bool needs_range = place[1][0] == '\0';
     const char* const range = needs_range ? " where i < M, j < N" : place[1];
     const bool both = sum.find("[i, j]") != std::string::npos;
-    statements_.push_back(absl::StrCat(name, "[i, j] = ", sum, range, !needs_range && !both ? OtherRange(place[1]) : ""));
+    statements_.push_back(
+        absl::StrCat(name, "[i, j] = ", sum, range, !needs_range && !both ? OtherRange(place[1]) : ""));
     names_.push_back(name);
   }
 
@@ -339,20 +360,25 @@ class Writer {
   void AddScatter() {
     const std::string x = NewArgument(Name(type_), "M, N");
     const std::string name = absl::StrCat("t", statements_.size());
-    std::string place = random_.Pick({std::string("j, i"), std::string("2*i + 1, j"), std::string("i, j"), std::string("3*i - j, j"), std::string("j, i + 1"),
-                                      std::string("2*i, 3*j"), std::string("i + j, j"), std::string("i / 2, j"), std::string("i % 2, j")});
+    std::string place = random_.Pick({std::string("j, i"), std::string("2*i + 1, j"), std::string("i, j"),
+                                      std::string("3*i - j, j"), std::string("j, i + 1"), std::string("2*i, 3*j"),
+                                      std::string("i + j, j"), std::string("i / 2, j"), std::string("i % 2, j")});
     if (random_.Chance(40)) place = absl::StrCat(NewArgument(random_.Chance(50) ? "i64" : "i32", "M"), "[i], j");
-    const std::string op = random_.Pick({std::string("+="), std::string("+="), std::string("max="), std::string("min="), std::string("*=")});
-    const std::string extent = random_.Pick({std::string("M, N"), std::string("2*M + 2, N"), std::string("M + N, N + 3"), std::string("4, N")});
+    const std::string op = random_.Pick(
+        {std::string("+="), std::string("+="), std::string("max="), std::string("min="), std::string("*=")});
+    const std::string extent = random_.Pick(
+        {std::string("M, N"), std::string("2*M + 2, N"), std::string("M + N, N + 3"), std::string("4, N")});
     statements_.push_back(absl::StrCat(name, "[", place, "]: ", Name(type_), "[", extent, "] ", op, " ", x, "[i, j]"));
     names_.push_back(name);
   }
 
   void AddGather() {
     const std::string x = NewArgument(Name(type_), "M, N");
-    const std::string ids = NewArgument(random_.Pick({std::string("i64"), std::string("i64"), std::string("i32"), std::string("u8")}), "K");
+    const std::string ids =
+        NewArgument(random_.Pick({std::string("i64"), std::string("i64"), std::string("i32"), std::string("u8")}), "K");
     const std::string name = absl::StrCat("t", statements_.size());
-    const std::string place = random_.Chance(60) ? absl::StrCat(ids, "[k], j") : absl::StrCat("(", ids, "[k] + 1) / 2, j");
+    const std::string place =
+        random_.Chance(60) ? absl::StrCat(ids, "[k], j") : absl::StrCat("(", ids, "[k] + 1) / 2, j");
     const std::string access = absl::StrCat(x, "[", place, random_.Chance(30) && IsFloat() ? " | 0.5" : "", "]");
     if (random_.Chance(30)) statements_.push_back(absl::StrCat(name, "[j] = sum[k](", access, ")"));
     else statements_.push_back(absl::StrCat(name, "[k, j] = ", access));

@@ -22,8 +22,10 @@ TEST(NestPrograms, AreOps) {
     const absl::Status status = module.ok() ? module->Instantiate("", {}).status() : module.status();
     if (status.ok()) continue;
     ++refused;
-    EXPECT_TRUE(absl::StrContains(status.message(), "has no range") || absl::StrContains(status.message(), "unknown dimension"))
-        << status << "\n" << text;
+    EXPECT_TRUE(absl::StrContains(status.message(), "has no range") ||
+                absl::StrContains(status.message(), "unknown dimension"))
+        << status << "\n"
+        << text;
   }
   EXPECT_LE(refused, kPrograms / 5);
 }

@@ -175,8 +175,9 @@ class Generator {
       case 4: return pool_.Max(pool_.Sub(n, constant), pool_.Const(0));
       case 5: return pool_.Div(pool_.Add(n, s), pool_.Const(2));
       case 6: return pool_.Min(n, pool_.Add(s, constant));
-      case 7: return pool_.Add(pool_.Div(pool_.Sub(pool_.Add(n, pool_.Mul(pool_.Const(2), s)), constant), pool_.Const(2)),
-                               pool_.Const(1));
+      case 7:
+        return pool_.Add(pool_.Div(pool_.Sub(pool_.Add(n, pool_.Mul(pool_.Const(2), s)), constant), pool_.Const(2)),
+                         pool_.Const(1));
       default: return random_.Chance(50) ? pool_.Div(n, s) : pool_.Mod(n, pool_.Const(c + 1));
     }
   }
@@ -339,7 +340,8 @@ class Generator {
     if (depth == 0 || kind < 6) {
       const IndexId a = ConditionOperand(over);
       const IndexId b = ConditionOperand(over);
-      const IndexKind compare = random_.Pick({IndexKind::kLt, IndexKind::kLt, IndexKind::kLe, IndexKind::kEq, IndexKind::kNe});
+      const IndexKind compare =
+          random_.Pick({IndexKind::kLt, IndexKind::kLt, IndexKind::kLe, IndexKind::kEq, IndexKind::kNe});
       return pool_.Condition(compare, a, b);
     }
     const IndexId a = Condition(over, depth - 1);
@@ -513,7 +515,8 @@ class Generator {
     const DType type = FloatType();
     const NodeId a = Operand(type, shape);
     const NodeId b = Operand(type, shape);
-    const ScalarOp compare = random_.Pick({ScalarOp::kEq, ScalarOp::kNe, ScalarOp::kLt, ScalarOp::kLe, ScalarOp::kGt, ScalarOp::kGe});
+    const ScalarOp compare =
+        random_.Pick({ScalarOp::kEq, ScalarOp::kNe, ScalarOp::kLt, ScalarOp::kLe, ScalarOp::kGt, ScalarOp::kGe});
     return AddMap(compare, {a, b});
   }
 

@@ -20,7 +20,9 @@ TEST(SelfCheck, RandomTrials) {
   EXPECT_GT(report.counts.pairs, options.trials);
   EXPECT_GT(report.counts.bounds, options.trials / 4);
   EXPECT_GT(report.counts.quotients, options.trials / 20);
-  for (const SelfCheckFinding& finding : report.findings) ADD_FAILURE() << finding.seed << ": " << finding.what << "\n" << finding.program;
+  for (const SelfCheckFinding& finding : report.findings) {
+    ADD_FAILURE() << finding.seed << ": " << finding.what << "\n" << finding.program;
+  }
 }
 
 TEST(SelfCheck, NamesTheSeedThatEndsATrial) {

@@ -81,8 +81,12 @@ class Shrinker {
 
   bool DropRanges() {
     bool changed = false;
-    for (size_t length = tokens_.size() / 2; length > kLongestRange; length /= 2) changed |= DropRangesOf(length, length / 2);
-    for (size_t length = std::min(kLongestRange, tokens_.size()); length > 0; --length) changed |= DropRangesOf(length, 1);
+    for (size_t length = tokens_.size() / 2; length > kLongestRange; length /= 2) {
+      changed |= DropRangesOf(length, length / 2);
+    }
+    for (size_t length = std::min(kLongestRange, tokens_.size()); length > 0; --length) {
+      changed |= DropRangesOf(length, 1);
+    }
     return changed;
   }
 
@@ -242,7 +246,9 @@ class Shrinker {
   }
 
   static std::vector<std::string> Simpler(const Token& token) {
-    if (TypeByName(token.text)) return token.text == "f32" ? std::vector<std::string>() : std::vector<std::string>{"f32"};
+    if (TypeByName(token.text)) {
+      return token.text == "f32" ? std::vector<std::string>() : std::vector<std::string>{"f32"};
+    }
     int64_t number;
     if (token.kind == TokenKind::kNumber && absl::SimpleAtoi(token.text, &number)) return SmallerNumbers(number);
     if (token.kind == TokenKind::kNumber && token.text != "1.0") return {"1.0"};

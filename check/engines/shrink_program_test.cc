@@ -32,7 +32,8 @@ bool HasCondition(const Op& op) {
   return Holds<Reindex>(op, [](const Reindex& reindex) { return !reindex.conditions.empty(); });
 }
 
-constexpr char kProgram[] = R"(op f(x: bf16[M, N], ids: i32[M], z: bf16[]; $k = 3 in [0, 4], $a: bf16 = 0.5) -> (y, s, t) {
+constexpr char kProgram[] =
+    R"(op f(x: bf16[M, N], ids: i32[M], z: bf16[]; $k = 3 in [0, 4], $a: bf16 = 0.5) -> (y, s, t) {
   p[i] = prod[j](exp(x[i, j]) * (x[i, j + 2 | 1.0] - $a))
   y[i, j] = where(p[i] < z, p[i], x[i, j if j <= i]) + 2.0
   s[ids[i] + $k, j]: bf16[17, N] += y[i, j] * p[i]

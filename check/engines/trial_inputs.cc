@@ -56,8 +56,11 @@ class Drawer {
     const bool equal = style_ < 15 || attempt >= kAttempts / 2;
     if (name == long_ && attempt < kAttempts / 2) return 1000 + For(name, "long").Below(80);
     Random random = For(equal ? "all" : name, attempt < 4 ? "extent" : absl::StrCat("extent", attempt));
-    if (style_ < 35 || random.Chance(25)) return std::min(largest, random.Pick({0, 1, 1, 2, 2, 2, 3, 3, 3, 4, 5}) + int64_t{0});
-    return std::min(largest, random.Pick({6, 7, 8, 9, 11, 13, 15, 16, 17, 23, 24, 25, 31, 32, 33, 34, 47, 48, 49, 65}) + int64_t{0});
+    if (style_ < 35 || random.Chance(25)) {
+      return std::min(largest, random.Pick({0, 1, 1, 2, 2, 2, 3, 3, 3, 4, 5}) + int64_t{0});
+    }
+    return std::min(largest, random.Pick({6, 7, 8, 9, 11, 13, 15, 16, 17, 23, 24, 25, 31, 32, 33, 34, 47, 48, 49, 65}) +
+                                 int64_t{0});
   }
 
   // A dimension now and then that is longer than a page is, beside small ones.
@@ -142,10 +145,11 @@ class Drawer {
   }
 
   absl::optional<int64_t> Value(IndexId id) const {
-    return EvaluateIndex(op_.graph.pool(), id, [&](const IndexNode& node, absl::Span<const int64_t>) -> absl::optional<int64_t> {
-      if (node.kind != IndexKind::kSymbol) return absl::nullopt;
-      return Symbol(op_.graph.pool().SymbolNameAt(node.value));
-    });
+    return EvaluateIndex(op_.graph.pool(), id,
+                         [&](const IndexNode& node, absl::Span<const int64_t>) -> absl::optional<int64_t> {
+                           if (node.kind != IndexKind::kSymbol) return absl::nullopt;
+                           return Symbol(op_.graph.pool().SymbolNameAt(node.value));
+                         });
   }
 
   // ---- Values
@@ -164,8 +168,9 @@ class Drawer {
   void AddTensor(const Argument& arg, TrialInputs& made) const {
     const Dims shape = EvaluateShape(op_.graph.pool(), arg.shape, binding_, arg.name).value();
     Random random = For(arg.name, "values");
-    constexpr ValueKind kKinds[] = {ValueKind::kModerate, ValueKind::kModerate, ValueKind::kModerate, ValueKind::kSmallIntegers,
-                                    ValueKind::kSmallIntegers, ValueKind::kFewSpecials, ValueKind::kEvery};
+    constexpr ValueKind kKinds[] = {ValueKind::kModerate,      ValueKind::kModerate,      ValueKind::kModerate,
+                                    ValueKind::kSmallIntegers, ValueKind::kSmallIntegers, ValueKind::kFewSpecials,
+                                    ValueKind::kEvery};
     const ValueKind kind = kKinds[random.Below(static_cast<int64_t>(std::size(kKinds)))];
     std::mt19937_64 bits(random.Bits());
     made.tensors.push_back(DrawTensor(arg.type, shape, bits, kind));
