@@ -267,7 +267,9 @@ class Checker {
 
   absl::Status NoSizes() const {
     return absl::InvalidArgumentError(
-        absl::StrCat(subjects_[0].source.op.name, ": no sizes within the limits were found that meet ",
+        absl::StrCat(subjects_[0].source.op.name, ": no sizes within the limits (", options_.sizes.max_elements,
+                     " elements, extents of ", options_.sizes.max_extent, ", ", options_.sizes.max_work,
+                     " points computed: SizeLimits) were found that meet ",
                      options_.conditions.empty() ? "what the op asks" : absl::StrJoin(options_.conditions, ", ")));
   }
 

@@ -45,6 +45,8 @@ With --library:
                     not do
   --alignment=64    bytes that each tensor is aligned to; by default its elements'
   --in-place=x=y    the result y may take the memory of the argument x; may be repeated
+  --sample=N        judges at most N elements of each result; by default all, or 4096
+                    where a dimension is given; 0: all
   --special         infinities and NaN among the values
   --signed-zeros    0 is wrong where -0 is right; by default both are right
   --patience=10s    a case that takes longer hangs
@@ -72,14 +74,14 @@ Exit codes: 0 right, 1 wrong, 2 bad usage or input, 3 the kernel crashed or hung
 constexpr Flag kFlags[] = {
     {"--library"},      {"--symbol"},    {"--strided", false},
     {"--type"},         {"--where", true, /*repeats=*/true},
-    {"--alignment"},    {"--in-place", true, /*repeats=*/true},
+    {"--alignment"}, {"--sample"},    {"--in-place", true, /*repeats=*/true},
     {"--special", false}, {"--signed-zeros", false}, {"--patience"}, {"--trials"},
     {"--time"},         {"--seed"},      {"--json", false},
     {"--op"},           {"--all", false}, {"--random", false},
     {"--derivative"},   {"--findings"},  {"--shrink"},
 };
 constexpr const char* kLibraryFlags[] = {"--symbol",    "--strided",  "--type",    "--where",
-                                         "--alignment", "--in-place", "--special", "--signed-zeros",
+                                         "--alignment", "--in-place", "--sample",  "--special", "--signed-zeros",
                                          "--patience"};
 constexpr const char* kEngineFlags[] = {"--all", "--random", "--derivative", "--findings", "--shrink"};
 

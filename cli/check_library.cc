@@ -5,6 +5,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,6 +38,14 @@ std::string Quoted(absl::string_view text) {
 
 // ---- What the kernel demands
 
+// A dimension that is given may be as large as a kernel's real sizes are.
+void AllowLarge(int64_t extent, CheckOptions& options) {
+  constexpr int64_t kMostElements = int64_t{1} << 28, kMostWork = int64_t{1} << 45;
+  options.sizes.max_extent = std::max(options.sizes.max_extent, extent);
+  options.sizes.max_elements = kMostElements;
+  options.sizes.max_work = kMostWork;
+}
+
 // N=64 and k=3 as conditions.
 absl::Status AddSizes(const Op& op, const Given& given, CheckOptions& options) {
   const auto add = [&](const std::string& name, const std::string& value) {
@@ -45,6 +54,7 @@ absl::Status AddSizes(const Op& op, const Given& given, CheckOptions& options) {
       return absl::InvalidArgumentError(absl::StrCat(name, "=", value, ": a number of 64 bits is expected"));
     }
     options.Where(absl::StrCat(name, " == ", number));
+    if (name[0] != '$') AllowLarge(number, options);
     return absl::OkStatus();
   };
   for (const auto& [name, value] : given.params) {
@@ -99,7 +109,7 @@ std::string ReproduceText(const Arguments& arguments, const std::string& program
     words.push_back(Quoted(absl::StrCat(name, "=", value)));
   };
   for (const NameValue& word : arguments.words) add(word.name, word.value);
-  for (const char* flag : {"--op", "--type", "--library", "--symbol", "--alignment", "--patience"}) {
+  for (const char* flag : {"--op", "--type", "--library", "--symbol", "--alignment", "--sample", "--patience"}) {
     if (const auto value = arguments.Find(flag)) add(flag, *value);
   }
   for (const char* flag : {"--strided", "--special", "--signed-zeros"}) {
@@ -175,6 +185,8 @@ absl::Status CheckLibrary(const Arguments& arguments) {
   NESTOR_ASSIGN_OR_RETURN(const auto type, ReadType(arguments, program));
   NESTOR_ASSIGN_OR_RETURN(const Op op, InstantiateFor(program, given, type));
   NESTOR_RETURN_IF_ERROR(AddSizes(op, given, options));
+  const int64_t usual_sample = given.dims.empty() ? 0 : 4096;
+  NESTOR_ASSIGN_OR_RETURN(options.sample, ReadNumber(arguments, "--sample", usual_sample, 0, int64_t{1} << 40));
   NESTOR_ASSIGN_OR_RETURN(const auto library, FindLibraryKernel(arguments, op));
   const CheckedOp checked = CheckedOpFor(program, op, given, options);
   options.reproduce = ReproduceText(arguments, arguments.program);

@@ -331,6 +331,7 @@ TEST_F(CliTest, CheckLibrary) {
   Check({
       {"gcc -O1 -shared -fPIC -Wall -Wextra -Werror -o libbad.so bad.c", 0, {}, {}},
       {"nestor check softmax --library=libsoftmax.so --trials=200", 0, {"softmax: right in 200 trials"}, {""}},
+      {"nestor check softmax --library=libsoftmax.so N0=300 C=5000 --trials=2", 0, {": right in 2 trials", "elements judged"}, {""}},
       {"nestor check softmax --library=libsoftmax.so --trials=50 --special x=f32[2,3]", 0, {": right in 50 trials"}, {""}},
       {"nestor check softmax --library=libsoftmax.so --symbol=softmax_by_16", 1,
        {"softmax: WRONG (element not written)", "C % 16 == 1",
@@ -375,6 +376,7 @@ TEST_F(CliTest, CheckLibraryRefuses) {
       {"nestor check layer_norm --library=libsoftmax.so eps=1e-5 --symbol=softmax", 2, {""}, {"$eps is drawn"}},
       {"nestor check softmax --library=libsoftmax.so --time=60", 2, {""}, {"--time=60: a time is expected"}},
       {"nestor check softmax --library=libsoftmax.so --trials=0", 2, {""}, {"--trials=0"}},
+      {"nestor check softmax --library=libsoftmax.so --sample=x", 2, {""}, {"--sample=x"}},
       {"nestor check softmax --library=libsoftmax.so --alignment=24", 2, {""}, {"24", "power of two"}},
       {"nestor check softmax --library=libsoftmax.so --in-place=x", 2, {""}, {"ARGUMENT=RESULT"}},
       {"nestor check softmax --library=libsoftmax.so --in-place=x=z", 2, {""}, {"no result z"}},
