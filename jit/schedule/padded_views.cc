@@ -132,7 +132,10 @@ class Materializer {
       if (!AddAxis(static_cast<int>(axis), access.place[axis], inside, view)) return absl::nullopt;
       const bool is_last = axis + 1 == access.place.size();
       const bool has_vectors = is_last && HoldsVar(pool_, access.place[axis], inside.back()->var);
-      if (has_vectors) view.shape.back() = pool_.Add(view.shape.back(), pool_.Const(slack));
+      if (!has_vectors) continue;
+      // Columns that do not move along their axis have no iterations: nothing is read.
+      if (view.axes.empty() || view.axes.back() != static_cast<int>(axis)) return absl::nullopt;
+      view.shape.back() = pool_.Add(view.shape.back(), pool_.Const(slack));
     }
     // What moves with a loop around has no place in a plan of memory.
     if (absl::c_any_of(view.shape, [&](IndexId extent) { return pool_.HasVar(extent); })) return absl::nullopt;
