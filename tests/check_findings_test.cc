@@ -40,6 +40,16 @@ constexpr Found kFound[] = {
   u[i, j, k] = g[i, j] * prod[l](t[i, j, l if l != k]) * x[i, k]
   y[i, j] = sum[k](u[k, i, j])
 })"},
+    {"the condition of a sum that a strip keeps was dropped",
+     R"(op f(x: i32[L], z: i32[N, L]) -> (y) {
+  t[i, j] = sum[k](x[i] * z[j, k])
+  y[i] = max[j](t[i, j if j%2 == 0])
+})"},
+    {"the same of a sum that is stored",
+     R"(op f(x: i32[L, K], z: i32[N, K]) -> (y) {
+  t[i, j] = sum[k](x[i, k] * z[j, k])
+  y[i, j] = t[i, j if j%2 == 0] - max[l](t[i, l if l <= i])
+})"},
 };
 
 TEST(CheckFindings, StayMended) {

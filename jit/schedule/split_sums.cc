@@ -86,22 +86,25 @@ class Splitter {
     absl::optional<Access> stored = TakeStore(rest);
     if (!stored) stored = NewStore(split);
     split.sums = Sums(*stored);
-    const ValueId sum = program_.AddLoad(*stored);
-    VisitStatements(rest, [&](Statement& statement) { ReadStored(statement, sum); });
+    VisitStatements(rest, [&](Statement& statement) { ReadStored(statement, *stored); });
     if (rest.empty()) return split;
     declared_.erase(absl::c_find(declared_, accumulator_));
     split.rest = Loop{loop_.var, loop_.begin, loop_.end, 1, {}, fusion::WithDeclarations(program_, std::move(rest), declared_)};
     return split;
   }
 
-  void ReadStored(Statement& statement, ValueId sum) {
-    const auto stored = [&](ValueId id) -> absl::optional<ValueId> {
+  // A load of the sum becomes one of the element, with the conditions and the fill that it had.
+  void ReadStored(Statement& statement, const Access& stored) {
+    const auto element = [&](ValueId id) -> absl::optional<ValueId> {
       const auto* load = absl::get_if<loop::LoadValue>(&program_[id].node);
       if (load == nullptr || load->access.tensor != accumulator_) return absl::nullopt;
-      return sum;
+      Access access = load->access;
+      access.tensor = stored.tensor;
+      access.place = stored.place;
+      return program_.AddLoad(std::move(access));
     };
-    statement.value = RewriteValues(program_, statement.value, stored);
-    if (statement.position.valid()) statement.position = RewriteValues(program_, statement.position, stored);
+    statement.value = RewriteValues(program_, statement.value, element);
+    if (statement.position.valid()) statement.position = RewriteValues(program_, statement.position, element);
   }
 
   // Takes the statement out of `rest` that stores the bare sum to an element of this step,
@@ -120,7 +123,7 @@ class Splitter {
   bool IsStore(const Statement& statement) const {
     const auto* load = absl::get_if<loop::LoadValue>(&program_[statement.value].node);
     return !statement.op && !statement.target.masked && load != nullptr && load->access.tensor == accumulator_ &&
-           HoldsIndex(statement.target.place) && absl::c_none_of(statement.target.place, [&](IndexId e) { return pool_.HasLoad(e); });
+           !load->access.masked && HoldsIndex(statement.target.place) && absl::c_none_of(statement.target.place, [&](IndexId e) { return pool_.HasLoad(e); });
   }
 
   // Whether the other items but read what item number `store` stores, behind it and nowhere else.
