@@ -9,14 +9,9 @@
 #include "absl/strings/str_join.h"
 #include "check/pattern.h"
 #include "check/shrink_case.h"
-#include "tensor/binding.h"
 
 namespace nestor {
 namespace {
-
-Dims ShapeOfResult(const Op& op, const Case& given, size_t result) {
-  return EvaluateShape(op.graph.pool(), op.graph.shape(op.results[result].node), given.binding, "result").value();
-}
 
 // ---- The failing case
 
@@ -30,7 +25,7 @@ std::string MapText(const Subject& subject, const Case& given, const Verdict& ve
   constexpr int64_t kMostRows = 16, kMostColumns = 64;
   if (verdict.wrong.empty() || verdict.wrong.size() >= Verdict::kMostKept) return "";
   const int32_t result = verdict.wrong.front().result;
-  const Dims shape = ShapeOfResult(subject.source.op, given, static_cast<size_t>(result));
+  const Dims shape = ResultShape(subject.source.op, given.binding, static_cast<size_t>(result));
   if (shape.empty()) return "";
   const int64_t columns = shape.back(), rows = NumElements(shape).value() / columns;
   const int64_t high = (rows + kMostRows - 1) / kMostRows, wide = (columns + kMostColumns - 1) / kMostColumns;
@@ -97,21 +92,16 @@ double UlpsBetween(const Scalar& got, const Scalar& want) {
 }
 
 CheckReport::Element Describe(const Op& op, const Case& given, const WrongElement& wrong,
-                                     const absl::StatusOr<std::vector<Tensor>>& want) {
+                              const absl::StatusOr<std::vector<Tensor>>& want) {
   CheckReport::Element element;
   const auto result = static_cast<size_t>(wrong.result);
-  std::vector<int64_t> place;
-  int64_t rest = wrong.element;
-  const Dims shape = ShapeOfResult(op, given, result);
-  for (size_t axis = shape.size(); axis-- > 0; rest /= shape[axis]) place.insert(place.begin(), rest % shape[axis]);
+  const Dims place = IndexOf(wrong.element, ResultShape(op, given.binding, result));
   element.place = absl::StrCat(op.results[result].name, place.empty() ? "" : ShapeText(place));
   element.got = LiteralText(wrong.got);
   if (wrong.want.HasNumber() || wrong.want.nan) element.bound = nestor::ToString(wrong.want);
   element.units = wrong.units;
   if (!want.ok()) return element;
-  const Tensor& tensor = (*want)[result];
-  const Scalar expected =
-      Load(tensor.type(), static_cast<const char*>(tensor.data()) + wrong.element * ByteSize(tensor.type()));
+  const Scalar expected = ElementOf((*want)[result], wrong.element);
   element.want = LiteralText(expected);
   element.ulps = UlpsBetween(wrong.got, expected);
   return element;

@@ -63,9 +63,8 @@ void DrawInPlace(const CaseSource& source, Random& random, Case& drawn) {
   drawn.in_place.assign(source.op.results.size(), -1);
   for (const auto& [argument, result] : source.in_place) {
     const auto a = static_cast<size_t>(argument), r = static_cast<size_t>(result);
-    const Dims shape = ShapeOf(source.op, source.op.graph.shape(source.op.results[r].node), drawn.binding);
-    const bool is_taken = std::find(drawn.in_place.begin(), drawn.in_place.end(), argument) != drawn.in_place.end();
-    if (is_taken || shape != drawn.inputs[a].shape() || random.Chance(50)) continue;
+    const Dims shape = ResultShape(source.op, drawn.binding, r);
+    if (drawn.IsOverwritten(a) || shape != drawn.inputs[a].shape() || random.Chance(50)) continue;
     drawn.in_place[r] = argument;
     drawn.output_layouts[r] = drawn.input_layouts[a];
   }
@@ -87,6 +86,14 @@ absl::optional<Tensor> PartOf(const Tensor& whole, const Dims& shape, Kept kept)
 }
 
 }  // namespace
+
+Dims ResultShape(const Op& op, const Binding& binding, size_t result) {
+  return ShapeOf(op, op.graph.shape(op.results[result].node), binding);
+}
+
+bool Case::IsOverwritten(size_t argument) const {
+  return std::find(in_place.begin(), in_place.end(), static_cast<int>(argument)) != in_place.end();
+}
 
 RunInputs Case::Inputs(const Op& op) const {
   RunInputs run;
@@ -130,7 +137,7 @@ absl::optional<Case> Shrunk(const CaseSource& source, const Case& from, const Sy
   }
   for (size_t r = 0; r < shrunk.in_place.size(); ++r) {
     if (shrunk.in_place[r] < 0) continue;
-    const Dims shape = ShapeOf(source.op, source.op.graph.shape(source.op.results[r].node), shrunk.binding);
+    const Dims shape = ResultShape(source.op, shrunk.binding, r);
     if (shape != shrunk.inputs[static_cast<size_t>(shrunk.in_place[r])].shape()) return absl::nullopt;
   }
   return shrunk;

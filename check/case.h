@@ -28,9 +28,14 @@ struct Case {
   std::vector<int> in_place;
 
   SymbolValues Sizes() const { return {binding.symbols.begin(), binding.symbols.end()}; }
+  // Whether some result takes the memory of the argument.
+  bool IsOverwritten(size_t argument) const;
   // What the oracle is given; views into this case.
   RunInputs Inputs(const Op& op) const;
 };
+
+// REQUIRES: the op can be run at these sizes.
+Dims ResultShape(const Op& op, const Binding& binding, size_t result);
 
 // What cases are drawn from. Immutable, so thread-safe.
 struct CaseSource {

@@ -72,8 +72,7 @@ void NameElements(const KernelRun& run, Outcome& outcome) {
       WrongElement element;
       element.result = static_cast<int32_t>(r);
       element.element = i;
-      const Tensor& tensor = run.outputs[r];
-      element.got = Load(tensor.type(), static_cast<const char*>(tensor.data()) + i * ByteSize(tensor.type()));
+      element.got = ElementOf(run.outputs[r], i);
       for (const WrongElement& other : judged) {
         if (other.result == element.result && other.element == i) element = other;
       }

@@ -83,10 +83,6 @@ int64_t CountOf(const ElementLists& lists) {
   return count;
 }
 
-Scalar ElementOf(const Tensor& tensor, int64_t element) {
-  return Load(tensor.type(), static_cast<const char*>(tensor.data()) + element * ByteSize(tensor.type()));
-}
-
 bool IsZero(const Scalar& value) { return IsFloat(value.type) && value.ToDouble() == 0; }
 
 // Holds one element against its enclosure.
@@ -154,6 +150,16 @@ std::vector<Dims> ShapesOf(absl::Span<const Tensor> tensors) {
 
 }  // namespace
 
+Scalar ElementOf(const Tensor& tensor, int64_t element) {
+  return Load(tensor.type(), static_cast<const char*>(tensor.data()) + element * ByteSize(tensor.type()));
+}
+
+Dims IndexOf(int64_t element, const Dims& shape) {
+  Dims index(shape.size(), 0);
+  for (size_t axis = shape.size(); axis-- > 0; element /= shape[axis]) index[axis] = element % shape[axis];
+  return index;
+}
+
 void ErrorHistogram::Add(const ErrorHistogram& other) {
   for (size_t i = 0; i < counts.size(); ++i) counts[i] += other.counts[i];
   exact += other.exact;
@@ -173,11 +179,8 @@ class Judge::Bounds {
  public:
   explicit Bounds(const Op& op) {
     absl::StatusOr<FastJudge> judge = FastJudge::Create(op);
-    status_ = judge.status();
     if (judge.ok()) judge_ = std::make_unique<FastJudge>(*std::move(judge));
   }
-
-  const absl::Status& status() const { return status_; }
 
   // Low and high ends of each result in turn; empty where there are none for these inputs.
   absl::Span<const Tensor> At(const RunInputs& inputs) const {
@@ -187,7 +190,6 @@ class Judge::Bounds {
   }
 
  private:
-  absl::Status status_;
   std::unique_ptr<FastJudge> judge_;
 };
 
@@ -212,8 +214,6 @@ Judge::Judge(const Op& op, const Allowance& allowance)
 }
 Judge::Judge(Judge&&) noexcept = default;
 Judge::~Judge() = default;
-
-const absl::Status& Judge::fast_status() const { return bounds_->status(); }
 
 // Counts the elements that lie in their bounds, and gives the others. The bounds at p are
 // those of elements[r][p].

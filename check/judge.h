@@ -50,6 +50,10 @@ struct WrongElement {
   double units = 0;  // half widths from the middle; infinite where the bound is one value
 };
 
+// An element by its row-major number, and the index of one.
+Scalar ElementOf(const Tensor& tensor, int64_t element);
+Dims IndexOf(int64_t element, const Dims& shape);
+
 struct Verdict {
   int64_t elements = 0;   // that were judged
   int64_t by_bounds = 0;  // of these, by compiled bounds; the oracle judged the others
@@ -83,9 +87,6 @@ class Judge {
 
   // What the op gives, evaluated in order in its own types.
   absl::StatusOr<std::vector<Tensor>> Expected(const RunInputs& inputs) const;
-
-  // Whether there are compiled bounds; if not, why.
-  const absl::Status& fast_status() const;
 
  private:
   class Bounds;

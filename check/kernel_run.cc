@@ -57,9 +57,7 @@ Placed PlaceCase(const Op& op, const Case& given, const RunOptions& options, int
         PlaceLike(from.type(), from.shape(), given.input_layouts[i], given, options.alignment, placed));
     CopyElements(from, placed.inputs.back());
     placed.before.push_back(BytesOf(placed.inputs.back()));
-    const bool is_written =
-        std::find(given.in_place.begin(), given.in_place.end(), static_cast<int>(i)) != given.in_place.end();
-    if (options.sealed && !is_written) placed.memory.back().Seal();
+    if (options.sealed && !given.IsOverwritten(i)) placed.memory.back().Seal();
   }
   for (size_t i = 0; i < op.results.size(); ++i) {
     if (given.in_place[i] >= 0) {
@@ -67,7 +65,7 @@ Placed PlaceCase(const Op& op, const Case& given, const RunOptions& options, int
       continue;
     }
     const NodeId node = op.results[i].node;
-    const Dims shape = EvaluateShape(op.graph.pool(), op.graph.shape(node), given.binding, op.results[i].name).value();
+    const Dims shape = ResultShape(op, given.binding, i);
     placed.outputs.push_back(
         PlaceLike(op.graph.type(node), shape, given.output_layouts[i], given, options.alignment, placed));
     const ByteRange range = Footprint(placed.outputs.back()).value();
@@ -154,9 +152,7 @@ void CallKernel(const Kernel& kernel, const KernelCall& call, KernelRun& run) {
 // What is written that may not be.
 void CheckWrites(const Op& op, const Case& given, const Placed& placed, int poison, KernelRun& run) {
   for (size_t i = 0; i < placed.inputs.size(); ++i) {
-    const bool is_output =
-        std::find(given.in_place.begin(), given.in_place.end(), static_cast<int>(i)) != given.in_place.end();
-    if (is_output || BytesOf(placed.inputs[i]) == placed.before[i]) continue;
+    if (given.IsOverwritten(i) || BytesOf(placed.inputs[i]) == placed.before[i]) continue;
     run.fault = Fault::kInputChanged;
     run.message = absl::StrCat("writes the argument ", op.args[i].name);
     return;

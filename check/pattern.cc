@@ -8,22 +8,12 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "tensor/binding.h"
 
 namespace nestor {
 namespace {
 
 constexpr int64_t kMostWrong = 48, kMostRight = 48;  // of a case
 constexpr int64_t kModuli[] = {64, 32, 16, 8, 4, 2};
-
-Dims IndexOf(int64_t element, const Dims& shape) {
-  Dims index(shape.size(), 0);
-  for (size_t axis = shape.size(); axis-- > 0;) {
-    index[axis] = element % shape[axis];
-    element /= shape[axis];
-  }
-  return index;
-}
 
 double LargestMagnitude(const Tensor& tensor) {
   double largest = 0;
@@ -92,11 +82,8 @@ PatternFinder::Sample PatternFinder::SampleOf(const Dims& index, const Dims& sha
 }
 
 void PatternFinder::Add(const Case& examined, const std::vector<WrongElement>& wrong) {
-  const Op& op = source_.op;
-  const Shape& extents = op.graph.shape(op.results[static_cast<size_t>(result_)].node);
-  const absl::StatusOr<Dims> shape = EvaluateShape(op.graph.pool(), extents, examined.binding, "result");
-  if (!shape.ok()) return;
-  const int64_t count = NumElements(*shape).value();
+  const Dims shape = ResultShape(source_.op, examined.binding, static_cast<size_t>(result_));
+  const int64_t count = NumElements(shape).value();
   const std::vector<double> of_case = CaseValues(examined);
   absl::flat_hash_set<int64_t> is_wrong;
   for (const WrongElement& element : wrong) {
@@ -107,7 +94,7 @@ void PatternFinder::Add(const Case& examined, const std::vector<WrongElement>& w
     const int64_t size = static_cast<int64_t>(elements.size()), taken = std::min(size, most);
     for (int64_t i = 0; i < taken; ++i) {
       const int64_t chosen = taken == 1 ? 0 : i * (size - 1) / (taken - 1);
-      samples.push_back(SampleOf(IndexOf(elements[static_cast<size_t>(chosen)], *shape), *shape, of_case));
+      samples.push_back(SampleOf(IndexOf(elements[static_cast<size_t>(chosen)], shape), shape, of_case));
     }
   };
   std::vector<int64_t> bad(is_wrong.begin(), is_wrong.end()), good;

@@ -38,22 +38,21 @@ int64_t Edge(Random& random, int64_t largest) {
 absl::StatusOr<SizeSolver> SizeSolver::Create(const Op& op, absl::Span<const std::string> conditions) {
   SizeSolver solver;
   solver.op_ = op;
-  NESTOR_RETURN_IF_ERROR(solver.AddVariables());
+  solver.AddVariables();
   for (const std::string& text : conditions) {
     const absl::StatusOr<IndexId> condition = ParseCondition(text, solver.op_);
     if (!condition.ok()) {
       return absl::InvalidArgumentError(
           absl::StrCat(op.name, ": the condition \"", text, "\": ", condition.status().message()));
     }
-    solver.conditions_.push_back(text);
-    solver.AddConstraint(*condition, /*is_extent=*/false, static_cast<int>(solver.conditions_.size()) - 1);
+    solver.AddConstraint(*condition, /*is_extent=*/false);
   }
   solver.AddLaw();
   solver.AddExtents();
   return solver;
 }
 
-absl::Status SizeSolver::AddVariables() {
+void SizeSolver::AddVariables() {
   names_ = UnboundDimensions(SignatureOf(op_), {});
   variables_.resize(names_.size());
   for (Variable& variable : variables_) variable.high = kMaxExtent;
@@ -74,13 +73,12 @@ absl::Status SizeSolver::AddVariables() {
     if (static_cast<size_t>(symbol) >= by_symbol_.size()) by_symbol_.resize(static_cast<size_t>(symbol) + 1, -1);
     by_symbol_[static_cast<size_t>(symbol)] = static_cast<int>(i);
   }
-  return absl::OkStatus();
 }
 
-void SizeSolver::AddConstraint(IndexId expr, bool is_extent, int source) {
+void SizeSolver::AddConstraint(IndexId expr, bool is_extent) {
   const IndexPool& pool = op_.graph.pool();
   if (is_extent && pool[expr].kind == IndexKind::kSymbol) return;  // a variable has its limits
-  Constraint constraint{expr, is_extent, pool[expr].kind == IndexKind::kEq, {}, source};
+  Constraint constraint{expr, is_extent, pool[expr].kind == IndexKind::kEq, {}};
   VisitIndex(pool, expr, [&](IndexId, const IndexNode& node) {
     if (node.kind == IndexKind::kSymbol) constraint.variables.push_back(by_symbol_[static_cast<size_t>(node.value)]);
   });
@@ -159,16 +157,6 @@ bool SizeSolver::Allows(const SymbolValues& sizes) const {
     if (!values[i] || *values[i] < variables_[i].low || *values[i] > variables_[i].high) return false;
   }
   return std::all_of(constraints_.begin(), constraints_.end(), [&](const Constraint& c) { return Holds(c, values); });
-}
-
-std::string SizeSolver::FirstUnmet(const SymbolValues& sizes) const {
-  const auto values = Values(sizes);
-  for (const Constraint& constraint : constraints_) {
-    if (constraint.source >= 0 && !Holds(constraint, values)) {
-      return conditions_[static_cast<size_t>(constraint.source)];
-    }
-  }
-  return "";
 }
 
 int64_t SizeSolver::Elements(const SymbolValues& sizes) const {

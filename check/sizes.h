@@ -50,8 +50,6 @@ class SizeSolver {
 
   // In the order of the signature: dimensions, then integer $params.
   const std::vector<std::string>& names() const { return names_; }
-  // A condition of the kernel that these sizes do not meet, as it was written; for messages.
-  std::string FirstUnmet(const SymbolValues& sizes) const;
 
  private:
   struct Variable {
@@ -65,12 +63,11 @@ class SizeSolver {
     bool is_extent = false;
     bool is_equality = false;
     std::vector<int> variables;
-    int source = -1;  // the number of the kernel's condition
   };
   class Assignment;
 
-  absl::Status AddVariables();
-  void AddConstraint(IndexId expr, bool is_extent, int source = -1);
+  void AddVariables();
+  void AddConstraint(IndexId expr, bool is_extent);
   void AddLaw();
   void AddExtents();
   bool Holds(const Constraint& constraint, absl::Span<const absl::optional<int64_t>> values) const;
@@ -86,7 +83,6 @@ class SizeSolver {
   std::vector<Variable> variables_;  // by the number of the name
   std::vector<int> by_symbol_;       // by the pool's number of a symbol: the variable, or -1
   std::vector<Constraint> constraints_;
-  std::vector<std::string> conditions_;
   std::vector<Shape> tensors_, points_;  // of arguments and results; of all that is computed
 };
 

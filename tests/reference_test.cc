@@ -18,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
 #include "autodiff/gradient.h"
+#include "check/engines/finding.h"
 #include "check/engines/program_generator.h"
 #include "gtest/gtest.h"
 #include "interp/interpreter.h"
@@ -98,16 +99,6 @@ std::string Violation(loop::Program program, const RunInputs& inputs, Counts& co
   options.shuffle_seed = counts.programs;
   const auto shuffled = Interpret(program, inputs, options);
   return shuffled.ok() ? NotEnclosed(*reference, *shuffled, "shuffled") : shuffled.status().ToString();
-}
-
-std::string InputsText(const RunInputs& inputs) {
-  std::string text;
-  for (const auto& [name, extent] : inputs.dims) absl::StrAppend(&text, name, " = ", extent, "\n");
-  for (const auto& [name, value] : inputs.params) absl::StrAppend(&text, name, " = ", LiteralText(value), "\n");
-  for (const auto& [name, view] : inputs.tensors) {
-    absl::StrAppend(&text, name, ": ", Name(view.type), ShapeText(view.shape), " = ", ToString(view), "\n");
-  }
-  return text;
 }
 
 // What is tested of an op drawn; nullopt for none.
