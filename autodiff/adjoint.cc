@@ -433,7 +433,10 @@ class ReverseWalk {
       const NodeId result = call.results[i];
       if (call.op->results[i].name == name) return result;
       if (absl::StrCat("g_", call.op->results[i].name) != name) continue;
-      const NodeId g = adjoints_[result.value];
+      // Results that are one node have one adjoint, which is given once: with the first.
+      const auto first = std::find(call.results.begin(), call.results.end(), result);
+      const bool is_first = first == call.results.begin() + static_cast<std::ptrdiff_t>(i);
+      const NodeId g = is_first ? adjoints_[result.value] : NodeId();
       return g.valid() ? g : algebra_.Splat(0.0, graph_.type(result), graph_.shape(result));
     }
     return NodeId();

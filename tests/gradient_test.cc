@@ -1952,6 +1952,22 @@ TEST(Gradient, OfAnOpWithItsOwn) {
   }
 }
 
+// The adjoint of what two results share reaches the op's own gradient once.
+TEST(Gradient, OfAnOpWithItsOwnOfWhichTwoResultsAreOneValue) {
+  Op pair = Parsed("op pair(x: f64[N]) -> (y, z) {\n  y[i] = 2.0 * x[i]\n  z[i] = y[i]\n}");
+  pair.gradient = std::make_shared<const Op>(
+      Parsed("op pair_grad(g_y: f64[N], g_z: f64[N]) -> (g_x) { g_x[i] = 2.0 * g_y[i] + 2.0 * g_z[i] }"));
+  const absl::StatusOr<Op> caller = Combine("caller", {pair});
+  ASSERT_TRUE(caller.ok()) << caller.status();
+  const absl::StatusOr<Differentiable> first = Differentiable::Make(Function(*caller, {}));
+  ASSERT_TRUE(first.ok()) << first.status();
+  const absl::StatusOr<Values> gradient =
+      (*first)({{"x", Tensor::Of<double>({1}, {5})}},
+               {{"y", Tensor::Of<double>({1}, {1})}, {"z", Tensor::Of<double>({1}, {10})}});
+  ASSERT_TRUE(gradient.ok()) << gradient.status();
+  EXPECT_EQ(gradient->at("x").values<double>()[0], 22.0) << PrintOp(first->report().op);
+}
+
 // ---- Texts ----
 
 TEST(Gradient, LinearMacroOpsHoldNoMulz) {

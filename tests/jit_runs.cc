@@ -88,8 +88,7 @@ Finding CheckRefused(const CompiledVariants::Variant& variant, const RunInputs& 
 Finding CheckVariant(const CompiledVariants::Variant& variant, const RunInputs& inputs,
                      absl::Span<const JitRunOptions> runs, const Results& unfused, const Bounds& bounds,
                      Counts& counts) {
-  const std::shared_ptr<const jit::Kernel> kernel = KernelOf(*variant.executable, inputs);
-  const Results want = Run(kernel->program(), InputsOf(kernel->program(), inputs));
+  const Results want = Run(ProgramOf(*variant.executable, inputs), inputs);
   const bool strict = variant.options.mode == jit::Mode::kStrict;
   if (!want.ok() && !IsLimit(want)) return absl::StrCat("what runs is refused: ", want.status().ToString());
   if (strict && want.ok()) {
@@ -133,7 +132,7 @@ Finding CompiledVariants::Check(const RunInputs& inputs, absl::Span<const JitRun
     Finding finding = CheckVariant(variant, inputs, runs, unfused, bounds, counts);
     const absl::Status instructions = CheckInstructions(*variant.executable);
     if (!finding && !instructions.ok()) finding = instructions.ToString();
-    if (finding) return absl::StrCat(*finding, "\n", loop::ToText(KernelOf(*variant.executable, inputs)->program()));
+    if (finding) return absl::StrCat(*finding, "\n", loop::ToText(ProgramOf(*variant.executable, inputs)));
   }
   return absl::nullopt;
 }

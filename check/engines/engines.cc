@@ -299,27 +299,15 @@ Results BuiltEngine::Run(const RunInputs& inputs, jit::Workspace& workspace) con
   return first;
 }
 
-namespace {
-
-const loop::Program& ProgramAt(const loop::Program& program, const jit::Executable* executable,
-                               const RunInputs& inputs, std::shared_ptr<const jit::Kernel>& kernel) {
-  if (executable == nullptr) return program;
-  kernel = KernelOf(*executable, inputs);
-  return kernel->program();
+loop::Program BuiltEngine::ProgramAt(const RunInputs& inputs) const {
+  return executable_ == nullptr ? program_ : ProgramOf(*executable_, inputs);
 }
-
-}  // namespace
 
 Results BuiltEngine::Interpreted(const RunInputs& inputs) const {
-  std::shared_ptr<const jit::Kernel> kernel;
-  const loop::Program& program = ProgramAt(program_, executable_.get(), inputs, kernel);
-  return InterpretWithin(program, InputsOf(program, inputs), absl::nullopt);
+  return InterpretWithin(ProgramAt(inputs), inputs, absl::nullopt);
 }
 
-std::string BuiltEngine::ProgramText(const RunInputs& inputs) const {
-  std::shared_ptr<const jit::Kernel> kernel;
-  return loop::ToText(ProgramAt(program_, executable_.get(), inputs, kernel));
-}
+std::string BuiltEngine::ProgramText(const RunInputs& inputs) const { return loop::ToText(ProgramAt(inputs)); }
 
 absl::Status CheckInstructions(const jit::Kernel& kernel, jit::Isa isa) {
   for (const jit::Kernel::FunctionView& function : kernel.Functions()) {

@@ -85,6 +85,7 @@ class BuiltEngine {
   BuiltEngine(const Engine& engine, loop::Program program) : engine_(engine), program_(std::move(program)) {}
   absl::Status Compile(const loop::Program& unfused);
   absl::Status CheckAbi(const RunInputs& inputs) const;
+  loop::Program ProgramAt(const RunInputs& inputs) const;
 
   Engine engine_;
   loop::Program program_;  // behind the passes

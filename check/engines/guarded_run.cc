@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "interp/interpreter.h"
+#include "jit/specialization.h"
 #include "uops/invariant.h"
 
 namespace nestor {
@@ -100,17 +100,15 @@ Results RunJit(const jit::Executable& executable, const RunInputs& inputs, const
   return results;
 }
 
-std::shared_ptr<const jit::Kernel> KernelOf(const jit::Executable& executable, const RunInputs& inputs) {
-  const std::shared_ptr<const jit::Kernel> general(std::shared_ptr<void>(), &executable.kernel());
-  const absl::StatusOr<Binding> binding = Bind(SignatureOf(executable.program()), inputs);
-  if (!binding.ok()) return general;
-  return executable.KernelAt([&](const std::string& name) { return binding->Find(name); }).value_or(general);
-}
-
-RunInputs InputsOf(const loop::Program& program, RunInputs inputs) {
-  const std::vector<std::string> known = UnboundDimensions(SignatureOf(program), {});
-  absl::erase_if(inputs.dims, [&](const auto& dim) { return !absl::c_linear_search(known, dim.first); });
-  return inputs;
+loop::Program ProgramOf(const jit::Executable& executable, const RunInputs& inputs) {
+  const loop::Program& signature = executable.program();
+  const auto with_signature = [&](const jit::Kernel& kernel) {
+    return jit::WithSignature(kernel.program(), signature, {});
+  };
+  const absl::StatusOr<Binding> binding = Bind(SignatureOf(signature), inputs);
+  if (!binding.ok()) return with_signature(executable.kernel());
+  const auto kernel = executable.KernelAt([&](const std::string& name) { return binding->Find(name); });
+  return with_signature(kernel.ok() ? **kernel : executable.kernel());
 }
 
 }  // namespace nestor

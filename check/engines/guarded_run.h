@@ -31,11 +31,9 @@ struct JitRunOptions {
 // where memory beside an output's elements is written, or an input.
 Results RunJit(const jit::Executable& executable, const RunInputs& inputs, const JitRunOptions& options = {});
 
-// The code that runs with these inputs; the general one where they are refused.
-std::shared_ptr<const jit::Kernel> KernelOf(const jit::Executable& executable, const RunInputs& inputs);
-
-// Those for a program in which numbers may stand for some dimensions.
-RunInputs InputsOf(const loop::Program& program, RunInputs inputs);
+// What runs with these inputs, the general program where they are refused, under the
+// executable's own signature: it takes the same inputs, though numbers stand for some sizes in it.
+loop::Program ProgramOf(const jit::Executable& executable, const RunInputs& inputs);
 
 }  // namespace nestor
 
