@@ -85,7 +85,6 @@ absl::StatusOr<std::unique_ptr<const Kernel>> Kernel::Compile(loop::Program prog
   }
   kernel->table_ = std::move(translation.table);
   kernel->plan_ = PlanOf(program, translation);
-  kernel->streaming_ = options.streaming;
   kernel->statements_ = std::move(translation.statements);
   kernel->program_ = std::move(program);
   if (CrashReportIsOn()) kernel->RegisterForCrashReport();
@@ -117,7 +116,6 @@ int64_t Kernel::Run(const int64_t* table, absl::Span<char* const> private_memory
                                          : Call(step, table, 0, 0, private_memory[0], options);
     if (result != 0) return result;
   }
-  if (streaming_ && !NESTOR_MUTANT("streaming_store_without_fence")) _mm_sfence();
   return 0;
 }
 
@@ -143,7 +141,6 @@ int64_t Kernel::RunParallel(const Step& step, const int64_t* table, absl::Span<c
     const DefaultFloatSettings settings;  // a host's own pool need not pass them on
     const int64_t first = begin + i * size;
     const int64_t code = Call(step, table, first, std::min(end, first + size), private_memory[NESTOR_MUTANT("workers_share_memory") ? 0 : worker], options);
-    if (streaming_ && !NESTOR_MUTANT("streaming_store_without_fence")) _mm_sfence();
     if (code != 0) result.store(code, std::memory_order_relaxed);
   });
   return result.load(std::memory_order_relaxed);

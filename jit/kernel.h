@@ -62,7 +62,6 @@ class Kernel {
 
   int64_t code_bytes() const { return code_bytes_; }  // without constants
   int64_t spilled() const { return spilled_; }
-  bool streaming() const { return streaming_; }
 
   // What `print --stage=asm` shows: a function's name and its code.
   struct FunctionView {
@@ -98,7 +97,6 @@ class Kernel {
   CodeRegistration registration_;  // ends before the code does
   std::vector<loop::Statement> statements_;
   int64_t code_bytes_ = 0, spilled_ = 0;
-  bool streaming_ = false;
 };
 
 }  // namespace nestor::jit

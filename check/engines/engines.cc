@@ -311,9 +311,10 @@ std::string BuiltEngine::ProgramText(const RunInputs& inputs) const { return loo
 
 absl::Status CheckInstructions(const jit::Kernel& kernel, jit::Isa isa) {
   for (const jit::Kernel::FunctionView& function : kernel.Functions()) {
-    const absl::optional<std::string> foreign = jit::FirstForeignInstruction(function.code, isa);
-    if (!foreign) continue;
-    return absl::InternalError(absl::StrCat(jit::Name(isa), ", ", function.name, ": ", *foreign, "\n",
+    absl::optional<std::string> fault = jit::FirstForeignInstruction(function.code, isa);
+    if (!fault) fault = jit::FirstUnfencedReturn(function.code);
+    if (!fault) continue;
+    return absl::InternalError(absl::StrCat(jit::Name(isa), ", ", function.name, ": ", *fault, "\n",
                                             loop::ToText(kernel.program()), jit::Disassemble(kernel)));
   }
   return absl::OkStatus();

@@ -93,8 +93,8 @@ class BuiltEngine {
   bool keeps_bits_ = true;
 };
 
-// Decodes the code: Internal where something does not belong to the instruction set
-// (jit/codegen/foreign_instructions.h).
+// Decodes the code: Internal where something does not belong to the instruction set, or no
+// fence orders streaming stores (jit/codegen/foreign_instructions.h).
 absl::Status CheckInstructions(const jit::Kernel& kernel, jit::Isa isa);
 
 }  // namespace nestor

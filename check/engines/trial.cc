@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "check/engines/engines.h"
+#include "check/engines/shared_storage.h"
 #include "check/random.h"
 #include "interp/reference.h"
 #include "loop_ir/lower.h"
@@ -19,6 +20,8 @@ namespace {
 // The reference takes microseconds for each operation.
 constexpr double kMostBoundedWork = 4'000;
 constexpr uint64_t kCases = 3;
+// Of trials whose engines get a program of which tensors share storage.
+constexpr int kPercentShared = 25;
 // Of a program that is shown.
 constexpr size_t kMostLines = 60;
 
@@ -33,7 +36,11 @@ class Trial {
  public:
   Trial(const Op& op, uint64_t seed, const TrialInputOptions& options, TrialCounts& counts,
         absl::FunctionRef<void(absl::string_view)> tell)
-      : unfused_(Lower(op)), random_(seed ^ 0x5bf03635f0935ad1u), counts_(counts), tell_(tell) {
+      : unfused_(Lower(op)),
+        random_(seed ^ 0x5bf03635f0935ad1u),
+        compiled_(random_.Chance(kPercentShared) ? WithSharedStorage(unfused_, random_) : unfused_),
+        counts_(counts),
+        tell_(tell) {
     DrawCases(op, seed, options);
   }
 
@@ -85,7 +92,7 @@ class Trial {
   Finding CheckRefusals() {
     ++counts_.refused;
     const Engine engine = Draw(jit::Mode::kFast, {Engine::Backend::kExecutable});
-    const auto built = BuiltEngine::Build(unfused_, engine);
+    const auto built = BuiltEngine::Build(compiled_, engine);
     if (!built.ok()) return Told(engine, built.status().ToString(), "");
     jit::Workspace workspace;
     for (const Case& one : refused_) {
@@ -111,7 +118,7 @@ class Trial {
   }
 
   Finding CheckEngine(const Engine& engine) {
-    const auto built = BuiltEngine::Build(unfused_, engine);
+    const auto built = BuiltEngine::Build(compiled_, engine);
     if (!built.ok()) return Told(engine, built.status().ToString(), "");
     jit::Workspace workspace;
     for (Case& one : cases_) {
@@ -143,8 +150,9 @@ class Trial {
     return CompareWithBounds(**one.bounds, got);
   }
 
-  const loop::Program unfused_;
+  const loop::Program unfused_;  // the law
   Random random_;
+  const loop::Program compiled_;  // the same, for the engines
   TrialCounts& counts_;
   const absl::FunctionRef<void(absl::string_view)> tell_;
   std::vector<Case> cases_, refused_;

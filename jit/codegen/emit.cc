@@ -127,6 +127,9 @@ void Generator::Prologue() {
 
 void Generator::Epilogue() {
   L(epilogue_);
+  // Streaming stores are ordered with nothing: not with the store that tells another thread
+  // that this function is done.
+  if (streams_ && !NESTOR_MUTANT("streaming_store_without_fence")) sfence();
   if (aligned_) {
     mov(rsp, StackSlot(caller_rsp_));
   } else if (frame_bytes_ > 0) {

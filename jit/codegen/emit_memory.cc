@@ -305,7 +305,7 @@ void EmitStoreStream(Generator& g, const Operation& op) {
   g.lea(g.rax, g.ptr[g.AddressOf(op.memory)]);
   g.test(g.al, static_cast<uint32_t>(bytes - 1));
   g.jnz(through_cache, g.T_NEAR);
-  g.vmovntps(g.ptr[g.rax], from);
+  g.StoreStreaming(g.ptr[g.rax], from);
   g.L(done);
   g.OutOfLine(op, [&g, from, through_cache, done]() mutable {
     g.L(through_cache);

@@ -105,6 +105,11 @@ class Generator : public Xbyak::CodeGenerator {
   // One that the emitters need for themselves.
   Xbyak::Address Constant(const PoolConstant& constant, int bytes);
 
+  void StoreStreaming(const Xbyak::Address& to, const VectorRegister& from) {
+    streams_ = true;
+    vmovntps(to, from);
+  }
+
   // ---- Control.
   Xbyak::Label& LabelOf(const Operation& op) { return labels_[static_cast<size_t>(op.immediate)]; }
   Xbyak::Label& epilogue() { return epilogue_; }
@@ -193,6 +198,7 @@ class Generator : public Xbyak::CodeGenerator {
   const Operation* current_ = nullptr;
   const int scratch_;
   bool upper_used_ = false;  // of the vector registers
+  bool streams_ = false;
   std::deque<PoolEntry> pool_;
   const size_t own_constants_;  // of the pool, from there on
   std::vector<Xbyak::Label> labels_;

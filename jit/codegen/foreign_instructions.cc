@@ -16,10 +16,13 @@ struct Decoded {
   ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
 };
 
-ZydisDecoder NewDecoder() {
-  ZydisDecoder decoder;
-  NESTOR_CHECK(ZYAN_SUCCESS(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)),
-               "Zydis refuses 64-bit code");
+const ZydisDecoder& Decoder() {
+  static const ZydisDecoder decoder = [] {
+    ZydisDecoder made;
+    NESTOR_CHECK(ZYAN_SUCCESS(ZydisDecoderInit(&made, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)),
+                 "Zydis refuses 64-bit code");
+    return made;
+  }();
   return decoder;
 }
 
@@ -54,7 +57,8 @@ bool HasExtension(const ZydisDecodedInstruction& instruction, Isa isa) {
     case ZYDIS_ISA_EXT_F16C:
     case ZYDIS_ISA_EXT_BMI1:
     case ZYDIS_ISA_EXT_BMI2: return true;
-    case ZYDIS_ISA_EXT_SSE: return instruction.meta.isa_set == ZYDIS_ISA_SET_SSE_PREFETCH;
+    case ZYDIS_ISA_EXT_SSE:
+      return instruction.meta.isa_set == ZYDIS_ISA_SET_SSE_PREFETCH || instruction.mnemonic == ZYDIS_MNEMONIC_SFENCE;
     default: break;
   }
   return isa == Isa::kAvx512 && IsAvx512(instruction.meta.isa_ext) && IsPartOfAvx512(instruction.meta.isa_set);
@@ -95,17 +99,42 @@ std::string WhyForeign(const Decoded& decoded, Isa isa) {
   return absl::StrCat(ZydisISASetGetString(instruction.meta.isa_set), " is no part of ", Name(isa));
 }
 
+bool IsStreamingStore(ZydisMnemonic mnemonic) {
+  switch (mnemonic) {
+    case ZYDIS_MNEMONIC_MOVNTI:
+    case ZYDIS_MNEMONIC_VMOVNTDQ:
+    case ZYDIS_MNEMONIC_VMOVNTPD:
+    case ZYDIS_MNEMONIC_VMOVNTPS: return true;
+    default: return false;
+  }
+}
+
 }  // namespace
 
 absl::optional<std::string> FirstForeignInstruction(absl::Span<const uint8_t> code, Isa isa) {
-  static const ZydisDecoder decoder = NewDecoder();
   Decoded decoded;
   for (size_t offset = 0; offset < code.size(); offset += decoded.instruction.length) {
-    const ZyanStatus status = ZydisDecoderDecodeFull(&decoder, code.data() + offset, code.size() - offset,
+    const ZyanStatus status = ZydisDecoderDecodeFull(&Decoder(), code.data() + offset, code.size() - offset,
                                                      &decoded.instruction, decoded.operands);
     if (!ZYAN_SUCCESS(status)) return absl::StrFormat("%04x: no instruction", offset);
     const std::string why = WhyForeign(decoded, isa);
     if (!why.empty()) return absl::StrFormat("%04x: %s: %s", offset, TextOf(decoded, offset), why);
+  }
+  return absl::nullopt;
+}
+
+absl::optional<std::string> FirstUnfencedReturn(absl::Span<const uint8_t> code) {
+  ZydisDecodedInstruction instruction;
+  bool unfenced = false;
+  for (size_t offset = 0; offset < code.size(); offset += instruction.length) {
+    const ZyanStatus status = ZydisDecoderDecodeInstruction(&Decoder(), nullptr, code.data() + offset,
+                                                            code.size() - offset, &instruction);
+    NESTOR_CHECK(ZYAN_SUCCESS(status), absl::StrCat("no instruction at ", offset));
+    if (instruction.mnemonic == ZYDIS_MNEMONIC_RET && unfenced) {
+      return absl::StrFormat("%04x: ret: no fence orders the streaming stores before it", offset);
+    }
+    unfenced = IsStreamingStore(instruction.mnemonic) ||
+               (unfenced && instruction.mnemonic != ZYDIS_MNEMONIC_SFENCE);
   }
   return absl::nullopt;
 }

@@ -1,5 +1,6 @@
-// Which instruction of machine code the instruction set that it was made for lacks, as an
-// independent decoder sees it: all that can be asked of a set that the machine lacks.
+// What is wrong with machine code as an independent decoder sees it, without running it: an
+// instruction that its set lacks (all that can be asked of a set that the machine lacks), and
+// a streaming store that nothing orders (which a run hardly ever shows).
 #ifndef NESTOR_JIT_CODEGEN_FOREIGN_INSTRUCTIONS_H_
 #define NESTOR_JIT_CODEGEN_FOREIGN_INSTRUCTIONS_H_
 
@@ -20,6 +21,14 @@ namespace nestor::jit {
 //
 // nullopt where there is none. Thread-safe.
 absl::optional<std::string> FirstForeignInstruction(absl::Span<const uint8_t> code, Isa isa);
+
+// The first return of the function `code` before which, in the order of the code, a streaming
+// store stands and no fence after it: another thread might see what is stored later before it.
+//
+//   "0040: ret: no fence orders the streaming stores before it"
+//
+// nullopt where there is none. Thread-safe. REQUIRES: the code decodes.
+absl::optional<std::string> FirstUnfencedReturn(absl::Span<const uint8_t> code);
 
 }  // namespace nestor::jit
 

@@ -1,0 +1,156 @@
+// A temporary's life goes from the first block that touches it to the last. Two that follow each
+// other become one by its new name in every access; the life of that one is both.
+#include "check/engines/shared_storage.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/types/variant.h"
+#include "loop_ir/dependence.h"
+#include "loop_ir/rewrite.h"
+#include "loop_ir/text.h"
+#include "loop_ir/verify.h"
+#include "uops/invariant.h"
+
+namespace nestor {
+namespace {
+
+using loop::Program;
+using loop::TensorId;
+
+struct Life {
+  int first = -1, last = -1;  // numbers of blocks
+};
+
+// The one statement of a block that is a perfect nest, and stores without looking at a mask.
+const loop::Statement* OnlyStore(const loop::Block& block) {
+  const loop::Scope* scope = &block.body;
+  while (scope->size() == 1) {
+    const loop::Item& item = scope->front();
+    if (const auto* statement = item.As<loop::Statement>()) {
+      return statement->op || statement->target.masked ? nullptr : statement;
+    }
+    const auto* loop = item.As<loop::Loop>();
+    if (loop == nullptr) return nullptr;
+    scope = &loop->body;
+  }
+  return nullptr;
+}
+
+class Sharing {
+ public:
+  Sharing(Program program, Random& random) : program_(std::move(program)), random_(random) {
+    lives_.resize(program_.tensors.size());
+    gathered_.resize(program_.tensors.size());
+    for (size_t b = 0; b < program_.blocks.size(); ++b) Note(static_cast<int>(b));
+    FindGathered();
+  }
+
+  Program Run() {
+    const std::vector<TensorId> temps = program_.temps;
+    for (TensorId temp : temps) {
+      if (!IsFree(temp) || !random_.Chance(70)) continue;
+      const std::vector<TensorId> heirs = HeirsOf(temp);
+      if (!heirs.empty()) Share(temp, random_.Pick(heirs));
+    }
+    return std::move(program_);
+  }
+
+ private:
+  // ---- Lives
+
+  void Note(int block) {
+    const loop::Footprint footprint = loop::FootprintOf(program_, program_.blocks[static_cast<size_t>(block)].body);
+    for (size_t t = 0; t < lives_.size(); ++t) {
+      if (!footprint.Touches(TensorId{static_cast<int32_t>(t)})) continue;
+      if (lives_[t].first < 0) lives_[t].first = block;
+      lives_[t].last = block;
+    }
+  }
+
+  void FindGathered() {
+    for (const loop::Block& block : program_.blocks) {
+      loop::VisitItems(block.body, [&](const loop::Item& item) {
+        loop::VisitIndices(program_, item, [&](IndexId e) {
+          VisitIndex(program_.pool, e, [&](IndexId, const IndexNode& node) {
+            if (node.kind == IndexKind::kLoad) gathered_[static_cast<size_t>(node.value)] = true;
+          });
+        });
+      });
+    }
+  }
+
+  Life& LifeOf(TensorId tensor) { return lives_[static_cast<size_t>(tensor.value)]; }
+
+  bool IsFree(TensorId tensor) {
+    return program_[tensor].storage == loop::Storage::kTemp && LifeOf(tensor).first >= 0 &&
+           !gathered_[static_cast<size_t>(tensor.value)];
+  }
+
+  std::vector<TensorId> HeirsOf(TensorId temp) {
+    std::vector<TensorId> heirs;
+    for (const std::vector<TensorId>* tensors : {&program_.temps, &program_.outputs}) {
+      for (TensorId heir : *tensors) {
+        if (heir != temp && MayInherit(temp, heir)) heirs.push_back(heir);
+      }
+    }
+    return heirs;
+  }
+
+  bool MayInherit(TensorId temp, TensorId heir) {
+    const loop::TensorInfo &from = program_[temp], &to = program_[heir];
+    if (from.type != to.type || from.shape != to.shape) return false;
+    if (to.storage != loop::Storage::kOutput && !IsFree(heir)) return false;
+    const int end = LifeOf(temp).last, begin = LifeOf(heir).first;
+    return end < begin || (end == begin && IsPointwise(program_.blocks[static_cast<size_t>(begin)], temp, heir));
+  }
+
+  // Each element of `heir` is made of the one at the same place of `temp`.
+  bool IsPointwise(const loop::Block& block, TensorId temp, TensorId heir) const {
+    const loop::Statement* store = OnlyStore(block);
+    if (store == nullptr || store->target.tensor != heir) return false;
+    bool pointwise = true;
+    loop::VisitValues(program_, store->value, [&](loop::ValueId, const loop::Value& value) {
+      const auto* load = absl::get_if<loop::LoadValue>(&value.node);
+      if (load == nullptr || load->access.tensor != temp) return;
+      pointwise &= !load->access.masked && load->access.place == store->target.place;
+    });
+    return pointwise;
+  }
+
+  // ---- One tensor for two
+
+  void Share(TensorId temp, TensorId heir) {
+    for (loop::Value& value : program_.values) {
+      auto* load = absl::get_if<loop::LoadValue>(&value.node);
+      if (load != nullptr && load->access.tensor == temp) load->access.tensor = heir;
+    }
+    for (loop::Block& block : program_.blocks) {
+      loop::VisitStatements(block.body, [&](loop::Statement& statement) {
+        if (statement.target.tensor == temp) statement.target.tensor = heir;
+      });
+    }
+    program_.temps.erase(absl::c_find(program_.temps, temp));
+    LifeOf(heir).first = LifeOf(temp).first;
+    LifeOf(temp) = Life();
+  }
+
+  Program program_;
+  Random& random_;
+  std::vector<Life> lives_;     // by tensor
+  std::vector<bool> gathered_;  // by tensor
+};
+
+}  // namespace
+
+loop::Program WithSharedStorage(loop::Program program, Random& random) {
+  Program shared = Sharing(std::move(program), random).Run();
+  const absl::Status status = loop::Verify(shared);
+  NESTOR_CHECK(status.ok(), absl::StrCat(status.ToString(), "\n", loop::ToText(shared)));
+  return shared;
+}
+
+}  // namespace nestor
