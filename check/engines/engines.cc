@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "check/engines/dealing_executor.h"
 #include "check/engines/guarded_run.h"
 #include "fusion/pipeline.h"
 #include "interp/interpreter.h"
@@ -28,6 +29,16 @@ constexpr jit::Isa kSets[] = {jit::Isa::kAvx2, jit::Isa::kAvx512};
 jit::Executor& TwoThreads() {
   static jit::Executor* const pool = jit::NewThreadPool(2).release();
   return *pool;
+}
+
+DealingExecutor& Dealer() {
+  static auto* const dealer = new DealingExecutor;
+  return *dealer;
+}
+
+jit::Executor& ExecutorOf(const Engine& engine) {
+  if (engine.threads == 1) return jit::InlineExecutor();
+  return engine.dealt ? Dealer() : TwoThreads();
 }
 
 // Fusion, then the schedule, without what the mode leaves out.
@@ -75,7 +86,7 @@ absl::string_view Name(Engine::Backend backend) {
 std::string RunText(const Engine& engine) {
   if (engine.backend == Engine::Backend::kInterpreter) return engine.shuffle_seed ? ", loops shuffled" : "";
   return absl::StrCat(
-      ", ", engine.threads, engine.threads == 1 ? " thread" : " threads", ", outputs ", Name(engine.outputs),
+      ", ", engine.threads, engine.threads == 1 ? " thread" : engine.dealt ? " threads in turn" : " threads", ", outputs ", Name(engine.outputs),
       engine.in_place ? ", in place" : "", engine.poison_dead ? ", dead bytes poisoned" : "",
       engine.from_cache ? ", from a cache" : "",
       engine.side == GuardedMemory::Side::kEnd ? ", to the end of a page" : ", from the begin of a page",
@@ -117,7 +128,8 @@ jit::ContractionTileOptions DrawTiles(Random& random) {
 }
 
 void DrawRun(Random& random, Engine& engine) {
-  engine.threads = random.Chance(35) ? 2 : 1;
+  engine.threads = random.Chance(40) ? 2 : 1;
+  engine.dealt = random.Chance(50);
   engine.side = random.Pick({GuardedMemory::Side::kEnd, GuardedMemory::Side::kBegin});
   const Arrangement other = random.Pick({Arrangement::kTransposed, Arrangement::kEverySecond, Arrangement::kEveryThird,
                                          Arrangement::kReversed, Arrangement::kRowsApart});
@@ -204,7 +216,7 @@ absl::StatusOr<std::shared_ptr<const jit::Executable>> CompileAlone(const Engine
 
 absl::Status BuiltEngine::Compile(const loop::Program& unfused) {
   jit::CompileOptions options = engine_.options;
-  options.executor = engine_.threads > 1 ? &TwoThreads() : &jit::InlineExecutor();
+  options.executor = &ExecutorOf(engine_);
   const bool cached = engine_.backend == Engine::Backend::kExecutable && engine_.from_cache;
   NESTOR_ASSIGN_OR_RETURN(executable_, cached ? CompileInCache(unfused, options)
                                               : CompileAlone(engine_, unfused, program_, options));
@@ -287,12 +299,32 @@ absl::Status BuiltEngine::CheckAbi(const RunInputs& inputs) const {
   return status;
 }
 
+// Under the dealer each function tells which worker's memory it is given.
+Results BuiltEngine::RunOnce(const RunInputs& inputs, const JitRunOptions& options) const {
+  if (engine_.threads == 1 || !engine_.dealt) return RunJit(*executable_, inputs, options);
+  const char* memory_of[2] = {nullptr, nullptr};
+  bool shared = false;
+  const auto note = [&](jit::Kernel::Function function, const int64_t* table, int64_t begin, int64_t end,
+                        char* private_memory) -> int64_t {
+    const int worker = Dealer().worker();
+    memory_of[worker] = private_memory;
+    shared |= memory_of[1 - worker] == private_memory;
+    return function(table, begin, end, private_memory);
+  };
+  const jit::Kernel::Caller caller = note;
+  JitRunOptions noted = options;
+  noted.caller = &caller;
+  const Results results = RunJit(*executable_, inputs, noted);
+  if (shared) return absl::InternalError("two workers have the same private memory");
+  return results;
+}
+
 Results BuiltEngine::Run(const RunInputs& inputs, jit::Workspace& workspace) const {
   if (executable_ == nullptr) return InterpretWithin(program_, inputs, engine_.shuffle_seed);
   const JitRunOptions run = RunOptionsOf(engine_, workspace);
-  Results first = RunJit(*executable_, inputs, run);
+  Results first = RunOnce(inputs, run);
   for (int i = 1; i < engine_.calls && first.ok(); ++i) {
-    NESTOR_RETURN_IF_ERROR(CheckSame(first, RunJit(*executable_, inputs, run)));
+    NESTOR_RETURN_IF_ERROR(CheckSame(first, RunOnce(inputs, run)));
   }
   NESTOR_RETURN_IF_ERROR(CheckAllInstructions(*executable_));
   if (engine_.checks_abi && first.ok()) NESTOR_RETURN_IF_ERROR(CheckAbi(inputs));

@@ -13,6 +13,7 @@
 #include "absl/types/span.h"
 #include "check/arrangement.h"
 #include "check/engines/finding.h"
+#include "check/engines/guarded_run.h"
 #include "check/guarded_memory.h"
 #include "check/random.h"
 #include "jit/compile.h"
@@ -33,6 +34,7 @@ struct Engine {
   Backend backend = Backend::kInterpreter;
   int passes = 0;  // of fusion, then of the schedule; 0: the unfused program
   int threads = 1;
+  bool dealt = false;  // two threads in turn, on one: see DealingExecutor
   // But for the executor. Its set is that of the schedule for an interpreter, too.
   jit::CompileOptions options;
 
@@ -84,6 +86,7 @@ class BuiltEngine {
  private:
   BuiltEngine(const Engine& engine, loop::Program program) : engine_(engine), program_(std::move(program)) {}
   absl::Status Compile(const loop::Program& unfused);
+  Results RunOnce(const RunInputs& inputs, const JitRunOptions& options) const;
   absl::Status CheckAbi(const RunInputs& inputs) const;
   loop::Program ProgramAt(const RunInputs& inputs) const;
 

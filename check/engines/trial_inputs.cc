@@ -56,6 +56,8 @@ class Drawer {
     const bool equal = style_ < 15 || attempt >= kAttempts / 2;
     if (name == long_ && attempt < kAttempts / 2) return 1000 + For(name, "long").Below(80);
     Random random = For(equal ? "all" : name, attempt < 4 ? "extent" : absl::StrCat("extent", attempt));
+    // Some empty and some not: what one loop's emptiness would hide, another's shows.
+    if (style_ >= 90) return std::min(largest, random.Pick({0, 1, 0, 1, 2}) + int64_t{0});
     if (style_ < 35 || random.Chance(25)) {
       return std::min(largest, random.Pick({0, 1, 1, 2, 2, 2, 3, 3, 3, 4, 5}) + int64_t{0});
     }
