@@ -1,9 +1,10 @@
-// The stride of an axis of one element does not matter, so such an axis counts as compact.
+// The stride of an axis of one element does not matter: a tensor is compact for all that.
 #include "jit/argument_layout.h"
 
-#include "uops/mutant.h"
-
+#include <algorithm>
 #include <cstddef>
+
+#include "uops/mutant.h"
 
 namespace nestor::jit {
 namespace {
@@ -16,16 +17,26 @@ AxisLayout LayoutOf(const TensorView& view, size_t axis) {
   return view.strides[axis] == 1 ? AxisLayout::kUnit : AxisLayout::kAny;
 }
 
+bool IsCompact(const TensorView& view) {
+  if (std::count(view.shape.begin(), view.shape.end(), 0) > 0) return true;  // as good as any
+  int64_t elements = 1;  // behind the axis
+  for (size_t axis = view.shape.size(); axis-- > 0; elements *= view.shape[axis]) {
+    if (view.shape[axis] > 1 && view.strides[axis] != elements) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 Layout LayoutOf(const TensorView& view) {
+  if (IsCompact(view)) return CompactLayout(view.shape.size());
   Layout layout;
   for (size_t axis = 0; axis < view.shape.size(); ++axis) layout.push_back(LayoutOf(view, axis));
   return layout;
 }
 
 void AddToKey(const Layout& layout, std::string* key) {
-  for (AxisLayout axis : layout) *key += "u0a"[static_cast<int>(axis)];
+  for (AxisLayout axis : layout) *key += "u0ac"[static_cast<int>(axis)];
   *key += ',';
 }
 

@@ -9,6 +9,7 @@
 
 namespace nestor::jit {
 
+// Compact where all of it is (CompactLayout); else axis by axis, and none is kCompact.
 Layout LayoutOf(const TensorView& view);
 
 // Appends what tells layouts of the same ranks apart.

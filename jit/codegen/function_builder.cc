@@ -378,12 +378,25 @@ Operand FunctionBuilder::InRange(const CheckedIndex& e, IndexId extent) {
 
 // ---- Addresses
 
-// The stride of an axis: a number of bytes where it is known, else a slot of an
-// argument, or the product of the extents behind it.
+// The bytes from one element of a tensor that lies compactly to the next along the axis;
+// nullopt: extents behind it are symbols.
+absl::optional<int64_t> FunctionBuilder::CompactStride(const loop::TensorInfo& tensor, int axis) const {
+  int64_t bytes = ByteSize(tensor.type);
+  for (size_t i = static_cast<size_t>(axis) + 1; i < tensor.shape.size(); ++i) {
+    const absl::optional<int64_t> extent = program_.pool.ConstValue(tensor.shape[i]);
+    if (!extent || __builtin_mul_overflow(bytes, *extent, &bytes)) return absl::nullopt;
+  }
+  return bytes;
+}
+
+// The stride of an axis: a number of bytes where it is known, else a slot.
 TableSlot::Part FunctionBuilder::StridePart(loop::TensorId tensor, int axis) const {
+  const loop::TensorInfo& info = program_[tensor];
   const AxisLayout layout = places_[tensor.value].layout[axis];
   if (layout == AxisLayout::kZero) return {0, {}, {}, 0};
-  if (layout == AxisLayout::kUnit) return {ByteSize(program_[tensor].type), {}, {}, 0};
+  if (layout == AxisLayout::kUnit) return {ByteSize(info.type), {}, {}, 0};
+  const auto bytes = layout == AxisLayout::kCompact ? CompactStride(info, axis) : absl::nullopt;
+  if (bytes) return {*bytes, {}, {}, 0};
   return {1, {}, tensor, axis};
 }
 
@@ -487,18 +500,27 @@ Memory FunctionBuilder::Address(loop::TensorId tensor, const IndexList& place,
   return memory;
 }
 
+// Takes what is a number out of the parts.
+int64_t FunctionBuilder::TakeNumbers(std::vector<TableSlot::Part>& parts) {
+  const auto is_number = [](const TableSlot::Part& part) { return part.symbols.value < 0 && part.tensor.value < 0; };
+  uint64_t sum = 0;
+  for (const TableSlot::Part& part : parts) sum += is_number(part) ? static_cast<uint64_t>(part.factor) : 0;
+  parts.erase(std::remove_if(parts.begin(), parts.end(), is_number), parts.end());
+  return static_cast<int64_t>(sum);
+}
+
 // `pointer` with the summand added; a part of it may go into `memory` instead.
 Operand FunctionBuilder::PointerAt(Operand pointer, const Summand& summand, Memory& memory, bool last) {
   const auto add = [&](int depth, Operand bytes) {
     if (bytes == Immediate(0)) return pointer;
     return OnEntry(depth, Make(Opcode::kAddG, pointer, bytes, 0));
   };
-  const auto displace = [&](int depth, int64_t times) {
-    const Operand bytes = Coefficient(summand.parts, times);
+  const auto displace = [&](const std::vector<TableSlot::Part>& parts, int depth, int64_t times) {
+    const Operand bytes = Coefficient(parts, times);
     if (bytes.kind != Operand::kImmediate && depth > 0 && memory.index.kind == Operand::kNone) {
       // Few registers serve many multiples: of rows side by side, say.
       const int64_t scale = std::min<int64_t>(times & -times, 8);
-      memory.index = OnEntry(0, Make(Opcode::kMoveG, Coefficient(summand.parts, times / scale), {}, 0));
+      memory.index = OnEntry(0, Make(Opcode::kMoveG, Coefficient(parts, times / scale), {}, 0));
       memory.scale = static_cast<int8_t>(scale);
     } else if (bytes.kind != Operand::kImmediate) {
       pointer = add(depth, bytes);
@@ -515,7 +537,12 @@ Operand FunctionBuilder::PointerAt(Operand pointer, const Summand& summand, Memo
     return General(Opcode::kAddG, pointer, General(Opcode::kMulG, number, coefficient));
   }
   if (summand.atom.value < 0) {
-    displace(0, 1);
+    // Apart, so that the places of a window's row have one pointer, though the distance of its
+    // rows is known only at run time.
+    std::vector<TableSlot::Part> parts = summand.parts;
+    const int64_t number = TakeNumbers(parts);
+    displace(parts, 0, 1);
+    displace({{number, {}, {}, 0}}, 0, 1);
     return pointer;
   }
   const int depth = FrameOf(summand.atom);
@@ -525,7 +552,7 @@ Operand FunctionBuilder::PointerAt(Operand pointer, const Summand& summand, Memo
   }
   const auto [value, offset] = Var(var);
   if (value.kind == Operand::kImmediate) {
-    displace(depth, value.value + offset);
+    displace(summand.parts, depth, value.value + offset);
     return pointer;
   }
   if (last && memory.index.kind == Operand::kNone && coefficient.kind == Operand::kImmediate &&
@@ -535,7 +562,7 @@ Operand FunctionBuilder::PointerAt(Operand pointer, const Summand& summand, Memo
   } else {
     pointer = RunningPointer(depth, pointer, summand.parts);
   }
-  displace(depth, offset);
+  displace(summand.parts, depth, offset);
   return pointer;
 }
 

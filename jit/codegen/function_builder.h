@@ -139,12 +139,14 @@ class FunctionBuilder {
   // Null: not followed.
   const Polynomial* PolynomialOf(IndexId e);
   static int64_t WrappingProduct(int64_t a, int64_t b);
+  absl::optional<int64_t> CompactStride(const loop::TensorInfo& tensor, int axis) const;
   TableSlot::Part StridePart(loop::TensorId tensor, int axis) const;
   std::vector<Summand> Summands(loop::TensorId tensor, const IndexList& place, absl::Span<const ComputedPlace> computed);
   static void AddPart(std::vector<Summand>& summands, IndexId atom, const ComputedPlace& computed,
                       TableSlot::Part part);
   // A constant or a table slot.
   Operand Coefficient(const std::vector<TableSlot::Part>& parts, int64_t times = 1);
+  static int64_t TakeNumbers(std::vector<TableSlot::Part>& parts);
   Operand BaseOf(loop::TensorId tensor);
   Operand PointerAt(Operand pointer, const Summand& summand, Memory& memory, bool last);
   Operand RunningPointer(int depth, Operand pointer, const std::vector<TableSlot::Part>& parts);

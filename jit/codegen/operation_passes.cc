@@ -96,8 +96,9 @@ class Hoister {
 
   // ---- Operations
 
-  static bool MayHoist(Opcode opcode) {
-    switch (opcode) {
+  static bool MayHoist(const Operation& op, bool always) {
+    switch (op.opcode) {
+      case Opcode::kLoadBroadcast: return op.invariant && always;
       case Opcode::kBroadcast:
       case Opcode::kBroadcastGeneral:
       case Opcode::kMaskOfCount:
@@ -111,19 +112,22 @@ class Hoister {
 
   void HoistOperations(size_t begin, size_t end) {
     Computed before;  // what was hoisted out of this loop
-    for (size_t i = begin; i < end; ++i) {
-      if (!MayHoist(list_.operations[i].opcode) || writes_[list_.operations[i].result.value] != 1) continue;
+    bool always = true;  // no jump passes the operation: the loop runs it if it runs
+    for (size_t i = begin + 1; i < end; ++i) {
+      always = always && !IsControl(list_.operations[i]);
+      if (!MayHoist(list_.operations[i], always) || writes_[list_.operations[i].result.value] != 1) continue;
       const Operation op = Renamed(list_.operations[i]);
       bool moves = false;
       VisitReads(op, [&](const Operand& read) { moves |= writes_inside_[read.value] > 0; });
       if (moves) continue;
-      if (const auto known = before.find(op); known != before.end()) {
+      const bool loads = op.opcode == Opcode::kLoadBroadcast;
+      if (const auto known = before.find(op); known != before.end() && !loads) {
         renamed_[op.result] = known->second;
       } else if (FreeOf(op.result) <= 0) {
         continue;
       } else {
         --FreeOf(op.result);
-        before.emplace(op, op.result);
+        if (!loads) before.emplace(op, op.result);
         hoisted_.push_back({begin, op});
       }
       writes_inside_[op.result.value] = 0;

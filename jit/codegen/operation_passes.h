@@ -17,7 +17,8 @@ void RemoveDeadWrites(OperationList& list);
 void ReuseComputations(OperationList& list);
 
 // Before each innermost loop, computes what does not change in it: constants of the pool,
-// which then need not come from memory each time, masks, and scalars in all lanes. Only
+// which then need not come from memory each time, masks, and scalars in all lanes, also those that
+// an invariant load brings. Only
 // while registers are free: where nothing had to be spilled, nothing has to be then.
 void HoistInvariants(OperationList& list, const RegisterFile& file);
 

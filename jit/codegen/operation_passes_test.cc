@@ -150,6 +150,35 @@ loop_begin L0
   store.f32x8 f32 [g0], v6
   g0 = add_g g0, 32
 loop_end less g0, 99, L0)"},
+      {"an invariant load of one place into all lanes; not another, nor one that a jump may pass",
+       R"(g0 = parameter_g 0
+g9 = parameter_g 1
+loop_begin L0
+  v1 = load_broadcast.f32x8 f32 invariant [g9 + 4]
+  v2 = load_broadcast.f32x8 f32 [g9]
+  v3 = load_broadcast.f32x8 f32 invariant [g0]
+  v4 = fma.f32x8 v1, v2, v3
+  branch equal g0, 0, L1
+  v5 = load_broadcast.f32x8 f32 invariant [g9 + 8]
+  store.f32x8 f32 [g0], v5
+  label L1
+  store.f32x8 f32 [g0], v4
+  g0 = add_g g0, 32
+loop_end less g0, 99, L0)",
+       R"(g0 = parameter_g 0
+g9 = parameter_g 1
+v1 = load_broadcast.f32x8 f32 invariant [g9 + 4]
+loop_begin L0
+  v2 = load_broadcast.f32x8 f32 [g9]
+  v3 = load_broadcast.f32x8 f32 invariant [g0]
+  v4 = fma.f32x8 v1, v2, v3
+  branch equal g0, 0, L1
+  v5 = load_broadcast.f32x8 f32 invariant [g9 + 8]
+  store.f32x8 f32 [g0], v5
+  label L1
+  store.f32x8 f32 [g0], v4
+  g0 = add_g g0, 32
+loop_end less g0, 99, L0)"},
       {"copies of constants are the constants, unless they change",
        R"(c0 = f32 0x3f800000
 g0 = parameter_g 0

@@ -84,7 +84,7 @@ std::string TextOfVariant(const Operation& op) {
     default: break;
   }
   if (op.memory.base.kind == Operand::kNone || op.opcode == Opcode::kAddressG) return "";
-  return absl::StrCat(" ", Name(op.type));
+  return absl::StrCat(" ", Name(op.type), op.invariant ? " invariant" : "");
 }
 
 // The immediate, where it is a number.

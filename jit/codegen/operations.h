@@ -110,6 +110,7 @@ struct Operation {
   Operand operands[3] = {};
   Memory memory = {};
   int64_t immediate = 0;
+  bool invariant = false;  // of a load: nothing changes what lies there while the function runs
   // The statement of the program that this comes from, or -1; for fault reports.
   int32_t statement = -1;
 };

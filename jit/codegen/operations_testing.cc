@@ -132,6 +132,7 @@ class Parser {
       const auto type = TypeByName(Until(" "));
       Expect(type.has_value());
       op.type = *type;
+      op.invariant = absl::ConsumePrefix(&rest_, "invariant ");
     }
     Expect(absl::ConsumePrefix(&rest_, "["));
     absl::string_view inside = Until("]");

@@ -9,7 +9,7 @@ int Table::Slot(const TableSlot& slot) {
 }
 
 Layout CompactLayout(size_t rank) {
-  Layout layout(rank, AxisLayout::kAny);
+  Layout layout(rank, AxisLayout::kCompact);
   if (rank > 0) layout.back() = AxisLayout::kUnit;
   return layout;
 }

@@ -62,11 +62,12 @@ struct Table {
 
 // How the elements of an argument lie along an axis.
 enum class AxisLayout : uint8_t {
-  kUnit,  // next to each other
-  kZero,  // all in one place
-  kAny,   // at a stride that the table gives
+  kUnit,     // next to each other
+  kZero,     // all in one place
+  kAny,      // at a stride that the table gives
+  kCompact,  // one after the other, as are all elements behind: a stride of their number
 };
-// By axis. Compact tensors are kAny, ..., kAny, kUnit.
+// By axis. Compact tensors are kCompact, ..., kCompact, kUnit.
 using Layout = std::vector<AxisLayout>;
 Layout CompactLayout(size_t rank);
 

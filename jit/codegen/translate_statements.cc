@@ -6,6 +6,7 @@
 // that should be in range but could not be proven to be by a branch that leaves the
 // function with the statement's number.
 #include <algorithm>
+#include <functional>
 
 #include "jit/codegen/lanes.h"
 #include "jit/codegen/transpose.h"
@@ -256,6 +257,24 @@ Translator::Location Translator::PositionsOf(TensorId tensor, const Location& lo
 
 // ---- Values
 
+// How many registers it takes to compute the value, the operand that needs most first; of a
+// value that several others hold, more than it takes. (Sethi and Ullman, "The generation of
+// optimal code for arithmetic expressions", 1970.)
+int Translator::NeedOf(ValueId id) {
+  for (size_t i = needs_.size(); i <= static_cast<size_t>(id.value); ++i) {
+    const auto* apply = absl::get_if<loop::ApplyValue>(&program_.values[i].node);
+    int need = 1;
+    if (apply != nullptr) {
+      absl::InlinedVector<int, 3> of_operands;
+      for (ValueId arg : apply->args) of_operands.push_back(needs_[static_cast<size_t>(arg.value)]);
+      std::sort(of_operands.begin(), of_operands.end(), std::greater<>());
+      for (size_t k = 0; k < of_operands.size(); ++k) need = std::max(need, of_operands[k] + static_cast<int>(k));
+    }
+    needs_.push_back(need);
+  }
+  return needs_[static_cast<size_t>(id.value)];
+}
+
 // Operands first, without recursion: a sum may have any number of terms.
 TypedValue Translator::Value(ValueId root) {
   std::vector<std::pair<ValueId, bool>> stack = {{root, false}};  // whether the operands are known
@@ -269,7 +288,9 @@ TypedValue Translator::Value(ValueId root) {
       continue;
     }
     stack.emplace_back(id, true);
-    for (size_t i = apply->args.size(); i-- > 0;) stack.emplace_back(apply->args[i], false);
+    absl::InlinedVector<ValueId, 3> args(apply->args.begin(), apply->args.end());
+    std::stable_sort(args.begin(), args.end(), [&](ValueId a, ValueId b) { return NeedOf(a) > NeedOf(b); });
+    for (size_t i = args.size(); i-- > 0;) stack.emplace_back(args[i], false);
   }
   return *memo_.Find(root);
 }
@@ -452,11 +473,12 @@ TypedValue Translator::LoadMemory(TensorId tensor, const Location& location) {
   const TensorInfo& info = program_[tensor];
   const bool is_arg = info.storage == Storage::kAccumulator && IsArg(info.op);
   if (is_arg) return LoadElements(DType::kI64, PositionsOf(tensor, location));
-  return LoadElements(info.type, location);
+  return LoadElements(info.type, location, info.storage == Storage::kInput);
 }
 
-TypedValue Translator::LoadElements(DType type, const Location& location) {
+TypedValue Translator::LoadElements(DType type, const Location& location, bool invariant) {
   Operation load = MakeMemory(Opcode::kLoad, type, lanes_.count, location.memory);
+  load.invariant = invariant;
   ValueBuilder builder = Builder();
   if (lanes_.count > 1 && IsZero(location.stride)) {
     load.opcode = Opcode::kLoadBroadcast;

@@ -40,7 +40,7 @@ g2 = move_g table[2]
 g0 = move_g 0
 branch greater_equal g0, table[0], L0
 loop_begin L1
-  v3 = load.f32x1 f32 [g2 + g0 * 4]
+  v3 = load.f32x1 f32 invariant [g2 + g0 * 4]
   v4 = mul.f32x1 v3, c0
   store.f32x1 f32 [g1 + g0 * 4], v4
   g0 = add_g g0, 1
@@ -60,7 +60,7 @@ g1 = parameter_g 1
 g2 = move_g g0
 branch greater_equal g2, g1, L0
 loop_begin L1
-  v5 = load.f32x1 f32 [g4 + g2 * 4]
+  v5 = load.f32x1 f32 invariant [g4 + g2 * 4]
   v6 = mul.f32x1 v5, c0
   store.f32x1 f32 [g3 + g2 * 4], v6
   g2 = add_g g2, 1
@@ -79,8 +79,8 @@ g0 = move_g 0
 g1 = sub_g table[0], 15
 branch greater_equal g0, g1, L0
 loop_begin L1
-  v4 = load.f32x8 f32 [g3 + g0 * 4]
-  v6 = load.f32x8 f32 [g3 + g0 * 4 + 32]
+  v4 = load.f32x8 f32 invariant [g3 + g0 * 4]
+  v6 = load.f32x8 f32 invariant [g3 + g0 * 4 + 32]
   v5 = mul.f32x8 v4, c0
   v7 = mul.f32x8 v6, c0
   store.f32x8 f32 [g2 + g0 * 4], v5
@@ -91,7 +91,7 @@ label L0
 g8 = sub_g table[0], 7
 branch greater_equal g0, g8, L2
 loop_begin L3
-  v9 = load.f32x8 f32 [g3 + g0 * 4]
+  v9 = load.f32x8 f32 invariant [g3 + g0 * 4]
   v10 = mul.f32x8 v9, c0
   store.f32x8 f32 [g2 + g0 * 4], v10
   g0 = add_g g0, 8
@@ -100,7 +100,7 @@ label L2
 branch greater_equal g0, table[0], L4
 g11 = sub_g table[0], g0
 v12 = mask_of_count.i32x8 g11
-v13 = load_partial.f32x8 f32 [g3 + g0 * 4], v12, g11
+v13 = load_partial.f32x8 f32 invariant [g3 + g0 * 4], v12, g11
 v14 = mul.f32x8 v13, c0
 store_partial.f32x8 f32 [g2 + g0 * 4], v14, v12, g11
 label L4
@@ -121,7 +121,7 @@ loop_begin L3
   g2 = move_g 0
   branch greater_equal g2, table[1], L1
   loop_begin L2
-    v5 = load.f32x1 f32 [g4 + g2 * 4]
+    v5 = load.f32x1 f32 invariant [g4 + g2 * 4]
     v1 = add.f32x1 v1, v5
     g2 = add_g g2, 1
   loop_end less g2, table[1], L2
@@ -150,11 +150,39 @@ loop_begin L2
   g5 = and_g g3, g4
   v8 = move.f32x1 c0
   branch equal g5, 0, L1
-  v8 = load.f32x1 f32 [g7 + g0 * 4]
+  v8 = load.f32x1 f32 invariant [g7 + g0 * 4]
   label L1
   store.f32x1 f32 [g1 + g0 * 4], v8
   g0 = add_g g0, 1
 loop_end less g0, table[0], L2
+label L0
+return 0)"},
+      // A window: its places in a row are displacements of one pointer, and the sum so far, which
+      // needs a register more, comes before what is added.
+      {"program window(x: f32[N, 4], w: f32[2, 2]) -> (y: f32[N]) { for i in [0, N - 1) {"
+       " y[i] = fma(w[1, 1], x[i + 1, 1], fma(w[0, 1], x[i, 1], w[0, 0] * x[i, 0])) } }",
+       R"(
+window.0
+g1 = move_g table[1]
+g2 = move_g table[2]
+g4 = move_g table[3]
+g5 = move_g g4
+g0 = move_g 0
+branch greater_equal g0, table[0], L0
+loop_begin L1
+  v3 = load.f32x1 f32 invariant [g2]
+  v6 = load.f32x1 f32 invariant [g5]
+  v7 = mul.f32x1 v3, v6
+  v8 = load.f32x1 f32 invariant [g2 + 4]
+  v9 = load.f32x1 f32 invariant [g5 + 4]
+  v10 = fma.f32x1 v8, v9, v7
+  v11 = load.f32x1 f32 invariant [g2 + 12]
+  v12 = load.f32x1 f32 invariant [g5 + 20]
+  v13 = fma.f32x1 v11, v12, v10
+  store.f32x1 f32 [g1 + g0 * 4], v13
+  g5 = add_g g5, 16
+  g0 = add_g g0, 1
+loop_end less g0, table[0], L1
 label L0
 return 0)"},
   };

@@ -107,6 +107,7 @@ class Translator {
   void Assign(TypedValue& target, const TypedValue& value);
   TypedValue Result(const loop::Statement& statement, const TypedValue& old);
 
+  int NeedOf(loop::ValueId id);
   TypedValue Value(loop::ValueId id);
   TypedValue Compute(loop::ValueId id);
   TypedValue Param(const std::string& name, DType type);
@@ -116,7 +117,7 @@ class Translator {
   TypedValue Spread(const TypedValue& scalar);
   TypedValue LoadMemory(loop::TensorId tensor, const Location& location);
   TypedValue LoadMasked(const loop::Access& access, const Location& location);
-  TypedValue LoadElements(DType type, const Location& location);
+  TypedValue LoadElements(DType type, const Location& location, bool invariant = false);
   void StoreElements(DType type, const Location& location, const TypedValue& value, bool streams);
   void PrefetchNextRow(const loop::Access& access);
   TypedValue LoadTile(const loop::Access& access);
@@ -153,6 +154,7 @@ class Translator {
   int64_t first_own_register_ = 0;  // of the statement: those before are others'
   int item_ = 0;  // at the top of the program, counted over all blocks
   Memo memo_;  // of the statement: values that were computed
+  std::vector<int> needs_;  // by value, of those that were asked for and those before them
   absl::flat_hash_map<const loop::Statement*, int32_t> numbers_;
 };
 
