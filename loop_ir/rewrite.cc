@@ -93,6 +93,21 @@ ValueId RewriteValues(Program& program, ValueId id, ValueMap map) {
   return Rebuild(program, id, [&](ValueId rebuilt) { return map(rebuilt).value_or(rebuilt); });
 }
 
+ValueId RewriteLoads(Program& program, ValueId value, TensorId tensor, absl::FunctionRef<void(Access&)> change) {
+  return RewriteValues(program, value, [&](ValueId id) -> absl::optional<ValueId> {
+    const auto* load = absl::get_if<LoadValue>(&program[id].node);
+    if (load == nullptr || load->access.tensor != tensor) return absl::nullopt;
+    Access access = load->access;
+    change(access);
+    return program.AddLoad(std::move(access));
+  });
+}
+
+void RewriteLoads(Program& program, Statement& statement, TensorId tensor, absl::FunctionRef<void(Access&)> change) {
+  statement.value = RewriteLoads(program, statement.value, tensor, change);
+  if (statement.position.valid()) statement.position = RewriteLoads(program, statement.position, tensor, change);
+}
+
 void RewriteIndices(Program& program, Scope& scope, IndexMap index) {
   for (Item& item : scope) {
     if (Loop* loop = item.As<Loop>()) {

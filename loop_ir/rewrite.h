@@ -24,6 +24,12 @@ Access RewriteAccess(Program& program, Access access, IndexMap index);
 ValueId RewriteIndices(Program& program, ValueId value, IndexMap index);
 ValueId RewriteValues(Program& program, ValueId value, ValueMap map);
 
+// Lets `change` edit the access of each load of `tensor` in the value: what it leaves of the
+// conditions and the fill, the load keeps.
+ValueId RewriteLoads(Program& program, ValueId value, TensorId tensor, absl::FunctionRef<void(Access&)> change);
+// In a statement's value and position.
+void RewriteLoads(Program& program, Statement& statement, TensorId tensor, absl::FunctionRef<void(Access&)> change);
+
 // Every index expression of the scope and below: bounds, places, conditions,
 // values, extents of what it declares.
 void RewriteIndices(Program& program, Scope& scope, IndexMap index);

@@ -50,6 +50,17 @@ constexpr Found kFound[] = {
   t[i, j] = sum[k](x[i, k] * z[j, k])
   y[i, j] = t[i, j if j%2 == 0] - max[l](t[i, l if l <= i])
 })"},
+    {"the same of a sum in a register tile",
+     R"(op f(x: f32[K, L], z: f32[M, K, N]) -> (y, t) {
+  t[i, j, k] = sum[l](x[l, i] * z[k, l, j])
+  y[i, j, k] = t[i, j, k if k%2 == 0]
+})"},
+    {"the same in code: a tile's place was looked for in memory",
+     R"(op f(x: f32[K, L], z: f32[M, K, N]) -> (y, t) {
+  s[i, j, k] = sum[l](x[l, i] * z[k, l, j])
+  t[i, j, k] = s[j, k, i]
+  y[i, j, k] = s[i, j, k if k%2 == 0]
+})"},
 };
 
 TEST(CheckFindings, StayMended) {

@@ -353,20 +353,26 @@ TypedValue Translator::IndexNumber(IndexId e) {
 }
 
 TypedValue Translator::Load(const Access& access) {
-  const HomeKind kind = KindOf(access.tensor);
   if (access.masked) {
     const Location location = Locate(access);
-    if (location.valid.kind != Operand::kNone) {
-      PrefetchNextRow(access);
-      return LoadMasked(access, location);
-    }
-    if (kind != HomeKind::kScalar && kind != HomeKind::kTile) return LoadMemory(access.tensor, location);
+    if (location.valid.kind == Operand::kNone) return LoadAt(access, location);
+    PrefetchNextRow(access);
+    return LoadMasked(access, location);
   }
-  if (kind == HomeKind::kScalar) return LoadScalar(access.tensor);
-  if (kind == HomeKind::kTile) return LoadTile(access);
+  const HomeKind kind = KindOf(access.tensor);
+  if (kind == HomeKind::kScalar || kind == HomeKind::kTile) return LoadAt(access, {});
   const TypedValue value = LoadMemory(access.tensor, Locate(access));
   PrefetchNextRow(access);
   return value;
+}
+
+// Without looking at the mask.
+TypedValue Translator::LoadAt(const Access& access, const Location& location) {
+  switch (KindOf(access.tensor)) {
+    case HomeKind::kScalar: return LoadScalar(access.tensor);
+    case HomeKind::kTile: return LoadTile(access);
+    default: return LoadMemory(access.tensor, location);
+  }
 }
 
 // Of vectors that share a cache line, for the first. What lies there need not exist, but
@@ -458,9 +464,7 @@ TypedValue Translator::LoadMasked(const Access& access, const Location& location
   const int outside = f_->list().NewLabel();
   f_->Branch(Condition::kEqual, location.valid, Immediate(0), outside);
   f_->OpenRegion();
-  const HomeKind kind = KindOf(access.tensor);
-  const TypedValue loaded = kind == HomeKind::kScalar ? LoadScalar(access.tensor) : LoadMemory(access.tensor, location);
-  Assign(target, loaded);
+  Assign(target, LoadAt(access, location));
   f_->CloseRegion();
   f_->Label(outside);
   return target;

@@ -116,6 +116,7 @@ class Translator {
   TypedValue LoadScalar(loop::TensorId tensor);
   TypedValue Spread(const TypedValue& scalar);
   TypedValue LoadMemory(loop::TensorId tensor, const Location& location);
+  TypedValue LoadAt(const loop::Access& access, const Location& location);
   TypedValue LoadMasked(const loop::Access& access, const Location& location);
   TypedValue LoadElements(DType type, const Location& location, bool invariant = false);
   void StoreElements(DType type, const Location& location, const TypedValue& value, bool streams);

@@ -488,13 +488,12 @@ class Tiling {
       if (item.As<Loop>() != nullptr || (declaration != nullptr && declaration->tensor == nest_.accumulator)) continue;
       ends.body.push_back(item);
     }
-    const ValueId sum = program_.AddLoad({tile, in_tile});
+    const auto in_the_tile = [&](loop::Access& sum) {
+      sum.tensor = tile;
+      sum.place = in_tile;
+    };
     VisitStatements(ends.body, [&](Statement& statement) {
-      statement.value = RewriteValues(program_, statement.value, [&](ValueId id) -> absl::optional<ValueId> {
-        const auto* load = absl::get_if<loop::LoadValue>(&program_[id].node);
-        if (load == nullptr || load->access.tensor != nest_.accumulator) return absl::nullopt;
-        return sum;
-      });
+      RewriteLoads(program_, statement, nest_.accumulator, in_the_tile);
     });
     absl::optional<Loop> copy = fusion::DecidedCopy(program_, ranges_, ends, /*fresh=*/true);
     if (!copy) return {};

@@ -95,16 +95,10 @@ class Splitter {
 
   // A load of the sum becomes one of the element, with the conditions and the fill that it had.
   void ReadStored(Statement& statement, const Access& stored) {
-    const auto element = [&](ValueId id) -> absl::optional<ValueId> {
-      const auto* load = absl::get_if<loop::LoadValue>(&program_[id].node);
-      if (load == nullptr || load->access.tensor != accumulator_) return absl::nullopt;
-      Access access = load->access;
-      access.tensor = stored.tensor;
-      access.place = stored.place;
-      return program_.AddLoad(std::move(access));
-    };
-    statement.value = RewriteValues(program_, statement.value, element);
-    if (statement.position.valid()) statement.position = RewriteValues(program_, statement.position, element);
+    RewriteLoads(program_, statement, accumulator_, [&](Access& sum) {
+      sum.tensor = stored.tensor;
+      sum.place = stored.place;
+    });
   }
 
   // Takes the statement out of `rest` that stores the bare sum to an element of this step,

@@ -231,17 +231,9 @@ class Strips {
   }
 
   void Rename(Scope& scope, TensorId tensor, TensorId by) {
-    const auto renamed = [&](ValueId id) -> absl::optional<ValueId> {
-      const auto* load = absl::get_if<loop::LoadValue>(&program_[id].node);
-      if (load == nullptr || load->access.tensor != tensor) return absl::nullopt;
-      Access access = load->access;
-      access.tensor = by;
-      return program_.AddLoad(std::move(access));
-    };
     VisitStatements(scope, [&](Statement& statement) {
       if (statement.target.tensor == tensor) statement.target.tensor = by;
-      statement.value = RewriteValues(program_, statement.value, renamed);
-      if (statement.position.valid()) statement.position = RewriteValues(program_, statement.position, renamed);
+      RewriteLoads(program_, statement, tensor, [&](Access& access) { access.tensor = by; });
     });
   }
 
