@@ -55,6 +55,13 @@ constexpr Found kFound[] = {
   t[i, j, k] = sum[l](x[l, i] * z[k, l, j])
   y[i, j, k] = t[i, j, k if k%2 == 0]
 })"},
+    {"what a strip keeps had an extent that moves with the loop around it, for which there is no memory",
+     R"(op f(x: f16[N, L, K]) -> (y, z) {
+  t[i, j, k, l] = f16(j) * x[i, l, k] where j < L
+  u[i, j, k] = min[l](t[i, j, k, l])
+  z[i, j, k] = u[k, j, i if k <= i]
+  y[i, j, k, l] = t[i, j, k, l] != u[i, j, k]
+})"},
     {"the same in code: a tile's place was looked for in memory",
      R"(op f(x: f32[K, L], z: f32[M, K, N]) -> (y, t) {
   s[i, j, k] = sum[l](x[l, i] * z[k, l, j])

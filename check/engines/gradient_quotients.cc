@@ -55,13 +55,19 @@ absl::optional<double> NumberOf(const Graph& graph, NodeId id) {
   return spread != nullptr ? NumberOf(graph, spread->x) : absl::nullopt;
 }
 
-// A remainder by less than a step jumps between the places of all quotients.
-bool HasTinyPeriods(const Op& op) {
+// Where quotients tell nothing of the gradient that the law gives: a remainder by less than a
+// step jumps between their places, and what went through integers has none, from_bits(bits(x)).
+bool IsOutOfReach(const Graph& graph, const Map& map) {
+  if (map.op == ScalarOp::kFromBits) return true;
+  if (map.op != ScalarOp::kMod) return false;
+  const absl::optional<double> divisor = NumberOf(graph, map.args[1]);
+  return divisor && std::abs(*divisor) < kStep;
+}
+
+bool IsOutOfReach(const Op& op) {
   for (int i = 0; i < op.graph.size(); ++i) {
     const auto* map = absl::get_if<Map>(&op.graph[NodeId{i}].op);
-    if (map == nullptr || map->op != ScalarOp::kMod) continue;
-    const absl::optional<double> divisor = NumberOf(op.graph, map->args[1]);
-    if (divisor && std::abs(*divisor) < kStep) return true;
+    if (map != nullptr && IsOutOfReach(op.graph, *map)) return true;
   }
   return false;
 }
@@ -224,7 +230,7 @@ bool HasPlainNames(const Op& op) {
 
 Finding CheckGradientQuotients(const Op& narrow, uint64_t seed, const TrialInputOptions& options, TrialCounts& counts) {
   const absl::optional<Op> wide = InF64(narrow);
-  if (!wide || !HasPlainNames(*wide) || HasTinyPeriods(*wide)) return absl::nullopt;
+  if (!wide || !HasPlainNames(*wide) || IsOutOfReach(*wide)) return absl::nullopt;
   const Op& op = *wide;
   const auto gradient = Gradient(op);
   if (!gradient.ok()) return absl::nullopt;

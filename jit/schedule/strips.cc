@@ -185,7 +185,8 @@ class Strips {
 
   // ---- What lives from group to group
 
-  // Finds it, and gives it an axis for the strip's rows; false where its extents are the row's.
+  // Finds it, and gives it an axis for the strip's rows; false where its extents move with a
+  // loop, the row's or one around, since memory is planned for the whole program.
   bool Expand() {
     for (size_t i = 0; i < declared_.size(); ++i) {  // KeepAccumulator adds to it
       const TensorId tensor = declared_[i];
@@ -193,7 +194,7 @@ class Strips {
       if (absl::c_count_if(groups_, touches) < 2) continue;
       KeepAccumulator(tensor);
       Shape& shape = program_[tensor].shape;
-      if (absl::c_any_of(shape, [&](IndexId extent) { return HoldsVar(pool_, extent, row_.var); })) return false;
+      if (absl::c_any_of(shape, [&](IndexId extent) { return pool_.HasVar(extent); })) return false;
       shape.insert(shape.begin(), pool_.Const(options_.rows));
       expanded_.push_back(tensor);
     }
