@@ -131,7 +131,9 @@ class Windows {
   }
 
   IndexId Import(IndexId id) {
-    return CopyIndex(program_.pool, id, pool_);
+    const auto [known, is_new] = imported_.try_emplace(id);
+    if (is_new) known->second = CopyIndex(program_.pool, id, pool_);
+    return known->second;
   }
 
   // Expressions, free of the inner loops' indices, that bound `id` on one side.
@@ -143,13 +145,16 @@ class Windows {
       for (IndexId e : candidates) {
         const auto slope = SlopeIn(e, loop.var);
         if (!slope) continue;
-        const bool end = (slope->sign > 0) == upper;
-        const IndexId extreme = end ? pool_.Add(Import(loop.end), pool_.Const(-1)) : Import(loop.begin);
-        replaced.push_back(slope->sign == 0 ? e : Replace(e, loop.var, extreme));
+        replaced.push_back(slope->sign == 0 ? e : Replace(e, loop.var, Extreme(loop, (slope->sign > 0) == upper)));
       }
       candidates = Relaxed(std::move(replaced), upper);
     }
     return candidates;
+  }
+
+  // The last value of the loop's index, or the first.
+  IndexId Extreme(const Loop& loop, bool last) {
+    return last ? pool_.Add(Import(loop.end), pool_.Const(-1)) : Import(loop.begin);
   }
 
   IndexId Replace(IndexId e, int64_t var, IndexId by) {
@@ -216,6 +221,7 @@ class Windows {
   const Program& program_;
   const Loop& loop_;
   IndexPool pool_;
+  absl::flat_hash_map<IndexId, IndexId> imported_;
   std::vector<std::vector<Range>> axes_;
 };
 

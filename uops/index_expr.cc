@@ -132,6 +132,16 @@ absl::optional<Polynomial> Polynomial::Sum(const IndexPool& pool, const Polynomi
 
 absl::optional<Polynomial> Polynomial::Product(const IndexPool& pool, const Polynomial& a,
                                                const Polynomial& b) {
+  const auto is_number = [](const Polynomial& p) { return p.terms_.size() == 1 && p.terms_[0].atoms.empty(); };
+  if (is_number(a) || is_number(b)) {  // which keeps the order of terms
+    Polynomial scaled = is_number(a) ? b : a;
+    for (Term& term : scaled.terms_) {
+      const auto c = CheckedApply(IndexKind::kMul, term.coefficient, (is_number(a) ? a : b).terms_[0].coefficient);
+      if (!c) return absl::nullopt;
+      term.coefficient = *c;
+    }
+    return scaled;
+  }
   Polynomial result;
   for (const Term& x : a.terms_) {
     Polynomial row;
@@ -370,14 +380,17 @@ IndexId CopyMemo(const IndexPool& from, IndexId id, IndexPool& to, IndexLeaf lea
   if (it != memo.end()) return it->second;
   // A copy of the node: `to` may be `from`, whose storage moves as it grows.
   const IndexNode node = from[id];
-  IndexList args;
+  absl::InlinedVector<IndexId, 4> args;
   for (IndexId arg : node.args) args.push_back(CopyMemo(from, arg, to, leaf, memo));
   IndexId result;
   const bool is_leaf = node.kind == IndexKind::kVar || node.kind == IndexKind::kSymbol ||
                        node.kind == IndexKind::kLoad;
   absl::optional<IndexId> mapped;
   if (is_leaf) mapped = leaf(node, args);
+  // Constructors give what they gave once more, so what did not change is not rebuilt.
+  const bool same = &from == &to && absl::MakeConstSpan(args) == absl::MakeConstSpan(node.args);
   if (mapped) result = *mapped;
+  else if (same) result = id;
   else if (node.kind == IndexKind::kSymbol) result = to.Symbol(std::string(from.SymbolName(id)));
   else result = to.Make(node.kind, node.value, args);
   memo.emplace(id, result);
@@ -443,12 +456,9 @@ void CollectVars(const IndexPool& pool, IndexId id, std::vector<int64_t>& vars) 
 
 bool HoldsVar(const IndexPool& pool, IndexId id, int64_t var) {
   if (!pool.HasVar(id)) return false;
-  if (pool[id].kind == IndexKind::kVar) return pool[id].value == var;  // as most are
-  bool found = false;
-  VisitIndex(pool, id, [&](IndexId, const IndexNode& node) {
-    found |= node.kind == IndexKind::kVar && node.value == var;
-  });
-  return found;
+  const IndexNode& node = pool[id];
+  if (node.kind == IndexKind::kVar) return node.value == var;
+  return std::any_of(node.args.begin(), node.args.end(), [&](IndexId arg) { return HoldsVar(pool, arg, var); });
 }
 
 IndexId SubstituteVars(IndexPool& pool, IndexId id, absl::Span<const IndexId> replacement) {

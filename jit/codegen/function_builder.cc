@@ -210,8 +210,14 @@ int32_t FunctionBuilder::InnermostLoop() const {
 
 int FunctionBuilder::FrameOf(IndexId e) const {
   if (!program_.pool.HasVar(e)) return 0;
+  const int64_t own = program_.pool.VarValue(e);  // as most are
+  std::vector<int64_t> vars;
+  if (own < 0) CollectVars(program_.pool, e, vars);
+  const auto knows = [&](const Frame& frame) {
+    return own >= 0 ? frame.var == own : std::binary_search(vars.begin(), vars.end(), frame.var);
+  };
   int depth = Depth();
-  while (depth > 0 && !(frames_[depth].var >= 0 && HoldsVar(program_.pool, e, frames_[depth].var))) --depth;
+  while (depth > 0 && !knows(frames_[depth])) --depth;
   return depth;
 }
 
@@ -489,12 +495,13 @@ Memory FunctionBuilder::Address(loop::TensorId tensor, const IndexList& place,
     if (s.atom.value < 0) return std::make_pair(0, false);
     return std::make_pair(FrameOf(s.atom), program_.pool.VarValue(s.atom) < 0);
   };
-  std::stable_sort(summands.begin(), summands.end(),
-                   [&](const Summand& a, const Summand& b) { return order(a) < order(b); });
+  std::vector<std::pair<std::pair<int, bool>, size_t>> sorted;  // stable, as the number comes last
+  for (size_t i = 0; i < summands.size(); ++i) sorted.push_back({order(summands[i]), i});
+  std::sort(sorted.begin(), sorted.end());
   Memory memory;
   Operand pointer = BaseOf(tensor);
-  for (size_t i = 0; i < summands.size(); ++i) {
-    pointer = PointerAt(pointer, summands[i], memory, i + 1 == summands.size());
+  for (size_t i = 0; i < sorted.size(); ++i) {
+    pointer = PointerAt(pointer, summands[sorted[i].second], memory, i + 1 == sorted.size());
   }
   memory.base = pointer;
   return memory;
