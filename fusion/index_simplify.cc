@@ -200,7 +200,7 @@ class Simplifier {
     const Division d = DivisionOf(e);
     if (!d.dividend.exact() || !d.divisor.exact() || d.divisor.terms().size() != 1) return absl::nullopt;
     for (const AtomSum::Term& term : d.dividend.terms()) {
-      const auto factoring = FactoringBy(CommonFactor(term, d.divisor.terms()[0]), d.dividend);
+      const auto factoring = FactoringBy(CommonFactor(term, d.divisor.terms().front()), d.dividend);
       if (!factoring || !MayCancel(*factoring, d.divisor)) continue;
       const Factoring& f = *factoring;
       const AtomSum scale = f.divides ? f.g : AtomSum(1);
@@ -239,7 +239,7 @@ class Simplifier {
 
   absl::optional<Factoring> FactoringBy(const AtomSum& g, const AtomSum& dividend) const {
     if (g == AtomSum(1) || g.terms().size() != 1) return absl::nullopt;
-    const AtomSum::Term& factor = g.terms()[0];
+    const AtomSum::Term factor = g.terms().front();
     Factoring f{g, AtomSum(0), AtomSum(0), true};
     for (const AtomSum::Term& term : dividend.terms()) {
       const bool has_atoms =

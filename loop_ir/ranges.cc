@@ -117,8 +117,7 @@ void Ranges::LearnLoop(const Head& loop) {
   AddLess(loop.begin, loop.end);
   const AtomSum first = facts_.SumOf(loop.begin), end = facts_.SumOf(loop.end);
   const auto is_whole = [&](const AtomSum& sum) {
-    return sum.exact() && std::all_of(sum.terms().begin(), sum.terms().end(),
-                                      [&](const AtomSum::Term& t) { return t.coefficient % loop.step == 0; });
+    return sum.exact() && absl::c_all_of(sum.terms(), [&](const AtomSum::Term& t) { return t.coefficient % loop.step == 0; });
   };
   facts_.AddVar(loop.var, first, end - AtomSum(is_whole(end - first) ? loop.step : 1));
   frames_.back().proven.clear();

@@ -26,6 +26,7 @@
 #include <limits>
 #include <tuple>
 
+#include "absl/algorithm/container.h"
 #include "absl/types/span.h"
 
 namespace nestor::loop {
@@ -42,21 +43,31 @@ Number Apply(IndexKind kind, Number a, Number b) {
   return CheckedApply(kind, *a, *b);
 }
 
+Number Sum(Number a, Number b) {
+  int64_t sum;
+  return a && b && !__builtin_add_overflow(*a, *b, &sum) ? Number(sum) : absl::nullopt;
+}
+
+Number Product(Number a, Number b) {
+  int64_t product;
+  return a && b && !__builtin_mul_overflow(*a, *b, &product) ? Number(product) : absl::nullopt;
+}
+
 Interval Exactly(int64_t value) { return {value, value}; }
 
 Interval Plus(const Interval& a, const Interval& b) {
-  return {Apply(IndexKind::kAdd, a.low, b.low), Apply(IndexKind::kAdd, a.high, b.high)};
+  return {Sum(a.low, b.low), Sum(a.high, b.high)};
 }
 
 bool IsNonNegative(const Interval& a) { return a.low && *a.low >= 0; }
 
-// The hull of the operation at the four corners; unbounded where one is missing.
-Interval Corners(IndexKind kind, const Interval& a, const Interval& b) {
+// The hull of the products at the four corners; unbounded where one is missing.
+Interval Corners(const Interval& a, const Interval& b) {
   Interval hull;
   bool first = true;
   for (const Number& x : {a.low, a.high}) {
     for (const Number& y : {b.low, b.high}) {
-      const Number value = Apply(kind, x, y);
+      const Number value = Product(x, y);
       if (!value) return Interval();
       hull.low = first ? value : std::min(hull.low, value);
       hull.high = first ? value : std::max(hull.high, value);
@@ -67,12 +78,13 @@ Interval Corners(IndexKind kind, const Interval& a, const Interval& b) {
 }
 
 Interval Times(const Interval& a, const Interval& b) {
-  if (!IsNonNegative(a) || !IsNonNegative(b)) return Corners(IndexKind::kMul, a, b);
-  return {Apply(IndexKind::kMul, a.low, b.low), Apply(IndexKind::kMul, a.high, b.high)};
+  if (!IsNonNegative(a) || !IsNonNegative(b)) return Corners(a, b);
+  return {Product(a.low, b.low), Product(a.high, b.high)};
 }
 
 Interval Scaled(const Interval& a, int64_t by) {
-  const Number low = Apply(IndexKind::kMul, a.low, by), high = Apply(IndexKind::kMul, a.high, by);
+  if (by == 1) return a;
+  const Number low = Product(a.low, by), high = Product(a.high, by);
   return by < 0 ? Interval{high, low} : Interval{low, high};
 }
 
@@ -99,9 +111,7 @@ Interval Least(const Interval& a, const Interval& b) {
 }
 
 // Behind the first term.
-bool RestIsConstant(const AtomSum& sum) {
-  return sum.terms().size() == 1 || (sum.terms().size() == 2 && sum.terms()[1].atoms.empty());
-}
+bool RestIsConstant(const AtomSum& sum) { return sum.size() == 1 || (sum.size() == 2 && sum.ConstantTerm() != 0); }
 
 Interval Negative(const Interval& a) { return Scaled(a, -1); }
 
@@ -129,15 +139,32 @@ void Facts::Substitute(IndexId symbol, IndexId by) {
     const IndexId to = Substituted(substitutions_[i].second);
     substitutions_[i].second = to;
   }
+  for (Numbers& numbers : numbers_) numbers.sum = -1;
   sums_.clear();
 }
 
+Facts::Numbers& Facts::NumbersOf(IndexId e) {
+  const size_t i = static_cast<size_t>(e.value);
+  if (i >= numbers_.size()) numbers_.resize(pool_.size());
+  return numbers_[i];
+}
+
+int32_t Facts::NumberOf(IndexId atom) {
+  Numbers& numbers = NumbersOf(atom);
+  if (numbers.atom < 0) {
+    numbers.atom = static_cast<int32_t>(atoms_.size());
+    atoms_.emplace_back();
+  }
+  return numbers.atom;
+}
+
 const AtomSum& Facts::SumOf(IndexId e) {
-  const auto it = sums_.find(e);
-  if (it != sums_.end()) return it->second;
+  const int32_t known = NumbersOf(e).sum;
+  if (known >= 0) return sums_[static_cast<size_t>(known)];
   const bool usable = pool_.IsAffine(e) && !IsCondition(pool_[e].kind);
   AtomSum sum = usable ? AtomSum::Of(pool_, Substituted(e)) : AtomSum::Inexact();
-  return sums_.emplace(e, std::move(sum)).first->second;
+  NumbersOf(e).sum = static_cast<int32_t>(sums_.size());
+  return sums_.emplace_back(std::move(sum));
 }
 
 void Facts::AddVar(int64_t var, const AtomSum& first, const AtomSum& last) {
@@ -156,23 +183,24 @@ const Facts::Var* Facts::FindVar(IndexId atom) const {
 
 int Facts::LevelOf(IndexId atom) {
   if (!pool_.HasVar(atom)) return 0;
-  const auto [it, inserted] = vars_in_.try_emplace(atom);
-  if (inserted) CollectVars(pool_, atom, it->second);
-  int level = 0;
-  for (size_t i = 0; i < vars_.size(); ++i) {
-    if (std::binary_search(it->second.begin(), it->second.end(), vars_[i].var)) level = static_cast<int>(i) + 1;
+  Atom& memo = atoms_[static_cast<size_t>(NumberOf(atom))];
+  if (!memo.has_vars) CollectVars(pool_, atom, memo.vars);
+  memo.has_vars = true;
+  for (size_t i = vars_.size(); i-- > 0;) {
+    if (std::binary_search(memo.vars.begin(), memo.vars.end(), vars_[i].var)) return static_cast<int>(i) + 1;
   }
-  return level;
+  return 0;
 }
 
 void Facts::Tighten(IndexId atom, Interval by) {
-  const Interval old = intervals_[atom];
-  Interval next = old;
+  const int32_t number = NumberOf(atom);
+  Interval& stated = atoms_[static_cast<size_t>(number)].stated;
+  Interval next = stated;
   if (by.low && (!next.low || *by.low > *next.low)) next.low = by.low;
   if (by.high && (!next.high || *by.high < *next.high)) next.high = by.high;
-  if (next.low == old.low && next.high == old.high) return;
-  overwritten_.push_back({atom, old});
-  intervals_[atom] = next;
+  if (next.low == stated.low && next.high == stated.high) return;
+  overwritten_.push_back({number, stated});
+  stated = next;
   Changed();
 }
 
@@ -183,7 +211,7 @@ void Facts::AddNonNegative(const AtomSum& sum) {
 
 void Facts::AddConsequences(const AtomSum& sum, int depth) {
   if (!sum.exact() || sum.Constant() || known_.size() >= kMaxFacts || Proves(sum, kFewSteps)) return;
-  const AtomSum::Term& first = sum.terms().front();
+  const AtomSum::Term first = sum.terms().front();
   const bool alone = first.atoms.size() == 1 && RestIsConstant(sum);
   if (alone && first.coefficient != std::numeric_limits<int64_t>::min()) {
     // v >= -floor(k/c), or of a negative c, v <= floor(k/-c).
@@ -221,7 +249,7 @@ void Facts::AddConsequences(const AtomSum& sum, int depth) {
 
 // c*v*w >= k with c, k > 0: of factors that are not negative, none is zero.
 void Facts::AddFactors(const AtomSum& sum) {
-  const AtomSum::Term& first = sum.terms().front();
+  const AtomSum::Term first = sum.terms().front();
   if (first.atoms.size() < 2 || first.coefficient < 0 || !RestIsConstant(sum) || sum.ConstantTerm() >= 0) return;
   const bool signs_known = std::all_of(first.atoms.begin(), first.atoms.end(),
                                        [&](IndexId atom) { return IsNonNegative(IntervalOf(atom)); });
@@ -230,11 +258,9 @@ void Facts::AddFactors(const AtomSum& sum) {
   }
 }
 
-void Facts::Changed() { computed_.clear(); }
-
 void Facts::Restore(const State& state) {
   while (overwritten_.size() > state.intervals) {
-    intervals_[overwritten_.back().first] = overwritten_.back().second;
+    atoms_[static_cast<size_t>(overwritten_.back().first)].stated = overwritten_.back().second;
     overwritten_.pop_back();
   }
   known_.resize(state.known);
@@ -245,20 +271,16 @@ void Facts::Restore(const State& state) {
 // ---- Intervals of numbers
 
 Interval Facts::IntervalOf(IndexId atom) {
-  if (pool_[atom].args.empty()) {
-    const auto stated = intervals_.find(atom);
-    return stated == intervals_.end() ? Interval() : stated->second;
-  }
-  const auto it = computed_.find(atom);
-  if (it != computed_.end()) return it->second;
+  const size_t number = static_cast<size_t>(NumberOf(atom));
+  if (pool_[atom].args.empty()) return atoms_[number].stated;
+  if (atoms_[number].version == version_) return atoms_[number].interval;
   Interval result = ComputeInterval(atom);
-  const auto stated = intervals_.find(atom);
-  if (stated != intervals_.end()) {
-    const Interval& s = stated->second;
-    if (s.low && (!result.low || *s.low > *result.low)) result.low = s.low;
-    if (s.high && (!result.high || *s.high < *result.high)) result.high = s.high;
-  }
-  computed_.emplace(atom, result);
+  Atom& memo = atoms_[number];
+  const Interval& s = memo.stated;
+  if (s.low && (!result.low || *s.low > *result.low)) result.low = s.low;
+  if (s.high && (!result.high || *s.high < *result.high)) result.high = s.high;
+  memo.interval = result;
+  memo.version = version_;
   return result;
 }
 
@@ -282,6 +304,7 @@ Interval Facts::IntervalOf(const AtomSum& sum) {
     Interval product = Exactly(1);
     for (IndexId atom : term.atoms) product = Times(product, IntervalOf(atom));
     total = Plus(total, Scaled(product, term.coefficient));
+    if (!total.low && !total.high) return total;
   }
   return total;
 }
@@ -292,7 +315,7 @@ Interval Facts::KnownIntervalOf(const AtomSum& sum) {
   Interval interval = IntervalOf(sum);
   if (interval.low || !sum.exact() || sum.terms().size() < 2) return interval;
   for (const AtomSum& known : known_) {
-    const auto more = (sum - known).Constant();
+    const auto more = sum.HasProductsOf(known) ? (sum - known).Constant() : absl::nullopt;
     if (more && (!interval.low || *more > *interval.low)) interval.low = *more;
   }
   return interval;
@@ -309,12 +332,6 @@ class ProofSearch {
  private:
   using FactSet = uint64_t;  // the known facts used on the way here
   static_assert(kMaxFacts <= 64, "one bit each");
-
-  // scale * v >= limit, or <=; scale > 0.
-  struct Bound {
-    AtomSum scale, limit;
-    FactSet used;
-  };
 
   bool Proves(const AtomSum& p, FactSet used, int depth) {
     if (!p.exact()) return false;
@@ -344,19 +361,36 @@ class ProofSearch {
   // says what its interval does.
   bool IsEvident(const AtomSum& p, const Interval& interval) {
     if (IsNonNegative(interval)) return true;
-    if (p.terms().front().atoms.size() <= 1) return false;
+    const size_t longest = p.terms().front().atoms.size();
+    if (longest <= 1) return false;
+    bool all_from_zero = true;
+    for (const AtomSum::Term& term : p.terms()) {
+      // Of what is written so, no other term holds such a product.
+      if (term.atoms.size() == longest && term.coefficient < 0) return false;
+      for (IndexId atom : term.atoms) {
+        const Number low = facts_.IntervalOf(atom).low;
+        if (!low) return false;
+        all_from_zero = all_from_zero && *low == 0;
+      }
+    }
+    return HasNoNegative(all_from_zero ? p : Shifted(p));
+  }
+
+  static bool HasNoNegative(const AtomSum& p) {
+    return p.exact() && absl::c_all_of(p.terms(), [](const AtomSum::Term& t) { return t.coefficient >= 0; });
+  }
+
+  // With each atom plus its lower bound for the atom.
+  AtomSum Shifted(const AtomSum& p) {
     AtomSum shifted;
     for (const AtomSum::Term& term : p.terms()) {
       AtomSum product(term.coefficient);
       for (IndexId atom : term.atoms) {
-        const Number low = facts_.IntervalOf(atom).low;
-        if (!low) return false;
-        product = product * (AtomSum::OfAtom(atom) + AtomSum(*low));
+        product = product * (AtomSum::OfAtom(atom) + AtomSum(*facts_.IntervalOf(atom).low));
       }
       shifted = shifted + product;
     }
-    return shifted.exact() && std::all_of(shifted.terms().begin(), shifted.terms().end(),
-                                          [](const AtomSum::Term& t) { return t.coefficient >= 0; });
+    return shifted;
   }
 
   // Evidently.
@@ -371,11 +405,13 @@ class ProofSearch {
   AtomProduct Choices(const AtomSum& p) {
     AtomProduct atoms = p.Atoms();
     if (atoms.size() == 1) return atoms;
-    const auto rank = [&](IndexId a) {
-      return std::make_tuple(facts_.LevelOf(a), pool_.Depth(a), pool_[a].kind == IndexKind::kMod, a.value);
-    };
-    std::sort(atoms.begin(), atoms.end(), [&](IndexId a, IndexId b) { return rank(a) > rank(b); });
-    if (pool_[atoms[0]].kind != IndexKind::kSymbol) atoms.resize(1);
+    using Rank = std::tuple<int, int, bool, IndexId>;
+    absl::InlinedVector<Rank, 6> ranks;
+    for (IndexId a : atoms) ranks.emplace_back(facts_.LevelOf(a), pool_.Depth(a), pool_[a].kind == IndexKind::kMod, a);
+    const IndexId greatest = std::get<IndexId>(*absl::c_max_element(ranks));
+    if (pool_[greatest].kind != IndexKind::kSymbol) return {greatest};
+    absl::c_sort(ranks, [](const Rank& a, const Rank& b) { return b < a; });
+    for (size_t i = 0; i < atoms.size(); ++i) atoms[i] = std::get<IndexId>(ranks[i]);
     return atoms;
   }
 
@@ -407,70 +443,70 @@ class ProofSearch {
     return Proves((kind == IndexKind::kMax ? above : -above) - AtomSum(1), used, kMaxDepth / 2);
   }
 
-  bool ProvesWithSome(const std::vector<Bound>& bounds, const AtomSum::Parts& parts, int depth) {
-    for (const Bound& bound : bounds) {
-      if (Proves(Replaced(parts, bound), bound.used, depth + 1)) return true;
+  // With the atom replaced by its bound: scale * atom >= limit, or <=; scale > 0.
+  bool ProvesReplaced(const AtomSum::Parts& parts, const AtomSum& scale, const AtomSum& limit, FactSet used, int depth) {
+    if (scale.Constant() == 1) return Proves(parts.factor * limit + parts.rest, used, depth + 1);
+    if (const auto times = parts.factor.ExactQuotient(scale)) {
+      return Proves(*times * limit + parts.rest, used, depth + 1);
     }
-    return false;
+    return Proves(parts.factor * limit + scale * parts.rest + scale - AtomSum(1), used, depth + 1);
   }
 
-  static AtomSum Replaced(const AtomSum::Parts& parts, const Bound& bound) {
-    if (const auto times = parts.factor.ExactQuotient(bound.scale)) return *times * bound.limit + parts.rest;
-    return parts.factor * bound.limit + bound.scale * parts.rest + bound.scale - AtomSum(1);
-  }
-
-  // Those of known facts only where its own do not do.
+  // By bounds of known facts only where its own do not do.
   bool ProvesWithBound(IndexId atom, bool lower, const AtomSum::Parts& parts, FactSet used, int depth) {
-    std::vector<Bound> bounds;
-    AddOwnBounds(atom, lower, parts, used, bounds);
-    if (ProvesWithSome(bounds, parts, depth)) return true;
-    bounds.clear();
-    AddKnownBounds(atom, lower, used, bounds);
+    if (ProvesWithOwnBound(atom, lower, parts, used, depth)) return true;
+    if (ProvesWithKnown(atom, lower, parts, used, depth)) return true;
     const Interval interval = facts_.IntervalOf(atom);
-    if (const Number number = lower ? interval.low : interval.high) bounds.push_back({1, *number, used});
-    return ProvesWithSome(bounds, parts, depth);
+    const Number number = lower ? interval.low : interval.high;
+    return number && ProvesReplaced(parts, 1, *number, used, depth);
   }
 
-  void AddOwnBounds(IndexId atom, bool lower, const AtomSum::Parts& parts, FactSet used, std::vector<Bound>& bounds) {
+  bool ProvesWithOwnBound(IndexId atom, bool lower, const AtomSum::Parts& parts, FactSet used, int depth) {
     const IndexNode node = pool_[atom];
     switch (node.kind) {
-      case IndexKind::kVar:
-        if (const Facts::Var* v = facts_.FindVar(atom)) bounds.push_back({1, lower ? v->first : v->last, used});
-        return;
+      case IndexKind::kVar: {
+        const Facts::Var* v = facts_.FindVar(atom);
+        return v != nullptr && ProvesReplaced(parts, 1, lower ? v->first : v->last, used, depth);
+      }
       case IndexKind::kMin:
       case IndexKind::kMax:
-        for (IndexId arg : node.args) bounds.push_back({1, facts_.SumOf(arg), used});
-        return;
+        return absl::c_any_of(node.args, [&](IndexId arg) {
+          return ProvesReplaced(parts, 1, facts_.SumOf(arg), used, depth);
+        });
       case IndexKind::kDiv:
-      case IndexKind::kMod: break;
-      default: return;
+      case IndexKind::kMod: return ProvesWithDivision(node, lower, parts, used, depth);
+      default: return false;
     }
-    const AtomSum a = facts_.SumOf(node.args[0]), b = facts_.SumOf(node.args[1]);
-    if (!Proves(b - AtomSum(1), used, kMaxDepth / 2)) return;
+  }
+
+  bool ProvesWithDivision(const IndexNode& node, bool lower, const AtomSum::Parts& parts, FactSet used, int depth) {
+    const AtomSum &a = facts_.SumOf(node.args[0]), &b = facts_.SumOf(node.args[1]);
+    if (!Proves(b - AtomSum(1), used, kMaxDepth / 2)) return false;
     if (node.kind == IndexKind::kDiv) {
-      bounds.push_back({b, lower ? a - b + AtomSum(1) : a, used});
-      return;
+      return ProvesReplaced(parts, b, lower ? a - b + AtomSum(1) : a, used, depth);
     }
     const IndexId quotient = pool_.Div(node.args[0], node.args[1]);
-    const AtomProduct others = parts.rest.Atoms();
-    if (std::binary_search(others.begin(), others.end(), quotient)) {
-      bounds.push_back({1, a - b * AtomSum::OfAtom(quotient), used});
+    const bool is_small = !lower && Proves(a, used, kMaxDepth / 2);
+    if (parts.rest.Holds(quotient) &&
+        ProvesReplaced(parts, 1, a - b * AtomSum::OfAtom(quotient), used, depth)) {
+      return true;
     }
-    bounds.push_back({1, lower ? AtomSum(0) : b - AtomSum(1), used});
-    if (!lower && Proves(a, used, kMaxDepth / 2)) bounds.push_back({1, a, used});
+    if (ProvesReplaced(parts, 1, lower ? AtomSum(0) : b - AtomSum(1), used, depth)) return true;
+    return is_small && ProvesReplaced(parts, 1, a, used, depth);
   }
 
   // A known F = c*v + G >= 0: c*v >= -G, and of a negative c: -c*v <= G.
-  void AddKnownBounds(IndexId atom, bool lower, FactSet used, std::vector<Bound>& bounds) {
+  bool ProvesWithKnown(IndexId atom, bool lower, const AtomSum::Parts& parts, FactSet used, int depth) {
     for (size_t i = 0; i < facts_.known_.size(); ++i) {
       const FactSet bit = FactSet{1} << i;
       if ((used & bit) != 0 || !facts_.known_[i].Holds(atom)) continue;
-      const auto parts = facts_.known_[i].SplitBy(atom);
-      if (!parts) continue;
-      const AtomSum scale = lower ? parts->factor : -parts->factor;
+      const auto known = facts_.known_[i].SplitBy(atom);
+      if (!known) continue;
+      const AtomSum scale = lower ? known->factor : -known->factor;
       if (!IsPositive(scale)) continue;
-      bounds.push_back({scale, lower ? -parts->rest : parts->rest, used | bit});
+      if (ProvesReplaced(parts, scale, lower ? -known->rest : known->rest, used | bit, depth)) return true;
     }
+    return false;
   }
 
   Facts& facts_;

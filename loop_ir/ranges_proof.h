@@ -3,11 +3,10 @@
 #define NESTOR_LOOP_IR_RANGES_PROOF_H_
 
 #include <cstdint>
+#include <deque>
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/node_hash_map.h"
 #include "absl/types/optional.h"
 #include "loop_ir/ranges_terms.h"
 #include "uops/index_expr.h"
@@ -25,7 +24,7 @@ class Facts {
   // `pool` is added to, and must outlive this.
   explicit Facts(IndexPool& pool) : pool_(pool) {}
 
-  // The value of an affine expression; an inexact sum of any other.
+  // The value of an affine expression; an inexact sum of any other. It stays where it is.
   const AtomSum& SumOf(IndexId e);
   // From now on `symbol` is written as `sum`. Before any other use.
   void Substitute(IndexId symbol, IndexId by);
@@ -58,6 +57,21 @@ class Facts {
     AtomSum first, last;
   };
 
+  // What is remembered of an expression that stands in sums.
+  struct Atom {
+    Interval stated;          // as far as facts say
+    Interval interval;        // memo of IntervalOf, if `version` is that of the facts
+    int64_t version = -1;
+    std::vector<int64_t> vars;  // memo of LevelOf: the loop indices in it
+    bool has_vars = false;      // whether that is there
+  };
+  // By IndexId: numbers of what is remembered, or -1.
+  struct Numbers {
+    int32_t atom = -1, sum = -1;
+  };
+
+  Numbers& NumbersOf(IndexId e);
+  int32_t NumberOf(IndexId atom);
   // Numbers the loops around from 1, outermost first; 0 without a loop index.
   int LevelOf(IndexId atom);
   const Var* FindVar(IndexId atom) const;
@@ -68,17 +82,17 @@ class Facts {
   void Tighten(IndexId atom, Interval by);
   void AddConsequences(const AtomSum& sum, int depth);
   void AddFactors(const AtomSum& sum);
-  void Changed();
+  void Changed() { ++version_; }
 
   IndexPool& pool_;
   std::vector<std::pair<IndexId, IndexId>> substitutions_;
-  absl::node_hash_map<IndexId, AtomSum> sums_;  // memo of SumOf
+  std::vector<Numbers> numbers_;
+  std::deque<AtomSum> sums_;    // memo of SumOf
   std::vector<AtomSum> known_;  // each >= 0
   std::vector<Var> vars_;       // outermost first
-  absl::flat_hash_map<IndexId, Interval> intervals_;            // of atoms, as far as stated
-  std::vector<std::pair<IndexId, Interval>> overwritten_;       // what Tighten replaced
-  absl::flat_hash_map<IndexId, Interval> computed_;             // memo of IntervalOf
-  absl::flat_hash_map<IndexId, std::vector<int64_t>> vars_in_;  // memo of LevelOf
+  std::vector<Atom> atoms_;
+  int64_t version_ = 0;         // of all that is known; never comes again
+  std::vector<std::pair<int32_t, Interval>> overwritten_;  // what Tighten replaced, by number of the atom
 };
 
 }  // namespace nestor::loop

@@ -14,8 +14,10 @@ namespace {
 // Long sums are left alone: proofs about them cost too much.
 constexpr size_t kMaxTerms = 64;
 
+using Factors = absl::Span<const IndexId>;
+
 // Negative where `a` comes first.
-int Compare(const AtomProduct& a, const AtomProduct& b) {
+int Compare(Factors a, Factors b) {
   if (a.size() != b.size()) return a.size() > b.size() ? -1 : 1;
   for (size_t i = 0; i < a.size(); ++i) {
     if (a[i] != b[i]) return a[i] < b[i] ? -1 : 1;
@@ -23,16 +25,8 @@ int Compare(const AtomProduct& a, const AtomProduct& b) {
   return 0;
 }
 
-AtomProduct Product(const AtomProduct& a, const AtomProduct& b) {
-  if (a.empty()) return b;
-  if (b.empty()) return a;
-  AtomProduct product(a.size() + b.size());
-  std::merge(a.begin(), a.end(), b.begin(), b.end(), product.begin());
-  return product;
-}
-
 // a / b as products; nullopt where b does not divide a.
-absl::optional<AtomProduct> Without(const AtomProduct& a, const AtomProduct& b) {
+absl::optional<AtomProduct> Without(Factors a, Factors b) {
   if (!std::includes(a.begin(), a.end(), b.begin(), b.end())) return absl::nullopt;
   AtomProduct rest(a.size() - b.size());
   std::set_difference(a.begin(), a.end(), b.begin(), b.end(), rest.begin());
@@ -41,15 +35,68 @@ absl::optional<AtomProduct> Without(const AtomProduct& a, const AtomProduct& b) 
 
 }  // namespace
 
-AtomSum::AtomSum(int64_t constant) {
-  if (constant != 0) terms_.push_back({{}, constant});
+// ---- Words
+
+void AtomWords::Take(AtomWords& other) {
+  size_ = other.size_;
+  capacity_ = other.capacity_;
+  if (capacity_ > kFew) {
+    data_ = other.data_;
+    other.data_ = other.Few();
+    other.capacity_ = kFew;
+  } else {
+    data_ = Few();
+    std::memcpy(few_, other.few_, sizeof few_);
+  }
+  other.size_ = 0;
 }
 
-AtomSum AtomSum::OfAtom(IndexId atom) { return OfTerm({{atom}, 1}); }
+void AtomWords::Grow(size_t words) {
+  const size_t capacity = std::max<size_t>(words, 2 * capacity_);
+  IndexId* const data = static_cast<IndexId*>(::operator new(capacity * sizeof(IndexId)));
+  std::memcpy(static_cast<void*>(data), data_, size_ * sizeof(IndexId));
+  Free();
+  data_ = data;
+  capacity_ = static_cast<uint32_t>(capacity);
+}
 
-AtomSum AtomSum::OfTerm(Term term) {
+// ---- Sums
+
+void AtomSum::AddCoefficient(int64_t coefficient) {
+  IndexId halves[2];
+  std::memcpy(static_cast<void*>(halves), &coefficient, sizeof coefficient);
+  words_.Append(halves, 2);
+  ++products_;
+}
+
+void AtomSum::Add(Factors atoms, int64_t coefficient) {
+  if (atoms.empty()) {
+    constant_ = coefficient;
+    return;
+  }
+  words_.Reserve(words_.size() + atoms.size() + 3);
+  words_.Append(IndexId{static_cast<int32_t>(atoms.size())});
+  words_.Append(atoms.data(), atoms.size());
+  AddCoefficient(coefficient);
+}
+
+void AtomSum::AddProduct(Factors a, Factors b, int64_t coefficient) {
+  if (a.empty()) return Add(b, coefficient);
+  if (b.empty()) return Add(a, coefficient);
+  const size_t size = a.size() + b.size();
+  words_.Reserve(words_.size() + size + 3);
+  words_.Append(IndexId{static_cast<int32_t>(size)});
+  size_t i = 0, j = 0;
+  while (i < a.size() || j < b.size()) {
+    const bool first = j == b.size() || (i < a.size() && !(b[j] < a[i]));
+    words_.Append(first ? a[i++] : b[j++]);
+  }
+  AddCoefficient(coefficient);
+}
+
+AtomSum AtomSum::OfTerm(const Term& term) {
   AtomSum sum;
-  if (term.coefficient != 0) sum.terms_.push_back(std::move(term));
+  if (term.coefficient != 0) sum.Add(term.atoms, term.coefficient);
   return sum;
 }
 
@@ -67,69 +114,60 @@ AtomSum AtomSum::Of(const IndexPool& pool, IndexId e) {
   return OfAtom(e);
 }
 
-absl::optional<int64_t> AtomSum::Constant() const {
-  if (!exact_ || terms_.size() > 1) return absl::nullopt;
-  if (terms_.empty()) return 0;
-  if (!terms_[0].atoms.empty()) return absl::nullopt;
-  return terms_[0].coefficient;
-}
-
-int64_t AtomSum::ConstantTerm() const {
-  return terms_.empty() || !terms_.back().atoms.empty() ? 0 : terms_.back().coefficient;
-}
-
 // a + sign*b, in one pass: most sums are differences.
 AtomSum AtomSum::Merged(const AtomSum& a, const AtomSum& b, int64_t sign) {
-  if (!a.exact_ || !b.exact_ || a.terms_.size() + b.terms_.size() > kMaxTerms) return Inexact();
+  if (!a.exact_ || !b.exact_ || a.size() + b.size() > kMaxTerms) return Inexact();
   AtomSum sum;
-  sum.terms_.reserve(a.terms_.size() + b.terms_.size());
-  auto x = a.terms_.begin(), y = b.terms_.begin();
-  while (x != a.terms_.end() || y != b.terms_.end()) {
-    const int order = x == a.terms_.end() ? 1 : y == b.terms_.end() ? -1 : Compare(x->atoms, y->atoms);
+  int64_t by;
+  if (__builtin_mul_overflow(sign, b.constant_, &by) || __builtin_add_overflow(a.constant_, by, &sum.constant_)) {
+    return Inexact();
+  }
+  sum.words_.Reserve(a.words_.size() + b.words_.size());
+  Iterator x(a.words_.begin(), a.words_.end(), 0), y(b.words_.begin(), b.words_.end(), 0);
+  while (x.at_ != x.end_ || y.at_ != y.end_) {
+    const Term left = *x, right = *y;
+    const int order = x.at_ == x.end_ ? 1 : y.at_ == y.end_ ? -1 : Compare(left.atoms, right.atoms);
     if (order < 0) {
-      sum.terms_.push_back(*x++);
+      sum.Add(left.atoms, left.coefficient);
+      ++x;
       continue;
     }
-    const auto by = CheckedApply(IndexKind::kMul, sign, y->coefficient);
-    const auto c = by && order == 0 ? CheckedApply(IndexKind::kAdd, x->coefficient, *by) : by;
-    if (!c) return Inexact();
-    if (*c != 0) sum.terms_.push_back({y->atoms, *c});
+    int64_t c;
+    if (__builtin_mul_overflow(sign, right.coefficient, &c)) return Inexact();
+    if (order == 0 && __builtin_add_overflow(left.coefficient, c, &c)) return Inexact();
+    if (c != 0) sum.Add(right.atoms, c);
     ++y;
     if (order == 0) ++x;
   }
   return sum;
 }
 
-AtomSum operator+(const AtomSum& a, const AtomSum& b) { return AtomSum::Merged(a, b, 1); }
-AtomSum operator-(const AtomSum& a, const AtomSum& b) { return AtomSum::Merged(a, b, -1); }
-AtomSum operator-(const AtomSum& a) { return AtomSum::Merged({}, a, -1); }
-
 AtomSum AtomSum::Times(const Term& by) const {
   AtomSum product;
-  product.terms_.reserve(terms_.size());
-  for (const Term& term : terms_) {
-    const auto c = CheckedApply(IndexKind::kMul, by.coefficient, term.coefficient);
-    if (!c) return Inexact();
-    product.terms_.push_back({Product(by.atoms, term.atoms), *c});
+  product.words_.Reserve(words_.size() + products_ * by.atoms.size() + by.atoms.size() + 3);
+  for (const Term& term : terms()) {
+    int64_t c;
+    if (__builtin_mul_overflow(by.coefficient, term.coefficient, &c)) return Inexact();
+    product.AddProduct(by.atoms, term.atoms, c);
   }
   return product;
 }
 
 AtomSum operator*(const AtomSum& a, const AtomSum& b) {
   if (!a.exact_ || !b.exact_) return AtomSum::Inexact();
-  if (a.terms_.size() == 1) return b.Times(a.terms_[0]);
-  if (b.terms_.size() == 1) return a.Times(b.terms_[0]);
+  if (a.size() == 1) return b.Times(a.terms().front());
+  if (b.size() == 1) return a.Times(b.terms().front());
   AtomSum sum;
-  for (const AtomSum::Term& x : a.terms_) sum = sum + b.Times(x);
+  for (const AtomSum::Term& x : a.terms()) sum = sum + b.Times(x);
   return sum;
 }
 
 std::pair<AtomSum, AtomSum> AtomSum::DividedBy(const AtomSum& divisor) const {
   if (!exact_ || !divisor.exact_) return {Inexact(), Inexact()};
   AtomSum quotient, remainder, rest = *this;
-  const Term& lead = divisor.terms_.front();
-  for (size_t steps = 0; rest.exact_ && !rest.terms_.empty(); ++steps) {
-    const Term first = rest.terms_.front();
+  const Term lead = divisor.terms().front();
+  for (size_t steps = 0; rest.exact_ && rest.size() > 0; ++steps) {
+    const Term first = rest.terms().front();
     const auto atoms = Without(first.atoms, lead.atoms);
     // -2^63 / -1 has no quotient.
     const bool divides = atoms && lead.coefficient != std::numeric_limits<int64_t>::min() &&
@@ -154,30 +192,30 @@ absl::optional<AtomSum> AtomSum::ExactQuotient(const AtomSum& divisor) const {
 absl::optional<AtomSum::Parts> AtomSum::SplitBy(IndexId atom) const {
   Parts parts;
   parts.factor.exact_ = parts.rest.exact_ = exact_;
-  for (const Term& term : terms_) {
-    const auto at = std::find(term.atoms.begin(), term.atoms.end(), atom);
-    if (at == term.atoms.end()) {
-      parts.rest.terms_.push_back(term);
+  for (const Term& term : terms()) {
+    const size_t at = static_cast<size_t>(std::find(term.atoms.begin(), term.atoms.end(), atom) - term.atoms.begin());
+    if (at == term.atoms.size()) {
+      parts.rest.Add(term.atoms, term.coefficient);
       continue;
     }
-    Term without = term;
-    without.atoms.erase(without.atoms.begin() + (at - term.atoms.begin()));
-    if (std::binary_search(without.atoms.begin(), without.atoms.end(), atom)) return absl::nullopt;
+    const Factors before = term.atoms.first(at), behind = term.atoms.subspan(at + 1);
+    if (!behind.empty() && behind[0] == atom) return absl::nullopt;
     // Dividing all terms by one atom keeps their order.
-    parts.factor.terms_.push_back(std::move(without));
+    parts.factor.AddProduct(before, behind, term.coefficient);
   }
   return parts;
 }
 
 bool AtomSum::Holds(IndexId atom) const {
-  return std::any_of(terms_.begin(), terms_.end(), [&](const Term& term) {
-    return std::find(term.atoms.begin(), term.atoms.end(), atom) != term.atoms.end();
-  });
+  for (const Term& term : terms()) {
+    if (std::find(term.atoms.begin(), term.atoms.end(), atom) != term.atoms.end()) return true;
+  }
+  return false;
 }
 
 AtomProduct AtomSum::Atoms() const {
   AtomProduct atoms;
-  for (const Term& term : terms_) atoms.insert(atoms.end(), term.atoms.begin(), term.atoms.end());
+  for (const Term& term : terms()) atoms.insert(atoms.end(), term.atoms.begin(), term.atoms.end());
   std::sort(atoms.begin(), atoms.end());
   atoms.erase(std::unique(atoms.begin(), atoms.end()), atoms.end());
   return atoms;
@@ -186,7 +224,7 @@ AtomProduct AtomSum::Atoms() const {
 IndexId AtomSum::Build(IndexPool& pool) const {
   NESTOR_CHECK(exact_, "an inexact sum has no expression");
   IndexId sum = pool.Const(0);
-  for (const Term& term : terms_) {
+  for (const Term& term : terms()) {
     IndexId product = pool.Const(term.coefficient);
     for (IndexId atom : term.atoms) product = pool.Mul(product, atom);
     sum = pool.Add(sum, product);

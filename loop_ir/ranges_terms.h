@@ -8,34 +8,83 @@
 #define NESTOR_LOOP_IR_RANGES_TERMS_H_
 
 #include <cstdint>
+#include <cstring>
+#include <iterator>
 #include <utility>
-#include <vector>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/types/optional.h"
+#include "absl/types/span.h"
 #include "uops/index_expr.h"
 
 namespace nestor::loop {
 
 // Atoms are loop indices, symbols, and nodes kDiv, kMod, kMin, kMax of a pool.
-using AtomProduct = absl::InlinedVector<IndexId, 3>;  // ascending ids, with repetition
+using AtomProduct = absl::InlinedVector<IndexId, 6>;  // ascending ids, with repetition
+
+// A list of words whose memory is copied as it is, with room for the words of most sums.
+class AtomWords {
+ public:
+  AtomWords() = default;
+  AtomWords(const AtomWords& other) { Append(other.begin(), other.size()); }
+  AtomWords(AtomWords&& other) noexcept { Take(other); }
+  AtomWords& operator=(const AtomWords& other) {
+    if (this == &other) return *this;
+    size_ = 0;
+    Append(other.begin(), other.size());
+    return *this;
+  }
+  AtomWords& operator=(AtomWords&& other) noexcept {
+    if (this == &other) return *this;
+    Free();
+    Take(other);
+    return *this;
+  }
+  ~AtomWords() { Free(); }
+
+  const IndexId* begin() const { return data_; }
+  const IndexId* end() const { return data_ + size_; }
+  size_t size() const { return size_; }
+  // Room for so many words in all.
+  void Reserve(size_t words) {
+    if (words > capacity_) Grow(words);
+  }
+  // REQUIRES: there is room.
+  void Append(IndexId word) { data_[size_++] = word; }
+  void Append(const IndexId* words, size_t count) {
+    Reserve(size_ + count);
+    std::memcpy(static_cast<void*>(data_ + size_), words, count * sizeof(IndexId));
+    size_ += static_cast<uint32_t>(count);
+  }
+
+ private:
+  static constexpr uint32_t kFew = 28;
+  IndexId* Few() { return reinterpret_cast<IndexId*>(few_); }
+  void Free() {
+    if (capacity_ > kFew) ::operator delete(data_);
+  }
+  void Take(AtomWords& other);
+  void Grow(size_t words);
+
+  alignas(IndexId) unsigned char few_[kFew * sizeof(IndexId)];
+  IndexId* data_ = Few();
+  uint32_t size_ = 0, capacity_ = kFew;
+};
 
 class AtomSum {
  public:
   struct Term {
-    AtomProduct atoms;
+    absl::Span<const IndexId> atoms;  // of the sum that has the term, while it does not change
     int64_t coefficient;
-    friend bool operator==(const Term& a, const Term& b) {
-      return a.coefficient == b.coefficient && a.atoms == b.atoms;
-    }
   };
-
-  using Terms = absl::InlinedVector<Term, 3>;
+  // The terms, one after the other.
+  class Iterator;
+  class Terms;
 
   AtomSum() = default;
-  AtomSum(int64_t constant);  // NOLINT: numbers are sums
-  static AtomSum OfAtom(IndexId atom);
-  static AtomSum OfTerm(Term term);
+  AtomSum(int64_t constant) : constant_(constant) {}  // NOLINT: numbers are sums
+  static AtomSum OfAtom(IndexId atom) { return OfTerm({{&atom, 1}, 1}); }
+  static AtomSum OfTerm(const Term& term);
   static AtomSum Inexact();
   // Of an affine expression.
   static AtomSum Of(const IndexPool& pool, IndexId e);
@@ -43,18 +92,27 @@ class AtomSum {
   bool exact() const { return exact_; }
   // Greatest products first (by number of atoms, then by their ids), so the
   // constant is last; no zero coefficient.
-  const Terms& terms() const { return terms_; }
-  bool IsZero() const { return exact_ && terms_.empty(); }
+  Terms terms() const;
+  size_t size() const { return products_ + (constant_ != 0); }
+  bool IsZero() const { return exact_ && size() == 0; }
   // The value, where it holds no atom.
-  absl::optional<int64_t> Constant() const;
-  int64_t ConstantTerm() const;
+  absl::optional<int64_t> Constant() const {
+    return exact_ && products_ == 0 ? absl::make_optional(constant_) : absl::nullopt;
+  }
+  int64_t ConstantTerm() const { return constant_; }
 
-  friend AtomSum operator+(const AtomSum& a, const AtomSum& b);
-  friend AtomSum operator-(const AtomSum& a, const AtomSum& b);
+  friend AtomSum operator+(const AtomSum& a, const AtomSum& b) { return Merged(a, b, 1); }
+  friend AtomSum operator-(const AtomSum& a, const AtomSum& b) { return Merged(a, b, -1); }
   friend AtomSum operator*(const AtomSum& a, const AtomSum& b);
-  friend AtomSum operator-(const AtomSum& a);
+  friend AtomSum operator-(const AtomSum& a) { return Merged({}, a, -1); }
   friend bool operator==(const AtomSum& a, const AtomSum& b) {
-    return a.exact_ == b.exact_ && a.terms_ == b.terms_;
+    return a.exact_ == b.exact_ && a.constant_ == b.constant_ && a.HasProductsOf(b);
+  }
+
+  // Whether only numbers differ between the two.
+  bool HasProductsOf(const AtomSum& other) const {
+    return absl::MakeConstSpan(words_.begin(), words_.size()) ==
+           absl::MakeConstSpan(other.words_.begin(), other.words_.size());
   }
 
   // Quotient and remainder of the division by leading terms: *this =
@@ -77,19 +135,67 @@ class AtomSum {
   // The expression, through the pool's constructors. REQUIRES: exact().
   IndexId Build(IndexPool& pool) const;
 
-  template <class H>
-  friend H AbslHashValue(H h, const AtomSum& s) {
-    for (const Term& t : s.terms_) h = H::combine(std::move(h), t.atoms, t.coefficient);
-    return H::combine(std::move(h), s.exact_, s.terms_.size());
-  }
-
  private:
   static AtomSum Merged(const AtomSum& a, const AtomSum& b, int64_t sign);
   AtomSum Times(const Term& by) const;
+  // Appends a product; of a coefficient that is not 0. A product of nothing is the constant.
+  void Add(absl::Span<const IndexId> atoms, int64_t coefficient);
+  void AddProduct(absl::Span<const IndexId> a, absl::Span<const IndexId> b, int64_t coefficient);
+  void AddCoefficient(int64_t coefficient);
 
-  Terms terms_;
+  // A product with its coefficient lies in `words_` as its number of atoms, these, and the
+  // halves of the coefficient.
+  AtomWords words_;
+  int64_t constant_ = 0;
+  uint32_t products_ = 0;  // how many
   bool exact_ = true;
 };
+
+class AtomSum::Iterator {
+ public:
+  using iterator_category = std::input_iterator_tag;
+  using difference_type = std::ptrdiff_t;
+  using value_type = Term;
+  using pointer = const Term*;
+  using reference = Term;
+  Term operator*() const {
+    if (at_ == end_) return {{}, constant_};
+    const size_t atoms = Atoms();
+    int64_t coefficient;
+    std::memcpy(&coefficient, at_ + 1 + atoms, sizeof coefficient);
+    return {{at_ + 1, atoms}, coefficient};
+  }
+  Iterator& operator++() {
+    if (at_ == end_) constant_ = 0;
+    else at_ += 3 + Atoms();
+    return *this;
+  }
+  friend bool operator==(const Iterator& a, const Iterator& b) { return a.at_ == b.at_ && a.constant_ == b.constant_; }
+  friend bool operator!=(const Iterator& a, const Iterator& b) { return !(a == b); }
+
+ private:
+  friend class AtomSum;
+  friend class Terms;
+  Iterator(const IndexId* at, const IndexId* end, int64_t constant) : at_(at), end_(end), constant_(constant) {}
+  size_t Atoms() const { return static_cast<size_t>(at_->value); }
+
+  const IndexId *at_, *end_;
+  int64_t constant_;  // behind the products; 0: none, or it was had
+};
+
+class AtomSum::Terms {
+ public:
+  explicit Terms(const AtomSum& sum) : sum_(sum) {}
+  Iterator begin() const { return {sum_.words_.begin(), sum_.words_.end(), sum_.constant_}; }
+  Iterator end() const { return {sum_.words_.end(), sum_.words_.end(), 0}; }
+  size_t size() const { return sum_.size(); }
+  Term front() const { return *begin(); }
+
+ private:
+  const AtomSum& sum_;
+};
+
+inline AtomSum::Terms AtomSum::terms() const { return Terms(*this); }
 
 struct AtomSum::Parts {
   AtomSum factor, rest;
