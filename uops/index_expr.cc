@@ -77,28 +77,68 @@ absl::optional<int64_t> CheckedApply(IndexKind kind, int64_t a, int64_t b) {
 
 // ---- Polynomial
 
-absl::optional<Polynomial> Polynomial::Of(const IndexPool& pool, IndexId id) {
-  const IndexNode& node = pool[id];
-  Polynomial result;
-  switch (node.kind) {
-    case IndexKind::kConst:
-      if (node.value != 0) result.terms_.push_back({{}, node.value});
-      return result;
-    case IndexKind::kAdd:
-    case IndexKind::kMul: {
-      auto a = Of(pool, node.args[0]);
-      const auto b = Of(pool, node.args[1]);
-      if (!a || !b) return absl::nullopt;
-      if (node.kind == IndexKind::kAdd && a->IsBefore(pool, *b)) {
-        a->terms_.insert(a->terms_.end(), b->terms_.begin(), b->terms_.end());
-        return a;
-      }
-      return node.kind == IndexKind::kAdd ? Sum(pool, *a, *b) : Product(pool, *a, *b);
-    }
-    default:
-      result.terms_.push_back({{id}, 1});
-      return result;
+namespace {
+
+// The term that `id` is, where it is a product of numbers and atoms, none of them 0.
+absl::optional<Polynomial::Term> TermOf(const IndexPool& pool, IndexId id) {
+  Polynomial::Term term{{}, 1};
+  const auto add = [&](IndexId factor) {
+    const IndexNode& node = pool[factor];
+    if (node.kind == IndexKind::kAdd || node.kind == IndexKind::kMul) return false;
+    if (node.kind != IndexKind::kConst) return term.atoms.push_back(factor), true;
+    term.coefficient = CheckedApply(IndexKind::kMul, term.coefficient, node.value).value_or(0);
+    return term.coefficient != 0;
+  };
+  for (; pool[id].kind == IndexKind::kMul; id = pool[id].args[0]) {
+    if (!add(pool[id].args[1])) return absl::nullopt;
   }
+  if (!add(id)) return absl::nullopt;
+  const auto is_before = [&](IndexId p, IndexId q) { return CompareAtoms(pool, p, q) < 0; };
+  std::reverse(term.atoms.begin(), term.atoms.end());
+  if (!std::is_sorted(term.atoms.begin(), term.atoms.end(), is_before)) {
+    std::sort(term.atoms.begin(), term.atoms.end(), is_before);
+  }
+  return term;
+}
+
+}  // namespace
+
+// Terms of canonical sums are products and follow each other: they are only strung together.
+absl::optional<Polynomial> Polynomial::Of(const IndexPool& pool, IndexId id) {
+  Polynomial result;
+  if (auto term = TermOf(pool, id)) {
+    result.terms_.push_back(*std::move(term));
+    return result;
+  }
+  const IndexNode& node = pool[id];
+  if (node.kind == IndexKind::kConst) return result;  // 0
+  if (node.kind == IndexKind::kMul) {
+    const auto a = Of(pool, node.args[0]), b = Of(pool, node.args[1]);
+    return a && b ? Product(pool, *a, *b) : absl::nullopt;
+  }
+  absl::InlinedVector<IndexId, 8> summands;  // the last first
+  for (; pool[id].kind == IndexKind::kAdd; id = pool[id].args[0]) summands.push_back(pool[id].args[1]);
+  summands.push_back(id);
+  result.terms_.reserve(summands.size());
+  for (size_t i = summands.size(); i-- > 0;) {
+    auto term = TermOf(pool, summands[i]);
+    const bool follows = term && (result.terms_.empty() ||
+                                  CompareProducts(pool, result.terms_.back().atoms, term->atoms) < 0);
+    if (follows) {
+      result.terms_.push_back(*std::move(term));
+      continue;
+    }
+    const auto summand = Of(pool, summands[i]);
+    if (!summand) return absl::nullopt;
+    if (result.IsBefore(pool, *summand)) {
+      result.terms_.insert(result.terms_.end(), summand->terms_.begin(), summand->terms_.end());
+      continue;
+    }
+    auto sum = Sum(pool, result, *summand);
+    if (!sum) return absl::nullopt;
+    result = *std::move(sum);
+  }
+  return result;
 }
 
 bool Polynomial::IsBefore(const IndexPool& pool, const Polynomial& other) const {
@@ -441,15 +481,20 @@ void VisitIndex(const IndexPool& pool, IndexId id,
   VisitMemo(pool, id, visit, seen);
 }
 
+namespace {
+
+void AppendVars(const IndexPool& pool, IndexId id, std::vector<int64_t>& vars) {
+  if (!pool.HasVar(id)) return;
+  const IndexNode& node = pool[id];
+  if (node.kind == IndexKind::kVar) vars.push_back(node.value);
+  for (IndexId arg : node.args) AppendVars(pool, arg, vars);
+}
+
+}  // namespace
+
 void CollectVars(const IndexPool& pool, IndexId id, std::vector<int64_t>& vars) {
   if (!pool.HasVar(id)) return;
-  if (pool[id].kind == IndexKind::kVar) {  // as most are
-    vars.push_back(pool[id].value);
-  } else {
-    VisitIndex(pool, id, [&](IndexId, const IndexNode& node) {
-      if (node.kind == IndexKind::kVar) vars.push_back(node.value);
-    });
-  }
+  AppendVars(pool, id, vars);
   std::sort(vars.begin(), vars.end());
   vars.erase(std::unique(vars.begin(), vars.end()), vars.end());
 }
