@@ -184,12 +184,12 @@ const Facts::Var* Facts::FindVar(IndexId atom) const {
 int Facts::LevelOf(IndexId atom) {
   if (!pool_.HasVar(atom)) return 0;
   Atom& memo = atoms_[static_cast<size_t>(NumberOf(atom))];
-  if (!memo.has_vars) CollectVars(pool_, atom, memo.vars);
-  memo.has_vars = true;
-  for (size_t i = vars_.size(); i-- > 0;) {
-    if (std::binary_search(memo.vars.begin(), memo.vars.end(), vars_[i].var)) return static_cast<int>(i) + 1;
-  }
-  return 0;
+  if (memo.level_version == version_) return memo.level;
+  if (memo.vars.empty()) CollectVars(pool_, atom, memo.vars);
+  size_t level = vars_.size();
+  while (level > 0 && !std::binary_search(memo.vars.begin(), memo.vars.end(), vars_[level - 1].var)) --level;
+  memo.level_version = version_;
+  return memo.level = static_cast<int>(level);
 }
 
 void Facts::Tighten(IndexId atom, Interval by) {
@@ -403,16 +403,22 @@ class ProofSearch {
   // The atom that no other one depends on: of the innermost loop, the deepest; a remainder
   // before its quotient, as it goes into that. Of symbols alone, any, the last one first.
   AtomProduct Choices(const AtomSum& p) {
+    Rank highest;
+    for (const AtomSum::Term& term : p.terms()) {
+      for (IndexId atom : term.atoms) {
+        if (atom != std::get<IndexId>(highest)) highest = std::max(highest, RankOf(atom));
+      }
+    }
+    const IndexId first = std::get<IndexId>(highest);
+    if (pool_[first].kind != IndexKind::kSymbol) return {first};
     AtomProduct atoms = p.Atoms();
-    if (atoms.size() == 1) return atoms;
-    using Rank = std::tuple<int, int, bool, IndexId>;
-    absl::InlinedVector<Rank, 6> ranks;
-    for (IndexId a : atoms) ranks.emplace_back(facts_.LevelOf(a), pool_.Depth(a), pool_[a].kind == IndexKind::kMod, a);
-    const IndexId greatest = std::get<IndexId>(*absl::c_max_element(ranks));
-    if (pool_[greatest].kind != IndexKind::kSymbol) return {greatest};
-    absl::c_sort(ranks, [](const Rank& a, const Rank& b) { return b < a; });
-    for (size_t i = 0; i < atoms.size(); ++i) atoms[i] = std::get<IndexId>(ranks[i]);
+    absl::c_sort(atoms, [&](IndexId a, IndexId b) { return RankOf(b) < RankOf(a); });
     return atoms;
+  }
+
+  using Rank = std::tuple<int, int, bool, IndexId>;
+  Rank RankOf(IndexId atom) {
+    return {facts_.LevelOf(atom), pool_.Depth(atom), pool_[atom].kind == IndexKind::kMod, atom};
   }
 
   // 1: not negative, -1: not positive, 0: unknown.
@@ -431,7 +437,7 @@ class ProofSearch {
   bool ProvesCases(IndexId atom, const AtomSum::Parts& parts, FactSet used, int depth) {
     const IndexNode node = pool_[atom];
     for (IndexId arg : node.args) {
-      const bool holds = Proves(parts.factor * facts_.SumOf(arg) + parts.rest, used, depth + 1);
+      const bool holds = Proves(parts.rest.PlusProduct(parts.factor, facts_.SumOf(arg)), used, depth + 1);
       if (!holds && !IsOther(atom, node.kind, facts_.SumOf(arg), used)) return false;
     }
     return true;
@@ -445,9 +451,9 @@ class ProofSearch {
 
   // With the atom replaced by its bound: scale * atom >= limit, or <=; scale > 0.
   bool ProvesReplaced(const AtomSum::Parts& parts, const AtomSum& scale, const AtomSum& limit, FactSet used, int depth) {
-    if (scale.Constant() == 1) return Proves(parts.factor * limit + parts.rest, used, depth + 1);
+    if (scale.Constant() == 1) return Proves(parts.rest.PlusProduct(parts.factor, limit), used, depth + 1);
     if (const auto times = parts.factor.ExactQuotient(scale)) {
-      return Proves(*times * limit + parts.rest, used, depth + 1);
+      return Proves(parts.rest.PlusProduct(*times, limit), used, depth + 1);
     }
     return Proves(parts.factor * limit + scale * parts.rest + scale - AtomSum(1), used, depth + 1);
   }

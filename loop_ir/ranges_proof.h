@@ -62,8 +62,9 @@ class Facts {
     Interval stated;          // as far as facts say
     Interval interval;        // memo of IntervalOf, if `version` is that of the facts
     int64_t version = -1;
-    std::vector<int64_t> vars;  // memo of LevelOf: the loop indices in it
-    bool has_vars = false;      // whether that is there
+    std::vector<int64_t> vars;  // the loop indices in it, once they were wanted
+    int level = 0;              // memo of LevelOf, likewise
+    int64_t level_version = -1;
   };
   // By IndexId: numbers of what is remembered, or -1.
   struct Numbers {

@@ -114,32 +114,41 @@ AtomSum AtomSum::Of(const IndexPool& pool, IndexId e) {
   return OfAtom(e);
 }
 
-// a + sign*b, in one pass: most sums are differences.
-AtomSum AtomSum::Merged(const AtomSum& a, const AtomSum& b, int64_t sign) {
+// In one pass: most sums are differences.
+AtomSum AtomSum::Merged(const AtomSum& a, const AtomSum& b, int64_t times) {
   if (!a.exact_ || !b.exact_ || a.size() + b.size() > kMaxTerms) return Inexact();
-  AtomSum sum;
-  int64_t by;
-  if (__builtin_mul_overflow(sign, b.constant_, &by) || __builtin_add_overflow(a.constant_, by, &sum.constant_)) {
+  int64_t constant;
+  if (__builtin_mul_overflow(times, b.constant_, &constant) ||
+      __builtin_add_overflow(a.constant_, constant, &constant)) {
     return Inexact();
   }
+  AtomSum sum;
+  if (b.products_ == 0) sum = a;
+  sum.constant_ = constant;
+  if (b.products_ == 0) return sum;
   sum.words_.Reserve(a.words_.size() + b.words_.size());
   Iterator x(a.words_.begin(), a.words_.end(), 0), y(b.words_.begin(), b.words_.end(), 0);
+  Term left = *x, right = *y;
   while (x.at_ != x.end_ || y.at_ != y.end_) {
-    const Term left = *x, right = *y;
     const int order = x.at_ == x.end_ ? 1 : y.at_ == y.end_ ? -1 : Compare(left.atoms, right.atoms);
     if (order < 0) {
       sum.Add(left.atoms, left.coefficient);
-      ++x;
+      left = *++x;
       continue;
     }
     int64_t c;
-    if (__builtin_mul_overflow(sign, right.coefficient, &c)) return Inexact();
+    if (__builtin_mul_overflow(times, right.coefficient, &c)) return Inexact();
     if (order == 0 && __builtin_add_overflow(left.coefficient, c, &c)) return Inexact();
     if (c != 0) sum.Add(right.atoms, c);
-    ++y;
-    if (order == 0) ++x;
+    right = *++y;
+    if (order == 0) left = *++x;
   }
   return sum;
+}
+
+AtomSum AtomSum::PlusProduct(const AtomSum& factor, const AtomSum& by) const {
+  const absl::optional<int64_t> number = factor.Constant();
+  return number && *number != 0 ? Merged(*this, by, *number) : factor * by + *this;
 }
 
 AtomSum AtomSum::Times(const Term& by) const {

@@ -53,7 +53,7 @@ class AtomWords {
   void Append(IndexId word) { data_[size_++] = word; }
   void Append(const IndexId* words, size_t count) {
     Reserve(size_ + count);
-    std::memcpy(static_cast<void*>(data_ + size_), words, count * sizeof(IndexId));
+    for (size_t i = 0; i < count; ++i) data_[size_ + i] = words[i];  // few
     size_ += static_cast<uint32_t>(count);
   }
 
@@ -104,6 +104,8 @@ class AtomSum {
   friend AtomSum operator+(const AtomSum& a, const AtomSum& b) { return Merged(a, b, 1); }
   friend AtomSum operator-(const AtomSum& a, const AtomSum& b) { return Merged(a, b, -1); }
   friend AtomSum operator*(const AtomSum& a, const AtomSum& b);
+  // factor * by + *this.
+  AtomSum PlusProduct(const AtomSum& factor, const AtomSum& by) const;
   friend AtomSum operator-(const AtomSum& a) { return Merged({}, a, -1); }
   friend bool operator==(const AtomSum& a, const AtomSum& b) {
     return a.exact_ == b.exact_ && a.constant_ == b.constant_ && a.HasProductsOf(b);
@@ -136,7 +138,8 @@ class AtomSum {
   IndexId Build(IndexPool& pool) const;
 
  private:
-  static AtomSum Merged(const AtomSum& a, const AtomSum& b, int64_t sign);
+  // a + times*b.
+  static AtomSum Merged(const AtomSum& a, const AtomSum& b, int64_t times);
   AtomSum Times(const Term& by) const;
   // Appends a product; of a coefficient that is not 0. A product of nothing is the constant.
   void Add(absl::Span<const IndexId> atoms, int64_t coefficient);
