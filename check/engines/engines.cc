@@ -266,13 +266,6 @@ JitRunOptions RunOptionsOf(const Engine& engine, jit::Workspace& workspace) {
   return run;
 }
 
-absl::Status CheckAllInstructions(const jit::Executable& executable) {
-  for (const std::shared_ptr<const jit::Kernel>& kernel : executable.kernels()) {
-    NESTOR_RETURN_IF_ERROR(CheckInstructions(*kernel, executable.options().isa));
-  }
-  return absl::OkStatus();
-}
-
 absl::Status CheckSame(const Results& first, const Results& again) {
   Counts counts;
   const Finding finding = Compare(first, again, "a call with the same inputs", counts);
@@ -280,6 +273,16 @@ absl::Status CheckSame(const Results& first, const Results& again) {
 }
 
 }  // namespace
+
+// Of kernels that runs added: each is decoded once.
+absl::Status BuiltEngine::CheckAllInstructions() const {
+  for (std::shared_ptr<const jit::Kernel> kernel : executable_->kernels()) {
+    if (std::find(decoded_.begin(), decoded_.end(), kernel) != decoded_.end()) continue;
+    NESTOR_RETURN_IF_ERROR(CheckInstructions(*kernel, executable_->options().isa));
+    decoded_.push_back(std::move(kernel));
+  }
+  return absl::OkStatus();
+}
 
 absl::Status BuiltEngine::CheckAbi(const RunInputs& inputs) const {
   absl::Status status;
@@ -326,7 +329,7 @@ Results BuiltEngine::Run(const RunInputs& inputs, jit::Workspace& workspace) con
   for (int i = 1; i < engine_.calls && first.ok(); ++i) {
     NESTOR_RETURN_IF_ERROR(CheckSame(first, RunOnce(inputs, run)));
   }
-  NESTOR_RETURN_IF_ERROR(CheckAllInstructions(*executable_));
+  NESTOR_RETURN_IF_ERROR(CheckAllInstructions());
   if (engine_.checks_abi && first.ok()) NESTOR_RETURN_IF_ERROR(CheckAbi(inputs));
   return first;
 }

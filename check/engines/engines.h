@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -87,12 +88,14 @@ class BuiltEngine {
   BuiltEngine(const Engine& engine, loop::Program program) : engine_(engine), program_(std::move(program)) {}
   absl::Status Compile(const loop::Program& unfused);
   Results RunOnce(const RunInputs& inputs, const JitRunOptions& options) const;
+  absl::Status CheckAllInstructions() const;
   absl::Status CheckAbi(const RunInputs& inputs) const;
   loop::Program ProgramAt(const RunInputs& inputs) const;
 
   Engine engine_;
   loop::Program program_;  // behind the passes
   std::shared_ptr<const jit::Executable> executable_;
+  mutable std::vector<std::shared_ptr<const jit::Kernel>> decoded_;  // nothing in them is foreign
   bool keeps_bits_ = true;
 };
 
