@@ -10,6 +10,9 @@
 
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_set.h"
+
 namespace nestor::loop {
 
 Ranges::Ranges(Program& program) : program_(program), pool_(program.pool), facts_(program.pool) {
@@ -35,14 +38,21 @@ void Ranges::AddSymbols() {
       extents.insert(extents.end(), program_[tensor].shape.begin(), program_[tensor].shape.end());
     }
   }
+  // Whether nothing new can be learnt of it: that a dimension of no other name is not negative.
+  absl::flat_hash_set<IndexId> learnt;
+  const auto is_learnt = [&](IndexId e) { return learnt.contains(e) && facts_.Substituted(e) == e; };
   IndexList dimensions;
   for (IndexId extent : extents) {
     VisitIndex(pool_, extent, [&](IndexId e, const IndexNode& node) {
       if (node.kind == IndexKind::kSymbol && pool_.SymbolName(e)[0] != '$') dimensions.push_back(e);
     });
   }
-  for (IndexId dimension : dimensions) AddLessEqual(pool_.Const(0), dimension);
+  for (IndexId dimension : dimensions) {
+    if (!is_learnt(dimension)) AddLessEqual(pool_.Const(0), dimension);
+    learnt.insert(dimension);
+  }
   for (IndexId extent : extents) {
+    if (is_learnt(extent)) continue;
     AddDefined(extent);
     AddLessEqual(pool_.Const(0), extent);
   }
