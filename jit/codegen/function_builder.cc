@@ -15,6 +15,7 @@
 #include <limits>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "uops/invariant.h"
 #include "uops/mutant.h"
 
@@ -406,8 +407,7 @@ TableSlot::Part FunctionBuilder::StridePart(loop::TensorId tensor, int axis) con
   return {1, {}, tensor, axis};
 }
 
-void FunctionBuilder::AddPart(std::vector<Summand>& summands, IndexId atom, const ComputedPlace& computed,
-                              TableSlot::Part part) {
+void FunctionBuilder::AddPart(Summands& summands, IndexId atom, const ComputedPlace& computed, TableSlot::Part part) {
   if (part.factor == 0) return;
   for (Summand& summand : summands) {
     if (summand.atom != atom || !(summand.computed.value == computed.value)) continue;
@@ -430,9 +430,17 @@ int64_t FunctionBuilder::WrappingProduct(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
 }
 
-std::vector<FunctionBuilder::Summand> FunctionBuilder::Summands(loop::TensorId tensor, const IndexList& place,
-                                                                absl::Span<const ComputedPlace> computed) {
-  std::vector<Summand> summands;
+FunctionBuilder::Summands* FunctionBuilder::FollowedSummands(loop::TensorId tensor, const IndexList& place) {
+  const auto [known, is_new] = followed_.try_emplace({tensor, place});
+  if (is_new && absl::c_all_of(place, [&](IndexId e) { return IsFollowed(e); })) {
+    known->second = SummandsOf(tensor, place, {});
+  }
+  return known->second ? &*known->second : nullptr;
+}
+
+FunctionBuilder::Summands FunctionBuilder::SummandsOf(loop::TensorId tensor, const IndexList& place,
+                                                      absl::Span<const ComputedPlace> computed) {
+  Summands summands;
   for (size_t axis = 0; axis < place.size(); ++axis) {
     const TableSlot::Part stride = StridePart(tensor, static_cast<int>(axis));
     const IndexId e = place[axis];
@@ -485,7 +493,10 @@ Operand FunctionBuilder::BaseOf(loop::TensorId tensor) {
 
 Memory FunctionBuilder::Address(loop::TensorId tensor, const IndexList& place,
                                 absl::Span<const ComputedPlace> computed) {
-  std::vector<Summand> summands = Summands(tensor, place, computed);
+  Summands other;
+  Summands* const followed = FollowedSummands(tensor, place);
+  if (followed == nullptr) other = SummandsOf(tensor, place, computed);
+  Summands& summands = followed == nullptr ? other : *followed;
   // A pointer that runs with a loop starts before it, so within a frame the loop's own
   // index comes first.
   const auto order = [&](const Summand& s) {
@@ -517,7 +528,7 @@ int64_t FunctionBuilder::TakeNumbers(std::vector<TableSlot::Part>& parts) {
 }
 
 // `pointer` with the summand added; a part of it may go into `memory` instead.
-Operand FunctionBuilder::PointerAt(Operand pointer, const Summand& summand, Memory& memory, bool last) {
+Operand FunctionBuilder::PointerAt(Operand pointer, Summand& summand, Memory& memory, bool last) {
   const auto add = [&](int depth, Operand bytes) {
     if (bytes == Immediate(0)) return pointer;
     return OnEntry(depth, Make(Opcode::kAddG, pointer, bytes, 0));
@@ -537,7 +548,8 @@ Operand FunctionBuilder::PointerAt(Operand pointer, const Summand& summand, Memo
       pointer = add(depth, OnEntry(0, Make(Opcode::kMoveG, bytes, {}, 0)));
     }
   };
-  const Operand coefficient = Coefficient(summand.parts);
+  if (summand.coefficient.kind == Operand::kNone) summand.coefficient = Coefficient(summand.parts);
+  const Operand coefficient = summand.coefficient;
   if (summand.computed.value.kind != Operand::kNone) {
     const auto& [number, depth] = summand.computed;
     if (depth >= 0) return add(depth, OnEntry(depth, Make(Opcode::kMulG, number, coefficient, 0)));
@@ -607,7 +619,10 @@ Operand FunctionBuilder::RunningPointer(int depth, Operand pointer, const std::v
 Operand FunctionBuilder::Stride(loop::TensorId tensor, const IndexList& place, int32_t var) {
   std::vector<TableSlot::Part> parts;
   const std::vector<ComputedPlace> computed(place.size(), ComputedPlace{Immediate(0)});
-  for (const Summand& summand : Summands(tensor, place, computed)) {
+  Summands other;
+  const Summands* const followed = FollowedSummands(tensor, place);
+  if (followed == nullptr) other = SummandsOf(tensor, place, computed);
+  for (const Summand& summand : followed == nullptr ? other : *followed) {
     if (summand.atom.value < 0 || program_.pool.VarValue(summand.atom) != var) continue;
     parts.insert(parts.end(), summand.parts.begin(), summand.parts.end());
   }

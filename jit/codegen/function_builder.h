@@ -129,7 +129,9 @@ class FunctionBuilder {
     IndexId atom;      // invalid: 1
     ComputedPlace computed;  // instead of an atom
     std::vector<TableSlot::Part> parts;
+    Operand coefficient = {};  // their sum, once it was wanted
   };
+  using Summands = std::vector<Summand>;
 
   Operation Make(Opcode opcode, Operand a, Operand b, int64_t immediate) const;
   Operand Compute(IndexId e);
@@ -141,14 +143,15 @@ class FunctionBuilder {
   static int64_t WrappingProduct(int64_t a, int64_t b);
   absl::optional<int64_t> CompactStride(const loop::TensorInfo& tensor, int axis) const;
   TableSlot::Part StridePart(loop::TensorId tensor, int axis) const;
-  std::vector<Summand> Summands(loop::TensorId tensor, const IndexList& place, absl::Span<const ComputedPlace> computed);
-  static void AddPart(std::vector<Summand>& summands, IndexId atom, const ComputedPlace& computed,
-                      TableSlot::Part part);
+  Summands SummandsOf(loop::TensorId tensor, const IndexList& place, absl::Span<const ComputedPlace> computed);
+  // Of a place whose every axis is followed, as most are: the same each time. Null: of another.
+  Summands* FollowedSummands(loop::TensorId tensor, const IndexList& place);
+  static void AddPart(Summands& summands, IndexId atom, const ComputedPlace& computed, TableSlot::Part part);
   // A constant or a table slot.
   Operand Coefficient(const std::vector<TableSlot::Part>& parts, int64_t times = 1);
   static int64_t TakeNumbers(std::vector<TableSlot::Part>& parts);
   Operand BaseOf(loop::TensorId tensor);
-  Operand PointerAt(Operand pointer, const Summand& summand, Memory& memory, bool last);
+  Operand PointerAt(Operand pointer, Summand& summand, Memory& memory, bool last);
   Operand RunningPointer(int depth, Operand pointer, const std::vector<TableSlot::Part>& parts);
 
   loop::Program& program_;
@@ -158,6 +161,7 @@ class FunctionBuilder {
   std::vector<Frame> frames_;
   std::vector<Frame> closed_;  // empty ones: frames come by the thousand
   absl::flat_hash_map<IndexId, absl::optional<Polynomial>> polynomials_;
+  absl::flat_hash_map<std::pair<loop::TensorId, IndexList>, absl::optional<Summands>> followed_;
 };
 
 }  // namespace nestor::jit
