@@ -18,6 +18,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/container/inlined_vector.h"
 
 namespace nestor::loop {
@@ -88,18 +89,19 @@ class Windows {
  public:
   Windows(const Program& program, const Loop& loop) : program_(program), loop_(loop) {}
 
-  // One more access of the tensor, within `inner` loops, outermost first.
-  void Add(absl::Span<const IndexId> place, absl::Span<const Loop* const> inner) {
-    axes_.resize(std::max(axes_.size(), place.size()));
-    for (size_t axis = 0; axis < place.size(); ++axis) {
-      Range range{Bounds(place[axis], inner, false), Bounds(place[axis], inner, true)};
-      std::vector<Range>& ranges = axes_[axis];
-      if (std::find(ranges.begin(), ranges.end(), range) == ranges.end()) ranges.push_back(std::move(range));
-    }
+  // One more access of the tensor, within `inner` loops, outermost first. `place` stays.
+  void Add(absl::Span<const IndexId> place, std::vector<const Loop*> inner) {
+    accesses_.push_back({place, std::move(inner)});
   }
 
+  // Along some axis: most often the first one tells.
   bool AreApart() {
-    return std::any_of(axes_.begin(), axes_.end(), [&](const auto& ranges) { return AreApart(ranges); });
+    size_t rank = 0;
+    for (const PlacedAccess& access : accesses_) rank = std::max(rank, access.place.size());
+    for (size_t axis = 0; axis < rank; ++axis) {
+      if (AreApart(RangesAlong(axis))) return true;
+    }
+    return false;
   }
 
  private:
@@ -107,6 +109,24 @@ class Windows {
     Candidates lower, upper;
     friend bool operator==(const Range& a, const Range& b) { return a.lower == b.lower && a.upper == b.upper; }
   };
+
+  struct PlacedAccess {
+    absl::Span<const IndexId> place;
+    std::vector<const Loop*> inner;
+  };
+
+  std::vector<Range> RangesAlong(size_t axis) {
+    std::vector<Range> ranges;
+    absl::flat_hash_set<std::pair<IndexId, const Loop*>> seen;  // within which loop: so all around it
+    for (const PlacedAccess& access : accesses_) {
+      if (axis >= access.place.size()) continue;
+      const IndexId e = access.place[axis];
+      if (!seen.insert({e, access.inner.empty() ? nullptr : access.inner.back()}).second) continue;
+      Range range{Bounds(e, access.inner, false), Bounds(e, access.inner, true)};
+      if (std::find(ranges.begin(), ranges.end(), range) == ranges.end()) ranges.push_back(std::move(range));
+    }
+    return ranges;
+  }
 
   bool AreApart(const std::vector<Range>& ranges) {
     for (const Range& a : ranges) {
@@ -222,7 +242,7 @@ class Windows {
   const Loop& loop_;
   IndexPool pool_;
   absl::flat_hash_map<IndexId, IndexId> imported_;
-  std::vector<std::vector<Range>> axes_;
+  std::vector<PlacedAccess> accesses_;
 };
 
 // The accesses in a loop's body of what the body changes, found in one walk.
