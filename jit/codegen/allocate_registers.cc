@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "jit/codegen/operand_constraints.h"
 #include "jit/codegen/operations.h"
 #include "jit/codegen/registers.h"
@@ -161,6 +162,9 @@ int ScratchWanted(const Problem& problem, RegisterClass c, const std::vector<int
   };
   int most = 0;
   for (const Operation& op : problem.list.operations) {
+    const bool spills = absl::c_any_of(op.operands, is_spilled) || is_spilled(op.memory.base) ||
+                        is_spilled(op.memory.index) || is_spilled(op.result);
+    if (!spills) continue;
     Operation with_slots = op;
     int loads = 0;
     for (Operand* operand : {&with_slots.operands[0], &with_slots.operands[1], &with_slots.operands[2],
@@ -170,7 +174,6 @@ int ScratchWanted(const Problem& problem, RegisterClass c, const std::vector<int
       ++loads;
     }
     const bool result = is_spilled(op.result);
-    if (loads == 0 && !result) continue;
     if (StackOperandOf(with_slots) >= 0) --loads;
     most = std::max({most, loads, result ? 1 + (WritesResultEarly(op.opcode) ? loads : 0) : 0});
   }

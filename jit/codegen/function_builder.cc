@@ -60,17 +60,6 @@ void Empty(std::vector<Operation>& operations) {
   else operations = std::vector<Operation>();
 }
 
-// Puts `first` and `second` together in one of them, the longer, and leaves the other empty.
-void Join(std::vector<Operation>& first, std::vector<Operation>& second) {
-  if (first.size() < second.size()) {
-    second.insert(second.begin(), first.begin(), first.end());
-    first.swap(second);
-  } else {
-    first.insert(first.end(), second.begin(), second.end());
-  }
-  Empty(second);
-}
-
 }  // namespace
 
 FunctionBuilder::FunctionBuilder(loop::Program& program, Table& table, const std::vector<TensorPlace>& places,
@@ -79,16 +68,14 @@ FunctionBuilder::FunctionBuilder(loop::Program& program, Table& table, const std
 
 OperationList FunctionBuilder::Finish() {
   NESTOR_CHECK(frames_.size() == 1, "an open frame");
-  Frame& frame = frames_[0];
-  Join(frame.entry, list_.operations);
-  list_.operations = std::move(frame.entry);
+  PutEntryBeforeBody(frames_[0]);
   return std::move(list_);
 }
 
 // ---- Frames
 
 void FunctionBuilder::Frame::Clear() {
-  for (std::vector<Operation>* operations : {&entry, &body, &latch}) Empty(*operations);
+  for (std::vector<Operation>* operations : {&entry, &latch}) Empty(*operations);
   indices.clear();
   computed.clear();
   running.clear();
@@ -97,12 +84,17 @@ void FunctionBuilder::Frame::Clear() {
   offset = step = 0;
 }
 
-// The body of the innermost frame is the list; those of the others wait in their frames.
+// The list is the bodies of all frames, so far.
 void FunctionBuilder::OpenRegion() {
-  frames_.back().body.swap(list_.operations);
   if (closed_.empty()) closed_.emplace_back();
   frames_.push_back(std::move(closed_.back()));
+  frames_.back().begin_of_body = list_.operations.size();
   closed_.pop_back();
+}
+
+void FunctionBuilder::PutEntryBeforeBody(const Frame& frame) {
+  std::vector<Operation>& operations = list_.operations;
+  operations.insert(operations.begin() + static_cast<int64_t>(frame.begin_of_body), frame.entry.begin(), frame.entry.end());
 }
 
 void FunctionBuilder::OpenIteration(int32_t var, Operand value, int64_t offset, int64_t step, Operand begin) {
@@ -119,10 +111,7 @@ void FunctionBuilder::CloseRegion() {
   Frame frame = std::move(frames_.back());
   frames_.pop_back();
   NESTOR_CHECK(frame.latch.empty(), "a region does not run");
-  std::vector<Operation>& around = frames_.back().body;
-  Join(around, frame.entry);
-  Join(around, list_.operations);
-  around.swap(list_.operations);
+  PutEntryBeforeBody(frame);
   frame.Clear();
   closed_.push_back(std::move(frame));
 }

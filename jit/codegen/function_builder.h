@@ -113,7 +113,8 @@ class FunctionBuilder {
 
  private:
   struct Frame {
-    std::vector<Operation> entry, body, latch;
+    std::vector<Operation> entry, latch;
+    size_t begin_of_body = 0;  // which lies at the end of the list, before those of the frames inside
     int32_t var = -1;
     Operand value, begin;
     int64_t offset = 0, step = 0;
@@ -133,6 +134,7 @@ class FunctionBuilder {
   };
   using Summands = std::vector<Summand>;
 
+  void PutEntryBeforeBody(const Frame& frame);
   Operation Make(Opcode opcode, Operand a, Operand b, int64_t immediate) const;
   Operand Compute(IndexId e);
   Operand DividesByNonzero(IndexId e);
