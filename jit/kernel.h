@@ -33,6 +33,8 @@ class Kernel {
   // As given, with what the table's slots name added to its pool.
   const loop::Program& program() const { return program_; }
   const Table& table() const { return table_; }
+  // What was proven of it, for a kernel of other layouts.
+  std::shared_ptr<const Proofs> proofs() const { return proofs_; }
   // Where the temporaries that need memory live.
   const loop::MemoryPlan& plan() const { return plan_; }
 
@@ -91,6 +93,7 @@ class Kernel {
 
   loop::Program program_;
   Table table_;
+  std::shared_ptr<const Proofs> proofs_;
   loop::MemoryPlan plan_;
   std::vector<Step> steps_;
   CodeMemory code_;

@@ -37,8 +37,11 @@ absl::StatusOr<std::shared_ptr<const Kernel>> LayoutKernels::For(const Translate
     const auto it = kernels_.find(key);
     if (it != kernels_.end()) return Share(*it->second);
   }
-  // Compiled outside the lock; whoever comes first stays.
-  NESTOR_ASSIGN_OR_RETURN(std::unique_ptr<const Kernel> kernel, Kernel::Compile(program(), options));
+  // Compiled outside the lock; whoever comes first stays. What is proven of the program does
+  // not depend on layouts.
+  TranslateOptions proven = options;
+  proven.proofs = first_->proofs();
+  NESTOR_ASSIGN_OR_RETURN(std::unique_ptr<const Kernel> kernel, Kernel::Compile(program(), proven));
   absl::MutexLock lock(&mutex_);
   return Share(*kernels_.emplace(std::move(key), std::move(kernel)).first->second);
 }

@@ -69,7 +69,13 @@ void Interleave(std::vector<Operation>& operations, absl::Span<const size_t> sta
 }  // namespace
 
 Translator::Translator(Program& program, const TranslateOptions& options, const StepSink* sink)
-    : program_(program), options_(options), sink_(sink), registers_(program.tensors.size()) {}
+    : program_(program),
+      options_(options),
+      sink_(sink),
+      shared_proofs_(options.proofs != nullptr ? options.proofs
+                                               : std::make_shared<const Proofs>(ProofsOf(program, options.isa))),
+      proofs_(*shared_proofs_),
+      registers_(program.tensors.size()) {}
 
 // Parallel loops have a step each; what lies between shares one.
 std::vector<int> Translator::StepsOfBlocks() const {
@@ -120,7 +126,6 @@ std::vector<TensorPlace> Translator::Places() const {
 
 absl::StatusOr<Translation> Translator::Run() {
   const std::vector<int> steps = StepsOfBlocks();
-  proofs_ = ProofsOf(program_, options_.isa);
   if (options_.streaming) prefetches_ = PrefetchesOf(program_, proofs_);
   homes_ = FindHomes(program_, steps, proofs_.lane_loops, options_.isa);
   NESTOR_RETURN_IF_ERROR(CheckMemory());
@@ -143,6 +148,7 @@ absl::StatusOr<Translation> Translator::Run() {
     item_ += static_cast<int>(block.body.size());
     if (i + 1 == program_.blocks.size() || steps[i + 1] != steps[i]) NESTOR_RETURN_IF_ERROR(EndStep());
   }
+  out_.proofs = shared_proofs_;
   return std::move(out_);
 }
 

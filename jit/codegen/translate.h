@@ -5,6 +5,7 @@
 #ifndef NESTOR_JIT_CODEGEN_TRANSLATE_H_
 #define NESTOR_JIT_CODEGEN_TRANSLATE_H_
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -32,12 +33,15 @@ struct Step {
   OperationList operations;
 };
 
+struct Proofs;  // jit/codegen/lanes.h
+
 struct Translation {
   Table table;
   std::vector<Step> steps;
   std::vector<loop::Statement> statements;  // by number, for messages
   // Temps that need memory: of the program, and of the worker that runs their scope.
   std::vector<loop::TensorId> memory;
+  std::shared_ptr<const Proofs> proofs;  // that it rests on
 };
 
 struct TranslateOptions {
@@ -47,6 +51,9 @@ struct TranslateOptions {
   // For arguments larger than the caches: stores of whole vectors to outputs go past
   // them, and rows are fetched before their turn.
   bool streaming = false;
+  // Those of another translation of the same program for the same instruction set, which do
+  // not depend on the rest; null: they are found.
+  std::shared_ptr<const Proofs> proofs = nullptr;
 };
 
 // Takes a step as soon as it is whole; its operations are gone afterwards, so that those of

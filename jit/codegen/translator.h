@@ -142,7 +142,8 @@ class Translator {
   const TranslateOptions& options_;
   const StepSink* const sink_;
   Translation out_;
-  Proofs proofs_;
+  std::shared_ptr<const Proofs> shared_proofs_;
+  const Proofs& proofs_;
   Prefetches prefetches_;
   std::vector<Home> homes_;
   std::vector<loop::TensorId> unfilled_;  // accumulators of the program in memory, before their first use
