@@ -62,14 +62,14 @@ void AtomWords::Grow(size_t words) {
 
 // ---- Sums
 
-void AtomSum::AddCoefficient(int64_t coefficient) {
+inline void AtomSum::AddCoefficient(int64_t coefficient) {
   IndexId halves[2];
   std::memcpy(static_cast<void*>(halves), &coefficient, sizeof coefficient);
   words_.Append(halves, 2);
   ++products_;
 }
 
-void AtomSum::Add(Factors atoms, int64_t coefficient) {
+inline void AtomSum::Add(Factors atoms, int64_t coefficient) {
   if (atoms.empty()) {
     constant_ = coefficient;
     return;

@@ -201,10 +201,8 @@ int32_t FunctionBuilder::InnermostLoop() const {
 int FunctionBuilder::FrameOf(IndexId e) const {
   if (!program_.pool.HasVar(e)) return 0;
   const int64_t own = program_.pool.VarValue(e);  // as most are
-  std::vector<int64_t> vars;
-  if (own < 0) CollectVars(program_.pool, e, vars);
   const auto knows = [&](const Frame& frame) {
-    return own >= 0 ? frame.var == own : std::binary_search(vars.begin(), vars.end(), frame.var);
+    return own >= 0 ? frame.var == own : frame.var >= 0 && HoldsVar(program_.pool, e, frame.var);
   };
   int depth = Depth();
   while (depth > 0 && !knows(frames_[depth])) --depth;
