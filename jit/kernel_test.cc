@@ -19,6 +19,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "jit/compile.h"
+#include "jit/runtime/cpu_features.h"
 #include "jit/runtime/crash_report.h"
 #include "jit/runtime/executor.h"
 #include "loop_ir/text.h"
@@ -189,6 +190,44 @@ TEST(KernelSettings, TheHostsDoNotChangeResultsAndAreKept) {
     ExpectSame(RunUnder(kUsual, *on_pool), want, absl::StrCat(c.name, ", on a pool").c_str());
     EXPECT_TRUE(pool.kept()) << c.name;
     EXPECT_GT(pool.runs(), 0) << c.name;
+  }
+}
+
+// ---- Proofs
+
+// Plain, masked and checked accesses, in lanes and without.
+constexpr char kAccesses[] = R"(program accesses(a: f32[N, M], b: f32[N, M], g: i64[N]) -> (y: f32[N, M], z: f32[N, M]) {
+  for i in [0, N) parallel {
+    for j in [0, M) vector { y[i, j] = a[i, j] + b[i, j + 1 | 0.0] }
+    for k in [0, M) { z[i, k] = a[g[i], k] * b[i, k - 1 | 0.0 if k > 0] }
+  }
+})";
+
+std::vector<std::vector<uint8_t>> CodeOf(const Kernel& kernel) {
+  std::vector<std::vector<uint8_t>> code;
+  for (const auto& function : kernel.Functions()) code.emplace_back(function.code.begin(), function.code.end());
+  return code;
+}
+
+// Whatever the layouts of the first kernel are.
+TEST(KernelTest, ProofsOfOneLayoutServeTheOthers) {
+  constexpr AxisLayout kAxes[] = {AxisLayout::kUnit, AxisLayout::kZero, AxisLayout::kAny};
+  const loop::Program program = Parse(kAccesses);
+  for (Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
+    TranslateOptions compact;
+    compact.isa = isa;
+    const auto first = Kernel::Compile(program, compact).value();
+    for (AxisLayout row : kAxes) {
+      for (AxisLayout column : kAxes) {
+        TranslateOptions alone = compact;
+        alone.layouts = {{row, column}, {column, row}, {row}, {row, column}, {column, column}};
+        TranslateOptions from_first = alone;
+        from_first.proofs = first->proofs();
+        ASSERT_NE(from_first.proofs, nullptr);
+        EXPECT_EQ(CodeOf(*Kernel::Compile(first->program(), from_first).value()),
+                  CodeOf(*Kernel::Compile(program, alone).value()));
+      }
+    }
   }
 }
 
