@@ -10,6 +10,37 @@ bool IsBroadcast(Arrangement arrangement) {
   return arrangement == Arrangement::kBroadcast || arrangement == Arrangement::kBroadcastRow;
 }
 
+// Calls visit(first element, the bytes from one to the next) for each row of the last axis.
+// REQUIRES: a view that has elements.
+template <class Visit>
+void VisitRows(const TensorView& view, const Visit& visit) {
+  const int64_t size = ByteSize(view.type), step = view.shape.empty() ? 0 : view.strides.back() * size;
+  Dims outer = view.shape;
+  if (!outer.empty()) outer.back() = 1;
+  Dims index(outer.size(), 0);
+  do visit(static_cast<char*>(view.data) + ElementOffset(view, index) * size, step);
+  while (NextIndex(outer, absl::MakeSpan(index)));
+}
+
+// `row` elements of kBytes each: from + i * from_step gets to to + i * to_step.
+template <int kBytes>
+void CopyRow(const char* from, int64_t from_step, char* to, int64_t to_step, int64_t row) {
+  for (int64_t i = 0; i < row; ++i) std::memcpy(to + i * to_step, from + i * from_step, kBytes);
+}
+
+using RowCopier = void (*)(const char*, int64_t, char*, int64_t, int64_t);
+RowCopier RowCopierOf(DType type) {
+  switch (ByteSize(type)) {
+    case 1: return &CopyRow<1>;
+    case 2: return &CopyRow<2>;
+    case 4: return &CopyRow<4>;
+    default: return &CopyRow<8>;
+  }
+}
+
+int64_t RowLength(const TensorView& view) { return view.shape.empty() ? 1 : view.shape.back(); }
+bool IsEmpty(const TensorView& view) { return *NumElements(view.shape) == 0; }
+
 }  // namespace
 
 absl::string_view Name(Arrangement arrangement) {
@@ -41,14 +72,38 @@ Dims StridesOf(const Dims& shape, Arrangement arrangement) {
   return strides;
 }
 
-void PlaceGuarded(TensorView& view, GuardedMemory::Side side, std::vector<GuardedMemory>& memory, size_t alignment) {
+GuardedMemory MemoryUnder(TensorView& view, GuardedMemory::Side side, size_t alignment, GuardedPool* pool) {
   static char nothing[1];
   view.data = nothing;
   const ByteRange range = Footprint(view).value();
-  const size_t bytes = static_cast<size_t>(range.end - range.begin);
-  memory.emplace_back(bytes, side, alignment);
-  if (bytes > 0) std::memset(memory.back().data(), kPoison, bytes);
-  view.data = memory.back().data() - range.begin;
+  GuardedMemory memory(static_cast<size_t>(range.end - range.begin), side, alignment, pool);
+  view.data = memory.data() - range.begin;
+  return memory;
+}
+
+void PlaceGuarded(TensorView& view, GuardedMemory::Side side, std::vector<GuardedMemory>& memory) {
+  memory.push_back(MemoryUnder(view, side));
+  FillBytes(view, kPoison);
+}
+
+void FillBytes(const TensorView& view, int byte) {
+  const absl::string_view bytes = BytesUnder(view);
+  if (!bytes.empty()) std::memset(const_cast<char*>(bytes.data()), byte, bytes.size());
+}
+
+void PutElements(const void* elements, const TensorView& view) {
+  if (IsEmpty(view)) return;
+  const char* from = static_cast<const char*>(elements);
+  if (IsContiguous(view)) {
+    std::memcpy(view.data, from, BytesUnder(view).size());
+    return;
+  }
+  const int64_t size = ByteSize(view.type), row = RowLength(view);
+  const RowCopier copy = RowCopierOf(view.type);
+  VisitRows(view, [&](char* to, int64_t step) {
+    copy(from, size, to, step, row);
+    from += row * size;
+  });
 }
 
 TensorView Arranged(const TensorView& view, Arrangement arrangement, std::vector<GuardedMemory>& memory) {
@@ -66,21 +121,22 @@ TensorView Arranged(const TensorView& view, Arrangement arrangement, std::vector
   return arranged;
 }
 
-std::string BytesOf(const TensorView& view) {
+absl::string_view BytesUnder(const TensorView& view) {
   const ByteRange range = Footprint(view).value();
-  return std::string(static_cast<const char*>(view.data) + range.begin, static_cast<size_t>(range.end - range.begin));
+  return {static_cast<const char*>(view.data) + range.begin, static_cast<size_t>(range.end - range.begin)};
 }
+
+std::string BytesOf(const TensorView& view) { return std::string(BytesUnder(view)); }
 
 bool GapsAreUntouched(const TensorView& view, int poison) {
   std::string bytes = BytesOf(view);
   if (bytes.empty()) return true;
-  const int64_t begin = Footprint(view)->begin;
-  Dims index(view.shape.size(), 0);
-  const size_t element = static_cast<size_t>(ByteSize(view.type));
-  do {
-    std::memset(&bytes[ElementOffset(view, index) * element - begin], poison, element);
-  } while (NextIndex(view.shape, absl::MakeSpan(index)));
-  return bytes.find_first_not_of(static_cast<char>(poison)) == std::string::npos;
+  TensorView copy = view;
+  copy.data = &bytes[0] - Footprint(view)->begin;
+  const std::string poisoned(sizeof(Bits), static_cast<char>(poison));
+  const RowCopier put = RowCopierOf(view.type);
+  VisitRows(copy, [&](char* to, int64_t step) { put(poisoned.data(), 0, to, step, RowLength(view)); });
+  return AllAre(poison, bytes.data(), bytes.size());
 }
 
 }  // namespace nestor

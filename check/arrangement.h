@@ -33,14 +33,25 @@ Dims StridesOf(const Dims& shape, Arrangement arrangement);
 // What poisons memory: as a float of any type, a NaN.
 constexpr int kPoison = 0xff;
 
+// Memory of just the right size under a view without any.
+GuardedMemory MemoryUnder(TensorView& view, GuardedMemory::Side side, size_t alignment = 1,
+                          GuardedPool* pool = nullptr);
+
 // Poisoned memory, added to `memory`, under a view without any.
-void PlaceGuarded(TensorView& view, GuardedMemory::Side side, std::vector<GuardedMemory>& memory, size_t alignment = 1);
+void PlaceGuarded(TensorView& view, GuardedMemory::Side side, std::vector<GuardedMemory>& memory);
+
+// All bytes from the view's first element in memory to its last.
+void FillBytes(const TensorView& view, int byte);
+
+// Puts elements, which lie compactly in row-major order, where those of the view lie.
+void PutElements(const void* elements, const TensorView& view);
 
 // The same elements in another arrangement (but for a broadcast one). The view points
 // into what is added to `memory`.
 TensorView Arranged(const TensorView& view, Arrangement arrangement, std::vector<GuardedMemory>& memory);
 
-// Those from the view's first element in memory to its last.
+// Those from the view's first element in memory to its last. The second form copies them.
+absl::string_view BytesUnder(const TensorView& view);
 std::string BytesOf(const TensorView& view);
 
 // Whether what lies between the elements is still `poison`.

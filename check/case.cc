@@ -38,14 +38,24 @@ absl::optional<SymbolValues> DrawSizes(const CaseSource& source, Random& random)
   return sizes ? sizes : source.solver.Draw(random, source.limits);
 }
 
+// Of an argument, with any values.
+Tensor TensorFor(DType type, const Dims& shape, size_t number, absl::optional<Case>& spent) {
+  if (spent && number < spent->inputs.size()) {
+    Tensor& tensor = spent->inputs[number];
+    if (tensor.type() == type && tensor.shape() == shape) return std::move(tensor);
+  }
+  return Tensor::Create(type, shape).value();
+}
+
 // False where indices have nothing to point at.
-bool DrawInputs(const CaseSource& source, const SymbolValues& sizes, Random& random, Case& drawn) {
+bool DrawInputs(const CaseSource& source, const SymbolValues& sizes, Random& random, Case& drawn,
+                absl::optional<Case>& spent) {
   // Only the oracle decides inf and NaN, and it is slow.
   const bool overflows = source.solver.Work(sizes) <= kSmallWork;
   for (size_t i = 0; i < source.op.args.size(); ++i) {
-    const Dims shape = ShapeOf(source.op, source.op.args[i].shape, drawn.binding);
-    drawn.inputs.push_back(source.values.Draw(static_cast<int>(i), shape, sizes, overflows, random));
-    if (!source.values.FitIndices(static_cast<int>(i), sizes, drawn.inputs.back())) return false;
+    const Argument& arg = source.op.args[i];
+    drawn.inputs.push_back(TensorFor(arg.type, ShapeOf(source.op, arg.shape, drawn.binding), i, spent));
+    if (!source.values.Draw(static_cast<int>(i), sizes, overflows, random, drawn.inputs.back())) return false;
   }
   return true;
 }
@@ -105,14 +115,14 @@ RunInputs Case::Inputs(const Op& op) const {
   return run;
 }
 
-absl::optional<Case> DrawCase(const CaseSource& source, uint64_t seed) {
+absl::optional<Case> DrawCase(const CaseSource& source, uint64_t seed, absl::optional<Case> spent) {
   Random random(seed);
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     const absl::optional<SymbolValues> sizes = DrawSizes(source, random);
     if (!sizes) return absl::nullopt;
     Case drawn;
     BindParams(source, *sizes, random, drawn.binding);
-    if (!DrawInputs(source, *sizes, random, drawn)) continue;
+    if (!DrawInputs(source, *sizes, random, drawn, spent)) continue;
     DrawLayouts(source, random, drawn);
     DrawInPlace(source, random, drawn);
     return drawn;

@@ -47,8 +47,9 @@ struct CaseSource {
   std::vector<std::pair<int, int>> in_place;       // argument and result
 };
 
-// The same for the same seed. nullopt where no sizes were found.
-absl::optional<Case> DrawCase(const CaseSource& source, uint64_t seed);
+// The same for the same seed. nullopt where no sizes were found. `spent` is a case that is no
+// longer needed: its tensors are taken where they have the same shape.
+absl::optional<Case> DrawCase(const CaseSource& source, uint64_t seed, absl::optional<Case> spent = absl::nullopt);
 
 // The case at smaller sizes: of the values those that come first along each axis, or last.
 // nullopt where the sizes are not allowed, or one would grow.

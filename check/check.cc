@@ -195,7 +195,9 @@ class Checker {
 
   uint64_t SeedOf(int64_t trial) const { return options_.seed + static_cast<uint64_t>(trial); }
   const Subject& SubjectOf(int64_t trial) const { return subjects_[SeedOf(trial) % subjects_.size()]; }
-  absl::optional<Case> CaseOf(int64_t trial) const { return DrawCase(SubjectOf(trial).source, SeedOf(trial)); }
+  absl::optional<Case> CaseOf(int64_t trial, absl::optional<Case> spent = absl::nullopt) const {
+    return DrawCase(SubjectOf(trial).source, SeedOf(trial), std::move(spent));
+  }
 
   bool IsOver() const {
     const bool is_usual = !options_.trials && !options_.duration;
@@ -225,15 +227,16 @@ class Checker {
 
   // Calls `after_trial` behind each that says nothing.
   void RunTrials(absl::FunctionRef<void()> after_trial) {
+    absl::optional<Case> drawn;
     for (; !IsOver(); ++progress_->trials) {
       const int64_t trial = progress_->trials;
-      const absl::optional<Case> drawn = CaseOf(trial);
+      drawn = CaseOf(trial, std::move(drawn));
       if (!drawn) {
         ++progress_->without_sizes;
         continue;
       }
       SetFaultContext(absl::StrCat("\nto see it again: ", ReproduceText(SeedOf(trial))).c_str());
-      if (!Count(Examine(SubjectOf(trial), *drawn))) return;
+      if (!Count(Examine(SubjectOf(trial), *drawn, pool_))) return;
       after_trial();
     }
   }
@@ -302,7 +305,7 @@ class Checker {
       return CaseOf(trial);
     };
     const auto examine = [&](const Case& given) {
-      return options_.isolated ? ExamineInChild(subject, given, options_.patience) : Examine(subject, given);
+      return options_.isolated ? ExamineInChild(subject, given, options_.patience) : Examine(subject, given, pool_);
     };
     Account({subject, *failing, case_around}, examine, report);
   }
@@ -312,6 +315,7 @@ class Checker {
   const absl::Time start_;
   absl::Time last_progress_ = absl::InfinitePast();
   const Shared<Progress> progress_;
+  GuardedPool pool_;
 };
 
 }  // namespace

@@ -143,7 +143,8 @@ TEST(Check, DrawsIndicesInsideTheirAxis) {
 TEST(Check, MayPromiseLess) {
   const auto inexact = [](const KernelCall& k) {
     for (int64_t i = 0; i < k.dim("N"); ++i) {
-      k.output<float>("y")[i] = std::nextafter(2 * k.input<float>("x")[i], INFINITY);
+      const float twice = 2 * k.input<float>("x")[i];
+      k.output<float>("y")[i] = std::isinf(twice) ? twice : std::nextafter(twice, INFINITY);
     }
   };
   EXPECT_FALSE(ReportOn(inexact, Few()).IsRight());
@@ -228,6 +229,15 @@ TEST(Check, FindsWhatDependsOnTheOutput) {
   EXPECT_THAT(report.smallest_case, HasSubstr("N=3"));
 }
 
+// From NaN it makes the same NaN, and from 0 the same 0.
+TEST(Check, FindsWhatDependsOnTheOutputThoughItKeepsPoison) {
+  const auto report = Check("op zero(x: f32[N]) -> (y) { y[i] = 0*x[i] }", [](const KernelCall& k) {
+    for (int64_t i = 0; i < k.dim("N"); ++i) k.output<float>("y")[i] *= 0;
+  }, CheckOptions().Values({.low = -1, .high = 1}));
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->fault, Fault::kDependsOnOutput) << *report;
+}
+
 TEST(Check, FindsWhatDoesNotRepeat) {
   int64_t calls = 0;
   const CheckReport report = ReportOn([&](const KernelCall& k) {
@@ -266,6 +276,25 @@ TEST(Check, FindsAWriteBetweenRows) {
   }, Few().Layouts(Layouts::kRowsStrided));
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_EQ(report->fault, Fault::kWritesBeside) << *report;
+}
+
+// Between the last element and the page that faults there are bytes for the alignment, and before the
+// first one the rest of a page.
+TEST(Check, FindsAWriteBesideTheElements) {
+  const auto writes = [](int64_t at, const char* name) {
+    return ReportOn([=](const KernelCall& k) {
+      Scale(k);
+      const TensorView& view = k.view(name);
+      if (k.dim("N") % 16 == 1) static_cast<float*>(view.data)[at < 0 ? at : k.dim("N") + at] = 0;
+    }, Few().Alignment(64));
+  };
+  for (const char* name : {"x", "y"}) {
+    for (int64_t at : {-1, 0, 14}) {
+      const CheckReport report = writes(at, name);
+      EXPECT_EQ(report.fault, Fault::kWritesBeside) << report;
+      EXPECT_THAT(report.message, HasSubstr(absl::StrCat("writes beside the elements of ", name)));
+    }
+  }
 }
 
 TEST(Check, FindsErrorsAndExceptions) {

@@ -83,9 +83,9 @@ void NameElements(const KernelRun& run, Outcome& outcome) {
 
 }  // namespace
 
-Outcome Examine(const Subject& subject, const Case& given) {
+Outcome Examine(const Subject& subject, const Case& given, GuardedPool& pool) {
   const Op& op = subject.source.op;
-  const KernelRun run = RunKernel(subject.kernel, op, given, subject.run);
+  const KernelRun run = RunKernel(subject.kernel, op, given, subject.run, pool);
   Outcome outcome;
   outcome.fault = run.fault;
   outcome.message = run.message;
@@ -129,7 +129,8 @@ Outcome ExamineInChild(const Subject& subject, const Case& given, absl::Duration
   ChildEnd end = RunInChild(
       [&](Say say) {
         KeepFaultMessages(fault->text, sizeof(fault->text));
-        say(ToBytes(Examine(subject, given)));
+        GuardedPool pool;
+        say(ToBytes(Examine(subject, given, pool)));
       },
       [&](absl::string_view message) {
         result = std::string(message);

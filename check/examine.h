@@ -31,8 +31,8 @@ struct Outcome {
   Verdict verdict;
 };
 
-// Runs the kernel on the case, and holds its results against the oracle.
-Outcome Examine(const Subject& subject, const Case& given);
+// Runs the kernel on the case, in memory of the pool, and holds its results against the oracle.
+Outcome Examine(const Subject& subject, const Case& given, GuardedPool& pool);
 
 // The same in a child, which has `patience` for it: a crash and a hang are outcomes.
 Outcome ExamineInChild(const Subject& subject, const Case& given, absl::Duration patience);

@@ -1,8 +1,13 @@
+// Pages that are taken again may be more than are needed: then only a window of them, at either
+// end, can be accessed, and what is beside it faults as the guards do. So memory from a pool
+// is guarded as fresh memory is.
 #include "check/guarded_memory.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "uops/invariant.h"
@@ -18,27 +23,93 @@ size_t RoundUp(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; }
 
 }  // namespace
 
-GuardedMemory::GuardedMemory(size_t bytes, Side side, size_t alignment) {
-  const size_t page = PageSize();
-  const size_t inner = RoundUp(bytes, page);
-  mapped_ = inner + 2 * page;
-  pages_ = static_cast<char*>(mmap(nullptr, mapped_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-  NESTOR_CHECK(pages_ != MAP_FAILED, "no memory");
-  if (inner > 0) NESTOR_CHECK(mprotect(pages_ + page, inner, PROT_READ | PROT_WRITE) == 0, "no pages");
-  data_ = pages_ + page + (side == Side::kEnd ? inner - RoundUp(bytes, alignment) : 0);
+bool AllAre(int byte, const char* bytes, size_t count) {
+  if (count == 0) return true;
+  return bytes[0] == static_cast<char>(byte) && std::memcmp(bytes, bytes + 1, count - 1) == 0;
 }
 
-GuardedMemory::GuardedMemory(GuardedMemory&& other) noexcept
-    : pages_(std::exchange(other.pages_, nullptr)), mapped_(other.mapped_), data_(other.data_) {}
+// Room for a number of bytes between two pages that always fault.
+class GuardedPages {
+ public:
+  explicit GuardedPages(size_t bytes) : room_(RoundUp(bytes, PageSize())) {
+    mapped_ = static_cast<char*>(
+        mmap(nullptr, room_ + 2 * PageSize(), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    NESTOR_CHECK(mapped_ != MAP_FAILED, "no memory");
+  }
+  ~GuardedPages() { munmap(mapped_, room_ + 2 * PageSize()); }
+  GuardedPages(const GuardedPages&) = delete;
+  GuardedPages& operator=(const GuardedPages&) = delete;
+
+  size_t room() const { return room_; }
+  char* begin() const { return window_; }
+  char* end() const { return window_ + size_; }
+
+  // Of the room, the pages that hold so many bytes can be accessed, no others.
+  void Open(size_t bytes, GuardedMemory::Side side) {
+    const size_t size = RoundUp(bytes, PageSize());
+    char* const window = mapped_ + PageSize() + (side == GuardedMemory::Side::kEnd ? room_ - size : 0);
+    if (window == window_ && size == size_ && access_ == (PROT_READ | PROT_WRITE)) return;
+    if (window != window_ || size != size_) Protect(PROT_NONE);
+    window_ = window;
+    size_ = size;
+    Protect(PROT_READ | PROT_WRITE);
+  }
+  void Seal() { Protect(PROT_READ); }
+
+ private:
+  void Protect(int access) {
+    if (size_ > 0) NESTOR_CHECK(mprotect(window_, size_, access) == 0, "cannot protect pages");
+    access_ = access;
+  }
+
+  const size_t room_;
+  char* mapped_;
+  char* window_ = nullptr;
+  size_t size_ = 0;
+  int access_ = PROT_NONE;
+};
+
+GuardedPool::GuardedPool() = default;
+GuardedPool::~GuardedPool() = default;
+
+std::unique_ptr<GuardedPages> GuardedPool::Take(size_t bytes) {
+  if (free_.empty()) return std::make_unique<GuardedPages>(bytes);
+  const auto by_room = [](const auto& a, const auto& b) { return a->room() < b->room(); };
+  auto best = std::max_element(free_.begin(), free_.end(), by_room);
+  for (auto it = free_.begin(); it != free_.end(); ++it) {
+    if ((*it)->room() >= bytes && (*it)->room() < (*best)->room()) best = it;
+  }
+  std::unique_ptr<GuardedPages> pages = std::move(*best);
+  free_.erase(best);
+  if (pages->room() >= bytes) return pages;
+  pages.reset();  // gives back its memory first
+  return std::make_unique<GuardedPages>(bytes);
+}
+
+GuardedMemory::GuardedMemory(size_t bytes, Side side, size_t alignment, GuardedPool* pool)
+    : pages_(pool != nullptr ? pool->Take(bytes) : std::make_unique<GuardedPages>(bytes)), pool_(pool), bytes_(bytes) {
+  pages_->Open(bytes, side);
+  data_ = side == Side::kEnd ? pages_->end() - RoundUp(bytes, alignment) : pages_->begin();
+}
+
+GuardedMemory::GuardedMemory(GuardedMemory&& other) noexcept = default;
 
 GuardedMemory::~GuardedMemory() {
-  if (pages_ != nullptr) munmap(pages_, mapped_);
+  if (pages_ != nullptr && pool_ != nullptr) pool_->free_.push_back(std::move(pages_));
 }
 
-void GuardedMemory::Seal() {
-  const size_t page = PageSize();
-  if (mapped_ == 2 * page) return;
-  NESTOR_CHECK(mprotect(pages_ + page, mapped_ - 2 * page, PROT_READ) == 0, "cannot protect pages");
+void GuardedMemory::Seal() { pages_->Seal(); }
+
+void GuardedMemory::FillRest(int byte) {
+  std::fill(pages_->begin(), data_, static_cast<char>(byte));
+  std::fill(data_ + bytes_, pages_->end(), static_cast<char>(byte));
+}
+
+bool GuardedMemory::RestIs(int byte) const {
+  const auto is_whole = [&](const char* begin, const char* end) {
+    return AllAre(byte, begin, static_cast<size_t>(end - begin));
+  };
+  return is_whole(pages_->begin(), data_) && is_whole(data_ + bytes_, pages_->end());
 }
 
 }  // namespace nestor

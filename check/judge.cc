@@ -59,21 +59,21 @@ void Count(double units, bool is_exact, ErrorHistogram& histogram) {
   if (std::isfinite(units)) histogram.largest = std::max(histogram.largest, units);
 }
 
-std::vector<int64_t> AllElements(const Tensor& tensor) {
-  std::vector<int64_t> elements(static_cast<size_t>(tensor.num_elements()));
+std::vector<int64_t> AllElements(const TensorView& tensor) {
+  std::vector<int64_t> elements(static_cast<size_t>(NumElements(tensor.shape).value()));
   std::iota(elements.begin(), elements.end(), int64_t{0});
   return elements;
 }
 
-ElementLists AllElements(absl::Span<const Tensor> tensors) {
+ElementLists AllElements(absl::Span<const TensorView> tensors) {
   ElementLists lists;
-  for (const Tensor& tensor : tensors) lists.push_back(AllElements(tensor));
+  for (const TensorView& tensor : tensors) lists.push_back(AllElements(tensor));
   return lists;
 }
 
-int64_t CountOf(absl::Span<const Tensor> tensors) {
+int64_t CountOf(absl::Span<const TensorView> tensors) {
   int64_t count = 0;
-  for (const Tensor& tensor : tensors) count += tensor.num_elements();
+  for (const TensorView& tensor : tensors) count += NumElements(tensor.shape).value();
   return count;
 }
 
@@ -86,7 +86,7 @@ int64_t CountOf(const ElementLists& lists) {
 bool IsZero(const Scalar& value) { return IsFloat(value.type) && value.ToDouble() == 0; }
 
 // Holds one element against its enclosure.
-void DecideOne(int result, int64_t element, const Enclosure& want, const Tensor& tensor, const Allowance& allowance,
+void DecideOne(int result, int64_t element, const Enclosure& want, const TensorView& tensor, const Allowance& allowance,
                Verdict& verdict) {
   const Scalar got = ElementOf(tensor, element);
   const bool is_within = Encloses(want, got) || (!allowance.signed_zeros && IsZero(got) && want.HasZero());
@@ -126,11 +126,11 @@ std::vector<int64_t> DrawElements(const Dims& shape, int64_t most, Random& rando
   return elements;
 }
 
-ElementLists DrawSample(absl::Span<const Tensor> tensors, int64_t most, uint64_t seed) {
+ElementLists DrawSample(absl::Span<const TensorView> tensors, int64_t most, uint64_t seed) {
   Random random(seed);
   ElementLists lists;
-  for (const Tensor& tensor : tensors) {
-    lists.push_back(tensor.num_elements() > most ? DrawElements(tensor.shape(), most, random) : AllElements(tensor));
+  for (const TensorView& tensor : tensors) {
+    lists.push_back(NumElements(tensor.shape).value() > most ? DrawElements(tensor.shape, most, random) : AllElements(tensor));
   }
   return lists;
 }
@@ -142,16 +142,16 @@ loop::Program OracleOf(const Op& op) {
   return program;
 }
 
-std::vector<Dims> ShapesOf(absl::Span<const Tensor> tensors) {
+std::vector<Dims> ShapesOf(absl::Span<const TensorView> tensors) {
   std::vector<Dims> shapes;
-  for (const Tensor& tensor : tensors) shapes.push_back(tensor.shape());
+  for (const TensorView& tensor : tensors) shapes.push_back(tensor.shape);
   return shapes;
 }
 
 }  // namespace
 
-Scalar ElementOf(const Tensor& tensor, int64_t element) {
-  return Load(tensor.type(), static_cast<const char*>(tensor.data()) + element * ByteSize(tensor.type()));
+Scalar ElementOf(const TensorView& tensor, int64_t element) {
+  return Load(tensor.type, static_cast<const char*>(tensor.data) + element * ByteSize(tensor.type));
 }
 
 Dims IndexOf(int64_t element, const Dims& shape) {
@@ -217,7 +217,7 @@ Judge::~Judge() = default;
 
 // Counts the elements that lie in their bounds, and gives the others. The bounds at p are
 // those of elements[r][p].
-ElementLists Judge::Accept(const Bounds& bounds, const RunInputs& inputs, absl::Span<const Tensor> got,
+ElementLists Judge::Accept(const Bounds& bounds, const RunInputs& inputs, absl::Span<const TensorView> got,
                            const ElementLists& elements, Verdict& verdict) const {
   const absl::Span<const Tensor> ends = bounds.At(inputs);
   if (ends.empty()) return elements;
@@ -241,11 +241,11 @@ ElementLists Judge::Accept(const Bounds& bounds, const RunInputs& inputs, absl::
 
 // ---- The oracle
 
-absl::Status Judge::EncloseAll(const RunInputs& inputs, absl::Span<const Tensor> got, const ElementLists& open,
+absl::Status Judge::EncloseAll(const RunInputs& inputs, absl::Span<const TensorView> got, const ElementLists& open,
                                Verdict& verdict) const {
   NESTOR_ASSIGN_OR_RETURN(const std::vector<ReferenceTensor> want, InterpretReference(program_, inputs));
   for (size_t r = 0; r < got.size(); ++r) {
-    NESTOR_CHECK(want[r].shape == got[r].shape() && want[r].type == got[r].type(), "a result has another shape");
+    NESTOR_CHECK(want[r].shape == got[r].shape && want[r].type == got[r].type, "a result has another shape");
     for (int64_t i : open[r]) {
       DecideOne(static_cast<int>(r), i, want[r].elements[static_cast<size_t>(i)], got[r], allowance_, verdict);
     }
@@ -253,7 +253,7 @@ absl::Status Judge::EncloseAll(const RunInputs& inputs, absl::Span<const Tensor>
   return absl::OkStatus();
 }
 
-absl::Status Judge::EnclosePoints(const RunInputs& inputs, absl::Span<const Tensor> got, const ElementLists& open,
+absl::Status Judge::EnclosePoints(const RunInputs& inputs, absl::Span<const TensorView> got, const ElementLists& open,
                                   Verdict& verdict) const {
   // Enclosures of all terms of a sum lie in memory at once.
   constexpr size_t kAtOnce = 128;
@@ -277,7 +277,7 @@ absl::Status Judge::EnclosePoints(const RunInputs& inputs, absl::Span<const Tens
   return absl::OkStatus();
 }
 
-absl::Status Judge::Enclose(const RunInputs& inputs, absl::Span<const Tensor> got, const ElementLists& open,
+absl::Status Judge::Enclose(const RunInputs& inputs, absl::Span<const TensorView> got, const ElementLists& open,
                             Verdict& verdict) const {
   const int64_t count = CountOf(open);
   if (count == 0) return absl::OkStatus();
@@ -288,7 +288,7 @@ absl::Status Judge::Enclose(const RunInputs& inputs, absl::Span<const Tensor> go
                                          : EncloseAll(inputs, got, open, verdict);
 }
 
-absl::StatusOr<Verdict> Judge::Decide(const RunInputs& inputs, absl::Span<const Tensor> got) const {
+absl::StatusOr<Verdict> Judge::Decide(const RunInputs& inputs, absl::Span<const TensorView> got) const {
   Verdict verdict;
   const ElementLists all = AllElements(got);
   verdict.elements = CountOf(all);
@@ -296,7 +296,7 @@ absl::StatusOr<Verdict> Judge::Decide(const RunInputs& inputs, absl::Span<const 
   return verdict;
 }
 
-absl::StatusOr<Verdict> Judge::DecideSample(const RunInputs& inputs, absl::Span<const Tensor> got, int64_t sample,
+absl::StatusOr<Verdict> Judge::DecideSample(const RunInputs& inputs, absl::Span<const TensorView> got, int64_t sample,
                                             uint64_t seed) const {
   const ElementLists chosen = DrawSample(got, sample, seed);
   if (points_ == nullptr || CountOf(chosen) == CountOf(got)) return Decide(inputs, got);

@@ -50,8 +50,8 @@ struct WrongElement {
   double units = 0;  // half widths from the middle; infinite where the bound is one value
 };
 
-// An element by its row-major number, and the index of one.
-Scalar ElementOf(const Tensor& tensor, int64_t element);
+// An element of a compact tensor by its row-major number, and the index of one.
+Scalar ElementOf(const TensorView& tensor, int64_t element);
 Dims IndexOf(int64_t element, const Dims& shape);
 
 struct Verdict {
@@ -76,13 +76,13 @@ class Judge {
   Judge(Judge&&) noexcept;
   ~Judge();
 
-  // `got` in the order of the op's results. A Status where the oracle has no answer: it does
+  // `got`: compact, in the order of the op's results. A Status where the oracle has no answer: it does
   // not decide which element is read or written, or the sizes exceed what it runs.
-  absl::StatusOr<Verdict> Decide(const RunInputs& inputs, absl::Span<const Tensor> got) const;
+  absl::StatusOr<Verdict> Decide(const RunInputs& inputs, absl::Span<const TensorView> got) const;
 
   // The same for at most `sample` elements of each result: its corners, elements on its
   // borders, and others drawn by `seed`. Where the op has no such part, for all.
-  absl::StatusOr<Verdict> DecideSample(const RunInputs& inputs, absl::Span<const Tensor> got, int64_t sample,
+  absl::StatusOr<Verdict> DecideSample(const RunInputs& inputs, absl::Span<const TensorView> got, int64_t sample,
                                        uint64_t seed) const;
 
   // What the op gives, evaluated in order in its own types.
@@ -92,13 +92,13 @@ class Judge {
   class Bounds;
   struct Points;
 
-  ElementLists Accept(const Bounds& bounds, const RunInputs& inputs, absl::Span<const Tensor> got,
+  ElementLists Accept(const Bounds& bounds, const RunInputs& inputs, absl::Span<const TensorView> got,
                       const ElementLists& elements, Verdict& verdict) const;
-  absl::Status Enclose(const RunInputs& inputs, absl::Span<const Tensor> got, const ElementLists& open,
+  absl::Status Enclose(const RunInputs& inputs, absl::Span<const TensorView> got, const ElementLists& open,
                        Verdict& verdict) const;
-  absl::Status EncloseAll(const RunInputs& inputs, absl::Span<const Tensor> got, const ElementLists& open,
+  absl::Status EncloseAll(const RunInputs& inputs, absl::Span<const TensorView> got, const ElementLists& open,
                           Verdict& verdict) const;
-  absl::Status EnclosePoints(const RunInputs& inputs, absl::Span<const Tensor> got, const ElementLists& open,
+  absl::Status EnclosePoints(const RunInputs& inputs, absl::Span<const TensorView> got, const ElementLists& open,
                              Verdict& verdict) const;
 
   loop::Program program_;

@@ -1,6 +1,6 @@
-// Outputs hold one poison in the first run and another in the second: what keeps both was
-// not written, and what differs otherwise depends on it, or, where a third run like the
-// first differs from that, on nothing that the kernel is given.
+// Outputs hold one poison in the first run and another in the second: what keeps both, and that
+// of a third run, was not written, and what differs otherwise depends on it, or, where one more run like
+// the first differs from that, on nothing that the kernel is given.
 #include "check/kernel_run.h"
 
 #include <xmmintrin.h>
@@ -9,7 +9,10 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
 #include "check/fault_message.h"
 #include "uops/invariant.h"
 
@@ -17,60 +20,83 @@ namespace nestor {
 namespace {
 
 constexpr int kSecondPoison = 0x00;
+constexpr int kThirdPoison = 0x5a;  // neither NaN nor 0
 
 // ---- Memory
 
-// The arguments of one call, in memory of their own.
-struct Placed {
-  std::vector<GuardedMemory> memory;
-  std::vector<TensorView> inputs, outputs;
-  std::vector<std::string> before;  // bytes of the inputs
+// An argument or a result in memory of its own.
+struct Buffer {
+  TensorView view;
+  GuardedMemory memory;
+  std::string before;  // the bytes of an argument that has gaps
 };
 
-void CopyElements(const Tensor& from, const TensorView& to) {
-  if (from.num_elements() == 0) return;
-  if (IsContiguous(to)) {
-    std::memcpy(to.data, from.data(), static_cast<size_t>(from.num_bytes()));
-    return;
-  }
-  Dims index(to.shape.size(), 0);
-  const char* element = static_cast<const char*>(from.data());
-  const int64_t size = ByteSize(from.type());
-  do {
-    std::memcpy(static_cast<char*>(to.data) + ElementOffset(to, index) * size, element, static_cast<size_t>(size));
-    element += size;
-  } while (NextIndex(to.shape, absl::MakeSpan(index)));
-}
+// What several calls have in common.
+struct Setting {
+  const Kernel& kernel;
+  const Op& op;
+  const Case& given;
+  const RunOptions& options;
+  GuardedPool& pool;
+};
 
-TensorView PlaceLike(DType type, const Dims& shape, Arrangement layout, const Case& given, size_t alignment,
-                     Placed& placed) {
+// A tensor, with `poison` in all bytes that are no elements.
+Buffer PlaceTensor(const Setting& setting, DType type, const Dims& shape, Arrangement layout, int poison) {
   TensorView view{type, shape, StridesOf(shape, layout), nullptr};
-  PlaceGuarded(view, given.side, placed.memory, alignment);
-  return view;
+  GuardedMemory memory = MemoryUnder(view, setting.given.side, setting.options.alignment, &setting.pool);
+  memory.FillRest(poison);
+  if (!IsContiguous(view)) FillBytes(view, poison);
+  return {view, std::move(memory), ""};
 }
 
-Placed PlaceCase(const Op& op, const Case& given, const RunOptions& options, int poison) {
-  Placed placed;
-  for (size_t i = 0; i < given.inputs.size(); ++i) {
-    const Tensor& from = given.inputs[i];
-    placed.inputs.push_back(
-        PlaceLike(from.type(), from.shape(), given.input_layouts[i], given, options.alignment, placed));
-    CopyElements(from, placed.inputs.back());
-    placed.before.push_back(BytesOf(placed.inputs.back()));
-    if (options.sealed && !given.IsOverwritten(i)) placed.memory.back().Seal();
+Buffer PlaceInput(const Setting& setting, size_t number) {
+  const Tensor& from = setting.given.inputs[number];
+  Buffer buffer = PlaceTensor(setting, from.type(), from.shape(), setting.given.input_layouts[number], kPoison);
+  PutElements(from.data(), buffer.view);
+  const bool is_sealed = setting.options.sealed && !setting.given.IsOverwritten(number);
+  if (is_sealed) buffer.memory.Seal();
+  else if (!IsContiguous(buffer.view)) buffer.before = BytesOf(buffer.view);
+  return buffer;
+}
+
+Buffer PlaceOutput(const Setting& setting, size_t number, int poison) {
+  const Dims shape = ResultShape(setting.op, setting.given.binding, number);
+  const DType type = setting.op.graph.type(setting.op.results[number].node);
+  Buffer buffer = PlaceTensor(setting, type, shape, setting.given.output_layouts[number], poison);
+  FillBytes(buffer.view, poison);
+  return buffer;
+}
+
+// Arguments that are only read: they serve all calls.
+using Inputs = std::vector<absl::optional<Buffer>>;
+
+Inputs PlaceInputs(const Setting& setting) {
+  Inputs inputs(setting.given.inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!setting.given.IsOverwritten(i)) inputs[i].emplace(PlaceInput(setting, i));
   }
-  for (size_t i = 0; i < op.results.size(); ++i) {
-    if (given.in_place[i] >= 0) {
-      placed.outputs.push_back(placed.inputs[static_cast<size_t>(given.in_place[i])]);
-      continue;
-    }
-    const NodeId node = op.results[i].node;
-    const Dims shape = ResultShape(op, given.binding, i);
-    placed.outputs.push_back(
-        PlaceLike(op.graph.type(node), shape, given.output_layouts[i], given, options.alignment, placed));
-    const ByteRange range = Footprint(placed.outputs.back()).value();
-    std::memset(static_cast<char*>(placed.outputs.back().data) + range.begin, poison,
-                static_cast<size_t>(range.end - range.begin));
+  return inputs;
+}
+
+// The arguments and results of one call.
+struct Placed {
+  std::vector<TensorView> inputs, outputs;
+  std::vector<Buffer> own;  // that no other call uses; `poison` fills what is beside the elements
+};
+
+Placed PlaceCall(const Setting& setting, const Inputs& inputs, int poison) {
+  Placed placed;
+  const auto add = [&](Buffer buffer) {
+    placed.own.push_back(std::move(buffer));
+    return placed.own.back().view;
+  };
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    placed.inputs.push_back(inputs[i] ? inputs[i]->view : add(PlaceInput(setting, i)));
+  }
+  for (size_t i = 0; i < setting.op.results.size(); ++i) {
+    const int argument = setting.given.in_place[i];
+    placed.outputs.push_back(argument >= 0 ? placed.inputs[static_cast<size_t>(argument)]
+                                           : add(PlaceOutput(setting, i, poison)));
   }
   return placed;
 }
@@ -78,9 +104,8 @@ Placed PlaceCase(const Op& op, const Case& given, const RunOptions& options, int
 std::vector<NamedBuffer> BuffersOf(const Op& op, const Placed& placed) {
   std::vector<NamedBuffer> buffers;
   const auto add = [&](const std::string& name, const TensorView& view, bool may_be_written) {
-    const ByteRange range = Footprint(view).value();
-    const char* data = static_cast<const char*>(view.data);
-    buffers.push_back({name.c_str(), data + range.begin, data + range.end, may_be_written});
+    const absl::string_view bytes = BytesUnder(view);
+    buffers.push_back({name.c_str(), bytes.data(), bytes.data() + bytes.size(), may_be_written});
   };
   for (size_t i = 0; i < placed.inputs.size(); ++i) add(op.args[i].name, placed.inputs[i], false);
   for (size_t i = 0; i < placed.outputs.size(); ++i) add(op.results[i].name, placed.outputs[i], true);
@@ -149,90 +174,132 @@ void CallKernel(const Kernel& kernel, const KernelCall& call, KernelRun& run) {
   run.message = changed;
 }
 
-// What is written that may not be.
-void CheckWrites(const Op& op, const Case& given, const Placed& placed, int poison, KernelRun& run) {
-  for (size_t i = 0; i < placed.inputs.size(); ++i) {
-    if (given.IsOverwritten(i) || BytesOf(placed.inputs[i]) == placed.before[i]) continue;
-    run.fault = Fault::kInputChanged;
-    run.message = absl::StrCat("writes the argument ", op.args[i].name);
-    return;
-  }
-  for (size_t i = 0; i < placed.outputs.size(); ++i) {
-    const int expected = given.in_place[i] >= 0 ? kPoison : poison;
-    if (IsContiguous(placed.outputs[i]) || GapsAreUntouched(placed.outputs[i], expected)) continue;
-    run.fault = Fault::kWritesBeside;
-    run.message = absl::StrCat("writes between the elements of ", op.results[i].name);
-    return;
+bool IsUnchanged(const Buffer& buffer, const Tensor& from) {
+  const absl::string_view bytes = BytesUnder(buffer.view);
+  if (!IsContiguous(buffer.view)) return bytes == buffer.before;
+  return bytes == absl::string_view(static_cast<const char*>(from.data()), bytes.size());
+}
+
+void SetFault(Fault fault, absl::string_view what, absl::string_view name, KernelRun& run) {
+  run.fault = fault;
+  run.message = absl::StrCat(what, name);
+}
+
+// What of the arguments is written that is only read.
+void CheckInputs(const Setting& setting, const Inputs& inputs, KernelRun& run) {
+  if (setting.options.sealed) return;  // the write would have faulted
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i]) continue;
+    const std::string& name = setting.op.args[i].name;
+    if (!IsUnchanged(*inputs[i], setting.given.inputs[i])) {
+      return SetFault(Fault::kInputChanged, "writes the argument ", name, run);
+    }
+    if (!inputs[i]->memory.RestIs(kPoison)) {
+      return SetFault(Fault::kWritesBeside, "writes beside the elements of ", name, run);
+    }
   }
 }
 
-KernelRun RunOnce(const Kernel& kernel, const Op& op, const Case& given, const RunOptions& options, int poison) {
+// What is written between the elements of a result or beside them.
+void CheckOutputs(const Setting& setting, const Placed& placed, int poison, KernelRun& run) {
+  for (size_t i = 0; i < placed.outputs.size(); ++i) {
+    const TensorView& view = placed.outputs[i];
+    const std::string& name = setting.op.results[i].name;
+    const int expected = setting.given.in_place[i] >= 0 ? kPoison : poison;
+    if (!IsContiguous(view) && !GapsAreUntouched(view, expected)) {
+      return SetFault(Fault::kWritesBeside, "writes between the elements of ", name, run);
+    }
+    for (const Buffer& buffer : placed.own) {
+      if (buffer.view.data != view.data || buffer.memory.RestIs(expected)) continue;
+      return SetFault(Fault::kWritesBeside, "writes beside the elements of ", name, run);
+    }
+  }
+}
+
+// The outputs as compact ones, and what they lie in.
+void KeepOutputs(Placed placed, KernelRun& run) {
+  for (const TensorView& view : placed.outputs) {
+    if (!IsContiguous(view)) run.copies.push_back(Tensor::FromView(view).value());
+    run.outputs.push_back(IsContiguous(view) ? view : run.copies.back().view());
+  }
+  for (Buffer& buffer : placed.own) run.memory.push_back(std::move(buffer.memory));
+}
+
+KernelRun RunOnce(const Setting& setting, const Inputs& inputs, int poison) {
   KernelRun run;
-  const Placed placed = PlaceCase(op, given, options, poison);
+  Placed placed = PlaceCall(setting, inputs, poison);
   {
-    const std::vector<NamedBuffer> buffers = BuffersOf(op, placed);
+    const std::vector<NamedBuffer> buffers = BuffersOf(setting.op, placed);
     const FaultMessage message(buffers);
-    CallKernel(kernel, KernelCall(op, given.binding, placed.inputs, placed.outputs), run);
+    CallKernel(setting.kernel, KernelCall(setting.op, setting.given.binding, placed.inputs, placed.outputs), run);
   }
   if (run.fault != Fault::kNone) return run;
-  CheckWrites(op, given, placed, poison, run);
-  for (const TensorView& view : placed.outputs) run.outputs.push_back(Tensor::FromView(view).value());
+  CheckInputs(setting, inputs, run);
+  if (run.fault == Fault::kNone) CheckOutputs(setting, placed, poison, run);
+  KeepOutputs(std::move(placed), run);
   return run;
 }
 
 // ---- Several calls
 
-bool SameElement(const Tensor& a, const Tensor& b, int64_t i) {
-  const size_t size = static_cast<size_t>(ByteSize(a.type()));
-  const char* x = static_cast<const char*>(a.data()) + static_cast<size_t>(i) * size;
-  const char* y = static_cast<const char*>(b.data()) + static_cast<size_t>(i) * size;
-  return std::memcmp(x, y, size) == 0 || Load(a.type(), x) == Load(b.type(), y);
+const char* ElementAt(const TensorView& compact, int64_t i) {
+  return static_cast<const char*>(compact.data) + i * ByteSize(compact.type);
 }
 
-bool Holds(const Tensor& tensor, int64_t i, int poison) {
-  const size_t size = static_cast<size_t>(ByteSize(tensor.type()));
-  const char* element = static_cast<const char*>(tensor.data()) + static_cast<size_t>(i) * size;
-  return std::all_of(element, element + size, [&](char byte) { return byte == static_cast<char>(poison); });
+bool SameElement(const TensorView& a, const TensorView& b, int64_t i) {
+  const char *x = ElementAt(a, i), *y = ElementAt(b, i);
+  return std::memcmp(x, y, static_cast<size_t>(ByteSize(a.type))) == 0 || Load(a.type, x) == Load(b.type, y);
 }
 
-bool SameOutputs(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
-  for (size_t r = 0; r < a.size(); ++r) {
-    if (a[r].num_bytes() > 0 && std::memcmp(a[r].data(), b[r].data(), static_cast<size_t>(a[r].num_bytes())) != 0) {
-      return false;
-    }
-  }
-  return true;
+bool SameOutputs(absl::Span<const TensorView> a, absl::Span<const TensorView> b) {
+  return absl::c_equal(a, b, [](const auto& x, const auto& y) { return BytesUnder(x) == BytesUnder(y); });
 }
 
-// By result, the elements that differ; of these, where `only_unwritten`, those that keep both poisons.
-std::vector<std::vector<int64_t>> Differences(const std::vector<Tensor>& first, const std::vector<Tensor>& second,
-                                              bool only_unwritten) {
-  std::vector<std::vector<int64_t>> elements(first.size());
+using ElementLists = std::vector<std::vector<int64_t>>;
+
+// By result, the elements that differ.
+ElementLists Differences(absl::Span<const TensorView> first, absl::Span<const TensorView> second) {
+  ElementLists elements(first.size());
   for (size_t r = 0; r < first.size(); ++r) {
-    for (int64_t i = 0; i < first[r].num_elements(); ++i) {
-      if (SameElement(first[r], second[r], i)) continue;
-      const bool is_unwritten = Holds(first[r], i, kPoison) && Holds(second[r], i, kSecondPoison);
-      if (!only_unwritten || is_unwritten) elements[r].push_back(i);
+    for (int64_t i = 0, count = NumElements(first[r].shape).value(); i < count; ++i) {
+      if (!SameElement(first[r], second[r], i)) elements[r].push_back(i);
     }
   }
   return elements;
 }
 
-bool Any(const std::vector<std::vector<int64_t>>& elements) {
+// Of `elements`, those that keep the poison in `outputs`.
+ElementLists Keeping(int poison, absl::Span<const TensorView> outputs, ElementLists elements) {
+  for (size_t r = 0; r < outputs.size(); ++r) {
+    const auto size = static_cast<size_t>(ByteSize(outputs[r].type));
+    std::vector<int64_t>& list = elements[r];
+    const auto is_written = [&](int64_t i) { return !AllAre(poison, ElementAt(outputs[r], i), size); };
+    list.erase(std::remove_if(list.begin(), list.end(), is_written), list.end());
+  }
+  return elements;
+}
+
+bool Any(const ElementLists& elements) {
   return std::any_of(elements.begin(), elements.end(), [](const auto& list) { return !list.empty(); });
 }
 
-// What two runs on different poison say; `again` runs as the first did.
+// What two runs on different poison say; `again(poison)` runs once more.
 template <class Again>
 void CompareRuns(const KernelRun& second, const Again& again, KernelRun& run) {
   if (SameOutputs(run.outputs, second.outputs)) return;
-  if (Any(run.elements = Differences(run.outputs, second.outputs, /*only_unwritten=*/true))) {
+  const ElementLists differing = Differences(run.outputs, second.outputs);
+  if (!Any(differing)) return;
+  ElementLists unwritten = Keeping(kPoison, run.outputs, Keeping(kSecondPoison, second.outputs, differing));
+  // What is computed from poison may be poison, too: NaN + 0 and 0 + 0.
+  if (Any(unwritten)) unwritten = Keeping(kThirdPoison, again(kThirdPoison).outputs, std::move(unwritten));
+  if (Any(unwritten)) {
+    run.elements = std::move(unwritten);
     run.fault = Fault::kUnwritten;
     run.message = "does not write all elements";
     return;
   }
-  if (!Any(run.elements = Differences(run.outputs, second.outputs, /*only_unwritten=*/false))) return;
-  const bool repeats = SameOutputs(run.outputs, again().outputs);
+  run.elements = differing;
+  const bool repeats = SameOutputs(run.outputs, again(kPoison).outputs);
   run.fault = repeats ? Fault::kDependsOnOutput : Fault::kNotRepeatable;
   run.message = repeats ? "gives another result where the output held other values before"
                         : "gives another result when it is run again";
@@ -240,16 +307,19 @@ void CompareRuns(const KernelRun& second, const Again& again, KernelRun& run) {
 
 }  // namespace
 
-KernelRun RunKernel(const Kernel& kernel, const Op& op, const Case& given, const RunOptions& options) {
-  KernelRun run = RunOnce(kernel, op, given, options, kPoison);
+KernelRun RunKernel(const Kernel& kernel, const Op& op, const Case& given, const RunOptions& options,
+                    GuardedPool& pool) {
+  const Setting setting{kernel, op, given, options, pool};
+  const Inputs inputs = PlaceInputs(setting);
+  KernelRun run = RunOnce(setting, inputs, kPoison);
   if (run.fault != Fault::kNone) return run;
-  KernelRun second = RunOnce(kernel, op, given, options, kSecondPoison);
+  KernelRun second = RunOnce(setting, inputs, kSecondPoison);
   if (second.fault != Fault::kNone) {
-    second.message = absl::StrCat("run again on the same case: ", second.message);
-    second.outputs = std::move(run.outputs);
-    return second;
+    run.fault = second.fault;
+    run.message = absl::StrCat("run again on the same case: ", second.message);
+    return run;
   }
-  CompareRuns(second, [&] { return RunOnce(kernel, op, given, options, kPoison); }, run);
+  CompareRuns(second, [&](int poison) { return RunOnce(setting, inputs, poison); }, run);
   return run;
 }
 

@@ -24,14 +24,20 @@ struct RunOptions {
 struct KernelRun {
   Fault fault = Fault::kNone;
   std::string message;          // what is wrong
-  std::vector<Tensor> outputs;  // compact; empty where the kernel did not get so far
+  std::vector<TensorView> outputs;  // compact; empty where the kernel did not get so far
   // Of kUnwritten, kDependsOnOutput and kNotRepeatable: by result, the elements in question.
   std::vector<std::vector<int64_t>> elements;
+
+  // What the outputs lie in.
+  std::vector<GuardedMemory> memory;
+  std::vector<Tensor> copies;
 };
 
-// Calls the kernel two or three times, on memory between guard pages: a stray access ends
-// the process (check/fault_message.h says where it was).
-KernelRun RunKernel(const Kernel& kernel, const Op& op, const Case& given, const RunOptions& options);
+// Calls the kernel twice, and where both calls differ up to twice more, on memory between guard pages: a stray access ends
+// the process (check/fault_message.h says where it was). The memory is from `pool`, which must
+// outlive what is returned.
+KernelRun RunKernel(const Kernel& kernel, const Op& op, const Case& given, const RunOptions& options,
+                    GuardedPool& pool);
 
 }  // namespace nestor
 

@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "check/elements.h"
 
 namespace nestor {
 namespace {
@@ -17,20 +18,16 @@ constexpr int64_t kModuli[] = {64, 32, 16, 8, 4, 2};
 
 double LargestMagnitude(const Tensor& tensor) {
   double largest = 0;
-  const char* element = static_cast<const char*>(tensor.data());
-  for (int64_t i = 0; i < tensor.num_elements(); ++i, element += ByteSize(tensor.type())) {
-    const double magnitude = std::abs(Load(tensor.type(), element).ToDouble());
-    if (std::isfinite(magnitude)) largest = std::max(largest, magnitude);
-  }
+  VisitNumbers(tensor, [&](double x) {
+    if (std::isfinite(x)) largest = std::max(largest, std::abs(x));
+  });
   return largest;
 }
 
 bool HasSpecial(const Tensor& tensor) {
-  const char* element = static_cast<const char*>(tensor.data());
-  for (int64_t i = 0; i < tensor.num_elements(); ++i, element += ByteSize(tensor.type())) {
-    if (!std::isfinite(Load(tensor.type(), element).ToDouble())) return true;
-  }
-  return false;
+  bool has = false;
+  VisitNumbers(tensor, [&](double x) { has = has || !std::isfinite(x); });
+  return has;
 }
 
 int64_t Whole(double value) { return static_cast<int64_t>(value); }

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "check/elements.h"
+
 namespace nestor {
 namespace {
 
@@ -126,17 +128,11 @@ class CaseShrinker {
   // changes nothing.
   bool TryValues(size_t input, int64_t begin, int64_t end, const Plainer& plainer) {
     Case candidate = best_;
-    Tensor& tensor = candidate.inputs[input];
-    const int64_t size = ByteSize(tensor.type());
     const SymbolValues sizes = candidate.Sizes();
-    bool is_changed = false;
-    for (int64_t i = begin; i < end; ++i) {
-      char* element = static_cast<char*>(tensor.data()) + i * size;
-      const Scalar before = Load(tensor.type(), element), after = plainer(before);
-      if (before == after || !source_.values.Allows(static_cast<int>(input), sizes, after)) continue;
-      Store(after, element);
-      is_changed = true;
-    }
+    const bool is_changed = ReplaceElements(candidate.inputs[input], begin, end, [&](const Scalar& before) {
+      const Scalar after = plainer(before);
+      return source_.values.Allows(static_cast<int>(input), sizes, after) ? after : before;
+    });
     return is_changed && Try(std::move(candidate));
   }
 

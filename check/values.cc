@@ -6,36 +6,16 @@
 #include <utility>
 
 #include "absl/types/variant.h"
+#include "check/elements.h"
 #include "uops/invariant.h"
 
 namespace nestor {
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
-
-double Uniform(Random& random) { return static_cast<double>(random.Bits() >> 11) * 0x1p-53; }
-double UniformIn(double low, double high, Random& random) { return low + (high - low) * Uniform(random); }
-double Signed(double magnitude, Random& random) { return random.Chance(50) ? -magnitude : magnitude; }
-
-double LargestOf(DType type) {
-  return type == DType::kF16 ? 65504 : type == DType::kF64 ? std::numeric_limits<double>::max() : 3.38e38;
-}
-double LeastNormalOf(DType type) {
-  return type == DType::kF16 ? 0x1p-14 : type == DType::kF64 ? std::numeric_limits<double>::min() : 0x1p-126;
+double UniformIn(double low, double high, Random& random) {
+  return low + (high - low) * (static_cast<double>(random.Bits() >> 11) * 0x1p-53);
 }
 
-enum class Character {
-  kModerate,
-  kIntegers,
-  kCancelling,
-  kWide,
-  kLarge,
-  kSubnormal,
-  kEqual,
-  kSpikes,
-  kPositive,
-  kAnyBits,
-};
 constexpr Character kCharacters[] = {
     Character::kModerate,   Character::kModerate, Character::kModerate, Character::kIntegers, Character::kIntegers,
     Character::kCancelling, Character::kWide,     Character::kLarge,    Character::kLarge,    Character::kSubnormal,
@@ -48,67 +28,14 @@ Character DrawCharacter(bool overflows, Random& random) {
   return kCharacters[random.Below(count)];
 }
 
-// Draws the floats of one tensor.
-class FloatDrawer {
- public:
-  FloatDrawer(DType type, const ValueOptions& options, bool overflows, Random& random)
-      : type_(type), options_(options), random_(random), character_(DrawCharacter(overflows, random)) {
-    common_ = Signed(std::exp2(static_cast<double>(random.Between(-3, 8))), random);
-  }
-
-  Scalar Next() {
-    if (options_.special && random_.Chance(4)) return Special();
-    const double value = std::min(std::max(Value(), -LargestOf(type_)), LargestOf(type_));
-    return Scalar::Float(type_, InRange(value));
-  }
-
- private:
-  Scalar Special() { return Scalar::Float(type_, random_.Pick({kInf, -kInf, std::nan(""), -0.0})); }
-
-  // Brought into the range that the kernel asks for.
-  double InRange(double value) {
-    if (value >= options_.low && value <= options_.high) return value;
-    const double width = options_.high - options_.low;
-    if (std::abs(value) <= 16 && width < 1e6) return UniformIn(options_.low, options_.high, random_);
-    return value < options_.low ? options_.low : options_.high;
-  }
-
-  double Value() {
-    switch (character_) {
-      case Character::kModerate: return UniformIn(-2, 2, random_);
-      case Character::kIntegers: return static_cast<double>(random_.Between(-3, 3));
-      case Character::kCancelling: return Cancelling();
-      case Character::kWide: return Signed(std::exp2(UniformIn(-30, 30, random_)), random_);
-      case Character::kLarge: return Signed(UniformIn(60, 1000, random_), random_);
-      case Character::kSubnormal: return Signed(LeastNormalOf(type_) * UniformIn(0, 2, random_), random_);
-      case Character::kEqual: return common_;
-      case Character::kSpikes: return random_.Chance(85) ? 0 : UniformIn(-200, 200, random_);
-      case Character::kPositive: return Uniform(random_);
-      case Character::kAnyBits: return AnyFinite();
-    }
-    return 0;
-  }
-
-  // The one before with the other sign, nearly.
-  double Cancelling() {
-    if (random_.Chance(50)) return last_ = Signed(UniformIn(100, 10000, random_), random_);
-    return -last_ + UniformIn(-0.01, 0.01, random_);
-  }
-
-  double AnyFinite() {
-    const uint64_t bits = random_.Bits();
-    const Scalar value =
-        VisitType(type_, [&](auto zero) { return Scalar{type_, ToBits(FromBits<decltype(zero)>(bits))}.Canonical(); });
-    const double number = value.ToDouble();
-    return std::isfinite(number) ? number : 1.5;
-  }
-
-  const DType type_;
-  const ValueOptions& options_;
-  Random& random_;
-  const Character character_;
-  double common_ = 1, last_ = 1;
-};
+FloatDraw FloatsOf(const ValueOptions& options, bool overflows, Random& random) {
+  FloatDraw draw;
+  draw.character = DrawCharacter(overflows, random);
+  draw.common = std::ldexp(random.Chance(50) ? -1 : 1, static_cast<int>(random.Between(-3, 8)));
+  draw.low = options.low, draw.high = options.high;
+  draw.special = options.special;
+  return draw;
+}
 
 }  // namespace
 
@@ -163,15 +90,16 @@ int64_t ValueDrawer::IndexBound(int number, const SymbolValues& sizes) const {
 
 // ---- Tensors
 
-Scalar ValueDrawer::DrawInteger(DType type, int64_t character, Random& random) const {
-  const bool is_unsigned = type == DType::kU8;
-  if (character == 0) return Scalar::Integer(type, random.Between(is_unsigned ? 0 : -3, 3));
-  if (character == 1) return Scalar::Integer(type, random.Between(is_unsigned ? 0 : -100, 100));
+// `bound`: as BoundOf gives it.
+IntegerDraw ValueDrawer::IntegersOf(DType type, int64_t bound, Random& random) const {
+  if (type == DType::kBool) return {0, 1};
+  if (bound >= 0) return {0, std::max<int64_t>(bound - 1, 0), options_.indices_outside ? 10 : 0, -2, bound + 2};
+  const int64_t character = random.Below(3);
+  const int64_t least = Lowest(type).ToInt(), most = Highest(type).ToInt();
   const bool is_narrow = type == DType::kU8 || type == DType::kI8;
-  if (is_narrow || options_.special) {
-    return Scalar{type, Scalar::Integer(type, static_cast<int64_t>(random.Bits())).bits};
-  }
-  return Scalar::Integer(type, random.Between(-30000, 30000));
+  const bool is_any = character == 2 && (is_narrow || options_.special);
+  const int64_t reach = character == 0 ? 3 : character == 1 ? 100 : 30000;
+  return is_any ? IntegerDraw{least, most} : IntegerDraw{std::max(least, -reach), std::min(most, reach)};
 }
 
 // What the argument's values are below: the extent of an axis that they index, or what is
@@ -201,44 +129,29 @@ bool ValueDrawer::Allows(int number, const SymbolValues& sizes, const Scalar& va
   return bound < 0 || (value.ToInt() >= 0 && value.ToInt() < bound);
 }
 
-Tensor ValueDrawer::Draw(int number, const Dims& shape, const SymbolValues& sizes, bool overflows,
-                         Random& random) const {
-  const Argument& arg = op_.args[static_cast<size_t>(number)];
-  Tensor tensor = Tensor::Create(arg.type, shape).value();
-  char* element = static_cast<char*>(tensor.data());
-  const auto store = [&](const Scalar& value) {
-    Store(value, element);
-    element += ByteSize(arg.type);
-  };
+bool ValueDrawer::Draw(int number, const SymbolValues& sizes, bool overflows, Random& random, Tensor& tensor) const {
   const int64_t bound = BoundOf(number, sizes);
-  const int64_t character = random.Below(3);
-  const ValueOptions options = OptionsOf(number, sizes);
-  FloatDrawer floats(arg.type, options, overflows, random);
-  for (int64_t i = 0; i < tensor.num_elements(); ++i) {
-    if (arg.type == DType::kBool) {
-      store(Scalar::Of(arg.type, random.Chance(50)));
-    } else if (IsFloat(arg.type)) {
-      store(floats.Next());
-    } else if (bound >= 0) {
-      const bool outside = options_.indices_outside && random.Chance(10);
-      store(Scalar::Integer(arg.type, outside ? random.Between(-2, bound + 2) : bound == 0 ? 0 : random.Below(bound)));
-    } else {
-      store(DrawInteger(arg.type, character, random));
-    }
-  }
-  return tensor;
+  const bool is_float = IsFloat(tensor.type());
+  const FloatDraw floats = is_float ? FloatsOf(OptionsOf(number, sizes), overflows, random) : FloatDraw();
+  const IntegerDraw integers = is_float ? IntegerDraw() : IntegersOf(tensor.type(), bound, random);
+  RandomWords words(random.Bits());
+  if (is_float) DrawFloats(floats, words, tensor);
+  else DrawIntegers(integers, words, tensor);
+  return HasPlaces(number, sizes, tensor);
+}
+
+bool ValueDrawer::HasPlaces(int number, const SymbolValues& sizes, const Tensor& tensor) const {
+  const bool is_free = options_.indices_outside || !IsInteger(tensor.type()) || tensor.num_elements() == 0;
+  return is_free || IndexBound(number, sizes) != 0;
 }
 
 bool ValueDrawer::FitIndices(int number, const SymbolValues& sizes, Tensor& tensor) const {
-  if (options_.indices_outside || !IsInteger(tensor.type())) return true;
-  const int64_t bound = IndexBound(number, sizes);
-  if (bound < 0 || tensor.num_elements() == 0) return true;
-  if (bound == 0) return false;
-  char* element = static_cast<char*>(tensor.data());
-  for (int64_t i = 0; i < tensor.num_elements(); ++i, element += ByteSize(tensor.type())) {
-    const int64_t value = Load(tensor.type(), element).ToInt();
-    if (value < 0 || value >= bound) Store(Scalar::Integer(tensor.type(), ((value % bound) + bound) % bound), element);
-  }
+  if (!HasPlaces(number, sizes, tensor)) return false;
+  const int64_t bound = options_.indices_outside || !IsInteger(tensor.type()) ? -1 : IndexBound(number, sizes);
+  if (bound <= 0) return true;
+  ReplaceElements(tensor, 0, tensor.num_elements(), [bound](const Scalar& index) {
+    return Scalar::Integer(index.type, ((index.ToInt() % bound) + bound) % bound);
+  });
   return true;
 }
 

@@ -8,6 +8,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/types/optional.h"
+#include "check/draw_elements.h"
 #include "check/random.h"
 #include "check/sizes.h"
 #include "tensor/tensor.h"
@@ -26,9 +27,8 @@ struct ValueOptions {
   double low = -1e300, high = 1e300;
 };
 
-// Floats of a tensor have one character, drawn for each tensor: moderate, small integers
-// (ties), cancelling, of all magnitudes, large enough for exp to overflow, subnormal, equal,
-// spikes in zeros, any finite bits. Immutable, so thread-safe.
+// Floats of a tensor have one character (check/draw_elements.h), drawn for each tensor.
+// Immutable, so thread-safe.
 class ValueDrawer {
  public:
   // `bounds`: for an argument, what its values are below; floats are then at least 0.
@@ -36,8 +36,8 @@ class ValueDrawer {
               absl::flat_hash_map<std::string, int64_t> bounds = {});
 
   // Of op.args[number]. `sizes` bind the axes that integers index. `overflows`: floats may be
-  // such that most results overflow.
-  Tensor Draw(int number, const Dims& shape, const SymbolValues& sizes, bool overflows, Random& random) const;
+  // such that most results overflow. False where indices have nothing to point at.
+  bool Draw(int number, const SymbolValues& sizes, bool overflows, Random& random, Tensor& tensor) const;
   // Whether a value of op.args[number] lies in the range that is asked for: an index in its
   // axis, a float between low and high.
   bool Allows(int number, const SymbolValues& sizes, const Scalar& value) const;
@@ -53,10 +53,12 @@ class ValueDrawer {
     IndexId extent;
   };
   void FindIndexed();
+  // Whether indices that the tensor holds have an axis with elements.
+  bool HasPlaces(int number, const SymbolValues& sizes, const Tensor& tensor) const;
   int64_t IndexBound(int number, const SymbolValues& sizes) const;
   int64_t BoundOf(int number, const SymbolValues& sizes) const;
   ValueOptions OptionsOf(int number, const SymbolValues& sizes) const;
-  Scalar DrawInteger(DType type, int64_t character, Random& random) const;
+  IntegerDraw IntegersOf(DType type, int64_t bound, Random& random) const;
 
   Op op_;
   ValueOptions options_;

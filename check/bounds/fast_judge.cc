@@ -11,6 +11,7 @@
 #include "absl/base/casts.h"
 #include "absl/strings/str_cat.h"
 #include "check/bounds/inner_bounds.h"
+#include "check/elements.h"
 #include "jit/compile.h"
 #include "jit/runtime/executor.h"
 #include "loop_ir/lower.h"
@@ -27,12 +28,6 @@ int64_t Rank(double x) {
 
 bool Holds(double low, double high, double x) {
   return std::isfinite(low) && std::isfinite(high) && std::isfinite(x) && Rank(low) <= Rank(x) && Rank(x) <= Rank(high);
-}
-
-template <class T>
-double AsDouble(T value) {
-  if constexpr (std::is_same_v<T, BF16> || std::is_same_v<T, F16>) return value.Widen();
-  else return static_cast<double>(value);
 }
 
 template <class T>

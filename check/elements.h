@@ -1,0 +1,46 @@
+// Walks over the elements of a tensor in row-major order.
+#ifndef NESTOR_CHECK_ELEMENTS_H_
+#define NESTOR_CHECK_ELEMENTS_H_
+
+#include <cstdint>
+#include <type_traits>
+
+#include "tensor/tensor.h"
+
+namespace nestor {
+
+// A value of an element type as a double; exact but for large int64.
+template <class T>
+double AsDouble(T value) {
+  if constexpr (std::is_same_v<T, BF16> || std::is_same_v<T, F16>) return value.Widen();
+  else return static_cast<double>(value);
+}
+
+// Calls `visit(double)` for each element.
+template <class Visit>
+void VisitNumbers(const Tensor& tensor, const Visit& visit) {
+  VisitType(tensor.type(), [&](auto zero) {
+    const auto* const values = static_cast<const decltype(zero)*>(tensor.data());
+    for (int64_t i = 0; i < tensor.num_elements(); ++i) visit(AsDouble(values[i]));
+  });
+}
+
+// Puts `replaced(Scalar)` for each element of [begin, end); whether that changes one.
+template <class Replaced>
+bool ReplaceElements(Tensor& tensor, int64_t begin, int64_t end, const Replaced& replaced) {
+  const int64_t size = ByteSize(tensor.type());
+  const ElementLoader load = LoaderOf(tensor.type());
+  char* element = static_cast<char*>(tensor.data()) + begin * size;
+  bool is_changed = false;
+  for (int64_t i = begin; i < end; ++i, element += size) {
+    const Scalar before{tensor.type(), load(element)}, after = replaced(before);
+    if (before == after) continue;
+    Store(after, element);
+    is_changed = true;
+  }
+  return is_changed;
+}
+
+}  // namespace nestor
+
+#endif  // NESTOR_CHECK_ELEMENTS_H_
