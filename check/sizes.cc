@@ -49,7 +49,24 @@ absl::StatusOr<SizeSolver> SizeSolver::Create(const Op& op, absl::Span<const std
   }
   solver.AddLaw();
   solver.AddExtents();
+  solver.NarrowVariables();
   return solver;
+}
+
+// "N == 64" leaves nothing to look for.
+void SizeSolver::NarrowVariables() {
+  const IndexPool& pool = op_.graph.pool();
+  for (const Constraint& constraint : constraints_) {
+    if (!constraint.is_equality) continue;
+    for (int side : {0, 1}) {
+      const IndexNode &symbol = pool[pool[constraint.expr].args[side]], &number = pool[pool[constraint.expr].args[1 - side]];
+      if (symbol.kind != IndexKind::kSymbol || number.kind != IndexKind::kConst) continue;
+      Variable& variable = variables_[static_cast<size_t>(by_symbol_[static_cast<size_t>(symbol.value)])];
+      variable.low = std::max(variable.low, number.value);
+      variable.high = std::min(variable.high, number.value);
+    }
+  }
+  is_fixed_ = std::all_of(variables_.begin(), variables_.end(), [](const Variable& v) { return v.low >= v.high; });
 }
 
 void SizeSolver::AddVariables() {
@@ -278,7 +295,7 @@ absl::optional<std::vector<absl::optional<int64_t>>> SizeSolver::Solve(Random& r
 
 absl::optional<SymbolValues> SizeSolver::Draw(Random& random, const SizeLimits& limits) const {
   int64_t largest = random.Pick({5, 9, 17, 40, 70, 130});
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+  for (int attempt = 0; attempt < (is_fixed_ ? 1 : kAttempts); ++attempt) {
     const auto values = Solve(random, DrawWishes(random, std::min(largest, limits.max_extent)), limits.max_extent);
     if (!values) continue;
     SymbolValues sizes;

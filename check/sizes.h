@@ -70,6 +70,7 @@ class SizeSolver {
   void AddConstraint(IndexId expr, bool is_extent);
   void AddLaw();
   void AddExtents();
+  void NarrowVariables();
   bool Holds(const Constraint& constraint, absl::Span<const absl::optional<int64_t>> values) const;
   absl::optional<int64_t> Evaluate(IndexId e, absl::Span<const absl::optional<int64_t>> values) const;
   int64_t Count(const Shape& shape, absl::Span<const absl::optional<int64_t>> values) const;
@@ -83,6 +84,7 @@ class SizeSolver {
   std::vector<Variable> variables_;  // by the number of the name
   std::vector<int> by_symbol_;       // by the pool's number of a symbol: the variable, or -1
   std::vector<Constraint> constraints_;
+  bool is_fixed_ = false;  // each variable has one value
   std::vector<Shape> tensors_, points_;  // of arguments and results; of all that is computed
 };
 
