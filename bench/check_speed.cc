@@ -82,9 +82,9 @@ int Main(int argc, char** argv) {
       {"matmul", {"M == 18", "K == 18", "N == 18"}, {}, 0, 5000},
       {"matmul", {"M == 10", "K == 45", "N == 10"}, {}, 0, 5000},
       {"softmax", {"N0 == 1000", "C == 1000"}, large, 0, 10},
-      {"softmax", {"N0 == 1000", "C == 1000"}, large, 4096, 10},
+      {"softmax", {"N0 == 1000", "C == 1000"}, large, 4096, 100},
       {"matmul", {"M == 577", "K == 577", "N == 577"}, large, 0, 4},
-      {"matmul", {"M == 577", "K == 577", "N == 577"}, large, 4096, 10},
+      {"matmul", {"M == 577", "K == 577", "N == 577"}, large, 4096, 100},
       {"matmul", {"M == 2000", "K == 2000", "N == 2000"}, large, 4096, 4},
   };
   absl::PrintF("%-10s %-34s %9s %12s %14s %14s %12s\n", "op", "sizes", "judged", "trials/s", "us a trial",

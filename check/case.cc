@@ -125,6 +125,7 @@ absl::optional<Case> DrawCase(const CaseSource& source, uint64_t seed, absl::opt
     if (!DrawInputs(source, *sizes, random, drawn, spent)) continue;
     DrawLayouts(source, random, drawn);
     DrawInPlace(source, random, drawn);
+    drawn.sample_seed = random.Bits();
     return drawn;
   }
   return absl::nullopt;

@@ -26,6 +26,7 @@ struct Case {
   GuardedMemory::Side side = GuardedMemory::Side::kEnd;
   // By result: the argument whose memory it takes, or -1.
   std::vector<int> in_place;
+  uint64_t sample_seed = 1;  // of what is judged, where that is a sample
 
   SymbolValues Sizes() const { return {binding.symbols.begin(), binding.symbols.end()}; }
   // Whether some result takes the memory of the argument.

@@ -169,6 +169,52 @@ TEST(Check, SamplesLargeResults) {
   EXPECT_EQ(wrong->fault, Fault::kWrong);
 }
 
+// One row, one column, one tile, a tail: other rows and columns are looked at in each trial.
+TEST(Check, SamplesFindWhatIsWrongInFewElements) {
+  const SizeLimits large = {1 << 20, 1 << 12, int64_t{1} << 40};
+  const auto is_wrong = [&](const char* op, const std::vector<std::string>& sizes, auto broken) {
+    CheckOptions options = CheckOptions().Sizes(large).Sample(500).Trials(60);
+    options.conditions = sizes;
+    const auto report = Check(op, broken, options);
+    ASSERT_TRUE(report.ok()) << report.status();
+    EXPECT_EQ(report->fault, Fault::kWrong) << op;
+  };
+  const std::vector<std::string> matmul = {"M == 64", "K == 5", "N == 90"};
+  const auto spoil = [](const KernelCall& k, const char* name, auto hits) {
+    const TensorView& view = k.view(name);
+    const int64_t columns = view.shape.back(), rows = NumElements(view.shape).value() / columns;
+    for (int64_t i = 0; i < rows; ++i) {
+      for (int64_t j = 0; j < columns; ++j) {
+        if (hits(i, j)) static_cast<float*>(view.data)[i * columns + j] = 12345678;
+      }
+    }
+  };
+  const std::function<bool(int64_t, int64_t)> places[] = {
+      [](int64_t i, int64_t) { return i == 33; },
+      [](int64_t, int64_t j) { return j == 57; },
+      [](int64_t i, int64_t j) { return i / 4 == 9 && j / 16 == 2; },
+      [](int64_t i, int64_t j) { return i == 63 && j == 0; },
+  };
+  for (const auto& place : places) {
+    is_wrong("matmul", matmul, [&](const KernelCall& k) { Matmul(k), spoil(k, "c", place); });
+  }
+  // No dimension of it is separable.
+  constexpr char kNext[] = "op next(x: f32[N, C]) -> (y) { y[i, j] = x[i + 1, j + 1] where i < N, j < C }";
+  const auto next = [](const KernelCall& k, int64_t wrong_row) {
+    const int64_t n = k.dim("N"), c = k.dim("C");
+    for (int64_t i = 0; i < n; ++i) {
+      for (int64_t j = 0; j < c; ++j) {
+        const bool is_inside = i + 1 < n && j + 1 < c;
+        k.output<float>("y")[i * c + j] = is_inside ? k.input<float>("x")[(i + 1) * c + j + 1] : i == wrong_row ? 7 : 0;
+      }
+    }
+  };
+  is_wrong(kNext, {"N == 64", "C == 90"}, [&](const KernelCall& k) { next(k, 40); });
+  is_wrong(kNext, {"N == 64", "C == 90"}, [&](const KernelCall& k) { next(k, 63); });
+  EXPECT_THAT(Check(kNext, [&](const KernelCall& k) { next(k, -1); },
+                    CheckOptions().Sizes(large).Sample(500).Trials(5).Where("N == 64", "C == 90")), IsRight());
+}
+
 TEST(Check, ZerosHaveSignsWhereAskedFor) {
   const auto negate = [](const KernelCall& k) {
     for (int64_t i = 0; i < k.dim("N"); ++i) k.output<float>("y")[i] = 0 - k.input<float>("x")[i];

@@ -188,7 +188,8 @@ class FloatDrawer {
   }
 
   void AddSpecial(T (&block)[kBlock]) {
-    const T specials[] = {WithBits(kExponent), WithBits(kExponent | kTop), WithBits(kExponent | kQuiet), WithBits(kTop)};
+    const T specials[] = {WithBits(kExponent), WithBits(kExponent | kTop), WithBits(kExponent | kQuiet),
+                          WithBits(kTop)};
     Word words[kBlock];
     random_.Fill(words);
     for (size_t i = 0; i < kBlock; ++i) {

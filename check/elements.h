@@ -16,12 +16,18 @@ double AsDouble(T value) {
   else return static_cast<double>(value);
 }
 
+// An element of an array in memory; a bool is any byte but 0.
+template <class T>
+double NumberAt(const void* elements, int64_t i) {
+  if constexpr (std::is_same_v<T, bool>) return static_cast<const uint8_t*>(elements)[i] != 0;
+  else return AsDouble(static_cast<const T*>(elements)[i]);
+}
+
 // Calls `visit(double)` for each element.
 template <class Visit>
 void VisitNumbers(const Tensor& tensor, const Visit& visit) {
   VisitType(tensor.type(), [&](auto zero) {
-    const auto* const values = static_cast<const decltype(zero)*>(tensor.data());
-    for (int64_t i = 0; i < tensor.num_elements(); ++i) visit(AsDouble(values[i]));
+    for (int64_t i = 0; i < tensor.num_elements(); ++i) visit(NumberAt<decltype(zero)>(tensor.data(), i));
   });
 }
 

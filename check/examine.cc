@@ -13,8 +13,6 @@
 namespace nestor {
 namespace {
 
-constexpr uint64_t kSampleSeed = 1;
-
 // ---- An outcome as bytes, on its way from a child
 
 template <class T>
@@ -91,9 +89,10 @@ Outcome Examine(const Subject& subject, const Case& given, GuardedPool& pool) {
   outcome.message = run.message;
   if (run.outputs.empty() || run.fault == Fault::kSkipped || run.fault == Fault::kMisuse) return outcome;
   const RunInputs inputs = given.Inputs(op);
-  absl::StatusOr<Verdict> verdict = subject.sample > 0
-                                        ? subject.judge.DecideSample(inputs, run.outputs, subject.sample, kSampleSeed)
-                                        : subject.judge.Decide(inputs, run.outputs);
+  const Judge& judge = subject.judge;
+  absl::StatusOr<Verdict> verdict =
+      subject.sample > 0 ? judge.DecideSample(inputs, run.outputs, subject.sample, given.sample_seed)
+                         : judge.Decide(inputs, run.outputs);
   if (verdict.ok()) outcome.verdict = *std::move(verdict);
   if (!run.elements.empty()) NameElements(run, outcome);
   if (run.fault != Fault::kNone) return outcome;

@@ -6,9 +6,12 @@
 #include <numeric>
 #include <utility>
 
+#include "absl/algorithm/container.h"
+#include "check/accept.h"
 #include "check/bounds/fast_judge.h"
 #include "check/bounds/point_op.h"
 #include "check/random.h"
+#include "check/sample.h"
 #include "fusion/dead_code.h"
 #include "interp/interpreter.h"
 #include "loop_ir/lower.h"
@@ -98,43 +101,6 @@ void DecideOne(int result, int64_t element, const Enclosure& want, const TensorV
   if (verdict.wrong.size() < Verdict::kMostKept) verdict.wrong.push_back({result, element, got, want, units});
 }
 
-// ---- Samples
-
-// The corners, then by turns an element on some border and one anywhere. REQUIRES: a shape
-// with elements.
-std::vector<int64_t> DrawElements(const Dims& shape, int64_t most, Random& random) {
-  std::vector<int64_t> elements;
-  const Dims strides = CompactStrides(shape);
-  const auto number = [&](const auto& index_along) {
-    int64_t element = 0;
-    for (size_t axis = 0; axis < shape.size(); ++axis) element += index_along(axis) * strides[axis];
-    return element;
-  };
-  const int64_t corners = int64_t{1} << std::min<size_t>(shape.size(), 6);
-  for (int64_t corner = 0; corner < std::min(corners, most); ++corner) {
-    elements.push_back(number([&](size_t axis) { return (corner >> axis & 1) != 0 ? shape[axis] - 1 : 0; }));
-  }
-  while (static_cast<int64_t>(elements.size()) < most) {
-    const size_t border =
-        elements.size() % 2 == 0 ? shape.size() : static_cast<size_t>(random.Below(static_cast<int64_t>(shape.size())));
-    elements.push_back(number([&](size_t axis) {
-      return axis != border ? random.Below(shape[axis]) : random.Chance(70) ? shape[axis] - 1 : 0;
-    }));
-  }
-  std::sort(elements.begin(), elements.end());
-  elements.erase(std::unique(elements.begin(), elements.end()), elements.end());
-  return elements;
-}
-
-ElementLists DrawSample(absl::Span<const TensorView> tensors, int64_t most, uint64_t seed) {
-  Random random(seed);
-  ElementLists lists;
-  for (const TensorView& tensor : tensors) {
-    lists.push_back(NumElements(tensor.shape).value() > most ? DrawElements(tensor.shape, most, random) : AllElements(tensor));
-  }
-  return lists;
-}
-
 loop::Program OracleOf(const Op& op) {
   loop::Program program = Lower(op);
   const absl::Status status = fusion::EliminateDeadCode(program).status();
@@ -208,33 +174,21 @@ struct Judge::Points {
 };
 
 Judge::Judge(const Op& op, const Allowance& allowance)
-    : program_(OracleOf(op)), allowance_(allowance), bounds_(std::make_unique<Bounds>(op)) {
+    : op_(op), separable_(SeparableDimensions(op)), program_(OracleOf(op)), allowance_(allowance), bounds_(std::make_unique<Bounds>(op)) {
   absl::StatusOr<PointOp> points = MakePointOp(op);
   if (points.ok()) points_ = std::make_unique<Points>(*std::move(points));
 }
 Judge::Judge(Judge&&) noexcept = default;
 Judge::~Judge() = default;
 
-// Counts the elements that lie in their bounds, and gives the others. The bounds at p are
-// those of elements[r][p].
-ElementLists Judge::Accept(const Bounds& bounds, const RunInputs& inputs, absl::Span<const TensorView> got,
-                           const ElementLists& elements, Verdict& verdict) const {
-  const absl::Span<const Tensor> ends = bounds.At(inputs);
-  if (ends.empty()) return elements;
-  ElementLists open(got.size());
+// Counts the elements that lie in their bounds, and gives the others.
+ElementLists Judge::AcceptAll(const RunInputs& inputs, absl::Span<const TensorView> got, Verdict& verdict) const {
+  const absl::Span<const Tensor> ends = bounds_->At(inputs);
+  if (ends.empty()) return AllElements(got);
+  ElementLists open;
   for (size_t r = 0; r < got.size(); ++r) {
-    const absl::Span<const double> low = ends[2 * r].values<double>(), high = ends[2 * r + 1].values<double>();
-    for (size_t p = 0; p < elements[r].size(); ++p) {
-      const Scalar value = ElementOf(got[r], elements[r][p]);
-      const bool is_any_zero = !allowance_.signed_zeros && IsZero(value) && low[p] <= 0 && high[p] >= 0;
-      if (!is_any_zero && !HoldsInner(low[p], high[p], value)) {
-        open[r].push_back(elements[r][p]);
-        continue;
-      }
-      ++verdict.by_bounds;
-      const Enclosure bound{low[p], high[p]};
-      Count(UnitsOf(bound, value, true), IsNarrow(bound, value.type), verdict.histogram);
-    }
+    const ElementBounds bounds{ends[2 * r].values<double>(), ends[2 * r + 1].values<double>()};
+    open.push_back(AcceptElements(got[r], bounds, allowance_.signed_zeros, verdict));
   }
   return open;
 }
@@ -260,13 +214,13 @@ absl::Status Judge::EnclosePoints(const RunInputs& inputs, absl::Span<const Tens
   size_t longest = 0;
   for (const std::vector<int64_t>& list : open) longest = std::max(longest, list.size());
   for (size_t begin = 0; begin < longest; begin += kAtOnce) {
-    ElementLists part;
-    for (const std::vector<int64_t>& list : open) {
-      const size_t first = std::min(begin, list.size()), last = std::min(begin + kAtOnce, list.size());
-      part.emplace_back(list.begin() + static_cast<std::ptrdiff_t>(first),
-                        list.begin() + static_cast<std::ptrdiff_t>(last));
+    std::vector<absl::Span<const int64_t>> part;
+    std::vector<PointGroups> groups;
+    for (size_t r = 0; r < got.size(); ++r) {
+      part.push_back(absl::MakeConstSpan(open[r]).subspan(std::min(begin, open[r].size()), kAtOnce));
+      groups.push_back(GroupsOfOne(got[r].shape, part.back()));
     }
-    const PointInputs at = AddPoints(points_->op, inputs, ShapesOf(got), part);
+    const PointInputs at = AddPoints(points_->op, inputs, groups);
     NESTOR_ASSIGN_OR_RETURN(const std::vector<ReferenceTensor> want, InterpretReference(points_->program, at.inputs));
     for (size_t r = 0; r < got.size(); ++r) {
       for (size_t p = 0; p < part[r].size(); ++p) {
@@ -290,22 +244,67 @@ absl::Status Judge::Enclose(const RunInputs& inputs, absl::Span<const TensorView
 
 absl::StatusOr<Verdict> Judge::Decide(const RunInputs& inputs, absl::Span<const TensorView> got) const {
   Verdict verdict;
-  const ElementLists all = AllElements(got);
-  verdict.elements = CountOf(all);
-  NESTOR_RETURN_IF_ERROR(Enclose(inputs, got, Accept(*bounds_, inputs, got, all, verdict), verdict));
+  verdict.elements = CountOf(got);
+  NESTOR_RETURN_IF_ERROR(Enclose(inputs, got, AcceptAll(inputs, got, verdict), verdict));
   return verdict;
 }
 
 absl::StatusOr<Verdict> Judge::DecideSample(const RunInputs& inputs, absl::Span<const TensorView> got, int64_t sample,
                                             uint64_t seed) const {
-  const ElementLists chosen = DrawSample(got, sample, seed);
-  if (points_ == nullptr || CountOf(chosen) == CountOf(got)) return Decide(inputs, got);
+  const auto is_small = [&](const TensorView& view) { return NumElements(view.shape).value() <= sample; };
+  if (points_ == nullptr || absl::c_all_of(got, is_small)) return Decide(inputs, got);
+  Random random(seed);
+  const Slices slices = DrawSlices(op_, separable_, ShapesOf(got), sample, random);
+  return slices.empty() ? DecideGroups(inputs, got, sample, random)
+                        : DecideSlices(inputs, got, slices, sample, random);
+}
+
+absl::StatusOr<Verdict> Judge::DecideSlices(const RunInputs& inputs, absl::Span<const TensorView> got,
+                                            const Slices& slices, int64_t sample, Random& random) const {
+  const SlicedInputs at = SliceInputs(op_, inputs, slices);
+  const absl::Span<const Tensor> ends = bounds_->At(at.inputs);
   Verdict verdict;
-  verdict.elements = CountOf(chosen);
-  const PointInputs at = AddPoints(points_->op, inputs, ShapesOf(got), chosen);
-  const ElementLists open = Accept(points_->bounds(), at.inputs, got, chosen, verdict);
+  ElementLists open;
+  for (size_t r = 0; r < got.size(); ++r) {
+    const auto axes = SlicedAxes(op_, op_.graph.shape(op_.results[r].node), slices);
+    const PointGroups slice = GroupOf(axes, got[r].shape);
+    std::vector<int64_t> numbers = NumbersOf(slice, got[r].shape);
+    KeepOnly(NumbersOf(DrawGroups(slice.along, sample, random), slice.along), numbers);
+    open.push_back(AcceptSome(got[r], r, ends, std::move(numbers), verdict));
+  }
   NESTOR_RETURN_IF_ERROR(EnclosePoints(inputs, got, open, verdict));
   return verdict;
+}
+
+absl::StatusOr<Verdict> Judge::DecideGroups(const RunInputs& inputs, absl::Span<const TensorView> got, int64_t sample,
+                                            Random& random) const {
+  std::vector<PointGroups> groups;
+  for (const TensorView& view : got) groups.push_back(DrawGroups(view.shape, sample, random));
+  const PointInputs at = AddPoints(points_->op, inputs, groups);
+  const absl::Span<const Tensor> ends = points_->bounds().At(at.inputs);
+  Verdict verdict;
+  ElementLists open;
+  for (size_t r = 0; r < got.size(); ++r) {
+    std::vector<int64_t> numbers = NumbersOf(groups[r], got[r].shape);
+    RemoveRepeated(numbers);
+    open.push_back(AcceptSome(got[r], r, ends, std::move(numbers), verdict));
+  }
+  NESTOR_RETURN_IF_ERROR(EnclosePoints(inputs, got, open, verdict));
+  return verdict;
+}
+
+// Counts the elements `numbers`, of which -1 is none, that lie in their bounds, and gives the others.
+std::vector<int64_t> Judge::AcceptSome(const TensorView& got, size_t result, absl::Span<const Tensor> ends,
+                                       std::vector<int64_t> numbers, Verdict& verdict) const {
+  verdict.elements += static_cast<int64_t>(numbers.size()) - absl::c_count(numbers, -1);
+  if (!ends.empty()) {
+    const ElementBounds bounds{ends[2 * result].values<double>(), ends[2 * result + 1].values<double>(),
+                               numbers.data()};
+    numbers = AcceptElements(got, bounds, allowance_.signed_zeros, verdict);
+  }
+  numbers.erase(std::remove(numbers.begin(), numbers.end(), -1), numbers.end());
+  absl::c_sort(numbers);
+  return numbers;
 }
 
 absl::StatusOr<std::vector<Tensor>> Judge::Expected(const RunInputs& inputs) const {

@@ -5,11 +5,14 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "check/bounds/slices.h"
+#include "check/random.h"
 #include "interp/enclosure.h"
 #include "interp/reference.h"
 #include "loop_ir/program.h"
@@ -81,7 +84,8 @@ class Judge {
   absl::StatusOr<Verdict> Decide(const RunInputs& inputs, absl::Span<const TensorView> got) const;
 
   // The same for at most `sample` elements of each result: its corners, elements on its
-  // borders, and others drawn by `seed`. Where the op has no such part, for all.
+  // borders, and others drawn by `seed`. They share indices along the axes, so that what several
+  // of them need is enclosed once. Where the op has no such part, for all.
   absl::StatusOr<Verdict> DecideSample(const RunInputs& inputs, absl::Span<const TensorView> got, int64_t sample,
                                        uint64_t seed) const;
 
@@ -92,8 +96,13 @@ class Judge {
   class Bounds;
   struct Points;
 
-  ElementLists Accept(const Bounds& bounds, const RunInputs& inputs, absl::Span<const TensorView> got,
-                      const ElementLists& elements, Verdict& verdict) const;
+  ElementLists AcceptAll(const RunInputs& inputs, absl::Span<const TensorView> got, Verdict& verdict) const;
+  absl::StatusOr<Verdict> DecideSlices(const RunInputs& inputs, absl::Span<const TensorView> got,
+                                       const Slices& slices, int64_t sample, Random& random) const;
+  absl::StatusOr<Verdict> DecideGroups(const RunInputs& inputs, absl::Span<const TensorView> got, int64_t sample,
+                                       Random& random) const;
+  std::vector<int64_t> AcceptSome(const TensorView& got, size_t result, absl::Span<const Tensor> ends,
+                                  std::vector<int64_t> numbers, Verdict& verdict) const;
   absl::Status Enclose(const RunInputs& inputs, absl::Span<const TensorView> got, const ElementLists& open,
                        Verdict& verdict) const;
   absl::Status EncloseAll(const RunInputs& inputs, absl::Span<const TensorView> got, const ElementLists& open,
@@ -101,6 +110,8 @@ class Judge {
   absl::Status EnclosePoints(const RunInputs& inputs, absl::Span<const TensorView> got, const ElementLists& open,
                              Verdict& verdict) const;
 
+  Op op_;
+  std::vector<std::string> separable_;  // dimensions (slices.h)
   loop::Program program_;
   Allowance allowance_;
   std::unique_ptr<Bounds> bounds_;

@@ -33,9 +33,9 @@ struct KernelRun {
   std::vector<Tensor> copies;
 };
 
-// Calls the kernel twice, and where both calls differ up to twice more, on memory between guard pages: a stray access ends
-// the process (check/fault_message.h says where it was). The memory is from `pool`, which must
-// outlive what is returned.
+// Calls the kernel twice, and where both calls differ up to twice more, on memory between guard
+// pages: a stray access ends the process (check/fault_message.h says where it was). The memory is
+// from `pool`, which must outlive what is returned.
 KernelRun RunKernel(const Kernel& kernel, const Op& op, const Case& given, const RunOptions& options,
                     GuardedPool& pool);
 

@@ -59,7 +59,8 @@ void SizeSolver::NarrowVariables() {
   for (const Constraint& constraint : constraints_) {
     if (!constraint.is_equality) continue;
     for (int side : {0, 1}) {
-      const IndexNode &symbol = pool[pool[constraint.expr].args[side]], &number = pool[pool[constraint.expr].args[1 - side]];
+      const IndexNode& symbol = pool[pool[constraint.expr].args[side]];
+      const IndexNode& number = pool[pool[constraint.expr].args[1 - side]];
       if (symbol.kind != IndexKind::kSymbol || number.kind != IndexKind::kConst) continue;
       Variable& variable = variables_[static_cast<size_t>(by_symbol_[static_cast<size_t>(symbol.value)])];
       variable.low = std::max(variable.low, number.value);

@@ -61,7 +61,7 @@ absl::StatusOr<std::vector<TensorView>> CompactInputs(const Op& op, const RunInp
 
 }  // namespace
 
-bool HoldsInner(double low, double high, const Scalar& got) { return Holds(low, high, got.ToDouble()); }
+bool HoldsInner(double low, double high, double got) { return Holds(low, high, got); }
 
 bool FastVerdict::AllAccepted() const {
   for (const OfResult& result : results) {

@@ -33,7 +33,7 @@ struct FastVerdict {
 };
 
 // Whether `got` is a number that inner bounds hold.
-bool HoldsInner(double low, double high, const Scalar& got);
+bool HoldsInner(double low, double high, double got);
 
 // Serves all sizes. Keeps memory from call to call, so one thread at a time may use it;
 // movable.

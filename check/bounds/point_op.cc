@@ -1,4 +1,4 @@
-// From the results down, each node is rebuilt over the points in place of its own axes: a
+// From the results down, each node is rebuilt over the groups' indices in place of its own axes: a
 // place stands for its index along each axis. A gather of what is computed becomes the
 // computation at the gathered place; where that may lie outside, a choice keeps the fill.
 #include "check/bounds/point_op.h"
@@ -20,12 +20,12 @@ class PointMaker {
   // Adds to the graph of `op`, which holds the nodes that are asked for.
   explicit PointMaker(Op& op) : op_(op), graph_(op.graph) {}
 
-  // The index of each point along some axis. Its values are in range, so arithmetic on them
-  // does what it does on the index that they stand for.
-  IndexId AddPointIndex(absl::string_view name, const Shape& list) {
-    const NodeId input = graph_.AddInput(name, DType::kI64, list);
+  // The index of each point along an axis of `lists`, groups and their own axes. Its values are in
+  // range, so arithmetic on them does what it does on the index that they stand for.
+  IndexId AddPointIndex(absl::string_view name, const Shape& lists, int axis) {
+    const NodeId input = graph_.AddInput(name, DType::kI64, {lists[0], lists[static_cast<size_t>(axis)]});
     points_.push_back(input);
-    return pool().Load(input.value, {pool().Var(0)});
+    return pool().Load(input.value, {pool().Var(0), pool().Var(axis)});
   }
   NodeId LastPointIndex() const { return points_.back(); }
 
@@ -74,7 +74,9 @@ class PointMaker {
     for (NodeId arg : map.args) args.push_back(At(arg, shape, place));
     return graph_.AddMap(map.op, args, node.type);
   }
-  NodeId Make(const Reduce& reduce, NodeId, const Node&, const Shape& shape, const IndexList& place) {
+  NodeId Make(const Reduce& reduce, NodeId id, const Node&, const Shape& shape, const IndexList& place) {
+    const std::vector<int64_t> used = VarsOf(place);
+    if (used.size() < shape.size()) return Spread(id, used, shape, place);
     Shape inner = shape;
     IndexList inner_place = place;
     std::vector<int> axes;
@@ -86,6 +88,27 @@ class PointMaker {
     }
     return graph_.AddReduce(reduce.op, At(reduce.x, inner, inner_place), axes);
   }
+  // The axes that a place depends on, ascending.
+  std::vector<int64_t> VarsOf(const IndexList& place) {
+    std::vector<int64_t> vars;
+    for (IndexId e : place) CollectVars(pool(), e, vars);
+    absl::c_sort(vars);
+    return vars;
+  }
+
+  // What `node` is at a place that depends on the axes `used` alone: computed over these, and
+  // the same along the others.
+  NodeId Spread(NodeId node, const std::vector<int64_t>& used, const Shape& shape, const IndexList& place) {
+    Shape kept;
+    IndexList numbered(shape.size(), pool().Const(0)), spread;
+    for (int64_t axis : used) {
+      numbered[static_cast<size_t>(axis)] = pool().Var(static_cast<int64_t>(kept.size()));
+      spread.push_back(pool().Var(axis));
+      kept.push_back(shape[static_cast<size_t>(axis)]);
+    }
+    return graph_.AddReindex(At(node, kept, Moved(place, numbered)), shape, spread);
+  }
+
   NodeId Make(const Reindex& reindex, NodeId, const Node& node, const Shape& shape, const IndexList& place) {
     const IndexList moved = Moved(reindex.place, place), conditions = Moved(reindex.conditions, place);
     if (graph_.As<Input>(reindex.x) != nullptr || graph_.As<Scatter>(reindex.x) != nullptr) {
@@ -236,41 +259,73 @@ absl::StatusOr<PointOp> MakePointOp(const Op& op) {
   PointMaker maker(points.op);
   for (size_t r = 0; r < op.results.size(); ++r) {
     const Result& result = op.results[r];
-    points.count_names.push_back(absl::StrCat("points_of_", result.name));
+    const int rank = static_cast<int>(op.graph.shape(result.node).size());
+    points.dim_names.push_back({absl::StrCat("groups_of_", result.name)});
     points.index_names.emplace_back();
-    if (op.graph.shape(result.node).empty()) continue;
-    const Shape list = {graph.pool().Symbol(points.count_names.back())};
+    if (rank == 0) continue;
+    for (int axis = 0; axis < rank; ++axis) {
+      points.dim_names.back().push_back(absl::StrCat("along_axis_", axis, "_of_", result.name));
+    }
+    Shape lists;
+    for (const std::string& name : points.dim_names.back()) lists.push_back(graph.pool().Symbol(name));
     IndexList place;
-    for (size_t axis = 0; axis < op.graph.shape(result.node).size(); ++axis) {
+    for (int axis = 0; axis < rank; ++axis) {
       const std::string name = FreshArgument(points.op, absl::StrCat("axis_", axis, "_of_", result.name));
-      place.push_back(maker.AddPointIndex(name, list));
-      points.op.args.push_back({name, DType::kI64, list, false, maker.LastPointIndex()});
+      place.push_back(maker.AddPointIndex(name, lists, axis + 1));
+      const Shape shape = {lists[0], lists[static_cast<size_t>(axis) + 1]};
+      points.op.args.push_back({name, DType::kI64, shape, false, maker.LastPointIndex()});
       points.index_names.back().push_back(name);
     }
-    points.op.results[r].node = maker.At(result.node, list, place);
+    points.op.results[r].node = maker.At(result.node, lists, place);
   }
   NESTOR_RETURN_IF_ERROR(maker.status());
   points.op.gradient = nullptr;
   return points;
 }
 
-PointInputs AddPoints(const PointOp& points, const RunInputs& inputs, absl::Span<const Dims> shapes,
-                      absl::Span<const std::vector<int64_t>> elements) {
+PointGroups GroupsOfOne(const Dims& shape, absl::Span<const int64_t> elements) {
+  PointGroups groups{static_cast<int64_t>(elements.size()), Dims(shape.size(), 1), {}};
+  groups.indices.resize(shape.size());
+  int64_t below = 1;  // elements from one index of the axis to the next
+  for (size_t axis = shape.size(); axis-- > 0; below *= shape[axis]) {
+    for (int64_t element : elements) groups.indices[axis].push_back(element / below % shape[axis]);
+  }
+  return groups;
+}
+
+std::vector<int64_t> NumbersOf(const PointGroups& groups, const Dims& shape) {
+  if (shape.empty()) return {0};
+  const Dims strides = CompactStrides(shape);
+  std::vector<int64_t> numbers;
+  if (NumElements(groups.along).value() == 0) return numbers;
+  for (int64_t group = 0; group < groups.count; ++group) {
+    Dims index(shape.size(), 0);
+    do {
+      int64_t number = 0;
+      for (size_t axis = 0; axis < shape.size(); ++axis) {
+        number += groups.indices[axis][static_cast<size_t>(group * groups.along[axis] + index[axis])] * strides[axis];
+      }
+      numbers.push_back(number);
+    } while (NextIndex(groups.along, absl::MakeSpan(index)));
+  }
+  return numbers;
+}
+
+PointInputs AddPoints(const PointOp& points, const RunInputs& inputs, absl::Span<const PointGroups> groups) {
   PointInputs added{inputs, {}};
-  std::vector<std::pair<std::string, size_t>> places;
-  for (size_t r = 0; r < shapes.size(); ++r) {
-    if (shapes[r].empty()) continue;
-    const auto count = static_cast<int64_t>(elements[r].size());
-    added.inputs.dims[points.count_names[r]] = count;
-    int64_t below = 1;  // elements from one index of the axis to the next
-    for (size_t axis = shapes[r].size(); axis-- > 0; below *= shapes[r][axis]) {
-      added.indices.push_back(Tensor::Create(DType::kI64, {count}).value());
-      int64_t* const index = added.indices.back().values<int64_t>().data();
-      for (size_t p = 0; p < elements[r].size(); ++p) index[p] = elements[r][p] / below % shapes[r][axis];
-      places.emplace_back(points.index_names[r][axis], added.indices.size() - 1);
+  std::vector<std::string> names;
+  for (size_t r = 0; r < groups.size(); ++r) {
+    const auto& dims = points.dim_names[r];
+    if (dims.size() == 1) continue;
+    added.inputs.dims[dims[0]] = groups[r].count;
+    for (size_t axis = 0; axis + 1 < dims.size(); ++axis) {
+      added.inputs.dims[dims[axis + 1]] = groups[r].along[axis];
+      added.indices.push_back(Tensor::Create(DType::kI64, {groups[r].count, groups[r].along[axis]}).value());
+      absl::c_copy(groups[r].indices[axis], added.indices.back().values<int64_t>().begin());
+      names.push_back(points.index_names[r][axis]);
     }
   }
-  for (const auto& [name, number] : places) added.inputs.tensors[name] = added.indices[number].view();
+  for (size_t i = 0; i < names.size(); ++i) added.inputs.tensors[names[i]] = added.indices[i].view();
   return added;
 }
 

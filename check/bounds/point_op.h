@@ -14,32 +14,44 @@
 
 namespace nestor {
 
-// Has the arguments, $params and results' names of `op`; each result is a list of elements,
-// one for each point, but for a result of rank 0, which stays as it is. Where an element lies is given by one more
-// argument for each axis of its result, i64 of as many elements as there are points.
+// Has the arguments, $params and results' names of `op`; each result has an axis of groups, and
+// one for each of its own, along which a group has a list of indices; but a result of rank 0 stays as
+// it is. The lists are given by one more argument for each axis of a result, i64 of groups x indices.
 struct PointOp {
   Op op;
   // By result and axis: the names of those arguments.
   std::vector<std::vector<std::string>> index_names;
-  // By result: the name of the dimension that counts its points.
-  std::vector<std::string> count_names;
+  // By result: the names of the dimensions of what it gives, the groups' first.
+  std::vector<std::vector<std::string>> dim_names;
 };
 
 // Each element is computed by the same scalar ops on the same operands as in `op`, and
-// summed in the same order: its bits and its enclosure are the same. What a scatter gives is
+// summed in the same order: its bits and its enclosure are the same. What a sum needs of some axes
+// only is computed once for all indices along the others of its group. What a scatter gives is
 // computed as a whole. Unimplemented: what is computed is gathered at an index that is
 // computed from a gathered number, or by dividing
 // by what may be 0.
 absl::StatusOr<PointOp> MakePointOp(const Op& op);
 
-// `inputs` of `op` with the points added: `elements[r]` are row-major numbers of elements of
-// result r, whose shape is shapes[r]. Owns what its views point to.
+// Elements of a result: those at all combinations of the indices that a group has along
+// each axis.
+struct PointGroups {
+  int64_t count = 0;
+  Dims along;  // by axis: how many indices each group has
+  std::vector<std::vector<int64_t>> indices;  // by axis: those of the first group, of the second ..
+};
+
+// Each in a group of its own, by their row-major numbers.
+PointGroups GroupsOfOne(const Dims& shape, absl::Span<const int64_t> elements);
+// Their row-major numbers, in the order in which a PointOp gives them.
+std::vector<int64_t> NumbersOf(const PointGroups& groups, const Dims& shape);
+
+// `inputs` of `op` with the points added, by result. Owns what its views point to.
 struct PointInputs {
   RunInputs inputs;
   std::vector<Tensor> indices;
 };
-PointInputs AddPoints(const PointOp& points, const RunInputs& inputs, absl::Span<const Dims> shapes,
-                      absl::Span<const std::vector<int64_t>> elements);
+PointInputs AddPoints(const PointOp& points, const RunInputs& inputs, absl::Span<const PointGroups> groups);
 
 }  // namespace nestor
 

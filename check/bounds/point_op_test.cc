@@ -1,5 +1,5 @@
-// Every element of every macro op, its gradient and of random programs, computed as a point,
-// has the bits and the enclosure that it has in the whole.
+// Every element of every macro op, its gradient and of random programs, computed as a point
+// or in a group, has the bits and the enclosure that it has in the whole.
 #include "check/bounds/point_op.h"
 
 #include <numeric>
@@ -34,6 +34,58 @@ struct Counts {
   int compared = 0, refused = 0, elements = 0;
 };
 
+// All elements in one group.
+PointGroups Reversed(const Dims& shape) {
+  PointGroups groups{1, shape, {}};
+  for (int64_t extent : shape) {
+    groups.indices.emplace_back(static_cast<size_t>(extent));
+    std::iota(groups.indices.back().rbegin(), groups.indices.back().rend(), 0);
+  }
+  return groups;
+}
+
+// Some elements more than once: by axis 2, 3, 4 .. indices in each of 3 groups.
+PointGroups Scattered(const Dims& shape) {
+  PointGroups groups{3, {}, {}};
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    groups.along.push_back(shape[axis] == 0 ? 0 : static_cast<int64_t>(axis) + 2);
+    groups.indices.emplace_back();
+    for (int64_t i = 0; i < 3 * groups.along[axis]; ++i) groups.indices[axis].push_back(5 * i % shape[axis]);
+  }
+  return groups;
+}
+
+struct Whole {
+  const std::vector<ReferenceTensor>& enclosures;
+  const std::vector<Tensor>& bits;
+};
+
+Scalar ElementOf(const Tensor& tensor, int64_t i) {
+  return Load(tensor.type(), static_cast<const char*>(tensor.data()) + i * ByteSize(tensor.type()));
+}
+
+void CompareAt(const PointOp& points, const std::vector<PointGroups>& groups, const RunInputs& inputs,
+               const Whole& whole, absl::string_view what, Counts& counts) {
+  const PointInputs given = AddPoints(points, inputs, groups);
+  const loop::Program program = Stripped(points.op);
+  const auto enclosures = InterpretReference(program, given.inputs);
+  const auto bits = Interpret(program, given.inputs);
+  ASSERT_TRUE(enclosures.ok() && bits.ok()) << what << ": " << enclosures.status() << "\n" << PrintOp(points.op);
+  for (size_t r = 0; r < groups.size(); ++r) {
+    const std::vector<int64_t> numbers = NumbersOf(groups[r], whole.bits[r].shape());
+    ASSERT_EQ((*enclosures)[r].elements.size(), numbers.size()) << what;
+    for (size_t p = 0; p < numbers.size(); ++p) {
+      ++counts.elements;
+      const Enclosure& want = whole.enclosures[r].elements[static_cast<size_t>(numbers[p])];
+      ASSERT_TRUE(SameEnclosure(want, (*enclosures)[r].elements[p]))
+          << what << " element " << numbers[p] << ": " << ToString(want) << " against "
+          << ToString((*enclosures)[r].elements[p]) << "\n" << PrintOp(points.op);
+      ASSERT_EQ(ElementOf(whole.bits[r], numbers[p]), ElementOf((*bits)[r], static_cast<int64_t>(p)))
+          << what << " element " << numbers[p];
+    }
+  }
+}
+
 void Compare(const Op& op, const RunInputs& inputs, absl::string_view what, Counts& counts) {
   const auto whole = InterpretReference(Stripped(op), inputs);
   if (!whole.ok()) {
@@ -46,36 +98,18 @@ void Compare(const Op& op, const RunInputs& inputs, absl::string_view what, Coun
     ++counts.refused;
     return;
   }
-  const PointOp& points = *made;
-  std::vector<Dims> shapes;
-  std::vector<std::vector<int64_t>> elements;
+  std::vector<std::vector<PointGroups>> ways(3);
   for (const ReferenceTensor& result : *whole) {
-    shapes.push_back(result.shape);
-    elements.emplace_back(result.elements.size());
-    std::iota(elements.back().begin(), elements.back().end(), 0);
-    std::reverse(elements.back().begin(), elements.back().end());
+    std::vector<int64_t> elements(result.elements.size());
+    std::iota(elements.rbegin(), elements.rend(), 0);
+    ways[0].push_back(GroupsOfOne(result.shape, elements));
+    ways[1].push_back(Reversed(result.shape));
+    ways[2].push_back(Scattered(result.shape));
   }
-  const PointInputs given = AddPoints(points, inputs, shapes, elements);
-  const loop::Program program = Stripped(points.op);
-  const auto at_points = InterpretReference(program, given.inputs);
-  ASSERT_TRUE(at_points.ok()) << what << ": " << at_points.status() << "\n" << PrintOp(op) << PrintOp(points.op);
-  const auto whole_bits = Interpret(Stripped(op), inputs), point_bits = Interpret(program, given.inputs);
-  ASSERT_TRUE(whole_bits.ok() && point_bits.ok()) << what << point_bits.status();
+  const auto whole_bits = Interpret(Stripped(op), inputs);
+  ASSERT_TRUE(whole_bits.ok());
   ++counts.compared;
-  for (size_t r = 0; r < whole->size(); ++r) {
-    const DType type = (*whole)[r].type;
-    for (size_t p = 0; p < elements[r].size(); ++p) {
-      ++counts.elements;
-      const int64_t i = elements[r][p];
-      ASSERT_TRUE(SameEnclosure((*whole)[r].elements[static_cast<size_t>(i)], (*at_points)[r].elements[p]))
-          << what << " element " << i << ": " << ToString((*whole)[r].elements[static_cast<size_t>(i)]) << " against "
-          << ToString((*at_points)[r].elements[p]) << "\n" << PrintOp(op) << PrintOp(points.op);
-      const auto at = [&](const Tensor& t, int64_t k) {
-        return Load(type, static_cast<const char*>(t.data()) + k * ByteSize(type));
-      };
-      ASSERT_EQ(at((*whole_bits)[r], i), at((*point_bits)[r], static_cast<int64_t>(p))) << what << " element " << i;
-    }
-  }
+  for (const auto& groups : ways) CompareAt(*made, groups, inputs, {*whole, *whole_bits}, what, counts);
 }
 
 TEST(PointOp, RandomProgramsAndTheirGradients) {

@@ -1,0 +1,94 @@
+// As Judge::DecideOne decides, but in double arithmetic and typed: nearly all elements pass here.
+// Whether a bound is narrow and how far an element is from its middle are for the
+// histogram alone.
+#include "check/accept.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/base/casts.h"
+#include "check/bounds/fast_judge.h"
+#include "check/elements.h"
+
+namespace nestor {
+namespace {
+
+template <class T>
+class Acceptor {
+ public:
+  Acceptor(const TensorView& got, bool signed_zeros)
+      : elements_(got.data), signed_zeros_(signed_zeros) {
+    if (!IsFloat(got.type)) return;
+    const FloatFormat& format = FormatOf(got.type);
+    least_exponent_ = format.min_exponent;
+    units_ = std::ldexp(1.0, format.precision - 1);
+  }
+
+  // Whether it lies there; then it is counted.
+  bool Accept(int64_t number, double low, double high) {
+    const double value = NumberAt<T>(elements_, number);
+    if (!Holds(low, high, value)) return false;
+    ++accepted_;
+    if (IsNarrow(low, high)) ++exact_;
+    else Count(low, high, value);
+    return true;
+  }
+
+  void AddTo(Verdict& verdict) {
+    verdict.by_bounds += accepted_;
+    histogram_.exact = exact_;
+    verdict.histogram.Add(histogram_);
+  }
+
+ private:
+  static constexpr bool kIsFloat = !std::is_integral_v<T>;
+
+  bool Holds(double low, double high, double value) const {
+    if (signed_zeros_) return HoldsInner(low, high, value);
+    // Infinite ends say nothing, and neither does NaN.
+    return low <= value && value <= high && std::isfinite(low) && std::isfinite(high);
+  }
+
+  // At most a unit in the last place wide: none of so few values is nearer to the exact result
+  // than another.
+  bool IsNarrow(double low, double high) const {
+    if constexpr (!kIsFloat) return true;
+    const uint64_t largest = absl::bit_cast<uint64_t>(std::max(std::abs(low), std::abs(high)));
+    const int64_t exponent = std::max<int64_t>(static_cast<int64_t>(largest >> 52) - 1023, least_exponent_);
+    return (high - low) * units_ <= absl::bit_cast<double>(static_cast<uint64_t>(exponent + 1023) << 52);
+  }
+
+  // In tenths of the half width from the middle.
+  void Count(double low, double high, double value) {
+    const double half = (high - low) / 2, distance = std::abs(value - (low + half));
+    const double in_half_widths = std::min(distance / half, 1.0);
+    ++histogram_.counts[std::min<size_t>(static_cast<size_t>(in_half_widths * ErrorHistogram::kTenths),
+                                         ErrorHistogram::kTenths - 1)];
+    histogram_.largest = std::max(histogram_.largest, in_half_widths);
+  }
+
+  const void* const elements_;
+  const bool signed_zeros_;
+  int64_t least_exponent_ = 0;
+  double units_ = 0;  // in the last place, of 1
+  int64_t accepted_ = 0, exact_ = 0;
+  ErrorHistogram histogram_;
+};
+
+}  // namespace
+
+std::vector<int64_t> AcceptElements(const TensorView& got, const ElementBounds& bounds, bool signed_zeros,
+                                    Verdict& verdict) {
+  std::vector<int64_t> open;
+  VisitType(got.type, [&](auto zero) {
+    Acceptor<decltype(zero)> acceptor(got, signed_zeros);
+    for (size_t p = 0; p < bounds.low.size(); ++p) {
+      const int64_t number = bounds.numbers != nullptr ? bounds.numbers[p] : static_cast<int64_t>(p);
+      if (number >= 0 && !acceptor.Accept(number, bounds.low[p], bounds.high[p])) open.push_back(number);
+    }
+    acceptor.AddTo(verdict);
+  });
+  return open;
+}
+
+}  // namespace nestor
