@@ -41,12 +41,10 @@ absl::optional<Scalar> ParseFloat(absl::string_view text, DType type) {
   // through double, whose 53 bits leave no second rounding for literals of up
   // to 15 digits.
   const std::string copy(text);
-  Scalar value;
-  if (type == DType::kF32) {
-    value = Scalar::Of(type, std::strtof(copy.c_str(), nullptr));
-  } else {
-    value = Scalar::Float(type, std::strtod(copy.c_str(), nullptr));
-  }
+  char* end = nullptr;
+  const Scalar value = type == DType::kF32 ? Scalar::Of(type, std::strtof(copy.c_str(), &end))
+                                           : Scalar::Float(type, std::strtod(copy.c_str(), &end));
+  if (copy.empty() || end != copy.c_str() + copy.size()) return absl::nullopt;
   const bool literal_is_finite = !absl::StrContains(text, "inf") && !absl::StrContains(text, "nan");
   if (literal_is_finite && !std::isfinite(value.ToDouble())) return absl::nullopt;
   return value;

@@ -44,6 +44,14 @@ TEST(Scalar, OfDouble) {
   EXPECT_EQ(LiteralText(Scalar::Of(DType::kF32, 1 + 0x1p-24 + 0x1p-50)), LiteralText(Scalar::Of(DType::kF32, 1 + 0x1p-23)));
 }
 
+TEST(Scalar, NothingButALiteralIsOne) {
+  for (const DType type : AllTypes()) {
+    for (const char* text : {"", "x", "-", "1x", "1.5x", "0.5 ", "1,5", "true1", "infx"}) {
+      EXPECT_EQ(ParseLiteral(text, type), absl::nullopt) << Name(type) << " '" << text << "'";
+    }
+  }
+}
+
 TEST(Scalar, OfWhatIsNotFinite) {
   for (const DType type : AllTypes()) {
     const bool is_float = IsFloat(type), is_bool = type == DType::kBool;
