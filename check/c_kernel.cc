@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/optional.h"
+#include "check/child.h"
 #include "uops/invariant.h"
 
 namespace nestor {
@@ -127,6 +129,31 @@ absl::StatusOr<Kernel> LoadCKernel(const std::string& file, const CPrototype& pr
   NESTOR_ASSIGN_OR_RETURN(const SharedLibrary library, SharedLibrary::Open(file));
   NESTOR_ASSIGN_OR_RETURN(const SharedLibrary::Function function, library.Find(prototype.symbol));
   return [library, kernel = CKernel(prototype, function)](const KernelCall& call) { return kernel(call); };
+}
+
+Kernel LateCKernel(const std::string& file, const CPrototype& prototype) {
+  auto loaded = std::make_shared<absl::optional<absl::StatusOr<Kernel>>>();
+  return [=](const KernelCall& call) -> absl::Status {
+    if (!*loaded) *loaded = LoadCKernel(file, prototype);
+    return (*loaded)->ok() ? (**loaded).value()(call) : (*loaded)->status();
+  };
+}
+
+absl::Status TryLoadCKernel(const std::string& file, const CPrototype& prototype, absl::Duration patience) {
+  absl::optional<std::string> error;
+  const ChildEnd end = RunInChild(
+      [&](Say say) { say(LoadCKernel(file, prototype).status().message()); },
+      [&](absl::string_view message) {
+        error = std::string(message);
+        return true;
+      },
+      patience);
+  if (error && error->empty()) return absl::OkStatus();
+  if (error) return absl::NotFoundError(*error);
+  const std::string death = end.death.empty() ? "exited with 0" : end.death;
+  return absl::UnavailableError(absl::StrCat("while ", file, " is loaded, its initialisers ",
+                                             end.is_hung ? "do not end: the process " : "end the process: ", death,
+                                             end.words.empty() ? "" : "; it says: ", end.words));
 }
 
 }  // namespace nestor

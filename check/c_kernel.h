@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "check/c_prototype.h"
 #include "check/kernel_call.h"
 
@@ -50,6 +51,14 @@ std::function<absl::Status()> CKernelCall(CPrototype prototype, SharedLibrary::F
 
 // CKernel of a function in a library, which it keeps loaded.
 absl::StatusOr<Kernel> LoadCKernel(const std::string& file, const CPrototype& prototype);
+
+// The same, but loaded by the first call, in each process that makes one: initialisers of the library
+// then run where the kernel does. A call gives the Status of LoadCKernel where that fails.
+Kernel LateCKernel(const std::string& file, const CPrototype& prototype);
+
+// What LoadCKernel says in a process of its own. Unavailable where an initialiser of the library
+// ends the process, or takes longer than `patience`. REQUIRES: as RunInChild.
+absl::Status TryLoadCKernel(const std::string& file, const CPrototype& prototype, absl::Duration patience);
 
 }  // namespace nestor
 

@@ -18,13 +18,15 @@ Dims ShapeOf(const Op& op, const Shape& shape, const Binding& binding) {
   return *std::move(dims);
 }
 
-// Integer $params that the solver chose, and the others.
+// Integer $params that the solver chose, those that are given, and the others.
 void BindParams(const CaseSource& source, const SymbolValues& sizes, Random& random, Binding& binding) {
   for (const auto& [name, value] : sizes) binding.symbols[name] = value;
   for (const ParamInfo& param : source.op.params) {
     const auto chosen = sizes.find(param.name);
-    binding.params[param.name] = chosen != sizes.end() ? Scalar::Integer(param.type, chosen->second)
-                                                       : source.values.DrawParam(param, random);
+    const auto fixed = source.fixed.find(param.name);
+    binding.params[param.name] = chosen != sizes.end()         ? Scalar::Integer(param.type, chosen->second)
+                                 : fixed != source.fixed.end() ? fixed->second
+                                                               : source.values.DrawParam(param, random);
   }
 }
 

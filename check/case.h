@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
@@ -46,6 +47,7 @@ struct CaseSource {
   SizeLimits limits;
   std::vector<Arrangement> layouts;                // not empty
   std::vector<std::pair<int, int>> in_place;       // argument and result
+  absl::flat_hash_map<std::string, Scalar> fixed;  // $params that are not drawn
 };
 
 // The same for the same seed. nullopt where no sizes were found. `spent` is a case that is no

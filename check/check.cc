@@ -8,6 +8,8 @@
 #include <limits>
 
 #include "absl/functional/function_ref.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -73,6 +75,29 @@ absl::StatusOr<std::vector<std::pair<int, int>>> InPlaceOf(const Op& op, const C
   return pairs;
 }
 
+// The $params that the options give.
+absl::StatusOr<absl::flat_hash_map<std::string, Scalar>> FixedParams(const Op& op, const CheckOptions& options) {
+  absl::flat_hash_map<std::string, Scalar> fixed;
+  const auto error = [&](absl::string_view name, absl::string_view what) {
+    return absl::InvalidArgumentError(absl::StrCat(op.name, ": Param(\"", name, "\"): ", what));
+  };
+  for (const auto& [given, number] : options.params) {
+    const std::string name = absl::StartsWith(given, "$") ? given : absl::StrCat("$", given);
+    const ParamInfo* const param = op.FindParam(name);
+    if (param == nullptr) return error(given, "there is no such $param");
+    if (IsInteger(param->type)) return error(given, absl::StrCat("an integer: Where(\"", name, " == ..\") fixes it"));
+    const Scalar value = Scalar::Of(param->type, number);
+    if ((param->low && !(value.ToDouble() >= param->low->ToDouble())) ||
+        (param->high && !(value.ToDouble() <= param->high->ToDouble()))) {
+      return error(given, absl::StrCat(LiteralText(value), " is outside of its range [",
+                                       param->low ? LiteralText(*param->low) : "-inf", ", ",
+                                       param->high ? LiteralText(*param->high) : "inf", "]"));
+    }
+    fixed[name] = value;
+  }
+  return fixed;
+}
+
 size_t AlignmentOf(const Op& op, const CheckOptions& options) {
   int alignment = options.alignment;
   if (alignment > 0) return static_cast<size_t>(alignment);
@@ -86,12 +111,14 @@ absl::StatusOr<Subject> MakeSubject(const CheckedOp& checked, const Kernel& kern
   NESTOR_ASSIGN_OR_RETURN(const Op op, checked.Instantiate(specs));
   NESTOR_ASSIGN_OR_RETURN(SizeSolver solver, SizeSolver::Create(op, options.conditions));
   NESTOR_ASSIGN_OR_RETURN(auto in_place, InPlaceOf(op, options));
+  NESTOR_ASSIGN_OR_RETURN(auto fixed, FixedParams(op, options));
   CaseSource source{op,
                     std::move(solver),
                     ValueDrawer(op, options.values, SampleBounds(checked.MacroName())),
                     options.sizes,
                     ArrangementsOf(options.layouts),
-                    std::move(in_place)};
+                    std::move(in_place),
+                    std::move(fixed)};
   return Subject{std::move(source), Judge(op, options.allowance), kernel,
                  RunOptions{AlignmentOf(op, options), options.isolated}, options.sample};
 }

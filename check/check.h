@@ -56,6 +56,11 @@ struct CheckOptions {
     (conditions.emplace_back(text), ...);
     return *this;
   }
+  // A $param that is no integer has this value in all trials; without it, values are drawn.
+  CheckOptions& Param(const std::string& name, double value) {
+    params.emplace_back(name, value);
+    return *this;
+  }
   // Of arguments that take any type. By default f32.
   CheckOptions& Types(std::vector<DType> value) { return Set(types, std::move(value)); }
   // How many axes an argument has whose shape holds a pack; by default a pack is one.
@@ -96,6 +101,7 @@ struct CheckOptions {
   CheckOptions& OnProgress(std::function<void(int64_t)> value) { return Set(on_progress, std::move(value)); }
 
   std::vector<std::string> conditions;
+  std::vector<std::pair<std::string, double>> params;
   std::vector<DType> types = {DType::kF32};
   std::vector<std::pair<std::string, int>> ranks;
   nestor::Layouts layouts = nestor::Layouts::kContiguous;

@@ -103,6 +103,30 @@ TEST(Check, MeetsTheKernelsConditions) {
   EXPECT_GE(calls, 400);
 }
 
+TEST(Check, GivesParamsTheValuesThatAreAskedFor) {
+  constexpr char kOp[] = "op f(x: f32[N]; $eps: f32 = 0.5 in [0, 2], $on: bool = true) -> (y) { "
+                         "y[i] = where($on, x[i] + $eps, x[i]) }";
+  const auto add = [](const KernelCall& k) {
+    EXPECT_EQ(k.param<float>("eps"), 0.125f);
+    EXPECT_FALSE(k.param<bool>("on"));
+    for (int64_t i = 0; i < k.dim("N"); ++i) k.output<float>("y")[i] = k.input<float>("x")[i];
+  };
+  const auto options = [] { return Few().Param("$eps", 0.125).Param("on", 0); };
+  EXPECT_THAT(Check(kOp, add, options()), IsRight());
+  // Neither does a smaller case have others.
+  const auto wrong = Check(kOp, [&](const KernelCall& k) {
+    add(k);
+    if (k.dim("N") > 2) k.output<float>("y")[2] = 77;
+  }, options());
+  ASSERT_TRUE(wrong.ok()) << wrong.status();
+  EXPECT_THAT(wrong->smallest_case, HasSubstr("N=3, $eps=0.125, $on=false"));
+  const auto error = [&](const CheckOptions& given) { return Check(kOp, add, given).status().ToString(); };
+  EXPECT_THAT(error(Few().Param("esp", 1)), HasSubstr("Param(\"esp\"): there is no such $param"));
+  EXPECT_THAT(error(Few().Param("eps", 3)), HasSubstr("3.0 is outside of its range [0.0, 2.0]"));
+  EXPECT_THAT(Check("op g(x: f32[N]; $k = 1) -> (y) { y[i] = x[i] * f32($k) }", add, Few().Param("k", 2)).status()
+                  .ToString(), HasSubstr("an integer: Where(\"$k == ..\") fixes it"));
+}
+
 TEST(Check, CountsWhatTheKernelDoesNotDo) {
   const CheckReport report = ReportOn([](const KernelCall& k) {
     if (k.dim("N") % 2 == 1) return absl::UnimplementedError("odd");

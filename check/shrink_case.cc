@@ -115,7 +115,8 @@ class CaseShrinker {
 
   void ShrinkParams() {
     for (const ParamInfo& param : source_.op.params) {
-      if (IsInteger(param.type) || !param.value || best_.binding.params.at(param.name) == *param.value) continue;
+      const bool is_drawn = !IsInteger(param.type) && !source_.fixed.contains(param.name);
+      if (!is_drawn || !param.value || best_.binding.params.at(param.name) == *param.value) continue;
       Case candidate = best_;
       candidate.binding.params[param.name] = *param.value;
       Try(std::move(candidate));

@@ -25,7 +25,7 @@ lie within the proven bounds. A finding is printed with its program, made small;
 
 PROGRAM is a file in the notation, - for stdin, the text of ops ('op f(..) ..'), or
 a macro op's name. N=64 and k=3 fix a dimension and an integer $param; with --library,
-NAME=f32[2,3] says an argument's type and number of axes.
+eps=1e-5 fixes one of any type, and NAME=f32[2,3] says an argument's type and number of axes.
 
   --trials=N        at most so many trials; by default 1000 of a kernel, or as 10
                     seconds allow, 200 of engines, or with --time no limit

@@ -1,4 +1,4 @@
-// The kernel runs in a process of its own, by Check; what is here reads what it demands from
+// The kernel is loaded and runs in processes of its own, by Check; what is here reads what it demands from
 // the command line. While it runs, its stdout is ours on stderr, so that what it prints does
 // not get into the report.
 #include "cli/check_library.h"
@@ -46,6 +46,17 @@ void AllowLarge(int64_t extent, CheckOptions& options) {
   options.sizes.max_work = kMostWork;
 }
 
+// eps=1e-5.
+absl::Status AddParam(const ParamInfo& param, const std::string& text, CheckOptions& options) {
+  const absl::optional<Scalar> value = ParseLiteral(text, param.type);
+  if (!value) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(param.name, " is ", Name(param.type), ", '", text, "' does not fit"));
+  }
+  options.Param(param.name, value->ToDouble());
+  return absl::OkStatus();
+}
+
 // N=64 and k=3 as conditions.
 absl::Status AddSizes(const Op& op, const Given& given, CheckOptions& options) {
   const auto add = [&](const std::string& name, const std::string& value) {
@@ -58,10 +69,8 @@ absl::Status AddSizes(const Op& op, const Given& given, CheckOptions& options) {
     return absl::OkStatus();
   };
   for (const auto& [name, value] : given.params) {
-    if (!IsInteger(op.FindParam(name)->type)) {
-      return absl::InvalidArgumentError(absl::StrCat(name, " is drawn: only integers can be given"));
-    }
-    NESTOR_RETURN_IF_ERROR(add(name, value));
+    const ParamInfo& param = *op.FindParam(name);
+    NESTOR_RETURN_IF_ERROR(IsInteger(param.type) ? add(name, value) : AddParam(param, value, options));
   }
   for (const auto& [name, value] : given.dims) NESTOR_RETURN_IF_ERROR(add(name, value));
   return absl::OkStatus();
@@ -154,13 +163,14 @@ void WriteStderr(absl::string_view text) {
   if (write(STDERR_FILENO, text.data(), text.size()) < 0) return;  // nobody looks
 }
 
-absl::StatusOr<CheckReport> RunCheck(const CheckedOp& op, const Kernel& kernel, CheckOptions& options) {
+absl::StatusOr<CheckReport> RunCheck(const CheckedOp& op, const NamedKernel& kernel, CheckOptions& options) {
   const bool is_terminal = isatty(STDERR_FILENO) == 1;
   if (is_terminal) {
     options.OnProgress([](int64_t trials) { WriteStderr(absl::StrCat("\r", trials, " trials\x1b[K")); });
   }
   const StdoutOnStderr moved;
-  auto report = CheckKernel(op, kernel, options);
+  NESTOR_RETURN_IF_ERROR(TryLoadCKernel(kernel.file, kernel.prototype, options.patience));
+  auto report = CheckKernel(op, LateCKernel(kernel.file, kernel.prototype), options);
   if (is_terminal) WriteStderr("\r\x1b[K");
   return report;
 }
@@ -187,11 +197,10 @@ absl::Status CheckLibrary(const Arguments& arguments) {
   NESTOR_RETURN_IF_ERROR(AddSizes(op, given, options));
   const int64_t usual_sample = given.dims.empty() ? 0 : 4096;
   NESTOR_ASSIGN_OR_RETURN(options.sample, ReadNumber(arguments, "--sample", usual_sample, 0, int64_t{1} << 40));
-  NESTOR_ASSIGN_OR_RETURN(const auto library, FindLibraryKernel(arguments, op));
+  NESTOR_ASSIGN_OR_RETURN(const auto kernel, ReadLibraryKernel(arguments, op));
   const CheckedOp checked = CheckedOpFor(program, op, given, options);
   options.reproduce = ReproduceText(arguments, arguments.program);
-  NESTOR_ASSIGN_OR_RETURN(const CheckReport report,
-                          RunCheck(checked, CKernel(library->prototype, library->function), options));
+  NESTOR_ASSIGN_OR_RETURN(const CheckReport report, RunCheck(checked, *kernel, options));
   NESTOR_RETURN_IF_ERROR(WriteStdout(arguments.Has("--json") ? report.ToJson() : report.ToString()));
   return Verdict(report);
 }

@@ -310,6 +310,8 @@ TEST_F(CliTest, Inputs) {
       {"nestor run half.nestor x=x.npy", 2, {""}, {"argument x: x.npy"}},
       {"nestor run max_pool2d k=0", 2, {""}, {"$k = 0 is outside [1, inf]"}},
       {"nestor run max_pool2d k=1.5", 2, {""}, {"$k is i64, '1.5' does not fit"}},
+      {"nestor run 'op f(;$k: f32) -> (y) { y = $k }' k=x", 2, {""}, {"$k is f32, 'x' does not fit"}},
+      {"nestor run 'op f(;$k: f64) -> (y) { y = $k }' k=0.5x", 2, {""}, {"$k is f64, '0.5x' does not fit"}},
       {"nestor run max_pool2d k=x.npy", 2, {""}, {"$k takes a number"}},
   });
 }
@@ -325,11 +327,32 @@ TEST_F(CliTest, CheckLibrary) {
             "int exits(const float* x, float* y, int64_t N) { if (N > 5) exit(0); return Do(x, y, N); }\n"
             "int declines(const float* x, float* y, int64_t N) { (void)x, (void)y, (void)N; return 1; }\n"
             "int by_8(const float* x, float* y, int64_t N) { if (N % 8 || (uintptr_t)x % 32) abort(); return Do(x, y, N); }\n"
+            "int adds(const float* x, float* y, int64_t N, float eps) {\n"
+            "  (void)eps;\n  while (N--) y[N] = x[N] + 0.25f;\n  return 0;\n}\n"
             "int returns_7(const float* x, float* y, int64_t N) { Do(x, y, N); return 7; }\n"
             "int strided(const double* x, int64_t dx, double* y, int64_t dy, int64_t N) {\n"
             "  while (N--) y[N * dy] = x[N * dx] * 2;\n  return 0;\n}\n");
+  WriteText(work_ + "/loads.c",
+            "#include <stdint.h>\n#include <stdio.h>\n#include <stdlib.h>\n"
+            "__attribute__((constructor)) static void Begin(void) { BEGIN; }\n"
+            "int twice(const float* x, float* y, int64_t N) { while (N--) y[N] = x[N] * 2; return 0; }\n");
+  WriteText(work_ + "/adds.nestor", "op adds(x: f32[N]; $eps: f32 = 1.0 in [0, 2]) -> (y) { y[i] = x[i] + $eps }\n");
   Check({
       {"gcc -O1 -shared -fPIC -Wall -Wextra -Werror -o libbad.so bad.c", 0, {}, {}},
+      {"for begin in 'abort()' 'exit(0)' 'for (;;) {}' 'puts(\"begin\")'; do n=$((n+1)); "
+       "gcc -O1 -shared -fPIC \"-DBEGIN=$begin\" -o libloads$n.so loads.c; done", 0, {}, {}},
+      {"nestor check twice.nestor --library=libloads1.so", 3, {""},
+       {"while libloads1.so is loaded, its initialisers end the process: killed by signal 6 (Aborted)"}},
+      {"nestor check twice.nestor --library=libloads2.so", 3, {""}, {"end the process: exited with 0"}},
+      {"nestor check twice.nestor --library=libloads3.so --patience=200ms", 3, {""},
+       {"while libloads3.so is loaded, its initialisers do not end: the process gave no word for 200ms"}},
+      {"nestor check twice.nestor --library=libloads4.so --trials=5 | grep -v begin", 0, {"right in 5 trials"}, {"begin"}},
+      {"nestor check adds.nestor --library=libbad.so eps=0.25 --trials=50", 0, {"right in 50 trials"}, {""}},
+      {"nestor check adds.nestor --library=libbad.so '$eps=0.25' --trials=50", 0, {"right in 50 trials"}, {""}},
+      {"nestor check adds.nestor --library=libbad.so eps=0.5", 1,
+       {"$eps=0.5", "nestor check adds.nestor eps=0.5 --library=libbad.so --seed="}, {"the kernel is wrong"}},
+      {"nestor check adds.nestor --library=libbad.so eps=x", 2, {""}, {"$eps is f32, 'x' does not fit"}},
+      {"nestor check adds.nestor --library=libbad.so eps=3", 2, {""}, {"3.0 is outside of its range [0.0, 2.0]"}},
       {"nestor check softmax --library=libsoftmax.so --trials=200", 0, {"softmax: right in 200 trials"}, {""}},
       {"nestor check softmax --library=libsoftmax.so N0=300 C=5000 --trials=2", 0, {": right in 2 trials", "elements judged"}, {""}},
       {"nestor check softmax --library=libsoftmax.so --trials=50 --special x=f32[2,3]", 0, {": right in 50 trials"}, {""}},
@@ -373,7 +396,7 @@ TEST_F(CliTest, CheckLibraryRefuses) {
       {"nestor check softmax --library=libsoftmax.so D=3", 2, {""}, {"'D'"}},
       {"nestor check softmax --library=libsoftmax.so C=x", 2, {""}, {"C=x: a number"}},
       {"nestor check softmax --library=libsoftmax.so x=x.npy", 2, {""}, {"tensors are drawn"}},
-      {"nestor check layer_norm --library=libsoftmax.so eps=1e-5 --symbol=softmax", 2, {""}, {"$eps is drawn"}},
+      {"nestor check layer_norm --library=libsoftmax.so eps=many --symbol=softmax", 2, {""}, {"$eps is f32, 'many' does"}},
       {"nestor check softmax --library=libsoftmax.so --time=60", 2, {""}, {"--time=60: a time is expected"}},
       {"nestor check softmax --library=libsoftmax.so --trials=0", 2, {""}, {"--trials=0"}},
       {"nestor check softmax --library=libsoftmax.so --sample=x", 2, {""}, {"--sample=x"}},

@@ -16,17 +16,22 @@ absl::StatusOr<std::string> ReadSymbol(const Arguments& arguments) {
   return absl::InvalidArgumentError(absl::StrCat("--symbol=", symbol, ": no name in C"));
 }
 
-absl::StatusOr<absl::optional<LibraryKernel>> FindLibraryKernel(const Arguments& arguments, const Op& op) {
+absl::StatusOr<absl::optional<NamedKernel>> ReadLibraryKernel(const Arguments& arguments, const Op& op) {
   const auto file = arguments.Find("--library");
   for (const char* flag : {"--symbol", "--strided"}) {
     if (!file && arguments.Has(flag)) return absl::InvalidArgumentError(absl::StrCat(flag, ": only with --library"));
   }
-  if (!file) return absl::optional<LibraryKernel>();
+  if (!file) return absl::optional<NamedKernel>();
   NESTOR_ASSIGN_OR_RETURN(const std::string symbol, ReadSymbol(arguments));
-  CPrototype prototype = CPrototypeOf(op, {arguments.Has("--strided"), symbol});
-  NESTOR_ASSIGN_OR_RETURN(SharedLibrary library, SharedLibrary::Open(*file));
-  NESTOR_ASSIGN_OR_RETURN(const SharedLibrary::Function function, library.Find(prototype.symbol));
-  return absl::optional<LibraryKernel>({std::move(prototype), std::move(library), function});
+  return absl::optional<NamedKernel>({*file, CPrototypeOf(op, {arguments.Has("--strided"), symbol})});
+}
+
+absl::StatusOr<absl::optional<LibraryKernel>> FindLibraryKernel(const Arguments& arguments, const Op& op) {
+  NESTOR_ASSIGN_OR_RETURN(absl::optional<NamedKernel> named, ReadLibraryKernel(arguments, op));
+  if (!named) return absl::optional<LibraryKernel>();
+  NESTOR_ASSIGN_OR_RETURN(SharedLibrary library, SharedLibrary::Open(named->file));
+  NESTOR_ASSIGN_OR_RETURN(const SharedLibrary::Function function, library.Find(named->prototype.symbol));
+  return absl::optional<LibraryKernel>({std::move(named->prototype), std::move(library), function});
 }
 
 absl::StatusOr<LibraryCall> LibraryCall::Create(const LibraryKernel& kernel, const Op& op, const RunInputs& inputs,

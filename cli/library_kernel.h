@@ -19,13 +19,22 @@ namespace nestor::cli {
 // --symbol, or "" where it is absent; an error where it is no name in C.
 absl::StatusOr<std::string> ReadSymbol(const Arguments& arguments);
 
+// What the flags say, before anything is loaded.
+struct NamedKernel {
+  std::string file;
+  CPrototype prototype;
+};
+
+// Nothing where there is no --library, which --symbol and --strided need.
+absl::StatusOr<absl::optional<NamedKernel>> ReadLibraryKernel(const Arguments& arguments, const Op& op);
+
 struct LibraryKernel {
   CPrototype prototype;
   SharedLibrary library;
   SharedLibrary::Function function;
 };
 
-// Nothing where there is no --library, which --symbol and --strided need.
+// The same, loaded.
 absl::StatusOr<absl::optional<LibraryKernel>> FindLibraryKernel(const Arguments& arguments, const Op& op);
 
 // Calls of it on one set of inputs, with results of their own, which are compact.
