@@ -7,7 +7,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 
 namespace nestor {
 
@@ -29,20 +28,7 @@ class RandomWords {
   template <class Word, size_t count>
   void Fill(Word (&words)[count]) {
     static_assert(sizeof(words) % sizeof(Lanes) == 0, "the last block of words is not whole");
-    // Apart from the object, so that they stay in registers.
-    Lanes a = state_[0], b = state_[1], c = state_[2], d = state_[3];
-    char* bytes = reinterpret_cast<char*>(words);
-    for (size_t at = 0; at < sizeof(words); at += sizeof(Lanes)) {
-      const Lanes sum = a + d, next = (sum << 7 | sum >> 25) + a, shifted = b << 9;
-      c ^= a;
-      d ^= b;
-      b ^= c;
-      a ^= d;
-      c ^= shifted;
-      d = d << 11 | d >> 21;
-      std::memcpy(bytes + at, &next, sizeof(next));
-    }
-    state_[0] = a, state_[1] = b, state_[2] = c, state_[3] = d;
+    FillBytes(reinterpret_cast<char*>(words), sizeof(words));
   }
 
  private:
@@ -53,6 +39,8 @@ class RandomWords {
     x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
     return x ^ (x >> 31);
   }
+
+  void FillBytes(char* bytes, size_t count);
 
   Lanes state_[4];
 };
