@@ -185,6 +185,18 @@ TEST(Check, SamplesLargeResults) {
   EXPECT_GT(right->histogram.Total(), 1200);
   EXPECT_LE(right->histogram.Total(), 1500);
   EXPECT_GT(right->by_bounds, 1000);
+  // Its rows are needed as a whole, and judged in part.
+  constexpr char kMax[] = "op f(x: f32[N, C]) -> (y) { y[i, j] = max[k](x[i, k]) where j < C }";
+  const auto rows = Check(kMax, [](const KernelCall& k) {
+    const int64_t columns = k.dim("C");
+    for (int64_t i = 0; i < k.dim("N"); ++i) {
+      const float* const x = k.input<float>("x") + i * columns;
+      std::fill_n(k.output<float>("y") + i * columns, columns, *std::max_element(x, x + columns));
+    }
+  }, CheckOptions().Sizes(large).Sample(500).Trials(3).Where("N == 200", "C == 121"));
+  EXPECT_THAT(rows, IsRight());
+  EXPECT_GT(rows->histogram.Total(), 600);
+  EXPECT_LE(rows->histogram.Total(), 1500);
   const auto wrong = Check("matmul", [](const KernelCall& k) {
     Matmul(k);
     k.output<float>("c")[k.dim("M") * k.dim("N") - 1] += 1000000;

@@ -174,7 +174,11 @@ struct Judge::Points {
 };
 
 Judge::Judge(const Op& op, const Allowance& allowance)
-    : op_(op), separable_(SeparableDimensions(op)), program_(OracleOf(op)), allowance_(allowance), bounds_(std::make_unique<Bounds>(op)) {
+    : op_(op),
+      separable_(SeparableDimensions(op)),
+      program_(OracleOf(op)),
+      allowance_(allowance),
+      bounds_(std::make_unique<Bounds>(op)) {
   absl::StatusOr<PointOp> points = MakePointOp(op);
   if (points.ok()) points_ = std::make_unique<Points>(*std::move(points));
 }
