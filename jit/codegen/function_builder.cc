@@ -1,7 +1,7 @@
-// Frames hold three streams: what is done on entry, the body, and what a loop does
-// behind each iteration. A value goes to the entry of the outermost frame in which it
-// can be computed; operations are pushed there directly, long before the frames are
-// strung together when they close.
+// A frame has three streams: what is done on entry, the body, and what a loop does
+// behind each iteration. The bodies of all open frames lie behind each other in the list.
+// A value goes to the entry of the outermost frame in which it can be computed; operations
+// are pushed there directly, long before the frame closes and puts them before its body.
 //
 // The address of x[e1, e2, ..] is base + Σ coefficient * atom, one summand per loop
 // index in the place (see Polynomial). Summands are added from the outermost frame to
