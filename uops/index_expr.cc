@@ -483,27 +483,42 @@ void VisitIndex(const IndexPool& pool, IndexId id,
 
 namespace {
 
-void AppendVars(const IndexPool& pool, IndexId id, std::vector<int64_t>& vars) {
-  if (!pool.HasVar(id)) return;
+// Calls `visit` on each variable, once for each path to it; false where more than `budget`
+// nodes lie on the paths.
+template <class Visit>
+bool VisitPaths(const IndexPool& pool, IndexId id, int& budget, const Visit& visit) {
+  if (!pool.HasVar(id)) return true;
+  if (--budget < 0) return false;
   const IndexNode& node = pool[id];
-  if (node.kind == IndexKind::kVar) vars.push_back(node.value);
-  for (IndexId arg : node.args) AppendVars(pool, arg, vars);
+  if (node.kind == IndexKind::kVar) visit(node.value);
+  return std::all_of(node.args.begin(), node.args.end(),
+                     [&](IndexId arg) { return VisitPaths(pool, arg, budget, visit); });
+}
+
+// Calls `visit` on each variable, at least once. Most expressions are small, and to remember
+// what was seen of them takes longer than to see it again; but paths may be without number.
+template <class Visit>
+void VisitVars(const IndexPool& pool, IndexId id, const Visit& visit) {
+  constexpr int kFewNodes = 64;
+  int budget = kFewNodes;
+  if (VisitPaths(pool, id, budget, visit)) return;
+  VisitIndex(pool, id, [&](IndexId, const IndexNode& node) {
+    if (node.kind == IndexKind::kVar) visit(node.value);
+  });
 }
 
 }  // namespace
 
 void CollectVars(const IndexPool& pool, IndexId id, std::vector<int64_t>& vars) {
-  if (!pool.HasVar(id)) return;
-  AppendVars(pool, id, vars);
+  VisitVars(pool, id, [&](int64_t var) { vars.push_back(var); });
   std::sort(vars.begin(), vars.end());
   vars.erase(std::unique(vars.begin(), vars.end()), vars.end());
 }
 
 bool HoldsVar(const IndexPool& pool, IndexId id, int64_t var) {
-  if (!pool.HasVar(id)) return false;
-  const IndexNode& node = pool[id];
-  if (node.kind == IndexKind::kVar) return node.value == var;
-  return std::any_of(node.args.begin(), node.args.end(), [&](IndexId arg) { return HoldsVar(pool, arg, var); });
+  bool found = false;
+  VisitVars(pool, id, [&](int64_t held) { found = found || held == var; });
+  return found;
 }
 
 IndexId SubstituteVars(IndexPool& pool, IndexId id, absl::Span<const IndexId> replacement) {

@@ -127,6 +127,18 @@ TEST(IndexExpr, LongSumsTakeLinearTime) {
 }
 
 // What is visited stays as it is while the pool grows.
+// A chain of mirrors has 2^60 paths to its variable.
+TEST(IndexExpr, SharedPartsAreNotVisitedForEachPath) {
+  IndexPool pool;
+  IndexId e = pool.Var(3);
+  for (int i = 0; i < 60; ++i) e = pool.Min(e, pool.Sub(pool.Symbol("N"), e));
+  EXPECT_TRUE(HoldsVar(pool, e, 3));
+  EXPECT_FALSE(HoldsVar(pool, e, 2));
+  std::vector<int64_t> vars;
+  CollectVars(pool, e, vars);
+  EXPECT_EQ(vars, std::vector<int64_t>{3});
+}
+
 TEST(IndexExpr, VisitorsMayAddToThePool) {
   IndexPool pool;
   const IndexId e = pool.Load(7, {pool.Var(1), pool.Mod(pool.Var(2), pool.Const(5))});
