@@ -148,7 +148,9 @@ class Differentiator {
     for (const Result& result : op_.results) {
       const bool plain = op_.graph.As<Input>(result.node) != nullptr || op_.graph.As<Constant>(result.node) != nullptr ||
                          op_.graph.As<Param>(result.node) != nullptr;
-      if (!plain) candidates.push_back({result.name, result.node, op_.graph.rank(result.node), true});
+      // An op with a gradient of its own hands an argument on as a copy, under the same name.
+      const bool is_named_alone = op_.FindArgument(result.name) == nullptr;
+      if (!plain && is_named_alone) candidates.push_back({result.name, result.node, op_.graph.rank(result.node), true});
     }
     return candidates;
   }

@@ -1968,6 +1968,20 @@ TEST(Gradient, OfAnOpWithItsOwnOfWhichTwoResultsAreOneValue) {
   EXPECT_EQ(gradient->at("x").values<double>()[0], 22.0) << PrintOp(first->report().op);
 }
 
+// What it hands on has the argument's name, and is another node.
+TEST(Gradient, OfAnOpWithItsOwnThatHandsAnArgumentOn) {
+  Op op = Parsed("op f(i: f64[N], x: f64[N]) -> (y, i) { y[j] = where(bool(i[j]), x[j], x[j] * 2.0) }");
+  op.gradient = std::make_shared<const Op>(Gradient(op)->op);
+  const absl::StatusOr<Op> caller = Combine("caller", {op});
+  ASSERT_TRUE(caller.ok()) << caller.status();
+  const absl::StatusOr<GradientResult> gradient = Gradient(*caller);
+  ASSERT_TRUE(gradient.ok()) << gradient.status();
+  std::set<std::string> names;
+  for (const Argument& arg : gradient->op.args) {
+    EXPECT_TRUE(names.insert(arg.name).second) << arg.name << " twice: " << PrintOp(gradient->op);
+  }
+}
+
 // ---- Texts ----
 
 TEST(Gradient, LinearMacroOpsHoldNoMulz) {
