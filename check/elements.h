@@ -1,13 +1,17 @@
-// Walks over the elements of a tensor in row-major order.
+// The elements of a tensor in row-major order: lists of them, and walks over them.
 #ifndef NESTOR_CHECK_ELEMENTS_H_
 #define NESTOR_CHECK_ELEMENTS_H_
 
 #include <cstdint>
 #include <type_traits>
+#include <vector>
 
 #include "tensor/tensor.h"
 
 namespace nestor {
+
+// Elements of a result by their row-major numbers; one list for each result.
+using ElementLists = std::vector<std::vector<int64_t>>;
 
 // A value of an element type as a double; exact but for large int64.
 template <class T>

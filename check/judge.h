@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "check/bounds/slices.h"
+#include "check/elements.h"
 #include "check/random.h"
 #include "interp/enclosure.h"
 #include "interp/reference.h"
@@ -66,9 +67,6 @@ struct Verdict {
 
   static constexpr size_t kMostKept = 4096;
 };
-
-// Elements of a result by their row-major numbers; one list for each result.
-using ElementLists = std::vector<std::vector<int64_t>>;
 
 // Accepts by compiled bounds (fast_judge.h) what these hold; the oracle decides the rest,
 // where that is little by an op for those elements alone (point_op.h). What has no such

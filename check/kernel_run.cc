@@ -255,8 +255,6 @@ bool SameOutputs(absl::Span<const TensorView> a, absl::Span<const TensorView> b)
   return absl::c_equal(a, b, [](const auto& x, const auto& y) { return BytesUnder(x) == BytesUnder(y); });
 }
 
-using ElementLists = std::vector<std::vector<int64_t>>;
-
 // By result, the elements that differ.
 ElementLists Differences(absl::Span<const TensorView> first, absl::Span<const TensorView> second) {
   ElementLists elements(first.size());

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "check/case.h"
+#include "check/elements.h"
 #include "check/fault.h"
 #include "check/kernel_call.h"
 #include "tensor/tensor.h"
@@ -26,7 +27,7 @@ struct KernelRun {
   std::string message;          // what is wrong
   std::vector<TensorView> outputs;  // compact; empty where the kernel did not get so far
   // Of kUnwritten, kDependsOnOutput and kNotRepeatable: by result, the elements in question.
-  std::vector<std::vector<int64_t>> elements;
+  ElementLists elements;
 
   // What the outputs lie in.
   std::vector<GuardedMemory> memory;

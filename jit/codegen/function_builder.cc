@@ -396,8 +396,13 @@ TableSlot::Part FunctionBuilder::StridePart(loop::TensorId tensor, int axis) con
 
 void FunctionBuilder::AddPart(Summands& summands, IndexId atom, const ComputedPlace& computed, TableSlot::Part part) {
   if (part.factor == 0) return;
+  const auto is_number = [](const TableSlot::Part& p) { return p.symbols.value < 0 && p.tensor.value < 0; };
+  const bool is_fixed = atom.value < 0 && computed.value.kind == Operand::kNone;
   for (Summand& summand : summands) {
     if (summand.atom != atom || !(summand.computed.value == computed.value)) continue;
+    // What no index moves is a displacement, and a pointer apart from it: so the places of a
+    // window's row have one, though the distance of its rows is known only at run time.
+    if (is_fixed && is_number(part) != is_number(summand.parts[0])) continue;
     summand.parts.push_back(part);
     return;
   }
@@ -505,27 +510,18 @@ Memory FunctionBuilder::Address(loop::TensorId tensor, const IndexList& place,
   return memory;
 }
 
-// Takes what is a number out of the parts.
-int64_t FunctionBuilder::TakeNumbers(std::vector<TableSlot::Part>& parts) {
-  const auto is_number = [](const TableSlot::Part& part) { return part.symbols.value < 0 && part.tensor.value < 0; };
-  uint64_t sum = 0;
-  for (const TableSlot::Part& part : parts) sum += is_number(part) ? static_cast<uint64_t>(part.factor) : 0;
-  parts.erase(std::remove_if(parts.begin(), parts.end(), is_number), parts.end());
-  return static_cast<int64_t>(sum);
-}
-
 // `pointer` with the summand added; a part of it may go into `memory` instead.
 Operand FunctionBuilder::PointerAt(Operand pointer, Summand& summand, Memory& memory, bool last) {
   const auto add = [&](int depth, Operand bytes) {
     if (bytes == Immediate(0)) return pointer;
     return OnEntry(depth, Make(Opcode::kAddG, pointer, bytes, 0));
   };
-  const auto displace = [&](const std::vector<TableSlot::Part>& parts, int depth, int64_t times) {
-    const Operand bytes = Coefficient(parts, times);
+  const auto displace = [&](int depth, int64_t times) {
+    const Operand bytes = Coefficient(summand.parts, times);
     if (bytes.kind != Operand::kImmediate && depth > 0 && memory.index.kind == Operand::kNone) {
       // Few registers serve many multiples: of rows side by side, say.
       const int64_t scale = std::min<int64_t>(times & -times, 8);
-      memory.index = OnEntry(0, Make(Opcode::kMoveG, Coefficient(parts, times / scale), {}, 0));
+      memory.index = OnEntry(0, Make(Opcode::kMoveG, Coefficient(summand.parts, times / scale), {}, 0));
       memory.scale = static_cast<int8_t>(scale);
     } else if (bytes.kind != Operand::kImmediate) {
       pointer = add(depth, bytes);
@@ -543,12 +539,7 @@ Operand FunctionBuilder::PointerAt(Operand pointer, Summand& summand, Memory& me
     return General(Opcode::kAddG, pointer, General(Opcode::kMulG, number, coefficient));
   }
   if (summand.atom.value < 0) {
-    // Apart, so that the places of a window's row have one pointer, though the distance of its
-    // rows is known only at run time.
-    std::vector<TableSlot::Part> parts = summand.parts;
-    const int64_t number = TakeNumbers(parts);
-    displace(parts, 0, 1);
-    displace({{number, {}, {}, 0}}, 0, 1);
+    displace(0, 1);
     return pointer;
   }
   const int depth = FrameOf(summand.atom);
@@ -558,7 +549,7 @@ Operand FunctionBuilder::PointerAt(Operand pointer, Summand& summand, Memory& me
   }
   const auto [value, offset] = Var(var);
   if (value.kind == Operand::kImmediate) {
-    displace(summand.parts, depth, value.value + offset);
+    displace(depth, value.value + offset);
     return pointer;
   }
   if (last && memory.index.kind == Operand::kNone && coefficient.kind == Operand::kImmediate &&
@@ -568,7 +559,7 @@ Operand FunctionBuilder::PointerAt(Operand pointer, Summand& summand, Memory& me
   } else {
     pointer = RunningPointer(depth, pointer, summand.parts);
   }
-  displace(summand.parts, depth, offset);
+  displace(depth, offset);
   return pointer;
 }
 

@@ -151,7 +151,6 @@ class FunctionBuilder {
   static void AddPart(Summands& summands, IndexId atom, const ComputedPlace& computed, TableSlot::Part part);
   // A constant or a table slot.
   Operand Coefficient(const std::vector<TableSlot::Part>& parts, int64_t times = 1);
-  static int64_t TakeNumbers(std::vector<TableSlot::Part>& parts);
   Operand BaseOf(loop::TensorId tensor);
   Operand PointerAt(Operand pointer, Summand& summand, Memory& memory, bool last);
   Operand RunningPointer(int depth, Operand pointer, const std::vector<TableSlot::Part>& parts);
