@@ -528,7 +528,7 @@ TEST_F(CliTest, PrintFused) {
 
 TEST_F(CliTest, PrintScheduled) {
   Check({
-      {"nestor print softmax --stage=scheduled", 0, {"program softmax(x: f32[N0, C])", "parallel {", " vector {"}, {""}},
+      {"nestor print softmax --stage=scheduled", 0, {"program softmax(x: f32[N0, C])", "parallel {", " vector("}, {""}},
       {"cmp <(nestor print softmax --stage=scheduled --until=3) <(nestor print softmax --stage=fused --until=3)", 0, {""}, {""}},
       {"cmp -s <(nestor print softmax --stage=scheduled --strict) <(nestor print softmax --stage=scheduled)", 1, {""}, {""}},
       {"nestor print softmax --stage=scheduled --passes=parallel,parallle", 2, {""}, {"did you mean 'parallel'?"}},

@@ -89,6 +89,7 @@ absl::StatusOr<std::string> AsmText(const Op& op, const Arguments& arguments) {
   jit::TranslateOptions options;
   NESTOR_ASSIGN_OR_RETURN(options.isa, IsaFor(arguments));
   NESTOR_ASSIGN_OR_RETURN(loop::Program program, Scheduled(op, arguments, options.isa));
+  NESTOR_RETURN_IF_ERROR(jit::ProveForCode(program, options.isa));
   NESTOR_ASSIGN_OR_RETURN(const auto kernel, jit::Kernel::Compile(std::move(program), options));
   return jit::Disassemble(*kernel);
 }

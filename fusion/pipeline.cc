@@ -127,6 +127,7 @@ absl::Status CheckSize(const loop::Program& program) {
 absl::Status Pipeline::Run(loop::Program& program, const RunOptions& options) const {
   NESTOR_RETURN_IF_ERROR(CheckSize(program));
   if (options.verify) NESTOR_RETURN_IF_ERROR(Verified(program, "before the first pass"));
+  program.proven = false;  // passes change accesses; one of them may prove them anew
   for (size_t i = 0; i < passes_.size(); ++i) {
     const Pass& pass = passes_[i];
     if (options.strict && pass.reorders_rounding) continue;

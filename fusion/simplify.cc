@@ -172,7 +172,7 @@ class Walk {
   void KeepAttributesProven(Loop& loop) {
     loop::LoopAttributes& attributes = loop.attributes;
     if (!attributes.parallel && !attributes.vector) return;
-    if (CarriedTensor(program_, loop)) attributes.parallel = attributes.vector = false;
+    if (CarriedTensor(program_, loop)) attributes = {.unroll = attributes.unroll};
   }
 
   // The loop's body in its place, its index replaced by its beginning.

@@ -25,6 +25,7 @@
 #include "jit/schedule/unroll_and_jam.h"
 #include "jit/schedule/unroll_sums.h"
 #include "jit/schedule/work.h"
+#include "loop_ir/proofs.h"
 #include "uops/invariant.h"
 
 namespace nestor::jit {
@@ -80,7 +81,15 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
       {"vector", MarkVector},
       // Behind it: a loop that holds a parallel one has no lanes.
       {"inner_parallel", MarkInnerParallel},
+      // What code takes as proven.
+      {"lane_count", [=](loop::Program& program) { return SetLanes(program, isa); }},
+      {"checked", loop::MarkChecked},
   });
+}
+
+absl::Status ProveForCode(loop::Program& program, Isa isa) {
+  NESTOR_RETURN_IF_ERROR(SetLanes(program, isa).status());
+  return loop::MarkChecked(program).status();
 }
 
 absl::StatusOr<loop::Program> Schedule(loop::Program program, const CompileOptions& options) {
@@ -121,6 +130,8 @@ absl::StatusOr<std::unique_ptr<const Executable>> Compile(loop::Program program,
 
 absl::StatusOr<std::unique_ptr<const Executable>> CompileScheduled(loop::Program program,
                                                                    const CompileOptions& options) {
+  NESTOR_ASSIGN_OR_RETURN(const Isa isa, IsaOf(options));
+  NESTOR_RETURN_IF_ERROR(ProveForCode(program, isa));
   return MakeExecutable(std::move(program), options, nullptr);
 }
 

@@ -57,6 +57,10 @@ absl::StatusOr<loop::Program> Schedule(loop::Program program, const CompileOptio
 
 // `program` is lowered. The Statuses of Schedule and Executable::Create.
 absl::StatusOr<std::unique_ptr<const Executable>> Compile(loop::Program program, const CompileOptions& options = {});
+// Runs the last two of these passes, which say what code takes as proven: for a program that was
+// scheduled by hand or in part. A second run changes nothing.
+absl::Status ProveForCode(loop::Program& program, Isa isa);
+
 // `program` is fused and scheduled already: its code runs at all sizes (see Executable::Create).
 absl::StatusOr<std::unique_ptr<const Executable>> CompileScheduled(loop::Program program,
                                                                    const CompileOptions& options = {});

@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "gtest/gtest.h"
+#include "jit/compile.h"
 #include "jit/kernel.h"
 #include "loop_ir/text.h"
 
@@ -35,8 +36,9 @@ TEST(Disassemble, ShowsStatementsAndTheirCode) {
   for (const Case& c : cases) {
     TranslateOptions options;
     options.isa = c.isa;
-    const auto program = loop::ParseProgram(kProgram);
+    auto program = loop::ParseProgram(kProgram);
     ASSERT_TRUE(program.ok()) << program.status();
+    ASSERT_TRUE(ProveForCode(*program, c.isa).ok());
     const auto kernel = Kernel::Compile(*program, options);
     ASSERT_TRUE(kernel.ok()) << kernel.status();
     const std::string text = Disassemble(**kernel);

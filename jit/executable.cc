@@ -414,11 +414,11 @@ absl::Status Executable::Prepare(const Arguments& arguments, Workspace::State& s
 
 absl::StatusOr<std::shared_ptr<const Kernel>> Executable::KernelFor(const Arguments& arguments, const Binding& binding,
                                                                     int64_t bytes) const {
-  TranslateOptions translate;
-  translate.isa = options().isa;
-  translate.streaming = options().streaming_bytes > 0 && bytes >= options().streaming_bytes;
-  for (size_t i = 0; i < NumArguments(); ++i) translate.layouts.push_back(LayoutOf(ArgumentAt(arguments, i)));
-  return code_->variants->For([&](const std::string& name) { return binding.Find(name); }, translate);
+  KernelOptions kernel;
+  kernel.translate.isa = options().isa;
+  kernel.streaming = options().streaming_bytes > 0 && bytes >= options().streaming_bytes;
+  for (size_t i = 0; i < NumArguments(); ++i) kernel.translate.layouts.push_back(LayoutOf(ArgumentAt(arguments, i)));
+  return code_->variants->For([&](const std::string& name) { return binding.Find(name); }, kernel);
 }
 
 // What callers may pass in one memory does not depend on sizes: it is what the general code

@@ -121,7 +121,7 @@ const BadCall kBadCalls[] = {
      [](Call& c) { c.outputs[0].data = c.At(0); c.outputs[0].strides = {1, 2}; }, {"output y", "overlaps", " a"}},
     {"outputs over each other", [](Call& c) { c.outputs[1].data = c.At(66); }, {"output z", "overlaps", " y"}},
     {"an index out of range",
-     [](Call& c) { c.memory[32] = 1e300; }, {"affine", "z[d] = b[i[0]]"}, absl::StatusCode::kOutOfRange},
+     [](Call& c) { c.memory[32] = 1e300; }, {"affine", "z[d] = b[i[0] checked]"}, absl::StatusCode::kOutOfRange},
 };
 
 TEST(Executable, RefusesWhatDoesNotFitAndWritesNothing) {

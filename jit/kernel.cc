@@ -85,7 +85,6 @@ absl::StatusOr<std::unique_ptr<const Kernel>> Kernel::Compile(loop::Program prog
   }
   kernel->table_ = std::move(translation.table);
   kernel->plan_ = PlanOf(program, translation);
-  kernel->proofs_ = std::move(translation.proofs);
   kernel->statements_ = std::move(translation.statements);
   kernel->program_ = std::move(program);
   if (CrashReportIsOn()) kernel->RegisterForCrashReport();

@@ -27,14 +27,13 @@ class Kernel {
  public:
   // The Statuses of Translate, Emit and CodeMemory. A fault in the code is reported
   // with its statement where CrashReportIsOn(). REQUIRES: Verify accepts the program,
-  // which is scheduled.
+  // which is scheduled: loops without lanes run one iteration after the other, and in a
+  // program that is not proven all accesses are checked.
   static absl::StatusOr<std::unique_ptr<const Kernel>> Compile(loop::Program program, const TranslateOptions& options);
 
   // As given, with what the table's slots name added to its pool.
   const loop::Program& program() const { return program_; }
   const Table& table() const { return table_; }
-  // What was proven of it, for a kernel of other layouts.
-  std::shared_ptr<const Proofs> proofs() const { return proofs_; }
   // Where the temporaries that need memory live.
   const loop::MemoryPlan& plan() const { return plan_; }
 
@@ -93,7 +92,6 @@ class Kernel {
 
   loop::Program program_;
   Table table_;
-  std::shared_ptr<const Proofs> proofs_;
   loop::MemoryPlan plan_;
   std::vector<Step> steps_;
   CodeMemory code_;

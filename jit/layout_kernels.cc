@@ -5,43 +5,41 @@
 
 #include "absl/memory/memory.h"
 #include "jit/argument_layout.h"
+#include "jit/schedule/streaming.h"
 #include "uops/invariant.h"
 
 namespace nestor::jit {
 namespace {
 
-std::string KeyOf(const TranslateOptions& options) {
+std::string KeyOf(const KernelOptions& options) {
   std::string key = options.streaming ? "s" : "";
-  for (const Layout& layout : options.layouts) AddToKey(layout, &key);
+  for (const Layout& layout : options.translate.layouts) AddToKey(layout, &key);
   return key;
+}
+
+absl::StatusOr<std::unique_ptr<const Kernel>> CompileFor(loop::Program program, const KernelOptions& options) {
+  if (options.streaming) NESTOR_RETURN_IF_ERROR(StreamArguments(program).status());
+  return Kernel::Compile(std::move(program), options.translate);
 }
 
 }  // namespace
 
-LayoutKernels::LayoutKernels(std::unique_ptr<const Kernel> first, const TranslateOptions& options)
-    : first_(first.get()) {
-  absl::MutexLock lock(&mutex_);
-  kernels_.emplace(KeyOf(options), std::move(first));
-}
-
 absl::StatusOr<std::shared_ptr<const LayoutKernels>> LayoutKernels::Create(loop::Program program,
-                                                                           const TranslateOptions& first) {
-  NESTOR_ASSIGN_OR_RETURN(std::unique_ptr<const Kernel> kernel, Kernel::Compile(std::move(program), first));
-  return absl::WrapUnique<const LayoutKernels>(new LayoutKernels(std::move(kernel), first));
+                                                                           const KernelOptions& first) {
+  std::shared_ptr<const LayoutKernels> kernels = absl::WrapUnique<const LayoutKernels>(new LayoutKernels(std::move(program)));
+  NESTOR_RETURN_IF_ERROR(kernels->For(first).status());
+  return kernels;
 }
 
-absl::StatusOr<std::shared_ptr<const Kernel>> LayoutKernels::For(const TranslateOptions& options) const {
+absl::StatusOr<std::shared_ptr<const Kernel>> LayoutKernels::For(const KernelOptions& options) const {
   std::string key = KeyOf(options);
   {
     absl::MutexLock lock(&mutex_);
     const auto it = kernels_.find(key);
     if (it != kernels_.end()) return Share(*it->second);
   }
-  // Compiled outside the lock; whoever comes first stays. What is proven of the program does
-  // not depend on layouts.
-  TranslateOptions proven = options;
-  proven.proofs = first_->proofs();
-  NESTOR_ASSIGN_OR_RETURN(std::unique_ptr<const Kernel> kernel, Kernel::Compile(program(), proven));
+  // Compiled outside the lock; whoever comes first stays.
+  NESTOR_ASSIGN_OR_RETURN(std::unique_ptr<const Kernel> kernel, CompileFor(program_, options));
   absl::MutexLock lock(&mutex_);
   return Share(*kernels_.emplace(std::move(key), std::move(kernel)).first->second);
 }
@@ -53,11 +51,11 @@ std::vector<std::shared_ptr<const Kernel>> LayoutKernels::All() const {
   return kernels;
 }
 
-TranslateOptions CompactArguments(const loop::Program& program, Isa isa) {
-  TranslateOptions options;
-  options.isa = isa;
+KernelOptions CompactArguments(const loop::Program& program, Isa isa) {
+  KernelOptions options;
+  options.translate.isa = isa;
   for (const auto* list : {&program.inputs, &program.outputs}) {
-    for (loop::TensorId tensor : *list) options.layouts.push_back(CompactLayout(program[tensor].shape.size()));
+    for (loop::TensorId tensor : *list) options.translate.layouts.push_back(CompactLayout(program[tensor].shape.size()));
   }
   return options;
 }

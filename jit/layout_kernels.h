@@ -1,4 +1,4 @@
-// The kernels of one scheduled program: one for each layout of its arguments.
+// The kernels of one scheduled program: one for each layout of its arguments, small or large.
 #ifndef NESTOR_JIT_LAYOUT_KERNELS_H_
 #define NESTOR_JIT_LAYOUT_KERNELS_H_
 
@@ -16,32 +16,38 @@
 
 namespace nestor::jit {
 
+struct KernelOptions {
+  TranslateOptions translate;
+  // For arguments larger than the caches (schedule/streaming.h).
+  bool streaming = false;
+};
+
 // Thread-safe. Kernels live as long as this, and keep it alive where they are shared.
 class LayoutKernels : public std::enable_shared_from_this<LayoutKernels> {
  public:
   // Compiles the kernel for the first layout that is asked for. The Statuses of
   // Kernel::Compile.
   static absl::StatusOr<std::shared_ptr<const LayoutKernels>> Create(loop::Program program,
-                                                                     const TranslateOptions& first);
+                                                                     const KernelOptions& first);
 
-  const loop::Program& program() const { return first_->program(); }
+  const loop::Program& program() const { return program_; }
 
-  // The kernel for the layouts in `options`, compiled where they are new.
-  absl::StatusOr<std::shared_ptr<const Kernel>> For(const TranslateOptions& options) const;
+  // The kernel for `options`, compiled where they are new.
+  absl::StatusOr<std::shared_ptr<const Kernel>> For(const KernelOptions& options) const;
   // All so far.
   std::vector<std::shared_ptr<const Kernel>> All() const;
 
  private:
-  LayoutKernels(std::unique_ptr<const Kernel> first, const TranslateOptions& options);
+  explicit LayoutKernels(loop::Program program) : program_(std::move(program)) {}
   std::shared_ptr<const Kernel> Share(const Kernel& kernel) const { return {shared_from_this(), &kernel}; }
 
-  const Kernel* const first_;  // one of those below; its program is kept: programs may be large
+  const loop::Program program_;
   mutable absl::Mutex mutex_;
   mutable absl::flat_hash_map<std::string, std::unique_ptr<const Kernel>> kernels_ ABSL_GUARDED_BY(mutex_);
 };
 
 // What translates `program` for compact arguments.
-TranslateOptions CompactArguments(const loop::Program& program, Isa isa);
+KernelOptions CompactArguments(const loop::Program& program, Isa isa);
 
 }  // namespace nestor::jit
 

@@ -7,6 +7,7 @@
 
 #include "absl/memory/memory.h"
 #include "absl/status/status.h"
+#include "loop_ir/proofs.h"
 #include "uops/invariant.h"
 
 namespace nestor::jit {
@@ -22,14 +23,14 @@ Variants::Variants(Code general, std::shared_ptr<const Kernel> compact, const Si
 absl::StatusOr<std::unique_ptr<const Variants>> Variants::Create(loop::Program scheduled, Isa isa,
                                                                  const SizeClassOptions& options,
                                                                  std::shared_ptr<const Origin> origin) {
-  const TranslateOptions layouts = CompactArguments(scheduled, isa);
+  const KernelOptions layouts = CompactArguments(scheduled, isa);
   NESTOR_ASSIGN_OR_RETURN(Code general, LayoutKernels::Create(std::move(scheduled), layouts));
   NESTOR_ASSIGN_OR_RETURN(std::shared_ptr<const Kernel> compact, general->For(layouts));
   return absl::WrapUnique(new Variants(std::move(general), std::move(compact), options, std::move(origin)));
 }
 
 absl::StatusOr<std::shared_ptr<const Kernel>> Variants::For(loop::SymbolValue symbol,
-                                                            const TranslateOptions& options) const {
+                                                            const KernelOptions& options) const {
   const absl::Status proven = loop::ProveNoOverflow(general_->program(), symbol);
   // What would run for hours is refused, whatever its class.
   if (!absl::IsResourceExhausted(proven)) {
@@ -42,7 +43,7 @@ absl::StatusOr<std::shared_ptr<const Kernel>> Variants::For(loop::SymbolValue sy
 }
 
 absl::StatusOr<std::shared_ptr<const Kernel>> Variants::PlainFor(loop::SymbolValue symbol,
-                                                                 const TranslateOptions& options) const {
+                                                                 const KernelOptions& options) const {
   NESTOR_RETURN_IF_ERROR(loop::ProveNoOverflow(origin_->unfused, symbol));
   Code plain;
   {
@@ -50,7 +51,9 @@ absl::StatusOr<std::shared_ptr<const Kernel>> Variants::PlainFor(loop::SymbolVal
     plain = plain_;
   }
   if (plain == nullptr) {
-    NESTOR_ASSIGN_OR_RETURN(plain, LayoutKernels::Create(origin_->unfused, options));
+    loop::Program unfused = origin_->unfused;
+    NESTOR_RETURN_IF_ERROR(loop::MarkChecked(unfused).status());
+    NESTOR_ASSIGN_OR_RETURN(plain, LayoutKernels::Create(std::move(unfused), options));
     absl::MutexLock lock(&mutex_);
     if (plain_ == nullptr) plain_ = std::move(plain);
     plain = plain_;
@@ -59,7 +62,7 @@ absl::StatusOr<std::shared_ptr<const Kernel>> Variants::PlainFor(loop::SymbolVal
 }
 
 absl::StatusOr<std::shared_ptr<const Kernel>> Variants::VariantFor(loop::SymbolValue symbol,
-                                                                   const TranslateOptions& options) const {
+                                                                   const KernelOptions& options) const {
   const SizeClass constants = classes_ ? classes_->Of(symbol) : SizeClass();
   if (constants.empty()) return std::shared_ptr<const Kernel>();
   const Code code = CodeOf(constants, options);
@@ -67,7 +70,7 @@ absl::StatusOr<std::shared_ptr<const Kernel>> Variants::VariantFor(loop::SymbolV
   return code->For(options);
 }
 
-Variants::Code Variants::CodeOf(const SizeClass& constants, const TranslateOptions& options) const {
+Variants::Code Variants::CodeOf(const SizeClass& constants, const KernelOptions& options) const {
   if (absl::optional<Code> known = Find(constants)) return *std::move(known);
   absl::StatusOr<Code> code = Compile(constants, options);
   // Want of memory may pass: the class is not marked as one without a variant.
@@ -75,7 +78,7 @@ Variants::Code Variants::CodeOf(const SizeClass& constants, const TranslateOptio
   return Keep(constants, code.ok() ? *std::move(code) : nullptr);
 }
 
-absl::StatusOr<Variants::Code> Variants::Compile(const SizeClass& constants, const TranslateOptions& options) const {
+absl::StatusOr<Variants::Code> Variants::Compile(const SizeClass& constants, const KernelOptions& options) const {
   NESTOR_ASSIGN_OR_RETURN(loop::Program scheduled, origin_->schedule(WithConstants(origin_->unfused, constants)));
   return LayoutKernels::Create(std::move(scheduled), options);
 }

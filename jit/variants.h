@@ -20,7 +20,6 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/types/optional.h"
-#include "jit/codegen/translate.h"
 #include "jit/kernel.h"
 #include "jit/layout_kernels.h"
 #include "jit/least_recently_used.h"
@@ -53,7 +52,7 @@ class Variants {
   // The kernel for these sizes and layouts, which is compiled if need be. Whoever holds it
   // keeps it alive. The Statuses of Kernel::Compile, and of ProveNoOverflow where the sizes are
   // legal for no code. REQUIRES: `symbol` knows all, and CheckDomains accepts them.
-  absl::StatusOr<std::shared_ptr<const Kernel>> For(loop::SymbolValue symbol, const TranslateOptions& options) const;
+  absl::StatusOr<std::shared_ptr<const Kernel>> For(loop::SymbolValue symbol, const KernelOptions& options) const;
   // All that are kept now.
   std::vector<std::shared_ptr<const Kernel>> All() const;
 
@@ -63,13 +62,13 @@ class Variants {
            std::shared_ptr<const Origin> origin);
 
   absl::StatusOr<std::shared_ptr<const Kernel>> PlainFor(loop::SymbolValue symbol,
-                                                         const TranslateOptions& options) const;
+                                                         const KernelOptions& options) const;
   // Null where the general code is to run.
   absl::StatusOr<std::shared_ptr<const Kernel>> VariantFor(loop::SymbolValue symbol,
-                                                           const TranslateOptions& options) const;
+                                                           const KernelOptions& options) const;
   // Null where the class has no variant, as it cannot be compiled.
-  Code CodeOf(const SizeClass& constants, const TranslateOptions& options) const;
-  absl::StatusOr<Code> Compile(const SizeClass& constants, const TranslateOptions& options) const;
+  Code CodeOf(const SizeClass& constants, const KernelOptions& options) const;
+  absl::StatusOr<Code> Compile(const SizeClass& constants, const KernelOptions& options) const;
   absl::optional<Code> Find(const SizeClass& constants) const;
   Code Keep(const SizeClass& constants, Code code) const;
 

@@ -79,6 +79,13 @@ struct Access {
   bool masked = false;
   ValueId fill = {};  // of a masked load: a Constant, a ParamValue or an IndexValue of symbols
   IndexList conditions = {};
+  // In a program that is `proven`: bit k is set where code has to find out whether axis k is in
+  // range. (The last bit stands for all axes from there on.)
+  uint64_t checked = 0;
+
+  static constexpr size_t kCheckedBits = 64;
+  static uint64_t CheckedBit(size_t axis) { return uint64_t{1} << (axis < kCheckedBits ? axis : kCheckedBits - 1); }
+  bool IsChecked(size_t axis) const { return (checked & CheckedBit(axis)) != 0; }
 };
 
 // ---- Values: expression trees.
@@ -106,6 +113,7 @@ struct Statement {
   absl::optional<ReduceOp> op;
   ValueId value;
   ValueId position;
+  bool streams = false;  // what is written is not read soon: whole vectors go past the caches
 };
 
 // Declares a temp or an accumulator for the rest of the scope that it stands in.
@@ -113,12 +121,16 @@ struct Declaration {
   TensorId tensor;
 };
 
+// Enough for the narrowest lanes of the widest vectors.
+constexpr int kMostLanes = 64;
+
 // What a loop's attributes license is another order of execution, never another
 // value.
 struct LoopAttributes {
   bool parallel = false;  // iterations in any order, or at once
   bool vector = false;    // iterations in groups of lanes
   bool unroll = false;
+  int lanes = 0;          // of a vector loop: so many, a power of two; 0: it is not said
 };
 
 struct Item;
@@ -130,6 +142,9 @@ struct Loop {   // for var in [begin, end) step step
   int64_t step = 1;
   LoopAttributes attributes;
   Scope body;
+  // Elements that are brought near in each iteration since they are read soon: unmasked, of
+  // inputs. They need not exist, but what their indices load must.
+  std::vector<Access> prefetches = {};
 };
 
 struct Item {
@@ -194,6 +209,9 @@ struct Program {
   std::vector<int32_t> domain_vars;  // loop indices of no loop, shared by all domains
   std::vector<TensorId> temps;    // declared for the whole program
   std::vector<Block> blocks;
+  // Whether every access is known to be in range along each axis that it does not mark
+  // `checked`.
+  bool proven = false;
   UniqueNames tensor_names, var_names;
 
   const TensorInfo& operator[](TensorId id) const { return tensors[id.value]; }

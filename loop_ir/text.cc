@@ -73,6 +73,7 @@ class Writer {
     }
     for (const Domain& domain : program_.domains) Line(1, absl::StrCat("domain ", DomainText(domain)));
     for (const Domain& domain : program_.assumptions) Line(1, absl::StrCat("assume ", DomainText(domain)));
+    if (program_.proven) Line(1, "proven");
     for (TensorId t : program_.temps) Line(1, Declared(t));
     for (const Block& block : program_.blocks) WriteBlock(block);
     absl::StrAppend(&text_, "}\n");
@@ -96,7 +97,7 @@ class Writer {
 
   std::string Store(const Access& access) {
     std::string text = program_[access.tensor].name;
-    if (!access.place.empty()) absl::StrAppend(&text, "[", Indices(access.place), "]");
+    if (!access.place.empty()) absl::StrAppend(&text, "[", Place(access), "]");
     if (!access.masked) return text;
     return absl::StrCat("drop ", text, Conditions(access));
   }
@@ -104,7 +105,7 @@ class Writer {
   std::string Load(const Access& access) {
     std::string text = program_[access.tensor].name;
     if (access.place.empty() && !access.masked) return text;
-    absl::StrAppend(&text, "[", Indices(access.place));
+    absl::StrAppend(&text, "[", Place(access));
     if (access.masked) absl::StrAppend(&text, " | ", Fill(access), Conditions(access));
     return absl::StrCat(text, "]");
   }
@@ -120,7 +121,7 @@ class Writer {
     const std::string value = s.position.valid()
                                   ? absl::StrCat("(", ValueText(s.value), ", ", ValueText(s.position), ")")
                                   : ValueText(s.value);
-    return absl::StrCat(Store(s.target), " ", sign, "= ", value);
+    return absl::StrCat(s.streams ? "stream " : "", Store(s.target), " ", sign, "= ", value);
   }
 
   std::string OneLine(const Item& item) {
@@ -224,13 +225,28 @@ class Writer {
     const LoopAttributes& a = loop.attributes;
     return absl::StrCat("for ", var_names_[loop.var], " in [", Index(loop.begin), ", ", Index(loop.end), ")",
                         loop.step == 1 ? "" : absl::StrCat(" step ", loop.step), a.parallel ? " parallel" : "",
-                        a.vector ? " vector" : "", a.unroll ? " unroll" : "");
+                        a.vector ? " vector" : "", a.lanes == 0 ? "" : absl::StrCat("(", a.lanes, ")"),
+                        a.unroll ? " unroll" : "", Prefetches(loop));
+  }
+
+  std::string Prefetches(const Loop& loop) {
+    std::string text;
+    for (const Access& access : loop.prefetches) absl::StrAppend(&text, " prefetch ", Load(access));
+    return text;
   }
 
   // ---- Accesses and values
 
   std::string Indices(const IndexList& list) {
     return absl::StrJoin(list, ", ", [&](std::string* out, IndexId e) { absl::StrAppend(out, Index(e)); });
+  }
+
+  std::string Place(const Access& access) {
+    std::string text;
+    for (size_t axis = 0; axis < access.place.size(); ++axis) {
+      absl::StrAppend(&text, axis == 0 ? "" : ", ", Index(access.place[axis]), access.IsChecked(axis) ? " checked" : "");
+    }
+    return text;
   }
 
   std::string Conditions(const Access& access) {

@@ -5,10 +5,11 @@
 //     require 1 <= $k <= inf "op conv: $k"        # Program::range_checks
 //     domain d < H - $k, d_2 < C: d*$s; d*C + d_2 # Program::domains: places; values
 //     assume d < H, d_2 < C: d*d_2                # Program::assumptions
+//     proven                                      # Program::proven
 //     temp t: f32[N, C]                           # Program::temps
 //     for n in [0, N) step 4 parallel {           # a block of one loop
 //       acc m: f32 = max
-//       for k in [0, C) vector unroll { m max= x[n, k] }
+//       for k in [0, C) vector(8) unroll prefetch x[n + 1, k] { m max= x[n, k] }
 //       temp r: f32[4, 16] register
 //       ...
 //     }
@@ -19,7 +20,8 @@
 // `min=`, `any=`, `all=`, `argmax=`, `argmin=` (the last two of a pair `(v, place)`).
 // A masked store is `drop y[e] if c, c = v`, a masked load `y[e | fill if c, c]`,
 // its fill a literal of the tensor's type, a $param or `index(e)`. A rank-0 access
-// is the bare name, masked `y[ | fill]`.
+// is the bare name, masked `y[ | fill]`. `x[ids[n] checked, c]` marks an axis
+// (Access::checked), `stream y[e] = v` a statement that streams.
 //
 // Values are the notation's expressions, typed from the leaves up: a literal is
 // f32 (with a point, an exponent, inf, nan), i64 or bool; a type applied to a

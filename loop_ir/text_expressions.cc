@@ -178,6 +178,12 @@ absl::Status ExpressionParser::AppendIndex(IndexList& list) {
   return absl::OkStatus();
 }
 
+absl::Status ExpressionParser::AppendPlace(Access& access) {
+  NESTOR_RETURN_IF_ERROR(AppendIndex(access.place));
+  if (Take("checked")) access.checked |= Access::CheckedBit(access.place.size() - 1);
+  return absl::OkStatus();
+}
+
 absl::Status ExpressionParser::Conditions(Access& access) {
   do {
     NESTOR_RETURN_IF_ERROR(AppendIndex(access.conditions));
@@ -269,11 +275,16 @@ absl::StatusOr<IndexId> ExpressionParser::IndexLoad() {
 // ---- Values
 
 absl::StatusOr<ValueId> ExpressionParser::Load() {
+  NESTOR_ASSIGN_OR_RETURN(Access access, LoadAccess());
+  return program_.AddLoad(std::move(access));
+}
+
+absl::StatusOr<Access> ExpressionParser::LoadAccess() {
   Access access;
   NESTOR_ASSIGN_OR_RETURN(access.tensor, Tensor());
-  if (!Take("[")) return program_.AddLoad(std::move(access));
+  if (!Take("[")) return access;
   while (!At("]") && !At("|")) {
-    NESTOR_RETURN_IF_ERROR(AppendIndex(access.place));
+    NESTOR_RETURN_IF_ERROR(AppendPlace(access));
     if (!Take(",")) break;
   }
   access.masked = Take("|");
@@ -282,7 +293,7 @@ absl::StatusOr<ValueId> ExpressionParser::Load() {
     if (Take("if")) NESTOR_RETURN_IF_ERROR(Conditions(access));
   }
   if (!Take("]")) return Expected(access.masked ? "',', 'if' or ']'" : "',', '|' or ']'");
-  return program_.AddLoad(std::move(access));
+  return access;
 }
 
 absl::StatusOr<ValueId> ExpressionParser::Fill(DType type) {

@@ -69,6 +69,8 @@ class ExpressionParser {
   absl::StatusOr<IndexId> Index(int tightness = kLoosest);
   absl::StatusOr<ValueId> Value();
   absl::Status AppendIndex(IndexList& list);
+  absl::Status AppendPlace(Access& access);
+  absl::StatusOr<Access> LoadAccess();
   // c, c, ...
   absl::Status Conditions(Access& access);
 

@@ -152,13 +152,17 @@ class ProgramParser : private ExpressionParser {
     if (Take("require")) return Require();
     if (Take("domain")) return ReadDomain(program_.domains);
     if (Take("assume")) return ReadDomain(program_.assumptions);
+    if (Take("proven")) {
+      program_.proven = true;
+      return absl::OkStatus();
+    }
     Block block;
     if (At("for")) {
       NESTOR_RETURN_IF_ERROR(AppendItem(block.body));
     } else if (Take("block")) {
       NESTOR_RETURN_IF_ERROR(ReadScope(block.body));
     } else {
-      return Expected("'temp', 'acc', 'require', 'domain', 'assume', 'for', 'block' or '}'");
+      return Expected("'temp', 'acc', 'require', 'domain', 'assume', 'proven', 'for', 'block' or '}'");
     }
     program_.blocks.push_back(std::move(block));
     return absl::OkStatus();
@@ -302,26 +306,49 @@ class ProgramParser : private ExpressionParser {
       NESTOR_ASSIGN_OR_RETURN(const Scalar step, LiteralOf(DType::kI64));
       loop.step = step.ToInt();
     }
-    Attributes(loop.attributes);
+    NESTOR_RETURN_IF_ERROR(Attributes(loop.attributes));
     loop.var = program_.AddVar(name.text);
     const size_t defined = defined_.size();
     Define(name.text, {false, loop.var});
+    while (Take("prefetch")) {
+      NESTOR_ASSIGN_OR_RETURN(Access access, LoadAccess());
+      loop.prefetches.push_back(std::move(access));
+    }
     NESTOR_RETURN_IF_ERROR(ReadScope(loop.body));
     ForgetDownTo(defined);
     return loop;
   }
 
-  void Attributes(LoopAttributes& attributes) {
+  absl::Status Attributes(LoopAttributes& attributes) {
     for (;;) {
-      if (Take("parallel")) attributes.parallel = true;
-      else if (Take("vector")) attributes.vector = true;
-      else if (Take("unroll")) attributes.unroll = true;
-      else return;
+      if (Take("parallel")) {
+        attributes.parallel = true;
+      } else if (Take("vector")) {
+        attributes.vector = true;
+        NESTOR_RETURN_IF_ERROR(Lanes(attributes));
+      } else if (Take("unroll")) {
+        attributes.unroll = true;
+      } else {
+        return absl::OkStatus();
+      }
     }
+  }
+
+  // (8)
+  absl::Status Lanes(LoopAttributes& attributes) {
+    if (!Take("(")) return absl::OkStatus();
+    const Token number = Peek();
+    NESTOR_ASSIGN_OR_RETURN(const Scalar lanes, LiteralOf(DType::kI64));
+    if (lanes.ToInt() < 1 || lanes.ToInt() > kMostLanes) {
+      return ErrorAt(number.position, absl::StrCat("a vector has 1 to ", kMostLanes, " lanes"));
+    }
+    attributes.lanes = static_cast<int>(lanes.ToInt());
+    return Need(")");
   }
 
   absl::StatusOr<Statement> ReadStatement() {
     Statement statement;
+    statement.streams = TakeKeyword("stream");
     statement.target.masked = TakeKeyword("drop");
     if (!AtTensor()) {
       if (AtStatement()) return Tensor().status();
@@ -329,7 +356,7 @@ class ProgramParser : private ExpressionParser {
     }
     NESTOR_ASSIGN_OR_RETURN(statement.target.tensor, Tensor());
     if (Take("[")) {
-      NESTOR_RETURN_IF_ERROR(List("]", [&] { return AppendIndex(statement.target.place); }));
+      NESTOR_RETURN_IF_ERROR(List("]", [&] { return AppendPlace(statement.target); }));
     }
     if (statement.target.masked && Take("if")) NESTOR_RETURN_IF_ERROR(Conditions(statement.target));
     NESTOR_RETURN_IF_ERROR(Operator(statement));

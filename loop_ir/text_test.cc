@@ -51,6 +51,17 @@ constexpr const char* kPrograms[] = {
 }
 )",
 
+    R"(program said(x: f32[N, C], ids: i64[N]) -> (y: f32[N, C]) {
+  proven
+  for n in [0, N) {
+    for c in [0, C) vector(8) unroll prefetch x[n + 1, c] prefetch x[ids[min(n + 1, N - 1)], c] {
+      stream y[n, c] = x[ids[n] checked, c] + x[n, c + 1 checked | 0.0 if n < 3]
+    }
+    stream drop y[ids[n] checked, 0 checked] if n < 3 = 1.0
+  }
+}
+)",
+
     R"(program scopes(x: f32[N], ids: i64[N]) -> (y: f32[N]) {
   temp t: f32[N]
   for i in [0, N) step 8 parallel vector unroll {
@@ -259,7 +270,7 @@ TEST(Text, Errors) {
       {"program p(; k: i64) -> () {}", "1:13: expected a $param, found 'k'"},
       {"program p() -> (y: f32[N]) {}", "1:24: 'N' is no index of a loop around and no dimension"},
       {"program p() -> () {} x", "1:22: expected the end of the text, found 'x'"},
-      {"program p() -> () { x = 1 }", "1:21: expected 'temp', 'acc', 'require', 'domain', 'assume', 'for', 'block' or '}'"},
+      {"program p() -> () { x = 1 }", "1:21: expected 'temp', 'acc', 'require', 'domain', 'assume', 'proven', 'for', 'block' or '}'"},
       {"program p() -> () {\n  require 1 == 2\n}", "3:1: expected a message in quotes, found '}'"},
       {"program p() -> () {\n  require 1 == 2 \"a\\q\"\n}", "2:18: bad escape"},
       {"program p() -> () { ? }", "1:21: unexpected '?': a choice is where(c, a, b)"},
@@ -290,6 +301,13 @@ TEST(Text, Errors) {
       {Around("z = x[n m]"), "4:15: expected ',', '|' or ']', found 'm'"},
       {Around("z = x[n, m | 0.0 for]"), "4:24: expected ',', 'if' or ']', found 'for'"},
       {Around("for n in [0, N) {}"), "4:11: 'n' is already defined"},
+      {Around("for j in [0, N) vector(0) {}"), "4:30: a vector has 1 to 64 lanes"},
+      {Around("for j in [0, N) vector(65) {}"), "4:30: a vector has 1 to 64 lanes"},
+      {Around("for j in [0, N) vector(N) {}"), "4:30: expected a literal"},
+      {Around("for j in [0, N) vector(8 {}"), "4:32: expected ')'"},
+      {Around("for j in [0, N) prefetch {}"), "4:32: expected a tensor"},
+      {Around("stream 3 = s"), "4:14: expected a statement"},
+      {Around("z = x[checked, m]"), "4:13: 'checked' is no index of a loop around and no dimension"},
       {Around("for N in [0, N) {}"), "4:11: the loop index 'N' has the name of a dimension"},
       {Around("for j in (0, N) {}"), "4:16: expected '['"},
       {Around("for j in [0, N) {"), "8:1: expected 'temp', 'acc'"},

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/operands.h"
+#include "loop_ir/proofs.h"
 #include "loop_ir/text.h"
 #include "loop_ir/verify_ids.h"
 #include "uops/invariant.h"
@@ -38,7 +39,7 @@ class Verifier {
     for (TensorId output : program_.outputs) {
       if (!written_.contains(output)) return Error(output, " is an output that no statement writes");
     }
-    return absl::OkStatus();
+    return VerifyProofs(program_);
   }
 
  private:
@@ -243,6 +244,13 @@ class Verifier {
     return access.masked ? Fill(access) : absl::OkStatus();
   }
 
+  absl::Status Prefetch(const Access& access) {
+    NESTOR_RETURN_IF_ERROR(Load(access));
+    if (access.masked) return Error("what is prefetched has no mask");
+    if (program_[access.tensor].storage == Storage::kInput) return absl::OkStatus();
+    return Error(access.tensor, " is prefetched, which is no input");
+  }
+
   absl::Status Fill(const Access& access) const {
     if (!access.fill.valid()) return Error("a masked load of ", access.tensor, " has no fill");
     const DType type = program_[access.fill].type, read = ReadType(program_[access.tensor]);
@@ -340,6 +348,7 @@ class Verifier {
     NESTOR_RETURN_IF_ERROR(Number(loop.begin, "a bound"));
     NESTOR_RETURN_IF_ERROR(Number(loop.end, "a bound"));
     vars_.insert(loop.var);
+    for (const Access& access : loop.prefetches) NESTOR_RETURN_IF_ERROR(Prefetch(access));
     NESTOR_RETURN_IF_ERROR(Items(loop.body));
     vars_.erase(loop.var);
     item_ = item;

@@ -38,7 +38,11 @@
 //     accumulator; other statements have no position. An accumulator is changed
 //     only by accumulation with its own op.
 // 15. Attributes. A parallel or vector loop carries no dependence, as far as
-//     CarriedTensor (dependence.h) can prove.
+//     CarriedTensor (dependence.h) can prove. One with lanes is a vector loop that can run
+//     in them (lanes.h), a power of two, and holds no other one.
+// 16. Proofs. In a proven program each access is proven to be in range (ranges.h) along the
+//     axes that it does not mark as checked.
+// 17. Prefetches. What a loop prefetches are unmasked accesses to inputs.
 //
 // What depends on run-time values (places in range, reads of what was not
 // written, overflow) is the interpreter's to check.

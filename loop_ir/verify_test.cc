@@ -44,6 +44,8 @@ TEST(Verify, Accepts) {
       "for i in [0, N) { t[i] = where(b[i], x[i, 0 | $eps], f32(ids[i | index($k)])) }",
       "for i in [0, N) { for j in [i, i) { t[j] = 1.0 }  for k in [i, N) { t[k] = 2.0 } }",
       "for i in [0, N) parallel { for c in [0, C) vector unroll { y[i, c] = x[i, c] } }",
+      "for i in [0, N) parallel { for c in [0, C) vector(8) prefetch x[i + 1, c] { stream y[i, c] = x[i, c] } }",
+      "proven for i in [0, N) { t[i] = x[ids[i] checked, 2 checked] + x[i checked, 0 checked | 0.0] }",
       "for i in [0, N) step 8 parallel { for j in [i, min(i + 8, N)) { t[j] += 1.0 } }",
       "for i in [0, N) { temp d: f64 acc w: i32 = prod acc e: bool = any  d = f64(1.0)  w *= i32(2)  e any= b[i] }",
   };
@@ -106,6 +108,17 @@ TEST(Verify, RefusesText) {
       {14, "block { best = 1.0 }", "the accumulator best is assigned to"},
       {15, "for i in [0, N) parallel { r += t[i] }", "in `for i in [0, N) parallel`: iterations may depend"},
       {15, "for i in [0, N) vector { t[i] = t[i + 1] }", "depend on each other through t"},
+      {15, "for i in [0, N) vector(6) { t[i] = 1.0 }", "in `for i in [0, N) vector(6)`: the loop cannot run in so many lanes"},
+      {15, "for i in [0, N) vector(8) { t[N - i] = 1.0 }", "cannot run in so many lanes"},
+      {15, "for i in [0, N) step 2 vector(8) { t[i] = 1.0 }", "cannot run in so many lanes"},
+      {15, "for i in [0, N) vector(8) { for j in [0, C) vector(8) { y[i, j] = 1.0 } }",
+       "in `for j in [0, C) vector(8)`: a loop around it has lanes"},
+      {16, "proven block { t[0] = 1.0 }", "in `t[0]`: neither proven to be in range nor checked"},
+      {16, "proven for i in [0, N) { t[i] = x[ids[i], 2 checked] }", "in `x[ids[i], 2 checked]`: neither proven"},
+      {16, "proven for i in [0, N) { t[i] = x[i checked, 2 | 0.0] }", "neither proven"},
+      {17, "for i in [0, N) prefetch t[i] { t[i] = 1.0 }", "t is prefetched, which is no input"},
+      {17, "for i in [0, N) prefetch x[i, 0 | 0.0] { t[i] = 1.0 }", "what is prefetched has no mask"},
+      {17, "for i in [0, N) prefetch x[i] { t[i] = 1.0 }", "x has 2 axes"},
   };
   for (const auto& c : kCases) {
     const absl::Status status = Verify(ParseOrDie(Around(c.items)));

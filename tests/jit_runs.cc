@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "interp/reference.h"
 #include "jit/codegen/translate.h"
+#include "jit/schedule/streaming.h"
 #include "loop_ir/text.h"
 #include "uops/invariant.h"
 
@@ -40,7 +41,7 @@ absl::Status CheckAssembled(loop::Program unfused, const jit::CompileOptions& op
   NESTOR_ASSIGN_OR_RETURN(loop::Program scheduled, jit::Schedule(std::move(unfused), options));
   jit::TranslateOptions translate;
   translate.isa = *options.isa;
-  translate.streaming = options.streaming_bytes.has_value();
+  if (options.streaming_bytes) NESTOR_RETURN_IF_ERROR(jit::StreamArguments(scheduled).status());
   NESTOR_ASSIGN_OR_RETURN(const auto kernel, jit::Kernel::Compile(std::move(scheduled), translate));
   return CheckInstructions(*kernel, translate.isa);
 }

@@ -22,6 +22,7 @@
 #include "jit/codegen/translate.h"
 #include "jit/compile.h"
 #include "jit/runtime/cpu_features.h"
+#include "jit/schedule/streaming.h"
 #include "jit/size_classes.h"
 #include "loop_ir/lower.h"
 #include "uops/graph.h"
@@ -66,7 +67,7 @@ void CountPasses(const fusion::Pipeline& pipeline, absl::string_view what, loop:
 void CountOperations(loop::Program program, jit::Isa isa, Counts& operations) {
   jit::TranslateOptions options;
   options.isa = isa;
-  options.streaming = true;
+  jit::StreamArguments(program).status().IgnoreError();
   const auto count = [&](jit::Step& step) {
     for (const jit::Operation& operation : step.operations.operations) {
       ++operations[std::string(jit::Info(operation.opcode).name)];

@@ -191,13 +191,6 @@ std::pair<Operand, int64_t> FunctionBuilder::Var(int64_t var) const {
   return {};
 }
 
-int32_t FunctionBuilder::InnermostLoop() const {
-  for (size_t depth = frames_.size(); depth-- > 0;) {
-    if (frames_[depth].var >= 0) return frames_[depth].var;
-  }
-  return -1;
-}
-
 int FunctionBuilder::FrameOf(IndexId e) const {
   if (!program_.pool.HasVar(e)) return 0;
   const int64_t own = program_.pool.VarValue(e);  // as most are

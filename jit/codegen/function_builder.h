@@ -106,8 +106,6 @@ class FunctionBuilder {
 
   // The operand that stands for a loop index now, and what is to be added.
   std::pair<Operand, int64_t> Var(int64_t var) const;
-  // The index of the innermost loop that is open; -1: none.
-  int32_t InnermostLoop() const;
   // The innermost frame that knows an index of `e`; 0: none.
   int FrameOf(IndexId e) const;
 

@@ -17,8 +17,6 @@ using loop::TensorId;
 
 constexpr int64_t kMostIterations = 64;
 
-using LaneLoops = absl::flat_hash_map<int32_t, int>;
-
 struct Use {
   int step = -1;
   bool several_steps = false;
@@ -64,8 +62,7 @@ class UseWalk {
 // Finds the register tensors that some access uses otherwise than in whole vectors.
 class TileWalk {
  public:
-  TileWalk(const Program& program, const LaneLoops& lane_loops, std::vector<Home>& homes)
-      : program_(program), lane_loops_(lane_loops), homes_(homes) {}
+  TileWalk(const Program& program, std::vector<Home>& homes) : program_(program), homes_(homes) {}
 
   void Walk(const Scope& scope) {
     for (const Item& item : scope) {
@@ -89,9 +86,8 @@ class TileWalk {
     const Vector around = vector_;
     const bool unrolled = IsUnrolled(program_, loop);
     const auto begin = program_.pool.ConstValue(loop.begin), end = program_.pool.ConstValue(loop.end);
-    const auto lanes = lane_loops_.find(loop.var);
-    if (lanes != lane_loops_.end() && begin) {
-      vector_ = {loop.var, lanes->second, *begin, absl::nullopt};
+    if (loop.attributes.lanes > 0 && begin) {
+      vector_ = {loop.var, loop.attributes.lanes, *begin, absl::nullopt};
       if (end) vector_.extent = *end - *begin;
     }
     if (unrolled) fixed_.push_back(loop.var);
@@ -155,7 +151,6 @@ class TileWalk {
   }
 
   const Program& program_;
-  const LaneLoops& lane_loops_;
   std::vector<Home>& homes_;
   Vector vector_;
   std::vector<int64_t> fixed_;  // indices of unrolled loops
@@ -187,8 +182,7 @@ bool IsUnrolled(const Program& program, const loop::Loop& loop) {
          *end - *begin <= kMostIterations * loop.step;
 }
 
-std::vector<Home> FindHomes(const Program& program, const std::vector<int>& step_of_block,
-                            const LaneLoops& lane_loops, Isa isa) {
+std::vector<Home> FindHomes(const Program& program, const std::vector<int>& step_of_block, Isa isa) {
   UseWalk uses(program);
   for (size_t i = 0; i < program.blocks.size(); ++i) uses.Walk(program.blocks[i].body, step_of_block[i]);
   std::vector<bool> of_program(program.tensors.size(), false);
@@ -198,7 +192,7 @@ std::vector<Home> FindHomes(const Program& program, const std::vector<int>& step
     const TensorId tensor{static_cast<int32_t>(i)};
     homes.push_back(HomeOf(program, tensor, uses[tensor], of_program[i], isa));
   }
-  TileWalk tiles(program, lane_loops, homes);
+  TileWalk tiles(program, homes);
   for (const loop::Block& block : program.blocks) tiles.Walk(block.body);
   return homes;
 }

@@ -4,7 +4,6 @@
 
 #include <vector>
 
-#include "jit/codegen/lanes.h"
 #include "jit/codegen/operations.h"
 #include "loop_ir/program.h"
 
@@ -30,8 +29,7 @@ struct Home {
 // By tensor. `step_of_block`: the step that each block belongs to. Scalars live in
 // registers, unless several steps see them; so do tensors marked `register` whose
 // accesses are whole vectors once loops are unrolled.
-std::vector<Home> FindHomes(const loop::Program& program, const std::vector<int>& step_of_block,
-                            const absl::flat_hash_map<int32_t, int>& lane_loops, Isa isa);
+std::vector<Home> FindHomes(const loop::Program& program, const std::vector<int>& step_of_block, Isa isa);
 
 // A loop that code has a copy of for each iteration.
 bool IsUnrolled(const loop::Program& program, const loop::Loop& loop);

@@ -116,21 +116,6 @@ std::string TextOf(const PoolConstant& constant) {
 
 const OpcodeInfo& Info(Opcode opcode) { return kOpcodes[static_cast<int>(opcode)]; }
 
-Lane LaneOf(DType type) {
-  switch (type) {
-    case DType::kBool:
-    case DType::kU8:
-    case DType::kI8:
-    case DType::kI32: return Lane::kI32;
-    case DType::kI64: return Lane::kI64;
-    case DType::kBF16:
-    case DType::kF16:
-    case DType::kF32: return Lane::kF32;
-    case DType::kF64: return Lane::kF64;
-  }
-  __builtin_unreachable();
-}
-
 namespace {
 
 // What an operation on lanes of memory has in registers follows from the type there.

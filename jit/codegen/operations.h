@@ -24,6 +24,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "jit/runtime/cpu_features.h"
+#include "jit/target/lanes.h"
 #include "uops/dtype.h"
 
 namespace nestor::jit {
@@ -49,13 +50,6 @@ struct OpcodeInfo {
   RegisterClass result, operands[3];  // kMask as the table says, whatever the instruction set
 };
 const OpcodeInfo& Info(Opcode opcode);
-
-enum class Lane : uint8_t { kI32, kI64, kF32, kF64 };
-inline int LaneBytes(Lane lane) { return lane == Lane::kI32 || lane == Lane::kF32 ? 4 : 8; }
-inline bool IsFloat(Lane lane) { return lane == Lane::kF32 || lane == Lane::kF64; }
-inline Lane IntegerLane(int lane_bytes) { return lane_bytes == 4 ? Lane::kI32 : Lane::kI64; }
-// The lanes that elements of `type` are computed in.
-Lane LaneOf(DType type);
 
 // Convert, from -> to: i32 -> f32, i32 -> f64, i32 -> i64 (signed), i64 -> i32
 // (truncated), f32 -> f64, f64 -> f32, f32 -> i32, f64 -> i32 (towards zero;

@@ -4,7 +4,6 @@
 #include "jit/codegen/scalar_rows.h"
 
 #include <algorithm>
-#include <atomic>
 
 #include "absl/container/fixed_array.h"
 #include "jit/codegen/scalar_rows_expansions.h"
@@ -25,8 +24,6 @@ constexpr Expand kExpansions[] = {
 #undef COMPOSED
 #undef TRANSCENDENTAL
 };
-constexpr int kNumScalarOps = sizeof(kExpansions) / sizeof(kExpansions[0]);
-constexpr int kNumTypes = static_cast<int>(DType::kF64) + 1;
 
 bool HasExpansion(ScalarOp op, DType operand) {
   return kExpansions[static_cast<int>(op)] != nullptr && !(Row(op).body_for_floats_only && IsFloat(operand));
@@ -56,38 +53,10 @@ TypedValue Apply(ValueBuilder& builder, ScalarOp op, absl::Span<const TypedValue
   return ApplyBody(builder, *function.body, args, any_nan || Row(op).transcendental);
 }
 
-// Of an expansion: the operands' lanes, the result's, and what lies between.
-int LaneBytesOfExpansion(ScalarOp op, DType operand, DType target) {
-  if (op == ScalarOp::kFloorDiv || op == ScalarOp::kMod) return operand == DType::kI32 ? 8 : LaneBytes(LaneOf(operand));
-  return std::max(LaneBytes(LaneOf(operand)), LaneBytes(LaneOf(target)));
-}
-
-int ComputeLaneBytes(ScalarOp op, DType operand, DType target) {
-  if (HasExpansion(op, operand)) return LaneBytesOfExpansion(op, operand, target);
-  int bytes = LaneBytes(LaneOf(operand));
-  const ScalarFunction function = FunctionOf(op, operand, target);
-  for (const ScalarBody::Step& step : function.body->steps) {
-    bytes = std::max(bytes, LaneBytesOf(step.op, step.operand, step.target));
-  }
-  return bytes;
-}
-
 }  // namespace
 
 TypedValue ApplyScalarOp(ValueBuilder& builder, ScalarOp op, absl::Span<const TypedValue> args, DType target) {
   return Apply(builder, op, args, target, /*any_nan=*/false);
-}
-
-int LaneBytesOf(ScalarOp op, DType operand, DType target) {
-  // 0: not known yet. Threads that meet there store the same.
-  static std::atomic<uint8_t> known[kNumScalarOps][kNumTypes][kNumTypes];
-  std::atomic<uint8_t>& entry = known[static_cast<int>(op)][static_cast<int>(operand)][static_cast<int>(target)];
-  int bytes = entry.load(std::memory_order_relaxed);
-  if (bytes == 0) {
-    bytes = ComputeLaneBytes(op, operand, target);
-    entry.store(static_cast<uint8_t>(bytes), std::memory_order_relaxed);
-  }
-  return bytes;
 }
 
 }  // namespace nestor::jit

@@ -72,9 +72,6 @@ class ValueBuilder {
 // names allows.
 TypedValue ApplyScalarOp(ValueBuilder& builder, ScalarOp op, absl::Span<const TypedValue> args, DType target);
 
-// The widest lanes, in bytes, that computing the row needs, inside its body, too.
-int LaneBytesOf(ScalarOp op, DType operand, DType target);
-
 // Between memory and registers: what Load gives of an element of `type` as a value,
 // and what Store wants (a bool in memory is any byte but 0, and written as 1).
 TypedValue FromLoaded(ValueBuilder& builder, DType type, Operand loaded);

@@ -14,7 +14,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "jit/codegen/translator.h"
+#include "jit/target/lanes.h"
 #include "loop_ir/dependence.h"
+#include "loop_ir/text.h"
 #include "uops/invariant.h"
 #include "uops/mutant.h"
 
@@ -72,9 +74,6 @@ Translator::Translator(Program& program, const TranslateOptions& options, const 
     : program_(program),
       options_(options),
       sink_(sink),
-      shared_proofs_(options.proofs != nullptr ? options.proofs
-                                               : std::make_shared<const Proofs>(ProofsOf(program, options.isa))),
-      proofs_(*shared_proofs_),
       registers_(program.tensors.size()) {}
 
 // Parallel loops have a step each; what lies between shares one.
@@ -89,6 +88,19 @@ std::vector<int> Translator::StepsOfBlocks() const {
     was_parallel = parallel;
   }
   return steps;
+}
+
+absl::Status Translator::CheckLanes() const {
+  absl::Status status;
+  for (const loop::Block& block : program_.blocks) {
+    VisitItems(block.body, [&](const loop::Item& item) {
+      const auto* loop = item.As<loop::Loop>();
+      if (loop == nullptr || loop->attributes.lanes <= LanesOf(program_, *loop, options_.isa)) return;
+      status = absl::UnimplementedError(absl::StrCat("program ", program_.name, ": in `", loop::ToText(program_, item),
+                                                     "`: so many lanes do not fit in the vectors of ", Name(options_.isa)));
+    });
+  }
+  return status;
 }
 
 absl::Status Translator::CheckMemory() {
@@ -126,8 +138,8 @@ std::vector<TensorPlace> Translator::Places() const {
 
 absl::StatusOr<Translation> Translator::Run() {
   const std::vector<int> steps = StepsOfBlocks();
-  if (options_.streaming) prefetches_ = PrefetchesOf(program_, proofs_);
-  homes_ = FindHomes(program_, steps, proofs_.lane_loops, options_.isa);
+  NESTOR_RETURN_IF_ERROR(CheckLanes());
+  homes_ = FindHomes(program_, steps, options_.isa);
   NESTOR_RETURN_IF_ERROR(CheckMemory());
   FindTempsOfSteps();
   places_ = Places();
@@ -148,7 +160,6 @@ absl::StatusOr<Translation> Translator::Run() {
     item_ += static_cast<int>(block.body.size());
     if (i + 1 == program_.blocks.size() || steps[i + 1] != steps[i]) NESTOR_RETURN_IF_ERROR(EndStep());
   }
-  out_.proofs = shared_proofs_;
   return std::move(out_);
 }
 
@@ -230,9 +241,8 @@ void Translator::ParallelBlock(const loop::Loop& loop) {
   step.stride = loop.step;
   const Operand begin = f_->General(Opcode::kParameterG, {}, {}, 0);
   const Operand end = f_->General(Opcode::kParameterG, {}, {}, 1);
-  const auto lanes = proofs_.lane_loops.find(loop.var);
-  if (lanes != proofs_.lane_loops.end()) {
-    step.granularity = int64_t{kUnroll} * lanes->second;
+  if (loop.attributes.lanes > 0) {
+    step.granularity = int64_t{kUnroll} * loop.attributes.lanes;
     return VectorLoop(loop, begin, end);
   }
   ScalarLoop(loop, begin, end);
@@ -243,7 +253,7 @@ void Translator::ParallelBlock(const loop::Loop& loop) {
 std::vector<const loop::Loop*> Translator::CollapsedChain(const loop::Loop& outermost) const {
   const auto counts = [&](const loop::Loop& loop) {
     return loop.attributes.parallel && loop.step == 1 && program_.pool.IsConst(loop.begin, 0) &&
-           !program_.pool.HasVar(loop.end) && !proofs_.lane_loops.contains(loop.var);
+           !program_.pool.HasVar(loop.end) && loop.attributes.lanes == 0;
   };
   std::vector<const loop::Loop*> chain;
   for (const loop::Loop* loop = &outermost; loop != nullptr && counts(*loop);
@@ -431,7 +441,7 @@ void Translator::FillMemory(Memory memory, DType type, uint64_t bits, Operand co
 void Translator::Loop(const loop::Loop& loop) {
   const Operand begin = f_->Index(loop.begin), end = f_->Index(loop.end);
   if (IsUnrolled(program_, loop)) return UnrolledLoop(loop);
-  if (proofs_.lane_loops.contains(loop.var)) return VectorLoop(loop, begin, end);
+  if (loop.attributes.lanes > 0) return VectorLoop(loop, begin, end);
   ScalarLoop(loop, begin, end);
 }
 
@@ -446,6 +456,7 @@ void Translator::ScalarLoop(const loop::Loop& loop, Operand begin, Operand end) 
   f_->Branch(Condition::kGreaterEqual, index, end, done);
   f_->OpenIteration(loop.var, index, 0, loop.step, begin);
   Scope(loop.body);
+  for (const loop::Access& access : loop.prefetches) Prefetch(access);
   f_->CloseIteration(end);
   f_->Label(done);
   f_->CloseRegion();
@@ -463,7 +474,7 @@ void Translator::UnrolledLoop(const loop::Loop& loop) {
 void Translator::VectorLoop(const loop::Loop& loop, Operand begin, Operand end) {
   const Lanes around = lanes_;
   f_->OpenRegion();
-  lanes_ = {proofs_.lane_loops.at(loop.var), loop.var, f_->Depth(), f_->Depth(), {}, -1};
+  lanes_ = {loop.attributes.lanes, loop.var, f_->Depth(), f_->Depth(), {}, -1};
   const bool fixed = begin.kind == Operand::kImmediate && end.kind == Operand::kImmediate;
   if (const auto extent = TileExtent(loop)) {
     TileLoop(loop, begin, end, *extent);
@@ -520,6 +531,7 @@ void Translator::Group(const loop::Loop& loop, Operand index, int64_t offset) {
   f_->OpenIteration(loop.var, index, offset, 0, {});
   lanes_.group = f_->Depth();
   Scope(loop.body);
+  for (const loop::Access& access : loop.prefetches) Prefetch(access);
   f_->CloseIteration({});
 }
 

@@ -1,11 +1,10 @@
-// From a scheduled program to low-level operations: a plain translation, one loop of
-// the program a loop of the code. What is decided here is only how to do what the
-// program says: which tensors live in registers, how many lanes a vector loop has, and
-// how addresses run.
+// From a scheduled program to low-level operations. The program says which loops run in lanes,
+// in how many, which accesses must be checked, what streams and what is prefetched. What is
+// decided here is how to do so: which tensors live in registers, how many vectors of a loop run
+// side by side, and how addresses run.
 #ifndef NESTOR_JIT_CODEGEN_TRANSLATE_H_
 #define NESTOR_JIT_CODEGEN_TRANSLATE_H_
 
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -33,34 +32,26 @@ struct Step {
   OperationList operations;
 };
 
-struct Proofs;  // jit/codegen/lanes.h
-
 struct Translation {
   Table table;
   std::vector<Step> steps;
   std::vector<loop::Statement> statements;  // by number, for messages
   // Temps that need memory: of the program, and of the worker that runs their scope.
   std::vector<loop::TensorId> memory;
-  std::shared_ptr<const Proofs> proofs;  // that it rests on
 };
 
 struct TranslateOptions {
   Isa isa = Isa::kAvx2;
   // By argument: inputs, then outputs. Empty: all compact.
   std::vector<Layout> layouts;
-  // For arguments larger than the caches: stores of whole vectors to outputs go past
-  // them, and rows are fetched before their turn.
-  bool streaming = false;
-  // Those of another translation of the same program for the same instruction set, which do
-  // not depend on the rest; null: they are found.
-  std::shared_ptr<const Proofs> proofs = nullptr;
 };
 
 // Takes a step as soon as it is whole; its operations are gone afterwards, so that those of
 // a long program are never there all at once.
 using StepSink = absl::FunctionRef<absl::Status(Step& step)>;
 
-// Unimplemented, naming it, for what cannot be translated, or what `sink` says of a step.
+// Unimplemented, naming it, for what cannot be translated (more lanes than the vectors of the
+// instruction set have, say), or what `sink` says of a step.
 // Adds expressions to the program's pool and changes nothing else. REQUIRES: Verify accepts
 // the program.
 absl::StatusOr<Translation> Translate(loop::Program& program, const TranslateOptions& options,

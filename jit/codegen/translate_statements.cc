@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <functional>
 
-#include "jit/codegen/lanes.h"
 #include "jit/codegen/transpose.h"
 #include "jit/codegen/translator.h"
+#include "loop_ir/lanes.h"
 #include "uops/invariant.h"
 #include "uops/mutant.h"
 
@@ -188,12 +188,7 @@ void Translator::WriteMemory(const loop::Statement& statement, const Location& l
   const DType type = program_[tensor].type;
   const TypedValue value =
       statement.op ? Result(statement, LoadElements(type, location)) : Value(statement.value);
-  StoreElements(type, location, value, Streams(statement));
-}
-
-// What is written once, in whole vectors.
-bool Translator::Streams(const loop::Statement& statement) const {
-  return options_.streaming && !statement.op && KindOf(statement.target.tensor) == HomeKind::kArgument;
+  StoreElements(type, location, value, statement.streams);
 }
 
 // The first of equals, the first NaN if any.
@@ -356,14 +351,11 @@ TypedValue Translator::Load(const Access& access) {
   if (access.masked) {
     const Location location = Locate(access);
     if (location.valid.kind == Operand::kNone) return LoadAt(access, location);
-    PrefetchNextRow(access);
     return LoadMasked(access, location);
   }
   const HomeKind kind = KindOf(access.tensor);
   if (kind == HomeKind::kScalar || kind == HomeKind::kTile) return LoadAt(access, {});
-  const TypedValue value = LoadMemory(access.tensor, Locate(access));
-  PrefetchNextRow(access);
-  return value;
+  return LoadMemory(access.tensor, Locate(access));
 }
 
 // Without looking at the mask.
@@ -375,31 +367,16 @@ TypedValue Translator::LoadAt(const Access& access, const Location& location) {
   }
 }
 
-// Of vectors that share a cache line, for the first. What lies there need not exist, but
-// indices that are looked up must.
-void Translator::PrefetchNextRow(const Access& access) {
-  const auto prefetch = prefetches_.find({lanes_.var, access.tensor});
-  if (prefetch == prefetches_.end()) return;
+// Of vectors that share a cache line, for the first.
+void Translator::Prefetch(const Access& access) {
   const DType type = program_[access.tensor].type;
-  if (f_->Var(lanes_.var).second * ByteSize(type) % kCacheLineBytes != 0) return;
-  const RowLoop& around = prefetch->second;
-  IndexPool& pool = program_.pool;
-  const IndexId row = pool.Add(pool.Var(around.var), pool.Const(around.step));
-  const IndexId row_that_is = pool.Min(row, pool.Sub(around.end, pool.Const(1)));
-  IndexList place;
+  if (lanes_.var >= 0 && f_->Var(lanes_.var).second * ByteSize(type) % kCacheLineBytes != 0) return;
   std::vector<ComputedPlace> computed(access.place.size());
   for (size_t axis = 0; axis < access.place.size(); ++axis) {
-    const bool gathers = pool.HasLoad(access.place[axis]);
-    place.push_back(CopyIndex(pool, access.place[axis], pool,
-                              [&](const IndexNode& node, absl::Span<const IndexId>) -> absl::optional<IndexId> {
-                                if (node.kind != IndexKind::kVar || node.value != around.var) return absl::nullopt;
-                                return gathers ? row_that_is : row;
-                              }));
-    if (!gathers) continue;
-    if (!IsSharedGather(place[axis])) return;
-    f_->EmitOnEntry(lanes_.region, [&] { computed[axis] = {f_->Checked(place[axis]).value, lanes_.region}; });
+    if (!program_.pool.HasLoad(access.place[axis])) continue;
+    f_->EmitOnEntry(lanes_.region, [&] { computed[axis] = {f_->Checked(access.place[axis]).value, lanes_.region}; });
   }
-  Emit(MakeMemory(Opcode::kPrefetch, type, lanes_.count, f_->Address(access.tensor, place, computed)));
+  Emit(MakeMemory(Opcode::kPrefetch, type, lanes_.count, f_->Address(access.tensor, access.place, computed)));
 }
 
 TypedValue Translator::LoadTile(const Access& access) {
@@ -540,19 +517,19 @@ Translator::Location Translator::Locate(const Access& access) {
     location.valid = f_->Both(location.valid, f_->ConditionValue(condition));
   }
   const Shape& shape = program_[access.tensor].shape;
-  const Proofs::Axes proven = proofs_.AxesInRange(f_->InnermostLoop(), access);
   std::vector<ComputedPlace> computed(access.place.size());
   Operand inside;
   for (size_t axis = 0; axis < access.place.size(); ++axis) {
     const IndexId e = access.place[axis];
     const bool plain = f_->IsFollowed(e);
-    if (plain && proven[axis]) continue;
+    const bool in_range = program_.proven && !access.IsChecked(axis);
+    if (plain && in_range) continue;
     const bool early = !plain && IsSharedGather(e);
     Operand axis_inside;
     const auto compute = [&] {
       const CheckedIndex checked = f_->Checked(e);
       if (!plain) computed[axis] = {checked.value, early ? lanes_.region : -1};
-      if (!proven[axis]) axis_inside = f_->InRange(checked, shape[axis]);
+      if (!in_range) axis_inside = f_->InRange(checked, shape[axis]);
     };
     if (early) f_->EmitOnEntry(lanes_.region, compute);
     else compute();

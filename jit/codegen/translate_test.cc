@@ -9,12 +9,14 @@
 #include "gtest/gtest.h"
 #include "jit/codegen/operations.h"
 #include "loop_ir/program.h"
+#include "loop_ir/proofs.h"
 
 namespace nestor::jit {
 namespace {
 
 std::string TranslationOf(const char* text) {
   loop::Program program = fusion::ParseVerified(text);
+  EXPECT_TRUE(MarkChecked(program).ok());
   const auto translation = Translate(program, {});
   if (!translation.ok()) return translation.status().ToString();
   std::string operations;
@@ -69,7 +71,7 @@ label L0
 return 0)"},
       // Two vectors at a time, one, and what is left over.
       {"program scale(x: f32[N]) -> (y: f32[N])"
-       " { for i in [0, N) vector { y[i] = x[i] * 2.0 } }",
+       " { for i in [0, N) vector(8) { y[i] = x[i] * 2.0 } }",
        R"(
 scale.0
 c0 = f32 0x40000000

@@ -12,8 +12,6 @@
 #include "absl/types/optional.h"
 #include "jit/codegen/function_builder.h"
 #include "jit/codegen/homes.h"
-#include "jit/codegen/lanes.h"
-#include "jit/codegen/prefetch.h"
 #include "jit/codegen/scalar_rows.h"
 #include "jit/codegen/translate.h"
 
@@ -63,6 +61,7 @@ class Translator {
   // ---- Steps and scopes (translate.cc)
   std::vector<int> StepsOfBlocks() const;
   void FindTempsOfSteps();
+  absl::Status CheckLanes() const;
   absl::Status CheckMemory();
   std::vector<TensorPlace> Places() const;
   void BeginStep(bool parallel);
@@ -120,13 +119,12 @@ class Translator {
   TypedValue LoadMasked(const loop::Access& access, const Location& location);
   TypedValue LoadElements(DType type, const Location& location, bool invariant = false);
   void StoreElements(DType type, const Location& location, const TypedValue& value, bool streams);
-  void PrefetchNextRow(const loop::Access& access);
+  void Prefetch(const loop::Access& access);
   TypedValue LoadTile(const loop::Access& access);
   Operand& TileRegister(const loop::Access& access, int64_t& lane);
   Location Locate(const loop::Access& access);
   bool IsSharedGather(IndexId e) const;
   void Trap(Operand valid);
-  bool Streams(const loop::Statement& statement) const;
   Location PositionsOf(loop::TensorId tensor, const Location& location);
 
   int64_t ConstantOf(IndexId e) const;
@@ -142,9 +140,6 @@ class Translator {
   const TranslateOptions& options_;
   const StepSink* const sink_;
   Translation out_;
-  std::shared_ptr<const Proofs> shared_proofs_;
-  const Proofs& proofs_;
-  Prefetches prefetches_;
   std::vector<Home> homes_;
   std::vector<loop::TensorId> unfilled_;  // accumulators of the program in memory, before their first use
   absl::flat_hash_map<int, std::vector<loop::TensorId>> temps_;  // of the program, in registers, by step

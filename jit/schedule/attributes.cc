@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <vector>
 
-#include "jit/codegen/lanes.h"
 #include "jit/schedule/lane_gain.h"
+#include "jit/target/lanes.h"
 #include "loop_ir/dependence.h"
+#include "loop_ir/lanes.h"
+#include "loop_ir/proofs.h"
 #include "loop_ir/ranges.h"
 #include "uops/mutant.h"
 
@@ -136,5 +138,9 @@ absl::StatusOr<bool> MarkInnerParallel(Program& program) {
 }
 
 absl::StatusOr<bool> MarkVector(Program& program) { return VectorMarker(program).Run(); }
+
+absl::StatusOr<bool> SetLanes(Program& program, Isa isa) {
+  return MarkLanes(program, [&](const Loop& loop) { return LanesOf(program, loop, isa); });
+}
 
 }  // namespace nestor::jit

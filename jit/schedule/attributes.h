@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
+#include "jit/runtime/cpu_features.h"
 #include "loop_ir/program.h"
 
 namespace nestor::jit {
@@ -26,9 +27,13 @@ absl::StatusOr<bool> MarkParallel(loop::Program& program);
 absl::StatusOr<bool> MarkInnerParallel(loop::Program& program);
 
 // In each nest, the loop along which most accesses step from one element to the next
-// becomes `vector`, if it can run in lanes (codegen/lanes.h) and carries no dependence;
+// becomes `vector`, if it can run in lanes (loop_ir/lanes.h) and carries no dependence;
 // of equals the outermost. A nest whose loops all jump stays scalar.
 absl::StatusOr<bool> MarkVector(loop::Program& program);
+
+// Vector loops that can run in lanes get as many as their widest value leaves room for in the
+// vectors of `isa`; the others run one iteration after the other.
+absl::StatusOr<bool> SetLanes(loop::Program& program, Isa isa);
 
 // All return whether they changed anything; a second run changes nothing.
 // REQUIRES: Verify accepts the program; and so it does afterwards.

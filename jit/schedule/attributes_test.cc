@@ -115,5 +115,24 @@ TEST(MarkInnerParallel, TextInTextOut) {
   });
 }
 
+TEST(SetLanes, TextInTextOut) {
+  ExpectPass([](loop::Program& program) { return SetLanes(program, Isa::kAvx2); }, kFrame, {
+      {"for i in [0, N) vector { r[i] = v[i] }", "for i in [0, N) vector(8) { r[i] = v[i] }"},
+      // As the widest value asks, on the way to one of another type, too.
+      {"for i in [0, N) vector { r[i] = f32(f64(v[i])) }", "for i in [0, N) vector(4) { r[i] = f32(f64(v[i])) }"},
+      {"for i in [0, N) { for j in [0, M) vector { q[i, j] = index(j) } }",
+       "for i in [0, N) { for j in [0, M) vector(4) { q[i, j] = index(j) } }"},
+      // The outer of two; the inner where the outer has a place of its own in each lane.
+      {"for i in [0, N) vector { for j in [0, M) vector { y[i, j] = v[i] } }",
+       "for i in [0, N) vector(8) { for j in [0, M) vector { y[i, j] = v[i] } }"},
+      {"for i in [0, N) vector { for j in [0, M) vector { y[i, j] = x[ids[i], j] } }",
+       "for i in [0, N) vector { for j in [0, M) vector(8) { y[i, j] = x[ids[i], j] } }"},
+      // Not what was given lanes, is not marked, or may be out of range.
+      {"for i in [0, N) vector(4) { r[i] = v[i] }", ""},
+      {"for i in [0, N) { r[i] = v[i] }", ""},
+      {"for i in [0, N) vector { r[i] = v[i + 1] }", ""},
+  });
+}
+
 }  // namespace
 }  // namespace nestor::jit

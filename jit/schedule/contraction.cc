@@ -10,10 +10,10 @@
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
 #include "fusion/assume_products.h"
-#include "jit/codegen/lanes.h"
 #include "jit/schedule/replace_loops.h"
 #include "jit/schedule/widen.h"
 #include "loop_ir/dependence.h"
+#include "loop_ir/lanes.h"
 #include "loop_ir/rewrite.h"
 
 namespace nestor::jit {

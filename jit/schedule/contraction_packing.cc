@@ -6,7 +6,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/types/optional.h"
 #include "fusion/scopes.h"
-#include "jit/codegen/lanes.h"
+#include "loop_ir/lanes.h"
 #include "loop_ir/rewrite.h"
 #include "uops/mutant.h"
 

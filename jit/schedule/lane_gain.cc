@@ -2,8 +2,8 @@
 // one that jumps more than the scalars, one that stays next to nothing.
 #include "jit/schedule/lane_gain.h"
 
-#include "jit/codegen/lanes.h"
 #include "loop_ir/dependence.h"
+#include "loop_ir/lanes.h"
 
 namespace nestor::jit {
 namespace {

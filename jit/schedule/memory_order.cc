@@ -9,9 +9,9 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "fusion/scopes.h"
-#include "jit/codegen/lanes.h"
 #include "jit/schedule/attributes.h"
 #include "loop_ir/dependence.h"
+#include "loop_ir/lanes.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
 #include "uops/mutant.h"

@@ -5,10 +5,10 @@
 
 #include "absl/types/optional.h"
 #include "fusion/decided_copy.h"
-#include "jit/codegen/lanes.h"
 #include "jit/schedule/contraction.h"
 #include "jit/schedule/loop_maker.h"
 #include "jit/schedule/replace_loops.h"
+#include "loop_ir/lanes.h"
 #include "loop_ir/ranges.h"
 
 namespace nestor::jit {

@@ -9,11 +9,11 @@
 
 #include "fusion/decided_copy.h"
 #include "fusion/scopes.h"
-#include "jit/codegen/lanes.h"
-#include "jit/codegen/operations.h"
 #include "jit/schedule/loop_maker.h"
 #include "jit/schedule/replace_loops.h"
+#include "jit/target/lanes.h"
 #include "loop_ir/dependence.h"
+#include "loop_ir/lanes.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
 #include "uops/mutant.h"

@@ -1,33 +1,42 @@
-// Scheduled programs, and which loops fetch which rows ahead.
-#include "jit/codegen/prefetch.h"
+// Programs with lanes, and which loops fetch which elements ahead.
+#include "jit/schedule/streaming.h"
 
 #include <string>
 #include <vector>
 
-#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "fusion/pass_testing.h"
 #include "gtest/gtest.h"
-#include "jit/codegen/lanes.h"
+#include "jit/schedule/attributes.h"
 #include "loop_ir/program.h"
+#include "loop_ir/text.h"
+#include "loop_ir/verify.h"
 
 namespace nestor::jit {
 namespace {
 
-// "j: x by i": the vector loop j reads x, of which loop i reads the next row.
+// "j: x[i + 1, j]": what loop j prefetches.
 std::string PrefetchesIn(const char* text) {
   loop::Program program = fusion::ParseVerified(text);
+  EXPECT_TRUE(SetLanes(program, Isa::kAvx2).ok());
+  EXPECT_TRUE(StreamArguments(program).ok());
+  EXPECT_TRUE(loop::Verify(program).ok()) << loop::Verify(program);
+  EXPECT_FALSE(*StreamArguments(program));
   std::vector<std::string> lines;
-  for (const auto& [walk, around] : PrefetchesOf(program, ProofsOf(program, Isa::kAvx2))) {
-    lines.push_back(absl::StrCat(program.vars[walk.first], ": ", program[walk.second].name, " by ",
-                                 program.vars[around.var], around.step == 1 ? "" : absl::StrCat(" + ", around.step)));
+  for (const loop::Block& block : program.blocks) {
+    VisitItems(block.body, [&](const loop::Item& item) {
+      const auto* loop = item.As<loop::Loop>();
+      if (loop == nullptr) return;
+      for (const loop::Access& access : loop->prefetches) {
+        lines.push_back(absl::StrCat(program.vars[loop->var], ": ", loop::ToText(program, access)));
+      }
+    });
   }
-  absl::c_sort(lines);
-  return absl::StrJoin(lines, ", ");
+  return absl::StrJoin(lines, "; ");
 }
 
-TEST(PrefetchTest, RowsThatAreWalkedMoreThanOnce) {
+TEST(StreamArguments, RowsThatAreWalkedMoreThanOnce) {
   const struct {
     const char* program;
     const char* prefetches;
@@ -36,10 +45,10 @@ TEST(PrefetchTest, RowsThatAreWalkedMoreThanOnce) {
       {"program f(x: f32[N, C]) -> (y: f32[N, C], z: f32[N, C], w: f32[N, C]) { for i in [0, N) {"
        " for j in [0, C) vector { y[i, j] = x[i, j] } for k in [0, C) vector { z[i, k] = x[i, k] }"
        " for l in [0, C) vector { w[i, l] = x[i, l] * x[i, l] } } }",
-       "l: x by i"},
+       "l: x[i + 1, l]"},
       {"program f(x: f32[64, C]) -> (y: f32[64, C], z: f32[64, C]) { for i in [0, 64) step 2 {"
        " for j in [0, C) vector { y[i, j] = x[i, j] } for k in [0, C) vector { z[i, k] = x[i, k] } } }",
-       "k: x by i + 2"},
+       "k: x[i + 2, k]"},
       // Two inputs; the tails of the second walks do not begin with the row.
       {"program f(x: f32[N, C], u: f32[N, C]) -> (y: f32[N]) { for i in [0, N) { acc a: f32 = sum"
        " acc p: f32[8] = sum register acc q: f32[8] = sum register"
@@ -47,7 +56,7 @@ TEST(PrefetchTest, RowsThatAreWalkedMoreThanOnce) {
        " for k in [0, C/8) { for m in [0, 8) vector { q[m] += x[i, 8*k + m] - u[i, 8*k + m] } }"
        " for t in [0, C%8) vector { q[t] += x[i, 8*(C/8) + t] - u[i, 8*(C/8) + t] }"
        " for s in [0, 8) { a += p[s] + q[s] } y[i] = a } }",
-       "m: u by i, m: x by i"},
+       "m: x[i + 1, 8*k + m]; m: u[i + 1, 8*k + m]"},
       // One walk follows the other through memory: hardware sees that.
       {"program f(x: f32[N, C]) -> (y: f32[N, C]) { for i in [0, N) {"
        " for j in [0, C) vector { y[i, j] = x[i, j] } } }",
@@ -62,10 +71,10 @@ TEST(PrefetchTest, RowsThatAreWalkedMoreThanOnce) {
       // Which row is next must be looked up; not where a walk before it says.
       {"program f(x: f32[V, C], ids: i64[N]) -> (y: f32[N, C], z: f32[N, C]) { for i in [0, N) {"
        " for j in [0, C) vector { y[i, j] = x[ids[i], j] } for k in [0, C) vector { z[i, k] = x[ids[i], k] } } }",
-       "k: x by i"},
+       "k: x[ids[min(i + 1, N - 1)], k]"},
       {"program f(x: f32[V, C], ids: i64[N]) -> (y: f32[N, C]) { for i in [0, N) {"
        " for j in [0, C) vector { y[i, j] = x[ids[i] + 1, j | 0.0] } } }",
-       "j: x by i"},
+       "j: x[ids[min(i + 1, N - 1)] + 1, j]"},
       {"program f(x: f32[V, C], ids: i64[N]) -> (y: f32[N, C]) { temp t: i64[N] for n in [0, N) { t[n] = ids[n] }"
        " for i in [0, N) { for j in [0, C) vector { y[i, j] = x[t[i], j | 0.0] } } }",
        ""},
@@ -74,6 +83,14 @@ TEST(PrefetchTest, RowsThatAreWalkedMoreThanOnce) {
        ""},
   };
   for (const auto& [program, prefetches] : kCases) EXPECT_EQ(PrefetchesIn(program), prefetches) << program;
+}
+
+// What is written once, and nothing reads before.
+TEST(StreamArguments, OutputsStream) {
+  fusion::ExpectPass(StreamArguments, {"program f(x: f32[N]) -> (y: f32[N], s: f32) {\n", "\n}\n"}, {
+      {"block { acc a: f32 = sum for i in [0, N) { temp t: f32 t = x[i] y[i] = t drop y[i + 1] if i > 3 = t a += t } s = a s += 1.0 }",
+       "block { acc a: f32 = sum for i in [0, N) { temp t: f32 t = x[i] stream y[i] = t stream drop y[i + 1] if i > 3 = t a += t } stream s = a s += 1.0 }"},
+  });
 }
 
 }  // namespace

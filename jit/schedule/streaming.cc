@@ -1,0 +1,155 @@
+// The body of each loop is asked for the rows that its loops with lanes walk; one of them then
+// fetches the next row, element for element.
+#include "jit/schedule/streaming.h"
+
+#include <algorithm>
+
+#include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_map.h"
+#include "loop_ir/dependence.h"
+#include "loop_ir/lanes.h"
+#include "loop_ir/rewrite.h"
+
+namespace nestor::jit {
+namespace {
+
+using loop::Item;
+using loop::Loop;
+using loop::Program;
+using loop::TensorId;
+
+class RowPrefetcher {
+ public:
+  explicit RowPrefetcher(Program& program) : program_(program), pool_(program.pool) {}
+
+  bool Run() {
+    for (loop::Block& block : program_.blocks) Visit(block.body);
+    return changed_;
+  }
+
+ private:
+  using Place = absl::Span<const IndexId>;
+  // Of the rows of one input.
+  struct Walks {
+    int count = 0;
+    Loop* last = nullptr;
+    std::vector<IndexList> places;  // in `last`
+    bool gathered = false;
+  };
+
+  void Visit(loop::Scope& scope) {
+    for (Item& item : scope) {
+      auto* loop = item.As<Loop>();
+      if (loop == nullptr || loop->attributes.lanes > 0) continue;
+      PrefetchIn(*loop);
+      Visit(loop->body);
+    }
+  }
+
+  void PrefetchIn(Loop& around) {
+    absl::flat_hash_map<TensorId, Walks> walks;
+    for (Item& item : around.body) {
+      absl::flat_hash_map<TensorId, Walks> here;
+      VisitLanes(item, [&](Loop& loop, TensorId tensor, Place place) {
+        if (!WalksRow(loop, tensor, place, around.var)) return;
+        Walks& walk = here[tensor];
+        if (walk.last != &loop) walk.places.clear();
+        walk.last = &loop;
+        walk.gathered |= IsGathered(place, around.var);
+        if (!absl::c_linear_search(walk.places, place)) walk.places.emplace_back(place.begin(), place.end());
+      });
+      for (auto& [tensor, walk] : here) {
+        Walks& all = walks[tensor];
+        all = {all.count + 1, walk.last, std::move(walk.places), all.gathered || walk.gathered};
+      }
+    }
+    for (TensorId tensor : program_.inputs) {
+      const auto walk = walks.find(tensor);
+      if (walk == walks.end() || (walk->second.count == 1 && !walk->second.gathered)) continue;
+      for (const IndexList& place : walk->second.places) Prefetch(around, *walk->second.last, tensor, place);
+    }
+  }
+
+  template <class Visitor>
+  void VisitLanes(Item& item, Visitor visit) {
+    auto* loop = item.As<Loop>();
+    if (loop == nullptr) return;
+    for (Item& inner : loop->body) {
+      VisitLanes(inner, visit);
+      if (loop->attributes.lanes == 0) continue;
+      VisitAccesses(program_, inner, [&](TensorId tensor, Place place, loop::AccessKind kind) {
+        if (kind == loop::AccessKind::kRead) visit(*loop, tensor, place);
+      });
+    }
+  }
+
+  // Whether the loop reads a row of an input from its beginning, and the loop around
+  // moves from row to row.
+  bool WalksRow(const Loop& loop, TensorId tensor, Place place, int32_t around) const {
+    if (program_[tensor].storage != loop::Storage::kInput || place.empty()) return false;
+    if (!absl::c_all_of(place, [&](IndexId e) { return IsPlain(e) || IsGather(e, loop.var); })) return false;
+    const auto polynomial = IsPlain(place.back()) ? Polynomial::Of(pool_, place.back()) : absl::nullopt;
+    if (!polynomial) return false;
+    bool along = false;
+    for (const Polynomial::Term& term : polynomial->terms()) {
+      if (!HoldsAnyVar(term)) return false;
+      along |= term.coefficient == 1 && term.atoms.size() == 1 && pool_.VarValue(term.atoms[0]) == loop.var;
+    }
+    return along && absl::c_any_of(place, [&](IndexId e) { return HoldsVar(pool_, e, around); });
+  }
+
+  bool IsGathered(Place place, int32_t around) const {
+    return absl::c_any_of(place, [&](IndexId e) { return pool_.HasLoad(e) && HoldsVar(pool_, e, around); });
+  }
+
+  // Looked up in inputs, once for all lanes.
+  bool IsGather(IndexId e, int32_t var) const {
+    return pool_.HasLoad(e) && LoadsOnlyInputs(program_, e) && !HoldsVar(pool_, e, var);
+  }
+  bool IsPlain(IndexId e) const { return pool_.IsAffine(e) && !pool_.HasLoad(e); }
+
+  bool HoldsAnyVar(const Polynomial::Term& term) const {
+    return absl::c_any_of(term.atoms, [&](IndexId atom) { return pool_.HasVar(atom); });
+  }
+
+  // The place in the next row; indices that are looked up are those of the last row at most.
+  void Prefetch(const Loop& around, Loop& loop, TensorId tensor, Place place) {
+    const IndexId row = pool_.Add(pool_.Var(around.var), pool_.Const(around.step));
+    loop::VarReplacement next(program_), next_that_is(program_);
+    next.Set(around.var, row);
+    next_that_is.Set(around.var, pool_.Min(row, pool_.Sub(around.end, pool_.Const(1))));
+    loop::Access access;
+    access.tensor = tensor;
+    for (IndexId e : place) access.place.push_back(pool_.HasLoad(e) ? next_that_is(e) : next(e));
+    const bool known = absl::c_any_of(loop.prefetches, [&](const loop::Access& other) {
+      return other.tensor == tensor && other.place == access.place;
+    });
+    if (known) return;
+    loop.prefetches.push_back(std::move(access));
+    changed_ = true;
+  }
+
+  Program& program_;
+  IndexPool& pool_;
+  bool changed_ = false;
+};
+
+bool StreamOutputs(Program& program) {
+  bool changed = false;
+  for (loop::Block& block : program.blocks) {
+    loop::VisitStatements(block.body, [&](loop::Statement& statement) {
+      const bool streams = !statement.op && program[statement.target.tensor].storage == loop::Storage::kOutput;
+      changed |= std::exchange(statement.streams, streams) != streams;
+    });
+  }
+  return changed;
+}
+
+}  // namespace
+
+absl::StatusOr<bool> StreamArguments(Program& program) {
+  const bool prefetches = RowPrefetcher(program).Run();
+  return StreamOutputs(program) || prefetches;
+}
+
+}  // namespace nestor::jit

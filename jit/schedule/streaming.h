@@ -1,0 +1,23 @@
+// For arguments larger than the caches: what is written goes past them, and rows are fetched
+// before their turn.
+#ifndef NESTOR_JIT_SCHEDULE_STREAMING_H_
+#define NESTOR_JIT_SCHEDULE_STREAMING_H_
+
+#include "absl/status/statusor.h"
+#include "loop_ir/program.h"
+
+namespace nestor::jit {
+
+// Assignments to outputs stream. Loops with lanes prefetch what they will read in the next
+// iteration of a loop around that goes from row to row of an input,
+// - where rows are gathered by indices that lie in inputs: hardware cannot guess them;
+// - where the body of the loop around walks the row more than once: memory is idle from
+//   the second time on, and hardware looks ahead along a row, but not to the next. The
+//   loop with lanes is then the last that walks the row from its beginning.
+// Returns whether it changed anything; a second run changes nothing. REQUIRES: Verify accepts the
+// program; and so it does afterwards.
+absl::StatusOr<bool> StreamArguments(loop::Program& program);
+
+}  // namespace nestor::jit
+
+#endif  // NESTOR_JIT_SCHEDULE_STREAMING_H_

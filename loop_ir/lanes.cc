@@ -1,0 +1,148 @@
+// A walk over the loop's body that looks for what differs from lane to lane in a way
+// that vectors cannot follow.
+#include "loop_ir/lanes.h"
+
+#include <algorithm>
+
+#include "absl/container/flat_hash_set.h"
+
+namespace nestor::loop {
+namespace {
+
+// CoefficientOf, where it is a number.
+absl::optional<int64_t> ConstantStep(const IndexPool& pool, IndexId e, int32_t var) {
+  if (pool.VarValue(e) == var) return 1;
+  if (!HoldsVar(pool, e, var)) return 0;
+  const IndexNode& node = pool[e];
+  if (!pool.IsAffine(e) || (node.kind != IndexKind::kAdd && node.kind != IndexKind::kMul)) return absl::nullopt;
+  const IndexId a = node.args[0], b = node.args[1];
+  const bool sum = node.kind == IndexKind::kAdd;
+  // Of an affine product one factor holds no loop index.
+  const auto of_a = sum || pool.HasVar(a) ? ConstantStep(pool, a, var) : pool.ConstValue(a);
+  const auto of_b = sum || pool.HasVar(b) ? ConstantStep(pool, b, var) : pool.ConstValue(b);
+  int64_t step = 0;
+  const bool overflows = !of_a || !of_b || (sum ? __builtin_add_overflow(*of_a, *of_b, &step)
+                                                : __builtin_mul_overflow(*of_a, *of_b, &step));
+  if (overflows) return absl::nullopt;
+  return step;
+}
+
+class LaneCheck {
+ public:
+  LaneCheck(const Program& program, Ranges& ranges, const Loop& loop)
+      : program_(program), ranges_(ranges), var_(loop.var) {
+    VisitItems(loop.body, [&](const Item& item) {
+      const auto* declaration = item.As<Declaration>();
+      if (declaration != nullptr) own_.insert(declaration->tensor);
+    });
+  }
+
+  bool Body(const Loop& loop) {
+    ranges_.Enter(loop);
+    const bool good = std::all_of(loop.body.begin(), loop.body.end(), [&](const Item& item) { return One(item); });
+    ranges_.Leave();
+    return good;
+  }
+
+ private:
+  bool One(const Item& item) {
+    if (const auto* loop = item.As<Loop>()) {
+      return !Differs(loop->begin) && !Differs(loop->end) && !loop->attributes.parallel && Body(*loop);
+    }
+    if (const auto* statement = item.As<Statement>()) return Stores(*statement);
+    return program_[item.As<Declaration>()->tensor].shape.empty();
+  }
+
+  bool Stores(const Statement& statement) {
+    if (!Place(statement.target)) return false;
+    return Values(statement.value) && (!statement.position.valid() || Values(statement.position));
+  }
+
+  bool Values(ValueId root) {
+    bool good = true;
+    VisitValues(program_, root, [&](ValueId, const Value& value) {
+      if (const auto* load = absl::get_if<LoadValue>(&value.node)) good = good && Place(load->access);
+      if (const auto* index = absl::get_if<IndexValue>(&value.node)) good = good && Linear(index->index);
+    });
+    return good;
+  }
+
+  // Whether e may differ from lane to lane: it holds the loop's index, or loads what
+  // each lane has of its own.
+  bool Differs(IndexId e) const {
+    if (HoldsVar(program_.pool, e, var_)) return true;
+    if (!program_.pool.HasLoad(e)) return false;
+    bool differs = false;
+    VisitIndex(program_.pool, e, [&](IndexId, const IndexNode& node) {
+      differs |= node.kind == IndexKind::kLoad && own_.contains(TensorId{static_cast<int32_t>(node.value)});
+    });
+    return differs;
+  }
+
+  bool Linear(IndexId e) const {
+    return !Differs(e) || (!program_.pool.HasLoad(e) && ConstantStep(program_.pool, e, var_).has_value());
+  }
+
+  bool Place(const Access& access) {
+    for (IndexId condition : access.conditions) {
+      if (Differs(condition)) return false;
+    }
+    const Shape& shape = program_[access.tensor].shape;
+    for (size_t axis = 0; axis < access.place.size(); ++axis) {
+      const IndexId e = access.place[axis];
+      if (!Differs(e)) continue;
+      if (program_.pool.HasLoad(e) || !IsLinearIn(program_.pool, e, var_) || !InRange(access, e, shape[axis])) return false;
+    }
+    return true;
+  }
+
+  bool InRange(const Access& access, IndexId e, IndexId extent) {
+    for (IndexId condition : access.conditions) ranges_.Assume(condition);
+    const bool inside = ranges_.InRange(e, extent);
+    for (size_t i = 0; i < access.conditions.size(); ++i) ranges_.Forget();
+    return inside;
+  }
+
+  const Program& program_;
+  Ranges& ranges_;
+  const int32_t var_;
+  absl::flat_hash_set<TensorId> own_;  // declared in the loop
+};
+
+}  // namespace
+
+bool IsLinearIn(const IndexPool& pool, IndexId e, int32_t var) {
+  if (pool.VarValue(e) == var || !HoldsVar(pool, e, var)) return true;
+  const IndexNode& node = pool[e];
+  return pool.IsAffine(e) && (node.kind == IndexKind::kAdd || node.kind == IndexKind::kMul) &&
+         IsLinearIn(pool, node.args[0], var) && IsLinearIn(pool, node.args[1], var);
+}
+
+absl::optional<IndexId> CoefficientOf(Program& program, IndexId e, int32_t var) {
+  IndexPool& pool = program.pool;
+  if (pool.VarValue(e) == var) return pool.Const(1);
+  if (!HoldsVar(pool, e, var)) return pool.Const(0);
+  const IndexKind kind = pool[e].kind;
+  if (!pool.IsAffine(e) || (kind != IndexKind::kAdd && kind != IndexKind::kMul)) return absl::nullopt;
+  const IndexId a = pool[e].args[0], b = pool[e].args[1];
+  const auto of_a = CoefficientOf(program, a, var), of_b = CoefficientOf(program, b, var);
+  if (!of_a || !of_b) return absl::nullopt;
+  if (kind == IndexKind::kAdd) return pool.Add(*of_a, *of_b);
+  // Of an affine product one factor holds no loop index.
+  return pool.HasVar(a) ? pool.Mul(*of_a, b) : pool.Mul(a, *of_b);
+}
+
+bool LoadsOnlyInputs(const Program& program, IndexId e) {
+  bool inputs = true;
+  VisitIndex(program.pool, e, [&](IndexId, const IndexNode& node) {
+    if (node.kind != IndexKind::kLoad) return;
+    inputs = inputs && program[TensorId{static_cast<int32_t>(node.value)}].storage == Storage::kInput;
+  });
+  return inputs;
+}
+
+bool RunsInLanes(const Program& program, Ranges& ranges, const Loop& loop) {
+  return loop.step == 1 && LaneCheck(program, ranges, loop).Body(loop);
+}
+
+}  // namespace nestor::loop

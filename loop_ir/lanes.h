@@ -1,0 +1,34 @@
+// Which loops can run in the lanes of vectors.
+#ifndef NESTOR_LOOP_IR_LANES_H_
+#define NESTOR_LOOP_IR_LANES_H_
+
+#include <cstdint>
+
+#include "absl/types/optional.h"
+#include "loop_ir/program.h"
+#include "loop_ir/ranges.h"
+
+namespace nestor::loop {
+
+// e as a function of the loop index alone is e(0) + c * var: c, an expression without
+// loop indices, 0 where e does not depend on it; nullopt where e is no such function
+// (a division, a minimum, a gathered value..).
+absl::optional<IndexId> CoefficientOf(Program& program, IndexId e, int32_t var);
+
+// Whether CoefficientOf has a value.
+bool IsLinearIn(const IndexPool& pool, IndexId e, int32_t var);
+
+// Whether all that e loads, if anything, are inputs, which no code changes.
+bool LoadsOnlyInputs(const Program& program, IndexId e);
+
+// Whether iterations of the loop can run side by side in the lanes of vectors, each
+// inner loop once for all lanes: inner bounds, conditions and gathered places do not
+// depend on the loop's index, places are linear in it and proven in range, values of
+// index expressions linear with a constant coefficient, and no tensor that the body
+// declares lies in memory. The loop carries no dependence: that is the caller's to know
+// (loop_ir/dependence.h). REQUIRES: `ranges` is at the place of the loop.
+bool RunsInLanes(const Program& program, Ranges& ranges, const Loop& loop);
+
+}  // namespace nestor::loop
+
+#endif  // NESTOR_LOOP_IR_LANES_H_

@@ -1,0 +1,175 @@
+// One walk stands where an access or a loop is, with what is known there. What is proven of an
+// access in a loop, which may not run at all, need not hold for the same access elsewhere; so
+// where statements of several loops share a value, each gets its own.
+#include "loop_ir/proofs.h"
+
+#include <bit>
+#include <tuple>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "loop_ir/lanes.h"
+#include "loop_ir/ranges.h"
+#include "loop_ir/rewrite.h"
+#include "loop_ir/text.h"
+
+namespace nestor::loop {
+namespace {
+
+class ProofWalk {
+ public:
+  explicit ProofWalk(Program& program) : program_(program), ranges_(program) {}
+
+  // Calls the visitors on every loop and statement, with the ranges at its place; a loop is entered
+  // where its visitor says so.
+  void Run(absl::FunctionRef<bool(Loop&)> visit_loop, absl::FunctionRef<void(Statement&)> visit_statement) {
+    for (Block& block : program_.blocks) Walk(block.body, visit_loop, visit_statement);
+  }
+
+  Ranges& ranges() { return ranges_; }
+
+  // The axes that are not proven, as Access::checked.
+  uint64_t CheckedAxes(const Access& access) {
+    IndexList key = access.place;
+    key.insert(key.end(), access.conditions.begin(), access.conditions.end());
+    const auto [known, is_new] = checked_.try_emplace({innermost_, access.tensor, std::move(key)}, 0);
+    if (is_new) known->second = Prove(access);
+    return known->second;
+  }
+
+ private:
+  uint64_t Prove(const Access& access) {
+    for (IndexId condition : access.conditions) ranges_.Assume(condition);
+    const Shape& shape = program_[access.tensor].shape;
+    uint64_t checked = 0;
+    for (size_t axis = 0; axis < access.place.size(); ++axis) {
+      if (!ranges_.InRange(access.place[axis], shape[axis])) checked |= Access::CheckedBit(axis);
+    }
+    for (size_t i = 0; i < access.conditions.size(); ++i) ranges_.Forget();
+    return checked;
+  }
+
+  void Walk(Scope& scope, absl::FunctionRef<bool(Loop&)> visit_loop, absl::FunctionRef<void(Statement&)> visit_statement) {
+    for (Item& item : scope) {
+      if (auto* statement = item.As<Statement>()) visit_statement(*statement);
+      auto* loop = item.As<Loop>();
+      if (loop == nullptr || !visit_loop(*loop)) continue;
+      const int32_t around = std::exchange(innermost_, loop->var);
+      ranges_.Enter(*loop);
+      Walk(loop->body, visit_loop, visit_statement);
+      ranges_.Leave();
+      innermost_ = around;
+    }
+  }
+
+  Program& program_;
+  Ranges ranges_;
+  int32_t innermost_ = -1;  // the index of the loop around
+  // By that loop, the tensor, and its place and conditions.
+  absl::flat_hash_map<std::tuple<int32_t, TensorId, IndexList>, uint64_t> checked_;
+};
+
+bool EnterAll(Loop&) { return true; }
+
+template <class Visit>
+void VisitLoads(const Program& program, const Statement& statement, Visit visit) {
+  for (ValueId root : {statement.value, statement.position}) {
+    if (!root.valid()) continue;
+    VisitValues(program, root, [&](ValueId id, const Value& value) {
+      if (const auto* load = absl::get_if<LoadValue>(&value.node)) visit(id, load->access);
+    });
+  }
+}
+
+// The loads of the statement whose marks change, by number of the value.
+using Marks = absl::flat_hash_map<int32_t, uint64_t>;
+
+void SetMarks(Program& program, Statement& statement, const Marks& marks) {
+  absl::flat_hash_map<int32_t, ValueId> marked;  // a load that is met twice stays one value
+  const auto mark = [&](ValueId id) -> absl::optional<ValueId> {
+    const auto found = marks.find(id.value);
+    if (found == marks.end()) return absl::nullopt;
+    const auto [known, is_new] = marked.try_emplace(id.value);
+    if (is_new) {
+      Access access = absl::get<LoadValue>(program[id].node).access;
+      access.checked = found->second;
+      known->second = program.AddLoad(std::move(access));
+    }
+    return known->second;
+  };
+  statement.value = RewriteValues(program, statement.value, mark);
+  if (statement.position.valid()) statement.position = RewriteValues(program, statement.position, mark);
+}
+
+}  // namespace
+
+absl::StatusOr<bool> MarkChecked(Program& program) {
+  bool changed = !std::exchange(program.proven, true);
+  ProofWalk walk(program);
+  walk.Run(EnterAll, [&](Statement& statement) {
+    const uint64_t of_target = walk.CheckedAxes(statement.target);
+    changed |= std::exchange(statement.target.checked, of_target) != of_target;
+    Marks marks;
+    VisitLoads(program, statement, [&](ValueId id, const Access& access) {
+      const uint64_t checked = walk.CheckedAxes(access);
+      if (checked != access.checked) marks.emplace(id.value, checked);
+    });
+    if (marks.empty()) return;
+    SetMarks(program, statement, marks);
+    changed = true;
+  });
+  return changed;
+}
+
+absl::StatusOr<bool> MarkLanes(Program& program, absl::FunctionRef<int(const Loop&)> lanes_of) {
+  bool changed = false;
+  ProofWalk walk(program);
+  const auto mark = [&](Loop& loop) {
+    LoopAttributes& attributes = loop.attributes;
+    if (attributes.lanes == 0 && attributes.vector && RunsInLanes(program, walk.ranges(), loop)) {
+      attributes.lanes = lanes_of(loop);
+      changed = true;
+    }
+    return attributes.lanes == 0;
+  };
+  walk.Run(mark, [](Statement&) {});
+  return changed;
+}
+
+absl::Status VerifyProofs(const Program& program) {
+  bool any = program.proven;
+  for (const Block& block : program.blocks) {
+    VisitItems(block.body, [&](const Item& item) { any |= item.As<Loop>() != nullptr && item.As<Loop>()->attributes.lanes > 0; });
+  }
+  if (!any) return absl::OkStatus();
+  Program copy = program;  // proofs add to its pool
+  ProofWalk walk(copy);
+  absl::Status status;
+  const auto error = [&](const std::string& piece, absl::string_view what) {
+    if (status.ok()) status = absl::InvalidArgumentError(absl::StrCat("program ", copy.name, ": in `", piece, "`: ", what));
+  };
+  const auto look_at_loop = [&](Loop& loop) {
+    const LoopAttributes& attributes = loop.attributes;
+    if (attributes.lanes == 0) return true;
+    const bool good = attributes.vector && std::has_single_bit(static_cast<unsigned>(attributes.lanes)) &&
+                      RunsInLanes(copy, walk.ranges(), loop);
+    if (!good) error(ToText(copy, Item{loop}), "the loop cannot run in so many lanes");
+    VisitItems(loop.body, [&](const Item& item) {
+      const auto* inner = item.As<Loop>();
+      if (inner != nullptr && inner->attributes.lanes > 0) error(ToText(copy, item), "a loop around it has lanes");
+    });
+    return true;
+  };
+  walk.Run(look_at_loop, [&](Statement& statement) {
+    if (!copy.proven) return;
+    const auto look = [&](const Access& access) {
+      if ((walk.CheckedAxes(access) & ~access.checked) != 0) error(ToText(copy, access), "neither proven to be in range nor checked");
+    };
+    look(statement.target);
+    VisitLoads(copy, statement, [&](ValueId, const Access& access) { look(access); });
+  });
+  return status;
+}
+
+}  // namespace nestor::loop
