@@ -14,6 +14,7 @@
 #include "jit/compile.h"
 #include "jit/disassemble.h"
 #include "jit/kernel.h"
+#include "jit/schedule/streaming.h"
 #include "loop_ir/lower.h"
 #include "loop_ir/text.h"
 #include "uops/invariant.h"
@@ -48,6 +49,8 @@ These of the stages fused, scheduled and asm:
                     it changed nothing
   --isa=avx2        of scheduled and asm: avx2 or avx512, which this CPU need not
                     have; by default its best
+  --large           of scheduled and asm: for arguments larger than the caches, which
+                    results stream past and rows are fetched into before their turn
   --op=NAME         which op of several; by default the last
 
 Examples:
@@ -55,6 +58,7 @@ Examples:
   $ nestor print softmax --stage=loops 'x=f64[2,3,4]'
   $ nestor print softmax --stage=fused --until=merge
   $ nestor print softmax --stage=fused --trace
+  $ nestor print softmax --stage=scheduled --large
   $ nestor print softmax --stage=asm --isa=avx512
   $ nestor print matmul | nestor run -
 
@@ -62,7 +66,7 @@ Exit codes: 0 done, 2 bad usage or input.
 )";
 
 constexpr Flag kFlags[] = {{"--op"}, {"--stage"}, {"--passes"}, {"--until"}, {"--strict", false}, {"--trace", false},
-                           {"--isa"}};
+                           {"--isa"}, {"--large", false}};
 
 absl::StatusOr<std::string> UopsText(const Op& op, const Arguments&) { return PrintOp(op, {.equalities = true}); }
 
@@ -76,7 +80,12 @@ absl::StatusOr<std::string> FusedText(const Op& op, const Arguments& arguments) 
 absl::StatusOr<loop::Program> Scheduled(const Op& op, const Arguments& arguments, jit::Isa isa) {
   jit::CompileOptions options;
   options.mode = arguments.Has("--strict") ? jit::Mode::kStrict : jit::Mode::kFast;
-  return RunPasses(op, arguments, WithSchedule(jit::SchedulePipeline(options, isa)), arguments.Has("--strict"));
+  NESTOR_ASSIGN_OR_RETURN(loop::Program program, RunPasses(op, arguments, WithSchedule(jit::SchedulePipeline(options, isa)),
+                                                           arguments.Has("--strict")));
+  if (!arguments.Has("--large")) return program;
+  NESTOR_RETURN_IF_ERROR(jit::ProveForCode(program, isa));  // of passes that were cut short
+  NESTOR_RETURN_IF_ERROR(jit::StreamArguments(program).status());
+  return program;
 }
 
 absl::StatusOr<std::string> ScheduledText(const Op& op, const Arguments& arguments) {
@@ -121,8 +130,9 @@ absl::Status CheckFlags(const Stage& stage, const Arguments& arguments) {
     if (stage.takes_passes || !arguments.Has(flag)) continue;
     return absl::InvalidArgumentError(absl::StrCat(flag, ": no passes run before the stage ", stage.name));
   }
-  if (!stage.takes_isa && arguments.Has("--isa")) {
-    return absl::InvalidArgumentError(absl::StrCat("--isa: the stage ", stage.name, " is the same on all machines"));
+  for (const char* flag : {"--isa", "--large"}) {
+    if (stage.takes_isa || !arguments.Has(flag)) continue;
+    return absl::InvalidArgumentError(absl::StrCat(flag, ": the stage ", stage.name, " is the same on all machines"));
   }
   return absl::OkStatus();
 }
