@@ -67,6 +67,9 @@ TEST(OperationPasses, ReusesComputations) {
       {"not behind a store, which may have written there",
        "v0 = load.f32x8 f32 [g8]\nstore.f32x8 f32 [g9], v0\nv1 = load.f32x8 f32 [g8]\nstore.f32x8 f32 [g9], v1",
        "v0 = load.f32x8 f32 [g8]\nstore.f32x8 f32 [g9], v0\nv1 = load.f32x8 f32 [g8]\nstore.f32x8 f32 [g9], v1"},
+      {"but of what nothing changes",
+       "v0 = load.f32x8 f32 invariant [g8]\nstore.f32x8 f32 [g9], v0\nv1 = load.f32x8 f32 invariant [g8]\nstore.f32x8 f32 [g9], v1",
+       "v0 = load.f32x8 f32 invariant [g8]\nstore.f32x8 f32 [g9], v0\nstore.f32x8 f32 [g9], v0"},
       {"not where a pointer has moved on",
        "g7 = move_g 64\nv0 = load.f32x8 f32 [g7]\ng7 = add_g g7, 4\nv1 = load.f32x8 f32 [g7]\n"
        "v2 = add.f32x8 v0, v1\nstore.f32x8 f32 [g9], v2",

@@ -3,7 +3,8 @@
 // a branch, what was computed since the branch; at both ends of a loop, everything.
 //
 // A register that is written more than once has a version for each write so far; a load
-// belongs to the stores before it, as any of them may have written what it reads.
+// belongs to the stores before it, as any of them may have written what it reads, but for one of
+// what nothing changes.
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -129,7 +130,7 @@ class Reuse {
                              &key.op.memory.index}) {
       if (operand->is_register()) operand->value += int64_t{versions_[operand->value]} << 32;
     }
-    if (ReadsMemory(op)) key.stores = stores_;
+    if (ReadsMemory(op) && !op.invariant) key.stores = stores_;
     return key;
   }
 

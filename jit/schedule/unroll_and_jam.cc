@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/types/optional.h"
 #include "fusion/decided_copy.h"
 #include "jit/schedule/loop_maker.h"
@@ -29,6 +30,8 @@ using loop::ValueId;
 
 constexpr int64_t kRows = 4;
 constexpr int kMostOperations = 4;
+constexpr int kMostOfWindow = 32;   // operations on the elements of a window
+constexpr size_t kMostShared = 8;   // elements that a row shares with the next: they stay in registers
 constexpr int64_t kPageBytes = 4096;
 constexpr int64_t kManyRows = int64_t{1} << 32;  // more than there are
 
@@ -37,9 +40,13 @@ class Jammer {
   explicit Jammer(Program& program) : program_(program), pool_(program.pool), ranges_(program) {}
 
   bool Run() {
+    FindChains();
     return ReplaceLoops(program_, ranges_, [&](Loop& loop) -> absl::optional<Scope> {
-      if (!Qualifies(loop)) return absl::nullopt;
-      absl::optional<Loop> rest = Jam(loop);
+      const bool windows = SlidesWindows(loop);
+      if (!windows && !Qualifies(loop)) return absl::nullopt;
+      const IndexId count = windows ? pool_.Div(ranges_.LengthOf(loop), pool_.Const(kRows)) : Count(loop);
+      absl::optional<Loop> rest = Rest(loop, count);
+      windows ? JamWindows(loop, count) : Jam(loop, count);
       Scope scope = ScopeOf(std::move(loop));
       if (rest) Append(scope, ScopeOf(*std::move(rest)));
       return scope;
@@ -145,39 +152,165 @@ class Jammer {
     return distance;
   }
 
-  // Makes `loop` take four rows at a time; what is left over is returned.
-  absl::optional<Loop> Jam(Loop& loop) {
-    const IndexId count = Count(loop);
+  // What is left over after `count` times four rows.
+  absl::optional<Loop> Rest(const Loop& loop, IndexId count) {
     Loop tail = loop;
     tail.begin = pool_.Add(loop.begin, pool_.Mul(count, pool_.Const(kRows)));
+    // Always so, but whoever proves that places are in range should see it.
+    if (!ranges_.LessEqual(loop.begin, tail.begin)) tail.begin = pool_.Max(loop.begin, tail.begin);
     if (NESTOR_MUTANT("jam_remainder_skipped")) tail.begin = tail.end;
     if (NESTOR_MUTANT("jam_remainder_twice")) tail.begin = pool_.Max(pool_.Sub(tail.begin, pool_.Const(1)), loop.begin);
     ranges_.Enter(tail);
     absl::optional<Loop> rest = fusion::DecidedCopy(program_, ranges_, tail, /*fresh=*/true);
     ranges_.Leave();
+    return rest;
+  }
 
+  // The loop over four rows at a time, and the first of them.
+  IndexId CountByFour(Loop& loop, IndexId count) {
     const int32_t var = program_.AddVar(program_.vars[loop.var]);
     const IndexId first = pool_.Add(loop.begin, pool_.Mul(pool_.Var(var), pool_.Const(kRows)));
+    loop.var = var;
+    loop.begin = pool_.Const(0);
+    loop.end = count;
+    return first;
+  }
+
+  void Jam(Loop& loop, IndexId count) {
+    const int32_t row_var = loop.var;
+    const IndexId first = CountByFour(loop, count);
     VisitStatements(loop.body, [&](Statement& statement) {
       ValueId value = program_.AddLoad(statement.target);
       for (int64_t row = 0; row < kRows; ++row) {
         loop::VarReplacement replace(program_);
-        replace.Set(loop.var, pool_.Add(first, pool_.Const(row)));
+        replace.Set(row_var, pool_.Add(first, pool_.Const(row)));
         const ValueId next = RewriteIndices(program_, statement.value, [&](IndexId e) { return replace(e); });
         value = program_.AddApply(StepOp(*statement.op), {value, next}, program_[next].type);
       }
       statement.op.reset();
       statement.value = value;
     });
-    loop.var = var;
-    loop.begin = pool_.Const(0);
-    loop.end = count;
-    return rest;
+  }
+
+  // ---- Windows
+
+  // The loops that each are all of the loop around, but the outermost: they will be shared among
+  // threads.
+  void FindChains() {
+    for (const loop::Block& block : program_.blocks) {
+      const Loop* loop = OnlyLoopIn(block.body);
+      while (loop != nullptr && (loop = OnlyLoopIn(loop->body)) != nullptr) chained_.insert(loop->var);
+    }
+  }
+
+  // Whether the loop goes from row to row of results that are computed from windows, each its own.
+  bool SlidesWindows(const Loop& loop) {
+    const Loop* row = IsPlain(loop) && !chained_.contains(loop.var) ? OnlyLoopIn(loop.body) : nullptr;
+    if (row == nullptr || row->step != 1 || HoldsVar(pool_, row->begin, loop.var) || HoldsVar(pool_, row->end, loop.var)) {
+      return false;
+    }
+    const IndexId length = pool_.Sub(loop.end, loop.begin);
+    return SharesElements(loop.var, *row) && !CarriedTensor(program_, loop).has_value() && ranges_.Defined(length) &&
+           !ranges_.Less(length, pool_.Const(kRows));
+  }
+
+  // Whether rows that follow each other read the same elements, as many as registers hold and
+  // little else is computed with.
+  bool SharesElements(int32_t row_var, const Loop& row) {
+    int operations = 0;
+    absl::flat_hash_set<std::pair<loop::TensorId, IndexList>> reads;
+    for (const Item& item : row.body) {
+      const auto* statement = item.As<Statement>();
+      if (statement != nullptr) operations += Operations(statement->value);
+      const auto* declaration = item.As<loop::Declaration>();
+      const bool is_register = declaration != nullptr && program_[declaration->tensor].shape.empty();
+      if (statement == nullptr && !is_register) return false;
+      VisitAccesses(program_, item, [&](loop::TensorId tensor, absl::Span<const IndexId> place, loop::AccessKind kind) {
+        if (kind == loop::AccessKind::kRead && !place.empty() && MovesBy(place.last(1), row.var) && MovesBy(place, row_var)) {
+          reads.emplace(tensor, IndexList(place.begin(), place.end()));
+        }
+      });
+    }
+    if (reads.empty() || operations > kMostOfWindow) return false;
+    const size_t of_two = ReadBy(reads, row_var, 2), of_four = ReadBy(reads, row_var, kRows);
+    return 2 * reads.size() - of_two <= kMostShared && of_four < 3 * reads.size();
+  }
+
+  // Whether one iteration more of the loop moves the place by one along some axis.
+  bool MovesBy(absl::Span<const IndexId> place, int32_t var) {
+    return std::any_of(place.begin(), place.end(), [&](IndexId e) {
+      const auto coefficient = CoefficientOf(program_, e, var);
+      return coefficient && pool_.IsConst(*coefficient, 1);
+    });
+  }
+
+  // How many elements so many rows read.
+  template <class Reads>
+  size_t ReadBy(const Reads& of_one, int32_t row_var, int64_t rows) {
+    Reads all;
+    for (int64_t row = 0; row < rows; ++row) {
+      loop::VarReplacement replace(program_);
+      replace.Set(row_var, pool_.Add(pool_.Var(row_var), pool_.Const(row)));
+      for (const auto& [tensor, place] : of_one) {
+        IndexList moved;
+        for (IndexId e : place) moved.push_back(replace(e));
+        all.emplace(tensor, std::move(moved));
+      }
+    }
+    return all.size();
+  }
+
+  // More than there may be, where one has a body.
+  int Operations(ValueId root) const {
+    int applied = 0;
+    VisitValues(program_, root, [&](ValueId, const loop::Value& value) {
+      const auto* apply = absl::get_if<loop::ApplyValue>(&value.node);
+      if (apply == nullptr) return;
+      const bool has_body = FunctionOf(apply->op, program_[apply->args.back()].type, value.type).body != nullptr;
+      applied += has_body ? kMostOfWindow + 1 : 1;
+    });
+    return applied;
+  }
+
+  // The rows' bodies in one loop along the rows, statement by statement: what rows share is
+  // loaded once as long as nothing is stored in between.
+  void JamWindows(Loop& loop, IndexId count) {
+    const int32_t row_var = loop.var;
+    Loop& row = *loop.body[0].As<Loop>();
+    std::vector<Loop> more;
+    ranges_.Enter(loop);
+    ranges_.Enter(row);
+    for (int64_t i = 1; i < kRows; ++i) more.push_back(*fusion::DecidedCopy(program_, ranges_, row, /*fresh=*/true));
+    ranges_.Leave();
+    ranges_.Leave();
+    const IndexId first = CountByFour(loop, count);
+    const auto put = [&](Loop& copy, int64_t number) {
+      loop::VarReplacement replace(program_);
+      replace.Set(row_var, pool_.Add(first, pool_.Const(number)));
+      if (copy.var != row.var) replace.Set(copy.var, pool_.Var(row.var));
+      RewriteIndices(program_, copy.body, [&](IndexId e) { return replace(e); });
+    };
+    std::vector<Scope> bodies;
+    put(row, 0);
+    bodies.push_back(std::move(row.body));
+    for (size_t i = 0; i < more.size(); ++i) {
+      put(more[i], static_cast<int64_t>(i) + 1);
+      bodies.push_back(std::move(more[i].body));
+    }
+    row.body.clear();
+    size_t longest = 0;
+    for (const Scope& body : bodies) longest = std::max(longest, body.size());
+    for (size_t i = 0; i < longest; ++i) {
+      for (Scope& body : bodies) {
+        if (i < body.size()) row.body.push_back(std::move(body[i]));
+      }
+    }
   }
 
   Program& program_;
   IndexPool& pool_;
   loop::Ranges ranges_;
+  absl::flat_hash_set<int32_t> chained_;
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Reductions into rows take several rows at a time.
+// Reductions into rows, and rows of windows, take several rows at a time.
 #ifndef NESTOR_JIT_SCHEDULE_UNROLL_AND_JAM_H_
 #define NESTOR_JIT_SCHEDULE_UNROLL_AND_JAM_H_
 
@@ -18,6 +18,19 @@ namespace nestor::jit {
 //
 // Rows on one page are read faster one by one: where C may be so small, the first loop
 // ends at min(K/4, 2^32 * (C/1024)), which is 0 then, and the second does all.
+//
+// Rows whose results are computed from windows that overlap, too, so that what two rows read, and
+// what all rows read, is loaded once:
+//
+//   for h in [0, H) { for c in [0, C) { y[h, c] = x[h, c] + x[h + 1, c] + x[h + 2, c] } }
+//     ->
+//   for h in [0, H/4) { for c in [0, C) {
+//     y[4*h, c] = x[4*h, c] + x[4*h + 1, c] + x[4*h + 2, c]
+//     y[4*h + 1, c] = x[4*h + 1, c] + x[4*h + 2, c] + x[4*h + 3, c]  ..
+//   } }
+//   for h in [4*(H/4), H) { .. }
+//
+// but loops that will be shared among threads together with the loop around.
 //
 // Every element is still reduced in the same order, so no result changes in any bit.
 // (Unroll-and-jam; Callahan, Carr and Kennedy, "Improving register allocation for

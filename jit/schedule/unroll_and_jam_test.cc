@@ -64,5 +64,38 @@ TEST(UnrollAndJam, TextInTextOut) {
   });
 }
 
+constexpr fusion::Frame kWindows = {
+    "program p(x: f32[N, H, W], w: f32[3], z: f32[H, W]) -> (y: f32[N, H, W], u: f32[H, W]) {\n",
+    "\n  block { drop y[0, 0, 0] = 0.0  drop u[0, 0] = 0.0 }\n}\n"};
+#define ROWS(text) "for n in [0, N) { temp t: f32[2]  t[0] = 0.0  " text " }"
+
+TEST(UnrollAndJam, RowsOfWindows) {
+  fusion::ExpectPass(UnrollAndJam, kWindows, {
+      {ROWS("for h in [0, H - 1) { for c in [0, W) { temp a: f32  a = x[n, h, c] * w[0] + x[n, h + 1, c] * w[1]  y[n, h, c] = a } }"),
+       ROWS("for h_3 in [0, max(H - 1, 0)/4) { for c in [0, W) { temp a: f32  temp a_3: f32  temp a_4: f32  temp a_5: f32"
+            "  a = x[n, 4*h_3, c] * w[0] + x[n, 4*h_3 + 1, c] * w[1]  a_3 = x[n, 4*h_3 + 1, c] * w[0] + x[n, 4*h_3 + 2, c] * w[1]"
+            "  a_4 = x[n, 4*h_3 + 2, c] * w[0] + x[n, 4*h_3 + 3, c] * w[1]  a_5 = x[n, 4*h_3 + 3, c] * w[0] + x[n, 4*h_3 + 4, c] * w[1]"
+            "  y[n, 4*h_3, c] = a  y[n, 4*h_3 + 1, c] = a_3  y[n, 4*h_3 + 2, c] = a_4  y[n, 4*h_3 + 3, c] = a_5 } }"
+            " for h_2 in [4*(max(H - 1, 0)/4), H - 1) { for c_2 in [0, W) { temp a_2: f32"
+            "  a_2 = x[n, h_2, c_2] * w[0] + x[n, h_2 + 1, c_2] * w[1]  y[n, h_2, c_2] = a_2 } }")},
+      // The outermost loop, too, but not one that threads share together with the loop around.
+      {"for h in [0, H - 1) { for c in [0, W) { u[h, c] = z[h, c] - z[h + 1, c] } }",
+       "block { for h_3 in [0, max(H - 1, 0)/4) { for c in [0, W) { u[4*h_3, c] = z[4*h_3, c] - z[4*h_3 + 1, c]"
+       "  u[4*h_3 + 1, c] = z[4*h_3 + 1, c] - z[4*h_3 + 2, c]  u[4*h_3 + 2, c] = z[4*h_3 + 2, c] - z[4*h_3 + 3, c]"
+       "  u[4*h_3 + 3, c] = z[4*h_3 + 3, c] - z[4*h_3 + 4, c] } }"
+       " for h_2 in [4*(max(H - 1, 0)/4), H - 1) { for c_2 in [0, W) { u[h_2, c_2] = z[h_2, c_2] - z[h_2 + 1, c_2] } } }"},
+      {"for n in [0, N) { for h in [0, H - 1) { for c in [0, W) { y[n, h, c] = x[n, h, c] - x[n, h + 1, c] } } }", ""},
+      // Not windows that do not overlap, rows that read others' results, or heavy values.
+      {ROWS("for h in [0, H) { for c in [0, W) { y[n, h, c] = x[n, h, c] - x[n, h, c + 1 | 0.0] } }"), ""},
+      {ROWS("for h in [0, H/2) { for c in [0, W) { y[n, h, c] = x[n, 2*h, c] - x[n, 2*h + 1, c] } }"), ""},
+      {ROWS("for h in [1, H) { for c in [0, W) { y[n, h, c] = x[n, h, c] - x[n, h - 1, c] + y[n, h - 1, c] } }"), ""},
+      {ROWS("for h in [0, H - 1) { for c in [0, W) { y[n, h, c] = exp(x[n, h, c]) - exp(x[n, h + 1, c]) } }"), ""},
+      // Not columns, triangles or what is vector already.
+      {ROWS("for h in [0, H) { for c in [0, W - 1) { drop y[n, c, h] = x[n, c, h | 0.0] - x[n, c + 1, h | 0.0] } }"), ""},
+      {ROWS("for h in [0, H - 1) { for c in [0, min(h, W)) { y[n, h, c] = x[n, h, c] - x[n, h + 1, c] } }"), ""},
+      {ROWS("for h in [0, H - 1) { for c in [0, W) vector { y[n, h, c] = x[n, h, c] - x[n, h + 1, c] } }"), ""},
+  });
+}
+
 }  // namespace
 }  // namespace nestor::jit
