@@ -13,25 +13,11 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "loop_ir/text_syntax.h"
 #include "uops/invariant.h"
+#include "uops/operators.h"
 
 namespace nestor::loop {
 namespace {
-
-const InfixRow* InfixOf(ScalarOp op, DType operand) {
-  for (const InfixRow& row : kInfixRows) {
-    if (row.op == op && (!row.logical || operand == DType::kBool)) return &row;
-  }
-  return nullptr;
-}
-
-const PrefixRow* PrefixOf(ScalarOp op, DType operand) {
-  for (const PrefixRow& row : kPrefixRows) {
-    if (row.op == op && (!row.logical || operand == DType::kBool)) return &row;
-  }
-  return nullptr;
-}
 
 // Old numbers in the order of the text; a number not met there comes last.
 class Numbering {
@@ -293,14 +279,14 @@ class Writer {
   // In the order of the text.
   std::vector<Piece> PartsOf(const ApplyValue& apply, DType type, int surrounding) const {
     const DType operand = program_[apply.args[0]].type;
-    if (const InfixRow* row = apply.args.size() == 2 ? InfixOf(apply.op, operand) : nullptr) {
-      const int left = row->tightness + (row->tightness == kCompareTightness);
+    if (const InfixOperator* row = apply.args.size() == 2 ? InfixOf(apply.op, operand) : nullptr) {
+      const int left = row->tightness + row->Compares();
       return Parenthesised({{"", apply.args[0], left}, {" "}, {row->text}, {" "}, {"", apply.args[1], row->tightness + 1}},
                            row->tightness, surrounding);
     }
     // A sign before a constant, or a type around one, would read as part of it.
     const bool constant = absl::holds_alternative<ConstantValue>(program_[apply.args[0]].node);
-    const PrefixRow* row = apply.args.size() == 1 && !constant ? PrefixOf(apply.op, operand) : nullptr;
+    const PrefixOperator* row = apply.args.size() == 1 && !constant ? PrefixOf(apply.op, operand) : nullptr;
     if (row != nullptr) {
       return Parenthesised({{row->text}, {"", apply.args[0], kPrefixTightness}}, kPrefixTightness, surrounding);
     }

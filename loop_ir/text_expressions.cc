@@ -126,12 +126,8 @@ absl::StatusOr<absl::optional<Scalar>> ExpressionParser::BoundOf(DType type) {
 
 // ---- Expressions
 
-const InfixRow* ExpressionParser::AtInfix() const {
-  if (Peek().kind != TokenKind::kSymbol) return nullptr;
-  for (const InfixRow& row : kInfixRows) {
-    if (Peek().text == row.text) return &row;
-  }
-  return nullptr;
+const InfixOperator* ExpressionParser::AtInfix() const {
+  return Peek().kind == TokenKind::kSymbol ? FindInfix(Peek().text) : nullptr;
 }
 
 // Operators at least as tight as `tightness`, by precedence climbing: a chain
@@ -139,13 +135,12 @@ const InfixRow* ExpressionParser::AtInfix() const {
 template <class T>
 absl::StatusOr<T> ExpressionParser::Binary(int tightness) {
   NESTOR_ASSIGN_OR_RETURN(T left, Prefix<T>());
-  for (const InfixRow* row = AtInfix(); row != nullptr && row->tightness >= tightness; row = AtInfix()) {
+  for (const InfixOperator* row = AtInfix(); row != nullptr && row->tightness >= tightness; row = AtInfix()) {
     const Position position = tokens_[next_++].position;
     NESTOR_ASSIGN_OR_RETURN(const T right, Binary<T>(row->tightness + 1));
     NESTOR_ASSIGN_OR_RETURN(left, Combine(*row, position, left, right));
-    const InfixRow* following = AtInfix();
-    if (row->tightness == kCompareTightness && following != nullptr &&
-        following->tightness == kCompareTightness) {
+    const InfixOperator* following = AtInfix();
+    if (row->Compares() && following != nullptr && following->Compares()) {
       return Expected("'&&' or '||' (comparisons do not chain)");
     }
   }
@@ -157,7 +152,7 @@ absl::StatusOr<T> ExpressionParser::Prefix() {
   const Nesting nesting(*this);
   NESTOR_RETURN_IF_ERROR(nesting.Check());
   if (LiteralLength() > 0) return Literal(T());
-  for (const PrefixRow& row : kPrefixRows) {
+  for (const PrefixOperator& row : kPrefixOperators) {
     const Position position = Peek().position;
     if (!Take(row.text)) continue;
     NESTOR_ASSIGN_OR_RETURN(const T operand, Prefix<T>());
@@ -198,29 +193,12 @@ absl::StatusOr<IndexId> ExpressionParser::Literal(IndexId) {
   return program_.pool.Const(value.ToInt());
 }
 
-absl::StatusOr<IndexId> ExpressionParser::Signed(const PrefixRow& row, const Position&, IndexId operand) {
+absl::StatusOr<IndexId> ExpressionParser::Signed(const PrefixOperator& row, const Position&, IndexId operand) {
   return row.logical ? program_.pool.Not(operand) : program_.pool.Neg(operand);
 }
 
-absl::StatusOr<IndexId> ExpressionParser::Combine(const InfixRow& row, const Position& position, IndexId a,
-                                                  IndexId b) {
-  IndexPool& pool = program_.pool;
-  switch (row.op) {
-    case ScalarOp::kAdd: return pool.Add(a, b);
-    case ScalarOp::kSub: return pool.Sub(a, b);
-    case ScalarOp::kMul: return pool.Mul(a, b);
-    case ScalarOp::kDiv: return pool.Div(a, b);
-    case ScalarOp::kMod: return pool.Mod(a, b);
-    case ScalarOp::kAnd: return pool.Condition(IndexKind::kAnd, a, b);
-    case ScalarOp::kOr: return pool.Condition(IndexKind::kOr, a, b);
-    case ScalarOp::kEq: return pool.Condition(IndexKind::kEq, a, b);
-    case ScalarOp::kNe: return pool.Condition(IndexKind::kNe, a, b);
-    case ScalarOp::kLt: return pool.Condition(IndexKind::kLt, a, b);
-    case ScalarOp::kLe: return pool.Condition(IndexKind::kLe, a, b);
-    case ScalarOp::kGt: return pool.Condition(IndexKind::kLt, b, a);
-    case ScalarOp::kGe: return pool.Condition(IndexKind::kLe, b, a);
-    default: return ErrorAt(position, absl::StrCat("'", row.text, "' is no operator of index expressions"));
-  }
+absl::StatusOr<IndexId> ExpressionParser::Combine(const InfixOperator& row, const Position&, IndexId a, IndexId b) {
+  return CombineIndices(program_.pool, row, a, b);
 }
 
 absl::StatusOr<IndexId> ExpressionParser::Primary(IndexId) {
@@ -254,8 +232,7 @@ absl::StatusOr<IndexId> ExpressionParser::IntegerParam() {
 }
 
 absl::StatusOr<IndexId> ExpressionParser::MinOrMax() {
-  const IndexKind kind = At("min") ? IndexKind::kMin : IndexKind::kMax;
-  ++next_;
+  const IndexKind kind = FindIndexFunction(tokens_[next_++].text)->index;
   NESTOR_RETURN_IF_ERROR(Need("("));
   NESTOR_ASSIGN_OR_RETURN(const IndexId a, Index());
   NESTOR_RETURN_IF_ERROR(Need(","));
@@ -309,12 +286,12 @@ absl::StatusOr<ValueId> ExpressionParser::Literal(ValueId) {
   return program_.AddConstant(value);
 }
 
-absl::StatusOr<ValueId> ExpressionParser::Signed(const PrefixRow& row, const Position& position, ValueId operand) {
+absl::StatusOr<ValueId> ExpressionParser::Signed(const PrefixOperator& row, const Position& position, ValueId operand) {
   if (row.logical) NESTOR_RETURN_IF_ERROR(NeedBool(row.text, row.op, position, operand));
   return Apply(position, row.op, {operand});
 }
 
-absl::StatusOr<ValueId> ExpressionParser::Combine(const InfixRow& row, const Position& position, ValueId a,
+absl::StatusOr<ValueId> ExpressionParser::Combine(const InfixOperator& row, const Position& position, ValueId a,
                                                   ValueId b) {
   if (row.logical) NESTOR_RETURN_IF_ERROR(NeedBool(row.text, row.op, position, a));
   return Apply(position, row.op, {a, b});

@@ -13,8 +13,8 @@
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
 #include "loop_ir/program.h"
-#include "loop_ir/text_syntax.h"
 #include "uops/lexer.h"
+#include "uops/operators.h"
 
 namespace nestor::loop {
 
@@ -86,20 +86,20 @@ class ExpressionParser {
   absl::StatusOr<T> Binary(int tightness);
   template <class T>
   absl::StatusOr<T> Prefix();
-  const InfixRow* AtInfix() const;
+  const InfixOperator* AtInfix() const;
   std::string TakeLiteral();
 
   absl::StatusOr<IndexId> Literal(IndexId);
-  absl::StatusOr<IndexId> Signed(const PrefixRow& row, const ast::Position& position, IndexId operand);
-  absl::StatusOr<IndexId> Combine(const InfixRow& row, const ast::Position& position, IndexId a, IndexId b);
+  absl::StatusOr<IndexId> Signed(const PrefixOperator& row, const ast::Position& position, IndexId operand);
+  absl::StatusOr<IndexId> Combine(const InfixOperator& row, const ast::Position& position, IndexId a, IndexId b);
   absl::StatusOr<IndexId> Primary(IndexId);
   absl::StatusOr<IndexId> IntegerParam();
   absl::StatusOr<IndexId> MinOrMax();
   absl::StatusOr<IndexId> IndexLoad();
 
   absl::StatusOr<ValueId> Literal(ValueId);
-  absl::StatusOr<ValueId> Signed(const PrefixRow& row, const ast::Position& position, ValueId operand);
-  absl::StatusOr<ValueId> Combine(const InfixRow& row, const ast::Position& position, ValueId a, ValueId b);
+  absl::StatusOr<ValueId> Signed(const PrefixOperator& row, const ast::Position& position, ValueId operand);
+  absl::StatusOr<ValueId> Combine(const InfixOperator& row, const ast::Position& position, ValueId a, ValueId b);
   absl::StatusOr<ValueId> Primary(ValueId);
   absl::StatusOr<ValueId> ValueParam();
   absl::StatusOr<ValueId> Load();

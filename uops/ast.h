@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "absl/types/optional.h"
+#include "uops/graph.h"
+#include "uops/operators.h"
 
 namespace nestor::ast {
 
@@ -45,7 +47,7 @@ struct Expr {
   Position position;
   std::string text;
   std::vector<ExprPtr> args;
-  std::vector<std::string> operators;      // of a chain: one fewer than args
+  std::vector<const InfixOperator*> operators;  // of a chain: one fewer than args
   std::vector<Position> operator_positions;
   std::vector<Item> items;
   ExprPtr fill;                            // a literal or param, or null
@@ -80,7 +82,7 @@ struct Statement {
   std::vector<Item> items;      // the left side's
   TypeName type;                // of a scatter
   std::vector<Item> dims;       // of a scatter
-  std::string scatter_operator; // "+=", "*=", "max=", "min="
+  ReduceOp scatter_op = ReduceOp::kSum;  // sum, prod, max or min
   ExprPtr expr;
   std::vector<Bound> bounds;
   std::string callee;

@@ -21,6 +21,7 @@
 #include "uops/call.h"
 #include "uops/invariant.h"
 #include "uops/module.h"
+#include "uops/operators.h"
 #include "uops/parser.h"
 
 namespace nestor {
@@ -74,43 +75,40 @@ IndexHandle Combine(const IndexHandle& a, const IndexHandle& b, Function functio
   return value ? IndexHandle{nullptr, {}, *value, ""} : IndexHandle{nullptr, {}, 0, "the value of an index expression overflows i64"};
 }
 
-Condition Compare(IndexKind kind, const IndexHandle& a, const IndexHandle& b) {
-  return {Combine(a, b, [kind](IndexPool& pool, IndexId x, IndexId y) { return pool.Condition(kind, x, y); })};
+// By the infix operator that `op` is on bool, and so on conditions.
+IndexHandle Infix(ScalarOp op, const IndexHandle& a, const IndexHandle& b) {
+  const InfixOperator& infix = *InfixOf(op, DType::kBool);
+  return Combine(a, b, [&](IndexPool& pool, IndexId x, IndexId y) { return CombineIndices(pool, infix, x, y); });
 }
 
 }  // namespace
 
-#define INDEX_OPERATOR(Name, Method)                                                                \
-  IndexExpr Name(const IndexExpr& a, const IndexExpr& b) {                                          \
-    return IndexExpr(Combine(a.handle, b.handle,                                                    \
-                             [](IndexPool& p, IndexId x, IndexId y) { return p.Method(x, y); }));    \
-  }
 #define VALUE_OPERATOR(Name, Op) \
   Expr Name(const Expr& a, const Expr& b) { return Apply(ScalarOp::Op, {a, b}); }
-#define COMPARISON(Name, kind, x, y, Op)                                                            \
-  Condition Name(const IndexExpr& a, const IndexExpr& b) {                                          \
-    return Compare(IndexKind::kind, x.handle, y.handle);                                            \
-  }                                                                                                 \
+#define ARITHMETIC(Name, Op)                                                                                   \
+  IndexExpr Name(const IndexExpr& a, const IndexExpr& b) { return IndexExpr(Infix(ScalarOp::Op, a.handle, b.handle)); } \
   VALUE_OPERATOR(Name, Op)
-INDEX_OPERATOR(operator+, Add) VALUE_OPERATOR(operator+, kAdd)
-INDEX_OPERATOR(operator-, Sub) VALUE_OPERATOR(operator-, kSub)
-INDEX_OPERATOR(operator*, Mul) VALUE_OPERATOR(operator*, kMul)
-INDEX_OPERATOR(operator/, Div) VALUE_OPERATOR(operator/, kDiv)
-INDEX_OPERATOR(operator%, Mod) VALUE_OPERATOR(operator%, kMod)
-INDEX_OPERATOR(Min, Min) VALUE_OPERATOR(Min, kMin)
-INDEX_OPERATOR(Max, Max) VALUE_OPERATOR(Max, kMax)
-VALUE_OPERATOR(operator&&, kAnd) VALUE_OPERATOR(operator||, kOr) VALUE_OPERATOR(Pow, kPow)
-COMPARISON(operator<, kLt, a, b, kLt)
-COMPARISON(operator<=, kLe, a, b, kLe)
-COMPARISON(operator>, kLt, b, a, kGt)
-COMPARISON(operator>=, kLe, b, a, kGe)
-COMPARISON(operator==, kEq, a, b, kEq)
-COMPARISON(operator!=, kNe, a, b, kNe)
+#define FUNCTION(Name, Op)                                                                                     \
+  IndexExpr Name(const IndexExpr& a, const IndexExpr& b) {                                                     \
+    return IndexExpr(Combine(a.handle, b.handle, [](IndexPool& p, IndexId x, IndexId y) { return p.Name(x, y); })); \
+  }                                                                                                            \
+  VALUE_OPERATOR(Name, Op)
+#define COMPARISON(Name, Op)                                                                                   \
+  Condition Name(const IndexExpr& a, const IndexExpr& b) { return {Infix(ScalarOp::Op, a.handle, b.handle)}; } \
+  VALUE_OPERATOR(Name, Op)
+#define LOGICAL(Name, Op)                                                                                      \
+  Condition Name(const Condition& a, const Condition& b) { return {Infix(ScalarOp::Op, a.handle, b.handle)}; } \
+  VALUE_OPERATOR(Name, Op)
+ARITHMETIC(operator+, kAdd) ARITHMETIC(operator-, kSub) ARITHMETIC(operator*, kMul) ARITHMETIC(operator/, kDiv)
+ARITHMETIC(operator%, kMod) FUNCTION(Min, kMin) FUNCTION(Max, kMax)
+COMPARISON(operator<, kLt) COMPARISON(operator<=, kLe) COMPARISON(operator>, kGt) COMPARISON(operator>=, kGe)
+COMPARISON(operator==, kEq) COMPARISON(operator!=, kNe)
+LOGICAL(operator&&, kAnd) LOGICAL(operator||, kOr) VALUE_OPERATOR(Pow, kPow)
+#undef LOGICAL
 #undef COMPARISON
+#undef FUNCTION
+#undef ARITHMETIC
 #undef VALUE_OPERATOR
-#undef INDEX_OPERATOR
-Condition operator&&(const Condition& a, const Condition& b) { return Compare(IndexKind::kAnd, a.handle, b.handle); }
-Condition operator||(const Condition& a, const Condition& b) { return Compare(IndexKind::kOr, a.handle, b.handle); }
 Condition operator!(const Condition& a) {
   return {Combine(a.handle, a.handle, [](IndexPool& p, IndexId x, IndexId) { return p.Not(x); })};
 }
@@ -158,19 +156,17 @@ Expr::Expr(const Condition& condition) {
     return;
   }
   const IndexNode node = h.graph->pool()[h.id];
-  const auto arg = [&](size_t i) { return IndexHandle{h.graph, node.args[i], 0, ""}; };
-  const auto value = [&](ScalarOp op) { return Apply(op, {IndexExpr(arg(0)), IndexExpr(arg(1))}); };
-  const auto joined = [&](size_t i) { return Expr(Condition{arg(i)}); };
-  switch (node.kind) {
-    case IndexKind::kLt: *this = value(ScalarOp::kLt); return;
-    case IndexKind::kLe: *this = value(ScalarOp::kLe); return;
-    case IndexKind::kEq: *this = value(ScalarOp::kEq); return;
-    case IndexKind::kNe: *this = value(ScalarOp::kNe); return;
-    case IndexKind::kAnd: *this = Apply(ScalarOp::kAnd, {joined(0), joined(1)}); return;
-    case IndexKind::kOr: *this = Apply(ScalarOp::kOr, {joined(0), joined(1)}); return;
-    case IndexKind::kNot: *this = Apply(ScalarOp::kNot, {joined(0)}); return;
-    default: *this = Expr(node.value != 0); return;  // a constant
+  if (!IsCondition(node.kind)) {
+    *this = Expr(node.value != 0);  // a constant
+    return;
   }
+  const InfixOperator* infix = InfixOf(node.kind);
+  std::vector<Expr> operands;
+  for (IndexId arg : node.args) {
+    const IndexHandle operand{h.graph, arg, 0, ""};
+    operands.push_back(infix != nullptr && infix->Compares() ? Expr(IndexExpr(operand)) : Expr(Condition{operand}));
+  }
+  *this = Apply(infix != nullptr ? infix->op : ScalarOp::kNot, std::move(operands));
 }
 
 Access Access::Or(const Expr& fill) const {

@@ -75,7 +75,7 @@ class ValueBuilder {
       }
       case ExprKind::kReduction: return BuildReduction(expr);
       case ExprKind::kPrefix: {
-        const ScalarOp op = expr.text == "-" ? ScalarOp::kNeg : ScalarOp::kNot;
+        const ScalarOp op = FindPrefix(expr.text)->op;
         NESTOR_ASSIGN_OR_RETURN(Value operand, Build(*expr.args[0]));
         return Apply(op, absl::MakeSpan(&operand, 1), expr.position);
       }
@@ -205,7 +205,9 @@ class ValueBuilder {
       NESTOR_ASSIGN_OR_RETURN(Value operand, Build(*expr.args[i]));
       Value both[] = {*result, std::move(operand)};
       both[0].node = graph_.AddCast(both[0].node, type);
-      result = Apply(Infix(expr.operators[i - 1], type), absl::MakeSpan(both), expr.operator_positions[i - 1]);
+      const ScalarOp op = expr.operators[i - 1]->op;
+      const bool floors = op == ScalarOp::kDiv && !IsFloat(type);
+      result = Apply(floors ? ScalarOp::kFloorDiv : op, absl::MakeSpan(both), expr.operator_positions[i - 1]);
       NESTOR_RETURN_IF_ERROR(result.status());
       NESTOR_RETURN_IF_ERROR(CheckSize(graph_, expr.operator_positions[i - 1]));
     }
@@ -221,21 +223,6 @@ class ValueBuilder {
     absl::StatusOr<IndexId> index = scope_.ChainOf(expr, prefix, true);
     NESTOR_RETURN_IF_ERROR(index.status());
     return literal ? FoldedLiteral(expr, *index, type) : BuildIndex(expr, index, type);
-  }
-
-  static ScalarOp Infix(absl::string_view op, DType type) {
-    if (op == "+") return ScalarOp::kAdd;
-    if (op == "-") return ScalarOp::kSub;
-    if (op == "*") return ScalarOp::kMul;
-    if (op == "/") return IsFloat(type) ? ScalarOp::kDiv : ScalarOp::kFloorDiv;
-    if (op == "%") return ScalarOp::kMod;
-    if (op == "&&") return ScalarOp::kAnd;
-    if (op == "||") return ScalarOp::kOr;
-    if (op == "==") return ScalarOp::kEq;
-    if (op == "!=") return ScalarOp::kNe;
-    if (op == "<") return ScalarOp::kLt;
-    if (op == "<=") return ScalarOp::kLe;
-    return op == ">" ? ScalarOp::kGt : ScalarOp::kGe;
   }
 
   absl::StatusOr<Value> Apply(ScalarOp op, absl::Span<Value> operands, const ast::Position& position) {
@@ -260,12 +247,6 @@ class ValueBuilder {
 };
 
 // ---- Ops
-
-ReduceOp ScatterOp(absl::string_view text) {
-  if (text == "+=") return ReduceOp::kSum;
-  if (text == "*=") return ReduceOp::kProd;
-  return text == "max=" ? ReduceOp::kMax : ReduceOp::kMin;
-}
 
 class Elaborator {
  public:
@@ -481,10 +462,10 @@ class Elaborator {
     NESTOR_ASSIGN_OR_RETURN(const StatementScope scope, StatementScope::Analyze(statement, environment_, shape));
     NESTOR_ASSIGN_OR_RETURN(const TypeInference types,
                             TypeInference::Infer(*statement.expr, type, environment_, scope));
-    const ReduceOp op_kind = ScatterOp(statement.scatter_operator);
+    const ReduceOp op_kind = statement.scatter_op;
     if (!ReduceResultType(op_kind, type)) {
-      return ErrorAt(statement.type.position, absl::StrCat("a scatter by '", statement.scatter_operator,
-                                                           "' does not take ", Name(type)));
+      return ErrorAt(statement.type.position, absl::StrCat("a scatter by '", AccumulationSign(op_kind),
+                                                           "=' does not take ", Name(type)));
     }
     ValueBuilder builder(environment_, scope, types);
     NESTOR_ASSIGN_OR_RETURN(const Value value, builder.Build(*statement.expr));

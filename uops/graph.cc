@@ -64,6 +64,10 @@ IndexList Renumbering(IndexPool& pool, size_t rank, absl::Span<const int> axes) 
 
 absl::string_view Name(ReduceOp op) { return kReduceRows[static_cast<int>(op)].name; }
 
+absl::string_view AccumulationSign(ReduceOp op) {
+  return op == ReduceOp::kSum ? "+" : op == ReduceOp::kProd ? "*" : Name(op);
+}
+
 absl::optional<ReduceOp> ReduceOpByName(absl::string_view name) {
   for (size_t i = 0; i < std::size(kReduceRows); ++i) {
     if (name == kReduceRows[i].name) return static_cast<ReduceOp>(i);

@@ -54,6 +54,8 @@ using Shape = IndexList;  // extents: index expressions over symbols
 enum class ReduceOp : uint8_t { kSum, kProd, kMax, kMin, kArgmax, kArgmin, kAny, kAll };
 
 absl::string_view Name(ReduceOp op);
+// How an accumulation is written before its "=": "+", "*", or the name, as in `y max= x`.
+absl::string_view AccumulationSign(ReduceOp op);
 absl::optional<ReduceOp> ReduceOpByName(absl::string_view name);
 inline bool IsArg(ReduceOp op) { return op == ReduceOp::kArgmax || op == ReduceOp::kArgmin; }
 // What the reduction starts from; REQUIRES: !IsArg(op).

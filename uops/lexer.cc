@@ -8,12 +8,17 @@
 
 #include "uops/lexer.h"
 
+#include <map>
+#include <utility>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "re2/re2.h"
 #include "uops/message.h"
+#include "uops/operators.h"
 
 namespace nestor {
 namespace {
@@ -23,14 +28,39 @@ struct Pattern {
   TokenKind kind;
 };
 
+// Every operator, and the other signs: assignments, brackets and separators.
+std::vector<absl::string_view> Symbols() {
+  std::vector<absl::string_view> symbols = {"->", "..", "=", "+=", "*=", "|", ":", ";", ",", "(", ")", "{", "}", "[", "]"};
+  for (const InfixOperator& op : kInfixOperators) symbols.push_back(op.text);
+  for (const PrefixOperator& op : kPrefixOperators) symbols.push_back(op.text);
+  return symbols;
+}
+
+// The signs that begin with one character are one alternative, as in `->?`: no
+// alternative begins as another does, so that RE2 reads a token in one pass.
+std::string SymbolPattern() {
+  std::map<char, std::pair<std::string, bool>> tails;  // by first character; whether it stands alone, too
+  for (absl::string_view symbol : Symbols()) {
+    auto& [second, alone] = tails[symbol[0]];
+    if (symbol.size() == 1) alone = true;
+    else if (!absl::StrContains(second, symbol[1])) second += symbol[1];
+  }
+  std::vector<std::string> alternatives;
+  for (const auto& [first, tail] : tails) {
+    const std::string begin = RE2::QuoteMeta(std::string(1, first)), &second = tail.first;
+    if (second.empty()) alternatives.push_back(begin);
+    else alternatives.push_back(absl::StrCat(begin, "[", RE2::QuoteMeta(second), "]", tail.second ? "?" : ""));
+  }
+  return absl::StrCat("(", absl::StrJoin(alternatives, "|"), ")");
+}
+
 const std::vector<Pattern*>& Patterns() {
   static const auto* const patterns = new std::vector<Pattern*>{
       new Pattern{RE2(R"(([A-Za-z_][A-Za-z0-9_]*))"), TokenKind::kName},
       new Pattern{RE2(R"((\$[A-Za-z_][A-Za-z0-9_]*))"), TokenKind::kParam},
       new Pattern{RE2(R"(([0-9]+(?:\.[0-9]+|\.)?(?:[eE][+-]?[0-9]+)?))"), TokenKind::kNumber},
       new Pattern{RE2(R"-(("(?:[^"\\\n]|\\.)*"))-"), TokenKind::kString},
-      // No alternative begins as another does: RE2 then reads a token in one pass.
-      new Pattern{RE2(R"((->?|\.\.|[+*=!<>]=?|&&|\|\|?|[/%:;,(){}\[\]]))"), TokenKind::kSymbol},
+      new Pattern{RE2(SymbolPattern()), TokenKind::kSymbol},
   };
   return *patterns;
 }

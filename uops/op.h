@@ -61,7 +61,7 @@ struct Op {
   // results g_<argument>.
   std::shared_ptr<const Op> gradient;
   // Where such an op was called: the tagged copies number i + 1 of the graph are
-  // the results of calls[i].
+  // the results of custom_calls[i].
   struct CustomCall {
     std::shared_ptr<const Op> op;
     std::vector<NodeId> args;  // in this graph

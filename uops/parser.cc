@@ -1,6 +1,6 @@
-// Recursive descent, one member function per production. Binary operators are
-// read level by level from a table, into chains: a sum of a thousand terms is
-// one node, so that no later walk recurses per term.
+// Recursive descent, one member function per production. Infix operators are read
+// into chains: a sum of a thousand terms is one node, so that no later walk recurses
+// per term.
 #include "uops/parser.h"
 
 #include <algorithm>
@@ -13,6 +13,7 @@
 #include "uops/invariant.h"
 #include "uops/lexer.h"
 #include "uops/message.h"
+#include "uops/operators.h"
 #include "uops/scalar_op.h"
 
 namespace nestor {
@@ -22,14 +23,6 @@ using ast::Expr;
 using ast::ExprKind;
 using ast::ExprPtr;
 using ast::Position;
-
-// From loose to tight.
-const std::vector<std::vector<absl::string_view>>& Levels() {
-  static const auto* const levels = new std::vector<std::vector<absl::string_view>>{
-      {"||"}, {"&&"}, {"==", "!=", "<", "<=", ">", ">="}, {"+", "-"}, {"*", "/", "%"}};
-  return *levels;
-}
-constexpr size_t kComparisonLevel = 2, kSumLevel = 3;
 
 ExprPtr NewExpr(ExprKind kind, Position position, absl::string_view text = "") {
   auto expr = std::make_unique<Expr>();
@@ -273,19 +266,20 @@ class Parser {
     return absl::OkStatus();
   }
 
+  // The number of tokens of the accumulation by `op` here; 0: there is none.
+  size_t AccumulationLength(ReduceOp op) const {
+    const absl::string_view sign = AccumulationSign(op);
+    if (At(absl::StrCat(sign, "="))) return 1;
+    return At(sign) && At("=", 1) ? 2 : 0;
+  }
+
   absl::Status ScatterOperator(ast::Statement& statement) {
-    for (absl::string_view op : {"+=", "*="}) {
-      if (Take(op)) {
-        statement.scatter_operator = std::string(op);
-        return absl::OkStatus();
-      }
-    }
-    for (absl::string_view op : {"max", "min"}) {
-      if (At(op) && At("=", 1)) {
-        next_ += 2;
-        statement.scatter_operator = absl::StrCat(op, "=");
-        return absl::OkStatus();
-      }
+    for (ReduceOp op : {ReduceOp::kSum, ReduceOp::kProd, ReduceOp::kMax, ReduceOp::kMin}) {
+      const size_t length = AccumulationLength(op);
+      if (length == 0) continue;
+      next_ += length;
+      statement.scatter_op = op;
+      return absl::OkStatus();
     }
     return Expected("'+=', '*=', 'max=' or 'min='");
   }
@@ -337,7 +331,7 @@ class Parser {
       bound.position = name.position;
       bound.index = name.text;
       NESTOR_RETURN_IF_ERROR(Need("<"));
-      NESTOR_ASSIGN_OR_RETURN(bound.limit, Level(kSumLevel));
+      NESTOR_ASSIGN_OR_RETURN(bound.limit, Operators(kSumTightness));
       statement.bounds.push_back(std::move(bound));
     } while (Take(","));
     return absl::OkStatus();
@@ -366,34 +360,35 @@ class Parser {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<ExprPtr> Expression() { return Level(0); }
+  absl::StatusOr<ExprPtr> Expression() { return Operators(kLoosest); }
 
-  absl::StatusOr<ExprPtr> Level(size_t level) {
-    if (level == Levels().size()) return Prefix();
-    NESTOR_ASSIGN_OR_RETURN(ExprPtr first, Level(level + 1));
-    ExprPtr chain;
-    while (AtOperator(level)) {
-      if (chain == nullptr) {
-        chain = NewExpr(ExprKind::kChain, first->position);
-        chain->args.push_back(std::move(first));
-      } else if (level == kComparisonLevel) {
-        return Expected("'&&' or '||' (comparisons do not chain)");
-      }
-      chain->operators.push_back(Peek().text);
-      chain->operator_positions.push_back(Peek().position);
-      ++next_;
-      NESTOR_ASSIGN_OR_RETURN(ExprPtr operand, Level(level + 1));
-      chain->args.push_back(std::move(operand));
+  // An operand and the operators behind it that are at least as tight as `tightness`,
+  // by precedence climbing.
+  absl::StatusOr<ExprPtr> Operators(int tightness) {
+    NESTOR_ASSIGN_OR_RETURN(ExprPtr expr, Prefix());
+    for (const InfixOperator* op = AtInfix(); op != nullptr && op->tightness >= tightness; op = AtInfix()) {
+      NESTOR_ASSIGN_OR_RETURN(expr, Chain(std::move(expr), op->tightness));
     }
-    return chain == nullptr ? std::move(first) : std::move(chain);
+    return expr;
   }
 
-  bool AtOperator(size_t level) const {
-    if (Peek().kind != TokenKind::kSymbol) return false;
-    for (absl::string_view op : Levels()[level]) {
-      if (Peek().text == op) return true;
+  // `first` and all that operators of that tightness join to it.
+  absl::StatusOr<ExprPtr> Chain(ExprPtr first, int tightness) {
+    ExprPtr chain = NewExpr(ExprKind::kChain, first->position);
+    chain->args.push_back(std::move(first));
+    for (const InfixOperator* op = AtInfix(); op != nullptr && op->tightness == tightness; op = AtInfix()) {
+      if (op->Compares() && !chain->operators.empty()) return Expected("'&&' or '||' (comparisons do not chain)");
+      chain->operators.push_back(op);
+      chain->operator_positions.push_back(Peek().position);
+      ++next_;
+      NESTOR_ASSIGN_OR_RETURN(ExprPtr operand, Operators(tightness + 1));
+      chain->args.push_back(std::move(operand));
     }
-    return false;
+    return chain;
+  }
+
+  const InfixOperator* AtInfix() const {
+    return Peek().kind == TokenKind::kSymbol ? FindInfix(Peek().text) : nullptr;
   }
 
   // One step deeper in brackets or prefix operators while it lives.
@@ -415,7 +410,7 @@ class Parser {
     const Nesting nesting(*this);
     NESTOR_RETURN_IF_ERROR(nesting.Check());
     const Token& token = Peek();
-    if (!At("-") && !At("!")) return Primary();
+    if (FindPrefix(token.text) == nullptr) return Primary();
     ++next_;
     if (token.text == "-" && AtLiteral() && !At("true") && !At("false")) {
       return NewExpr(ExprKind::kLiteral, token.position, absl::StrCat("-", tokens_[next_++].text));

@@ -18,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "uops/invariant.h"
+#include "uops/operators.h"
 #include "uops/parser.h"
 
 namespace nestor {
@@ -25,45 +26,10 @@ namespace {
 
 constexpr int kMaxInlineDepth = 40;
 
-struct Infix {
-  const char* text;
-  int tightness;  // as in the grammar: || 1, && 2, comparisons 3, sums 4, products 5, prefix 6
-};
-
-absl::optional<Infix> InfixOf(ScalarOp op, DType operand) {
-  const bool is_bool = operand == DType::kBool;
-  switch (op) {
-    case ScalarOp::kOr: return is_bool ? absl::optional<Infix>({" || ", 1}) : absl::nullopt;
-    case ScalarOp::kAnd: return is_bool ? absl::optional<Infix>({" && ", 2}) : absl::nullopt;
-    case ScalarOp::kEq: return Infix{" == ", 3};
-    case ScalarOp::kNe: return Infix{" != ", 3};
-    case ScalarOp::kLt: return Infix{" < ", 3};
-    case ScalarOp::kLe: return Infix{" <= ", 3};
-    case ScalarOp::kGt: return Infix{" > ", 3};
-    case ScalarOp::kGe: return Infix{" >= ", 3};
-    case ScalarOp::kAdd: return Infix{" + ", 4};
-    case ScalarOp::kSub: return Infix{" - ", 4};
-    case ScalarOp::kMul: return Infix{" * ", 5};
-    case ScalarOp::kDiv: return Infix{" / ", 5};
-    case ScalarOp::kMod: return Infix{" % ", 5};
-    default: return absl::nullopt;
-  }
-}
-constexpr int kPrefixTightness = 6;
-
 // Ops that the notation would read as part of an index expression.
 bool IsIndexArithmetic(ScalarOp op) {
-  switch (op) {
-    case ScalarOp::kNeg:
-    case ScalarOp::kAdd:
-    case ScalarOp::kSub:
-    case ScalarOp::kMul:
-    case ScalarOp::kFloorDiv:
-    case ScalarOp::kMod:
-    case ScalarOp::kMin:
-    case ScalarOp::kMax: return true;
-    default: return false;
-  }
+  const InfixOperator* infix = InfixOf(op, DType::kI64);
+  return op == ScalarOp::kNeg || (infix != nullptr && infix->IsArithmetic()) || FindIndexFunction(Row(op).name) != nullptr;
 }
 
 using Names = std::vector<std::string>;  // of the indices along a node's axes
@@ -330,11 +296,10 @@ class Printer {
     const Names names = StartStatement(graph_.rank(scatter.x));
     SetRanges(names, graph_.shape(scatter.x));
     RecordAccess(graph_.shape(id), scatter.place, names);
-    const char* const kOperators[] = {"+=", "*=", "max=", "min="};
     const std::string left = absl::StrCat(named_.at(id), "[", PlaceText(scatter.place, names), "]");
     const std::string value = ValueText(scatter.x, names, 0, false);
     return absl::StrCat(left, ": ", nestor::Name(graph_.type(id)), "[", Extents(graph_.shape(id)), "] ",
-                        kOperators[static_cast<int>(scatter.op)], " ", value, Where());
+                        AccumulationSign(scatter.op), "= ", value, Where());
   }
 
   bool KnownEqual(IndexId a, IndexId b) const {
@@ -471,18 +436,14 @@ class Printer {
     const bool choice = Row(map.op).result == ResultType::kChoice;
     bool typed = false;  // some operand gives a bare literal its type
     for (size_t i = choice ? 1 : 0; i < map.args.size(); ++i) typed |= !IsConstantOperand(map.args[i]);
-    const auto infix = InfixOf(map.op, operand);
-    if (infix) {
-      const bool compares = infix->tightness == 3;
-      const std::string left = ValueText(map.args[0], names, infix->tightness + compares, typed);
+    if (const InfixOperator* infix = InfixOf(map.op, operand)) {
+      const std::string left = ValueText(map.args[0], names, infix->tightness + infix->Compares(), typed);
       const std::string right = ValueText(map.args[1], names, infix->tightness + 1, typed);
-      const std::string text = absl::StrCat(left, infix->text, right);
+      const std::string text = absl::StrCat(left, " ", infix->text, " ", right);
       return infix->tightness < tightness ? absl::StrCat("(", text, ")") : text;
     }
-    const bool negates = map.op == ScalarOp::kNeg || (map.op == ScalarOp::kNot && operand == DType::kBool);
-    if (negates) {
-      const std::string text = absl::StrCat(map.op == ScalarOp::kNeg ? "-" : "!",
-                                            ValueText(map.args[0], names, kPrefixTightness, false));
+    if (const PrefixOperator* prefix = PrefixOf(map.op, operand)) {
+      const std::string text = absl::StrCat(prefix->text, ValueText(map.args[0], names, kPrefixTightness, false));
       return kPrefixTightness < tightness ? absl::StrCat("(", text, ")") : text;
     }
     std::string text = absl::StrCat(map.op == ScalarOp::kCast ? nestor::Name(graph_.type(id)) : Row(map.op).name, "(");

@@ -22,18 +22,6 @@ bool IsIntegerText(absl::string_view text) {
   return text.find_first_not_of("-0123456789") == absl::string_view::npos;
 }
 
-absl::optional<IndexKind> IndexFunction(absl::string_view name) {
-  if (name == "min") return IndexKind::kMin;
-  if (name == "max") return IndexKind::kMax;
-  if (name == "floordiv") return IndexKind::kDiv;
-  if (name == "mod") return IndexKind::kMod;
-  return absl::nullopt;
-}
-
-bool IsArithmetic(absl::string_view op) {
-  return op == "+" || op == "-" || op == "*" || op == "/" || op == "%";
-}
-
 }  // namespace
 
 // ---- Environment
@@ -126,7 +114,7 @@ absl::Status StatementScope::BindLeft(const ast::Statement& statement) {
 absl::StatusOr<int> StatementScope::Bind(const Item& item) {
   const std::string& name = item.is_pack ? item.pack : item.expr->text;
   if (!item.is_pack && item.expr->kind != ExprKind::kName) {
-    const std::string& found = item.expr->kind == ExprKind::kChain ? item.expr->operators[0] : item.expr->text;
+    const absl::string_view found = item.expr->kind == ExprKind::kChain ? item.expr->operators[0]->text : item.expr->text;
     return ErrorAt(item.position, absl::StrCat("expected the name of an index, found an expression with '", found, "'"));
   }
   const std::string shown = absl::StrCat("'", item.is_pack ? ".." : "", name, "'");
@@ -413,15 +401,13 @@ bool StatementScope::IsIndexValue(const Expr& expr) const {
     case ExprKind::kAccess:
     case ExprKind::kReduction: return false;
     case ExprKind::kCall:
-      if (!IndexFunction(expr.text)) return false;
+      if (FindIndexFunction(expr.text) == nullptr) return false;
       break;
     case ExprKind::kPrefix:
       if (expr.text != "-") return false;
       break;
     case ExprKind::kChain:
-      for (const std::string& op : expr.operators) {
-        if (!IsArithmetic(op)) return false;
-      }
+      if (!expr.operators[0]->IsArithmetic()) return false;
       break;
   }
   for (const ast::ExprPtr& arg : expr.args) {
@@ -506,8 +492,8 @@ absl::StatusOr<IndexId> StatementScope::IndexOf(const Expr& expr, bool in_value)
 }
 
 absl::StatusOr<IndexId> StatementScope::FunctionOf(const Expr& expr, bool in_value) const {
-  const auto kind = IndexFunction(expr.text);
-  if (!kind) {
+  const IndexFunction* function = FindIndexFunction(expr.text);
+  if (function == nullptr) {
     return ErrorAt(expr.position, absl::StrCat("'", expr.text, "' is not a function of indices (those are min, max, floordiv, mod)"));
   }
   if (expr.args.size() != 2) {
@@ -515,7 +501,7 @@ absl::StatusOr<IndexId> StatementScope::FunctionOf(const Expr& expr, bool in_val
   }
   NESTOR_ASSIGN_OR_RETURN(const IndexId a, IndexOf(*expr.args[0], in_value));
   NESTOR_ASSIGN_OR_RETURN(const IndexId b, IndexOf(*expr.args[1], in_value));
-  return environment_->op.graph.pool().Make(*kind, 0, {a, b});
+  return environment_->op.graph.pool().Make(function->index, 0, {a, b});
 }
 
 // Index expressions are walked recursively.
@@ -529,18 +515,16 @@ absl::StatusOr<IndexId> StatementScope::ChainOf(const Expr& chain, size_t count,
   IndexPool& pool = environment_->op.graph.pool();
   NESTOR_ASSIGN_OR_RETURN(IndexId result, IndexOf(*chain.args[0], in_value));
   for (size_t i = 1; i < count; ++i) {
-    const std::string& op = chain.operators[i - 1];
+    const InfixOperator& op = *chain.operators[i - 1];
     const ast::Position& position = chain.operator_positions[i - 1];
-    if (!IsArithmetic(op)) return ErrorAt(position, absl::StrCat("expected an index, found the operator '", op, "'"));
-    if (op == "/" && in_value) {
+    if (!op.IsArithmetic()) {
+      return ErrorAt(position, absl::StrCat("expected an index, found the operator '", op.text, "'"));
+    }
+    if (op.index == IndexKind::kDiv && in_value) {
       return ErrorAt(position, "'/' between indices in value position: write floordiv(..) or f32(..)");
     }
     NESTOR_ASSIGN_OR_RETURN(const IndexId operand, IndexOf(*chain.args[i], in_value));
-    if (op == "+") result = pool.Add(result, operand);
-    else if (op == "-") result = pool.Sub(result, operand);
-    else if (op == "*") result = pool.Mul(result, operand);
-    else if (op == "/") result = pool.Div(result, operand);
-    else result = pool.Mod(result, operand);
+    result = CombineIndices(pool, op, result, operand);
     NESTOR_RETURN_IF_ERROR(CheckDepth(result, position));
   }
   return result;
@@ -555,26 +539,22 @@ absl::StatusOr<IndexId> StatementScope::ConditionOf(const Expr& expr) const {
     NESTOR_ASSIGN_OR_RETURN(const IndexId operand, ConditionOf(*expr.args[0]));
     return pool.Not(operand);
   }
-  if (expr.kind != ExprKind::kChain || IsArithmetic(expr.operators[0])) {
+  if (expr.kind != ExprKind::kChain || expr.operators[0]->IsArithmetic()) {
     return ErrorAt(expr.position, "expected a condition (a comparison of indices, or such joined by && || !)");
   }
-  const std::string& first = expr.operators[0];
-  if (first == "&&" || first == "||") {
+  const InfixOperator& op = *expr.operators[0];
+  if (op.logical) {
     NESTOR_ASSIGN_OR_RETURN(IndexId result, ConditionOf(*expr.args[0]));
     for (size_t i = 1; i < expr.args.size(); ++i) {
       NESTOR_ASSIGN_OR_RETURN(const IndexId operand, ConditionOf(*expr.args[i]));
-      result = pool.Condition(first == "&&" ? IndexKind::kAnd : IndexKind::kOr, result, operand);
+      result = CombineIndices(pool, op, result, operand);
       NESTOR_RETURN_IF_ERROR(CheckDepth(result, expr.operator_positions[i - 1]));
     }
     return result;
   }
   NESTOR_ASSIGN_OR_RETURN(const IndexId a, IndexOf(*expr.args[0]));
   NESTOR_ASSIGN_OR_RETURN(const IndexId b, IndexOf(*expr.args[1]));
-  if (first == "<") return pool.Condition(IndexKind::kLt, a, b);
-  if (first == "<=") return pool.Condition(IndexKind::kLe, a, b);
-  if (first == ">") return pool.Condition(IndexKind::kLt, b, a);
-  if (first == ">=") return pool.Condition(IndexKind::kLe, b, a);
-  return pool.Condition(first == "==" ? IndexKind::kEq : IndexKind::kNe, a, b);
+  return CombineIndices(pool, op, a, b);
 }
 
 absl::StatusOr<IndexList> StatementScope::PlaceOf(const std::vector<Item>& items, absl::string_view tensor,

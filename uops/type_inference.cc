@@ -15,8 +15,7 @@ using ast::Expr;
 using ast::ExprKind;
 
 size_t IndexPrefix(const StatementScope& scope, const Expr& chain) {
-  const absl::string_view op = chain.operators[0];
-  if (op != "+" && op != "-" && op != "*" && op != "/" && op != "%") return 0;
+  if (!chain.operators[0]->IsArithmetic()) return 0;
   size_t count = 0;
   while (count < chain.args.size() && scope.IsIndexValue(*chain.args[count])) ++count;
   return count;
@@ -119,9 +118,7 @@ absl::StatusOr<int> TypeInference::VisitChain(const Expr& expr) {
     NESTOR_RETURN_IF_ERROR(Unify(all, operand, position));
   }
   operand_of_[&expr] = all;
-  const absl::string_view op = expr.operators[0];
-  const bool compares = op == "==" || op == "!=" || op[0] == '<' || op[0] == '>';
-  return compares ? NewVariable(DType::kBool) : all;
+  return expr.operators[0]->Compares() ? NewVariable(DType::kBool) : all;
 }
 
 absl::StatusOr<int> TypeInference::VisitCast(const Expr& expr, DType target) {
