@@ -7,12 +7,13 @@
 //   b.Result("c", b.Define({i, j}, Sum({k}, a(i, k) * w(k, j))));
 //   NESTOR_ASSIGN_OR_RETURN(Op op, b.Build());
 //
-// Everything means what the notation means by it (SEMANTICS 1-2): ranges follow
-// from accesses, literals and index values take the type of what they meet, and
-// the same program gives the same graph. Three differences: an index is its
-// handle, so that names may repeat and an Expr may be used many times; `a > b` of
-// indices is `b < a`; and integer arithmetic among indices happens before it
-// meets a value, so that N / 2 is a floor division everywhere.
+// Everything means what the notation means by it (SEMANTICS 1-2), and the same
+// code builds it (statement_builder.h): ranges follow from accesses, literals and
+// index values take the type of what they meet, and the same program gives the
+// same graph. Three differences: an index is its handle, so that names may repeat
+// and an Expr may be used many times; `a > b` of indices is `b < a`; and integer
+// arithmetic among indices happens before it meets a value, so that N / 2 is a
+// floor division everywhere.
 //
 // The first misuse is kept and returned by Build() as InvalidArgument; what is
 // done after it has no effect. Handles are small values that must not outlive
@@ -33,20 +34,14 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
+#include "uops/index_handle.h"
 #include "uops/op.h"
 
 namespace nestor {
 
 namespace internal {
-// An index expression of a graph, or a constant that belongs to none (`graph` is
-// null then). `error` holds a misuse until a builder sees it.
-struct IndexHandle {
-  Graph* graph = nullptr;
-  IndexId id;
-  int64_t constant = 0;
-  std::string error;
-};
-struct ExprNode;
+struct IndexVariable;
+struct Statement;
 }  // namespace internal
 
 template <class T>
@@ -72,8 +67,8 @@ class Expr {
   Expr(T literal) : Expr(OfLiteral(literal)) {}
   Expr(const IndexExpr& index);
   Expr(const Condition& condition);
-  const std::shared_ptr<const internal::ExprNode>& node() const { return node_; }
-  explicit Expr(std::shared_ptr<const internal::ExprNode> node) : node_(std::move(node)) {}
+  const internal::ExprNodePtr& node() const { return node_; }
+  explicit Expr(internal::ExprNodePtr node) : node_(std::move(node)) {}
 
  private:
   static Expr Literal(DType type, std::string text);
@@ -84,7 +79,7 @@ class Expr {
     else if constexpr (std::is_integral_v<T>) return Literal(DType::kI64, std::to_string(value));
     else return Literal(static_cast<double>(value));
   }
-  std::shared_ptr<const internal::ExprNode> node_;
+  internal::ExprNodePtr node_;
 };
 
 // An element of a tensor.
@@ -180,6 +175,7 @@ struct ParamLimits {
 class OpBuilder {
  public:
   explicit OpBuilder(absl::string_view name);
+  ~OpBuilder();
   OpBuilder(const OpBuilder&) = delete;
   OpBuilder& operator=(const OpBuilder&) = delete;
 
@@ -210,19 +206,14 @@ class OpBuilder {
   absl::StatusOr<Op> Build() const;
 
  private:
-  friend class StatementBuilder;
-  struct Variable {
-    std::string name;
-    absl::optional<IndexId> extent;
-  };
   absl::Status AddArgument(absl::string_view name, DType type, const std::vector<IndexExpr>& shape, bool shape_only);
   absl::Status AddParam(absl::string_view name, DType type, const ParamLimits& limits);
   absl::Status BindCall(const Op& callee, const std::vector<TensorRef>& args,
                         const std::vector<std::pair<std::string, Expr>>& bindings,
                         std::vector<TensorRef>& results);
   absl::Status Claim(absl::string_view name, absl::string_view what);
-  absl::StatusOr<IndexId> Resolve(const IndexExpr& index);
-  // As Resolve, without indices and loads.
+  TensorRef Build(internal::Statement statement);
+  // The expression of `index`, which holds neither indices nor loads.
   absl::StatusOr<IndexId> ResolveExtent(const IndexExpr& index);
   absl::StatusOr<NodeId> NodeOf(const TensorRef& tensor) const;
   absl::Status CheckSignature() const;
@@ -230,7 +221,7 @@ class OpBuilder {
 
   Op op_;
   absl::Status first_error_;
-  std::vector<Variable> variables_;  // Var(i) of the handles
+  std::vector<internal::IndexVariable> variables_;  // Var(i) of the handles
   std::vector<std::string> names_, dimensions_;
   int statements_ = 0;
 };

@@ -176,6 +176,13 @@ TEST(Builder, EqualsTheNotation) {
          b.Result("r", b.Define({i, bound}, x(i, bound + 1).Or(2.5).If(i < bound).If(!(i == 3))));
          (void)j;
        }},
+      // An index in arithmetic takes no range, whatever the arithmetic comes to.
+      {"r[i] = x[i + 0, 2*i - i] + f32(ids[i]*0)",
+       [](B b, T x, T ids, I i, I, I) { b.Result("r", b.Define({i}, x(i + 0, 2 * i - i) + Cast(kF32, ids(i) * 0))); }},
+      {"r[i, j] = x[i, j if ids[0] < 3] + sum[k](x[k, ids[j]])",
+       [](B b, T x, T ids, I i, I j, I k) {
+         b.Result("r", b.Define({i, j}, x(i, j).If(AsIndex(ids(0)) < 3) + Sum({k}, x(k, ids(j)))));
+       }},
       {"r[i] = ids[i] / 2 + i", [](B b, T, T ids, I i, I, I) { b.Result("r", b.Define({i}, ids(i) / 2 + i)); }},
       {"r[i, j] = where(i <= j && x[i, j] > 0, x[i, j], -inf)",
        [](B b, T x, T, I i, I j, I) { b.Result("r", b.Define({i, j}, Where(Expr(i <= j) && x(i, j) > 0, x(i, j), -kInf))); }},
@@ -223,6 +230,16 @@ TEST(Builder, MisuseIsAStatus) {
       {"op f: definition 1: types f32 and i32 do not mix", [](B b, T x, T ids, I i, I j) { return b.Define({i, j}, x(i, j) + ids(i)); }},
       {"the index 'j' is neither on the left nor reduced", [](B b, T x, T, I i, I j) { return b.Define({i}, x(i, j)); }},
       {"the index 'j' has no range", [](B b, T x, T, I i, I j) { return b.Define({i, j}, x(i, j + 1)); }},
+      {"the index 'j' has no range", [](B b, T x, T, I i, I j) { return b.Define({i, j}, x(i, j + 0)); }},
+      {"the index 'j' has no range", [](B b, T x, T, I i, I j) { return b.Define({i, j}, x(i, -(-j))); }},
+      {"an index value cannot hold a tensor's element", [](B b, T, T ids, I i, I) { return b.Define({i}, AsIndex(ids(i)) + i); }},
+      {"types i64 and i32 do not mix: cast one, as in i64(..)", [](B b, T, T ids, I i, I) { return b.Define({i}, ids(i) + i + ids(i) * ids(i) * i * ids(i)); }},
+      {"the fill $p is f32, the tensor i32", [](B b, T, T ids, I i, I) { return b.Define({i}, ids(i).Or(b.Param("$p", kF32))); }},
+      {"an access inside an index takes no fill", [](B b, T x, T ids, I i, I) { return b.Define({i}, x(ids(i).Or(1), 0)); }},
+      {"'ids' has 1 dimensions and is given 2 indices", [](B b, T x, T ids, I i, I) { return b.Define({i}, x(ids(i, i), i)); }},
+      {"a scatter by '+=' does not take bool", [](B b, T, T, I i, I) { return b.Scatter(ReduceOp::kSum, DType::kBool, {3}, {i}, true); }},
+      {"an index of another builder", [](B b, T x, T, I i, I) { return b.Define({i}, x(i, OpBuilder("g").NewIndex("o"))); }},
+      {"overflows i64", [](B b, T x, T, I i, I) { return b.Define({i}, x(i, IndexExpr(int64_t{1} << 62) * 2)); }},
       {"'x' has 2 dimensions and is given 1 indices", [](B b, T x, T, I i, I) { return b.Define({i}, x(i)); }},
       {"'x' has 2 dimensions and is given 0 indices", [](B b, T x, T, I, I) { return b.Define({}, x); }},
       {"'x' is not an integer tensor", [](B b, T x, T, I i, I j) { return b.Define({i}, x(x(i, j), i)); }},

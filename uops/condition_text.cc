@@ -5,6 +5,7 @@
 #include "uops/environment.h"
 #include "uops/invariant.h"
 #include "uops/parser.h"
+#include "uops/resolver.h"
 #include "uops/statement_scope.h"
 
 namespace nestor {
@@ -32,7 +33,8 @@ absl::StatusOr<IndexId> ParseCondition(absl::string_view text, Op& op) {
   Environment environment;
   environment.op = std::move(op);
   NameSizes(environment);
-  const absl::StatusOr<IndexId> condition = StatementScope(environment).ConditionOf(*expr);
+  const StatementScope no_indices;
+  const absl::StatusOr<IndexId> condition = Resolver(environment, no_indices).Condition(*expr);
   op = std::move(environment.op);
   return condition;
 }

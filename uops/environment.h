@@ -31,8 +31,6 @@ struct Environment {
   absl::optional<DType> FindType(const std::string& name) const;
   absl::Status UnknownName(const std::string& name, const ast::Position& position,
                            absl::string_view what) const;
-  // The extents that a list of dimensions stands for, packs spread.
-  absl::StatusOr<Shape> Extents(const std::vector<ast::Item>& dims);
 };
 
 }  // namespace nestor

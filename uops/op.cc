@@ -1,10 +1,9 @@
+// Look-ups by name, comparison and warnings of ops.
 #include "uops/op.h"
 
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-
-// Look-ups by name, comparison and warnings of ops.
 
 namespace nestor {
 namespace {

@@ -1,9 +1,8 @@
-// The indices of one statement: which there are, how long the packs are, what
-// each ranges over, and index expressions over them.
+// The indices of one statement of the notation: which names there are, where each is
+// meant, and how long packs are.
 //
-// Every index (each element of a pack too) is an *instance*, numbered from
-// outside in and from left to right; Var(i) of the pool is instance i while a
-// statement is elaborated.
+// Every index (each element of a pack, too) is an *instance*, numbered from outside in and
+// from left to right; it is the variable of that number of the statement that is built.
 #ifndef NESTOR_UOPS_STATEMENT_SCOPE_H_
 #define NESTOR_UOPS_STATEMENT_SCOPE_H_
 
@@ -14,42 +13,30 @@
 #include "absl/status/statusor.h"
 #include "uops/ast.h"
 #include "uops/environment.h"
-#include "uops/index_expr.h"
+#include "uops/statement_builder.h"
 
 namespace nestor {
 
 class StatementScope {
  public:
-  // Analyses `statement` and adds the equalities that it implies to
-  // environment.op. `scatter_shape`: the result's extents, of a scatter.
+  // Binds the names of `statement` and notes its indices in the environment.
+  // `scatter_shape`: the result's extents, of a scatter.
   static absl::StatusOr<StatementScope> Analyze(const ast::Statement& statement, Environment& environment,
                                                 const Shape& scatter_shape);
 
   // A scope without indices: for dimensions and values of calls.
-  explicit StatementScope(Environment& environment) : environment_(&environment) {}
+  StatementScope() = default;
 
-  // The instances of the left side's indices, of a definition, in order; of a
-  // scatter, of all its own indices.
+  // The instances, with what `where` says of them.
+  const std::vector<internal::IndexVariable>& variables() const { return variables_; }
+  // Those of the left side's indices, of a definition, in order; of a scatter, all its own.
   const std::vector<int>& left() const { return left_; }
-  // The instances that a reduction introduces, in order.
+  // Those that a reduction introduces, in order.
   const std::vector<int>& reduced(const ast::Expr& reduction) const { return reduced_.at(&reduction); }
-  // What instance i ranges over.
-  IndexId range(int instance) const { return ranges_[instance]; }
-
-  // True for an expression of indices, dimensions, integer $params and integers.
-  bool IsIndexValue(const ast::Expr& expr) const;
-  // True for an expression of integer literals alone; one is an index value too.
-  bool IsIntegerLiteral(const ast::Expr& expr) const;
-
-  // `in_value`: the expression stands in value position, where "/" is an error.
-  absl::StatusOr<IndexId> IndexOf(const ast::Expr& expr, bool in_value = false) const;
-  // The first `count` operands of a chain, as one index expression.
-  absl::StatusOr<IndexId> ChainOf(const ast::Expr& chain, size_t count, bool in_value) const;
-  absl::StatusOr<IndexId> ConditionOf(const ast::Expr& expr) const;
-  // What `items` say of the axes of `tensor`, which has that shape. Adds a warning to
-  // environment.op for each that is always out of bounds.
-  absl::StatusOr<IndexList> PlaceOf(const std::vector<ast::Item>& items, absl::string_view tensor,
-                                    const Shape& shape) const;
+  // That which a name means, or -1: it is no index.
+  int InstanceOf(const ast::Expr& name) const;
+  // Those of a pack of indices, or null: it is none.
+  const std::vector<int>* InstancesOf(const ast::Item& pack) const;
 
  private:
   struct Binding {
@@ -59,13 +46,12 @@ class StatementScope {
     int length;  // of a pack: -1 until known
     std::vector<int> instances;
   };
-  struct Access {  // a list of items that stands against dimensions
+  struct Access {  // a list of items, each against an axis or, of a pack, several
     const std::vector<ast::Item>* items;
-    std::string tensor;
-    Shape shape;
-    ast::Position position;
+    size_t rank;
   };
 
+  // The walk that binds.
   absl::Status BindLeft(const ast::Statement& statement);
   absl::StatusOr<int> Bind(const ast::Item& item);
   absl::Status Walk(const ast::Expr& expr);
@@ -78,17 +64,12 @@ class StatementScope {
   absl::Status SolvePackLengths();
   int KnownLength(const Access& access, std::vector<int>& unknown) const;
   void NumberInstances();
+  std::vector<int> InstancesOf(const std::vector<int>& bindings) const;
   absl::Status ApplyBounds(const ast::Statement& statement);
+  absl::Status ApplyBound(const ast::Bound& bound, Binding& binding);
   absl::Status CheckBound(const ast::Expr& limit) const;
-  void InferRanges();
-  void Stand(int instance, const Access& access, size_t axis);
-  absl::Status CheckRanges() const;
 
-  absl::Status CheckDepth(IndexId e, const ast::Position& position) const;
-  absl::StatusOr<IndexId> NameOf(const ast::Expr& expr) const;
-  absl::StatusOr<IndexId> FunctionOf(const ast::Expr& expr, bool in_value) const;
-
-  Environment* environment_;
+  Environment* environment_ = nullptr;
   bool scatter_ = false;
   std::vector<Binding> bindings_;
   std::vector<int> visible_;  // while walking
@@ -96,12 +77,10 @@ class StatementScope {
   absl::flat_hash_map<const ast::Expr*, int> name_bindings_;
   absl::flat_hash_map<const ast::Expr*, std::vector<int>> reduction_bindings_;
   std::vector<int> left_bindings_;
-  std::vector<Access> accesses_;  // in text order of their opening bracket
+  std::vector<Access> accesses_;
   std::vector<int> left_;
   absl::flat_hash_map<const ast::Expr*, std::vector<int>> reduced_;
-  std::vector<IndexId> ranges_;
-  std::vector<std::string> origins_;  // where the range of each was found
-  std::vector<bool> bounded_;         // by `where`
+  std::vector<internal::IndexVariable> variables_;
 };
 
 }  // namespace nestor

@@ -1,0 +1,38 @@
+// An index expression on its way into a statement. Part of builder.h; the rest of what
+// the front ends hand over is in expression.h.
+#ifndef NESTOR_UOPS_INDEX_HANDLE_H_
+#define NESTOR_UOPS_INDEX_HANDLE_H_
+
+#include "uops/cpp20.h"  // first, so that an older standard is named before all else
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/types/optional.h"
+#include "uops/ast.h"
+#include "uops/graph.h"
+
+namespace nestor::internal {
+
+struct ExprNode;
+using ExprNodePtr = std::shared_ptr<const ExprNode>;
+
+// Where in a text something is written; what is made in C++ has no place.
+using TextPosition = absl::optional<ast::Position>;
+
+struct IndexHandle {
+  Graph* graph = nullptr;  // whose pool holds `id`; null: `constant` it is
+  IndexId id = {};
+  int64_t constant = 0;
+  std::string error = {};  // a misuse, until a builder sees it
+  // An index by itself, in no arithmetic: on an axis it takes the extent as its range.
+  bool alone = false;
+  std::vector<ExprNodePtr> loads = {};  // the accesses in it, in the order of the text
+  TextPosition position = {};
+};
+
+}  // namespace nestor::internal
+
+#endif  // NESTOR_UOPS_INDEX_HANDLE_H_

@@ -1,0 +1,34 @@
+// What each index of a statement runs over: the extent that is said of it, or that of the
+// first axis on which it stands alone.
+#ifndef NESTOR_UOPS_INFER_RANGES_H_
+#define NESTOR_UOPS_INFER_RANGES_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "uops/op.h"
+#include "uops/statement_builder.h"
+
+namespace nestor::internal {
+
+struct RangedIndex {
+  int64_t variable;
+  IndexId extent;
+};
+
+struct Ranges {
+  std::vector<RangedIndex> own;  // the statement's, in the order in which it runs over them
+  absl::flat_hash_map<const ExprNode*, std::vector<RangedIndex>> reduced;  // of each reduction
+};
+
+// Adds to `op` an equality for each further axis on which an index stands alone, unless its
+// extent is said, and a warning for each index that is always out of bounds. Errors: an index
+// that is not in scope, is bound twice or has no range; an access with too many or too few
+// indices; handles of other builders.
+absl::StatusOr<Ranges> InferRanges(const Statement& statement, Op& op);
+
+}  // namespace nestor::internal
+
+#endif  // NESTOR_UOPS_INFER_RANGES_H_

@@ -1,0 +1,55 @@
+// From one statement to micro-ops, for both front ends: which extent each index runs over,
+// the types of values, and the nodes (SEMANTICS 2, "Ranges" and "Types of values").
+#ifndef NESTOR_UOPS_STATEMENT_BUILDER_H_
+#define NESTOR_UOPS_STATEMENT_BUILDER_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
+#include "uops/expression.h"
+#include "uops/op.h"
+
+namespace nestor::internal {
+
+// An index that statements may mention: number i of them is Var(i) of the pool until a
+// node is made, which numbers its axes from 0.
+struct IndexVariable {
+  std::string name;
+  absl::optional<IndexId> extent = {};  // where it is said, not taken from accesses
+  TextPosition position = {};
+};
+
+// The tensor that a scatter makes.
+struct ScatterTarget {
+  ReduceOp op;
+  DType type;
+  Shape shape;
+  std::vector<IndexHandle> place;
+  TextPosition type_position = {};
+};
+
+struct Statement {
+  std::string name;  // in messages: what it defines
+  TextPosition position = {};
+  absl::Span<const IndexVariable> variables;
+  // The left side's, in order. Of a scatter: those that it runs over, before others that
+  // its place and body mention.
+  std::vector<IndexHandle> indices;
+  absl::optional<ScatterTarget> scatter = {};
+  ExprNodePtr body;
+};
+
+// The node of the tensor that `statement` defines. Adds to `op` what the statement asks to
+// be equal, and warnings. InvalidArgument names the misuse, and the place in the text if
+// there is one.
+absl::StatusOr<NodeId> BuildStatement(const Statement& statement, Op& op);
+
+// An error where the op has grown beyond kMostMicroOps.
+absl::Status CheckSize(const Graph& graph, const TextPosition& position);
+
+}  // namespace nestor::internal
+
+#endif  // NESTOR_UOPS_STATEMENT_BUILDER_H_
