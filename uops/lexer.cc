@@ -1,4 +1,4 @@
-// One RE2 pattern per kind of token, tried in order at the front of the rest.
+// One RE2 pattern for each kind of token; the first character says which.
 //
 // A newline ends a statement only outside ( ) and [ ], only if the line does not
 // end in an operator, an assignment or a comma, and only if the next token is not
@@ -11,6 +11,7 @@
 #include <map>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -54,15 +55,17 @@ std::string SymbolPattern() {
   return absl::StrCat("(", absl::StrJoin(alternatives, "|"), ")");
 }
 
-const std::vector<Pattern*>& Patterns() {
-  static const auto* const patterns = new std::vector<Pattern*>{
-      new Pattern{RE2(R"(([A-Za-z_][A-Za-z0-9_]*))"), TokenKind::kName},
-      new Pattern{RE2(R"((\$[A-Za-z_][A-Za-z0-9_]*))"), TokenKind::kParam},
-      new Pattern{RE2(R"(([0-9]+(?:\.[0-9]+|\.)?(?:[eE][+-]?[0-9]+)?))"), TokenKind::kNumber},
-      new Pattern{RE2(R"-(("(?:[^"\\\n]|\\.)*"))-"), TokenKind::kString},
-      new Pattern{RE2(SymbolPattern()), TokenKind::kSymbol},
-  };
-  return *patterns;
+// The pattern of the tokens that begin with `c`: no two kinds begin alike.
+const Pattern& PatternFor(char c) {
+  static const auto* const name = new Pattern{RE2(R"(([A-Za-z_][A-Za-z0-9_]*))"), TokenKind::kName};
+  static const auto* const param = new Pattern{RE2(R"((\$[A-Za-z_][A-Za-z0-9_]*))"), TokenKind::kParam};
+  static const auto* const number =
+      new Pattern{RE2(R"(([0-9]+(?:\.[0-9]+|\.)?(?:[eE][+-]?[0-9]+)?))"), TokenKind::kNumber};
+  static const auto* const string = new Pattern{RE2(R"-(("(?:[^"\\\n]|\\.)*"))-"), TokenKind::kString};
+  static const auto* const symbol = new Pattern{RE2(SymbolPattern()), TokenKind::kSymbol};
+  if (c == '_' || absl::ascii_isalpha(static_cast<unsigned char>(c))) return *name;
+  if (absl::ascii_isdigit(static_cast<unsigned char>(c))) return *number;
+  return c == '$' ? *param : c == '"' ? *string : *symbol;
 }
 
 bool ContinuesLine(const Token& token) {
@@ -130,7 +133,7 @@ absl::StatusOr<std::vector<Token>> Tokenize(absl::string_view text) {
   ast::Position position;
   re2::StringPiece piece;
   while (!rest.empty()) {
-    if (RE2::Consume(&rest, *kSkip, &piece)) {
+    if (absl::StrContains(" \t\r#", rest[0]) && RE2::Consume(&rest, *kSkip, &piece)) {
       position.column += static_cast<int>(piece.size());
       continue;
     }
@@ -142,16 +145,10 @@ absl::StatusOr<std::vector<Token>> Tokenize(absl::string_view text) {
       continue;
     }
     const absl::string_view from(rest.data(), rest.size());
-    const Pattern* found = nullptr;
-    for (const Pattern* pattern : Patterns()) {
-      if (RE2::Consume(&rest, pattern->regex, &piece)) {
-        found = pattern;
-        break;
-      }
-    }
-    if (found == nullptr || IsForeign(*found, from)) return Unexpected(position, from);
+    const Pattern& pattern = PatternFor(rest[0]);
+    if (!RE2::Consume(&rest, pattern.regex, &piece) || IsForeign(pattern, from)) return Unexpected(position, from);
     const bool semicolon = piece == ";";
-    tokens.push_back({semicolon ? TokenKind::kEnd : found->kind, std::string(piece), position});
+    tokens.push_back({semicolon ? TokenKind::kEnd : pattern.kind, std::string(piece), position});
     position.column += static_cast<int>(piece.size());
   }
   tokens = SettleNewlines(std::move(tokens));

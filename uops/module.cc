@@ -1,6 +1,7 @@
 // Look-up of ops: a file's own, each after its definition, hide the library's.
 #include "uops/module.h"
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "uops/elaborate.h"
 #include "uops/invariant.h"
@@ -18,15 +19,13 @@ const ast::Op* Find(const std::vector<ast::Op>& ops, absl::string_view name) {
 }
 
 absl::Status CheckNames(const std::vector<ast::Op>& ops) {
-  for (size_t i = 0; i < ops.size(); ++i) {
-    const ast::Op& op = ops[i];
+  absl::flat_hash_set<absl::string_view> names;
+  for (const ast::Op& op : ops) {
     if (ScalarOpByName(op.name)) {
       return ErrorAt(op.name_position, absl::StrCat("an op may not be named like the scalar op '", op.name, "'"));
     }
-    for (size_t j = 0; j < i; ++j) {
-      if (ops[j].name == op.name) {
-        return ErrorAt(op.name_position, absl::StrCat("the op '", op.name, "' is already defined"));
-      }
+    if (!names.insert(op.name).second) {
+      return ErrorAt(op.name_position, absl::StrCat("the op '", op.name, "' is already defined"));
     }
   }
   return absl::OkStatus();
