@@ -183,6 +183,17 @@ TEST(Builder, EqualsTheNotation) {
        [](B b, T x, T ids, I i, I j, I k) {
          b.Result("r", b.Define({i, j}, x(i, j).If(AsIndex(ids(0)) < 3) + Sum({k}, x(k, ids(j)))));
        }},
+      // An expression that two reductions share: its index runs over each one's range.
+      {"r = sum[k](k * 2. * x[k, 0]) + sum[q](q * 2. * x[0, q])",
+       [](B b, T x, T, I, I, I k) {
+         const Expr shared = Expr(k) * 2.0;
+         b.Result("r", b.Define({}, Sum({k}, shared * x(k, 0)) + Sum({k}, shared * x(0, k))));
+       }},
+      {"r[i] = sum[k](x[k, k] * x[i, k]) + sum[q](x[q, q])",
+       [](B b, T x, T, I i, I, I k) {
+         const Expr shared = x(k, k);
+         b.Result("r", b.Define({i}, Sum({k}, shared * x(i, k)) + Sum({k}, shared)));
+       }},
       {"r[i] = ids[i] / 2 + i", [](B b, T, T ids, I i, I, I) { b.Result("r", b.Define({i}, ids(i) / 2 + i)); }},
       {"r[i, j] = where(i <= j && x[i, j] > 0, x[i, j], -inf)",
        [](B b, T x, T, I i, I j, I) { b.Result("r", b.Define({i, j}, Where(Expr(i <= j) && x(i, j) > 0, x(i, j), -kInf))); }},
