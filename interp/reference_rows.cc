@@ -33,13 +33,14 @@ using Args = absl::Span<const Enclosure>;
 
 // How a primitive row acts on sets.
 enum class Rule {
-  kCorners, kSum, kDifference, kProduct, kNegation, kMagnitude, kEqual, kUnequal, kChoice, kCopy, kCast, kBits,
+  kCorners, kSum, kDifference, kProduct, kNegation, kMagnitude, kEqual, kUnequal, kChoice, kCopy, kCast, kBits, kIsNan, kIsInf,
 };
 
 // Every primitive row has its rule, or this does not compile.
 Rule RuleOf(ScalarOp op) {
   switch (op) {
-    case ScalarOp::kSign: case ScalarOp::kFloor: case ScalarOp::kCeil: case ScalarOp::kRound: case ScalarOp::kSqrt:
+    case ScalarOp::kSign: case ScalarOp::kFloor: case ScalarOp::kCeil: case ScalarOp::kRound: case ScalarOp::kTrunc:
+    case ScalarOp::kSqrt:
     case ScalarOp::kDiv: case ScalarOp::kFma: case ScalarOp::kMax: case ScalarOp::kMin:
     case ScalarOp::kLt: case ScalarOp::kLe: case ScalarOp::kGt: case ScalarOp::kGe: return Rule::kCorners;
     case ScalarOp::kAdd: return Rule::kSum;
@@ -52,8 +53,10 @@ Rule RuleOf(ScalarOp op) {
     case ScalarOp::kSelect: return Rule::kChoice;
     case ScalarOp::kCopy: return Rule::kCopy;
     case ScalarOp::kCast: return Rule::kCast;
+    case ScalarOp::kIsNan: return Rule::kIsNan;
+    case ScalarOp::kIsInf: return Rule::kIsInf;
     case ScalarOp::kNot: case ScalarOp::kAnd: case ScalarOp::kOr: case ScalarOp::kXor: case ScalarOp::kShl:
-    case ScalarOp::kShr: case ScalarOp::kToBits: case ScalarOp::kFromBits: return Rule::kBits;
+    case ScalarOp::kShr: case ScalarOp::kPopcount: case ScalarOp::kClz: case ScalarOp::kToBits: case ScalarOp::kFromBits: return Rule::kBits;
 #define PRIMITIVE(...)
 #define COMPOSED(E, ...) case ScalarOp::k##E:
 #define MIXED(E, ...) case ScalarOp::k##E:
@@ -286,6 +289,8 @@ Enclosure ApplyToIntegers(ScalarOp op, DType operand, DType target, Args args) {
       if (IsFloat(target) || target == DType::kBool) return AtCorners(op, operand, target, args);
       return Unwrapped(target, static_cast<__int128>(args[0].low), static_cast<__int128>(args[0].high));
     case Rule::kChoice:
+    case Rule::kIsNan:
+    case Rule::kIsInf:
     case Rule::kBits: break;
   }
   return Everything(target);
@@ -304,6 +309,11 @@ Enclosure ApplyToFloats(ScalarOp op, DType operand, DType target, Args args) {
     case Rule::kDifference: return Sum(operand, args[0], Negated(args[1]));
     case Rule::kEqual:
     case Rule::kUnequal: return Equal(args[0], args[1], op == ScalarOp::kNe);
+    case Rule::kIsNan: return Truth(args[0].HasNumber(), args[0].nan);
+    case Rule::kIsInf: {
+      const bool infinite = args[0].plus_infinity || args[0].minus_infinity;
+      return Truth(args[0].HasFinite() || args[0].nan, infinite);
+    }
     case Rule::kBits: return Everything(target);
     default: return AtCorners(op, operand, target, args);
   }

@@ -1,6 +1,10 @@
 // Exact images come from the C library's long double functions at a few points:
-//  - a monotone function takes its extremes at the ends;
-//  - sine and cosine also at pi/2 + k pi or k pi, where one lies between;
+//  - a monotone function takes its extremes at the ends, cosh and hypot on magnitudes;
+//  - sine and cosine also at pi/2 + k pi or k pi, where one lies between; the tangent is
+//    unbounded there;
+//  - atan2(a, b) is monotone in each operand while both keep their signs;
+//  - fmod(a, b) keeps a's sign and is below both magnitudes; it is a less one multiple of b
+//    where a moves by less than b and the remainders do not fall;
 //  - pow(a, b) = exp(b log a) is monotone in each operand on the four boxes into
 //    which a = 1 and b = 0 cut a >= 0; a negative a gives the power of |a|, with
 //    the sign that b's parity says, or both and NaN where b is not decided.
@@ -67,9 +71,11 @@ Enclosure Widened(DType type, int ulps, const Range& exact) {
 // ---- Monotone functions
 
 struct Monotone {
-  long double (*f)(long double);  // increasing
-  long double zero;               // where it is exactly zero
-  long double least_argument;     // below, it is NaN
+  long double (*f)(long double);
+  long double zero;  // where it is exactly zero, or NaN
+  // Outside it is NaN, and there it is infinite only exactly.
+  long double least_argument = -kInfinity, greatest_argument = kInfinity;
+  bool decreasing = false;
 };
 
 long double Sigmoid(long double x) {
@@ -85,20 +91,37 @@ long double Erf(long double x) { return std::erf(x); }
 long double Sin(long double x) { return std::sin(x); }
 long double Cos(long double x) { return std::cos(x); }
 
+long double Exp2(long double x) { return std::exp2(x); }
+long double Expm1(long double x) { return std::expm1(x); }
+long double Log2(long double x) { return std::log2(x); }
+long double Log10(long double x) { return std::log10(x); }
+long double Log1p(long double x) { return std::log1p(x); }
+long double Tan(long double x) { return std::tan(x); }
+long double Asin(long double x) { return std::asin(x); }
+long double Acos(long double x) { return std::acos(x); }
+long double Atan(long double x) { return std::atan(x); }
+long double Sinh(long double x) { return std::sinh(x); }
+long double Cosh(long double x) { return std::cosh(x); }
+long double Asinh(long double x) { return std::asinh(x); }
+long double Acosh(long double x) { return std::acosh(x); }
+long double Atanh(long double x) { return std::atanh(x); }
+long double Erfc(long double x) { return std::erfc(x); }
+
 Range ValueAt(const Monotone& row, long double x) {
   const long double y = row.f(x);
-  const bool exact = x == row.zero || (std::isinf(y) && (std::isinf(x) || x == 0));
+  const bool at_end = x == row.least_argument || x == row.greatest_argument;
+  const bool exact = x == row.zero || (std::isinf(y) && at_end);
   return exact ? Range{y, y} : Around(y);
 }
 
 Enclosure Image(const Monotone& row, DType type, int ulps, const Enclosure& x) {
   Enclosure image;
   const auto add = [&](long double low, long double high) {
-    if (low < row.least_argument) image.nan = true;
-    if (high < row.least_argument) return;
-    low = std::max(low, row.least_argument);
-    const Range ends{ValueAt(row, low).low, ValueAt(row, high).high};
-    image = Join(image, Widened(type, ulps, ends));
+    image.nan |= low < row.least_argument || high > row.greatest_argument;
+    if (high < row.least_argument || low > row.greatest_argument) return;
+    Range first = ValueAt(row, std::max(low, row.least_argument)), last = ValueAt(row, std::min(high, row.greatest_argument));
+    if (row.decreasing) std::swap(first, last);
+    image = Join(image, Widened(type, ulps, {first.low, last.high}));
   };
   if (x.HasFinite()) add(x.low, x.high);
   if (x.minus_infinity) add(-kInfinity, -kInfinity);
@@ -107,7 +130,40 @@ Enclosure Image(const Monotone& row, DType type, int ulps, const Enclosure& x) {
   return image;
 }
 
-// ---- Sine and cosine
+// ---- Functions of magnitudes
+
+Enclosure Magnitudes(const Enclosure& x) {
+  Enclosure m = x;
+  m.plus_infinity |= x.minus_infinity;
+  m.minus_infinity = false;
+  if (!x.HasFinite()) return m;
+  m.low = x.HasZero() ? 0 : std::min(std::fabs(x.low), std::fabs(x.high));
+  m.high = std::max(std::fabs(x.low), std::fabs(x.high));
+  return m;
+}
+
+struct Even {
+  Monotone of_magnitude;
+};
+
+Enclosure Image(const Even& row, DType type, int ulps, const Enclosure& x) {
+  return Image(row.of_magnitude, type, ulps, Magnitudes(x));
+}
+
+// Of finite magnitudes; an infinite one wins even over NaN.
+Enclosure Hypotenuse(DType type, int ulps, const Enclosure& a, const Enclosure& b) {
+  Enclosure image;
+  image.plus_infinity = (a.plus_infinity && (b.HasNumber() || b.nan)) || (b.plus_infinity && (a.HasNumber() || a.nan));
+  image.nan = (a.nan && (b.HasFinite() || b.nan)) || (b.nan && (a.HasFinite() || a.nan));
+  if (!a.HasFinite() || !b.HasFinite()) return image;
+  const auto at = [](long double x, long double y) {
+    const long double h = std::hypot(x, y);
+    return h == 0 ? Range{h, h} : Around(h);
+  };
+  return Join(image, Widened(type, ulps, {at(a.low, b.low).low, at(a.high, b.high).high}));
+}
+
+// ---- Sine, cosine and tangent
 
 struct Wave {
   long double (*f)(long double);
@@ -139,6 +195,21 @@ Enclosure Image(const Wave& row, DType type, int ulps, const Enclosure& x) {
   if (x.HasFinite()) {
     const Range r = RangeOf(row, x.low, x.high);
     image = Widened(type, ulps, {std::max(r.low, -1.0L), std::min(r.high, 1.0L)});
+  }
+  image.nan = x.nan || x.plus_infinity || x.minus_infinity;
+  return image;
+}
+
+struct Tangent {};
+
+Enclosure Image(const Tangent&, DType type, int ulps, const Enclosure& x) {
+  Enclosure image;
+  if (x.HasFinite()) {
+    const auto at = [](long double v) { return v == 0 ? Range{v, v} : Around(Tan(v)); };
+    const bool far = x.high - x.low > 3 || std::max(std::fabs(x.low), std::fabs(x.high)) > 0x1p40L;
+    const bool pole = far || MayHold(x.low, x.high, kPi / 2) || MayHold(x.low, x.high, -kPi / 2);
+    const bool whole = x.low != x.high && pole;
+    image = Widened(type, ulps, whole ? Range{-kInfinity, kInfinity} : Range{at(x.low).low, at(x.high).high});
   }
   image.nan = x.nan || x.plus_infinity || x.minus_infinity;
   return image;
@@ -210,23 +281,101 @@ Enclosure Power(DType type, int ulps, const Enclosure& a, const Enclosure& b) {
   return image;
 }
 
+// ---- Angles
+
+// REQUIRES: a and b lie on one side of zero.
+Enclosure AngleOnBox(DType type, int ulps, const Range& a, const Range& b) {
+  const auto at = [](long double y, long double x) {
+    const long double angle = std::atan2(y, x);
+    return angle == 0 ? Range{angle, angle} : Around(angle);
+  };
+  Enclosure image;
+  if (std::isnan(a.low) || std::isnan(b.low)) {
+    image.nan = true;
+    return image;
+  }
+  const Range low = Hull(at(a.low, b.low), at(a.low, b.high)), high = Hull(at(a.high, b.low), at(a.high, b.high));
+  return Widened(type, ulps, Hull(low, high));
+}
+
+Enclosure Angle(DType type, int ulps, const Enclosure& a, const Enclosure& b) {
+  Enclosure image;
+  for (const Range& y : Cut(a, 0)) {
+    for (const Range& x : Cut(b, 0)) image = Join(image, AngleOnBox(type, ulps, y, x));
+  }
+  return image;
+}
+
+// ---- Remainders
+
+// Of magnitudes, b not 0; exact.
+Range Remainders(const Range& a, const Range& b) {
+  if (a.high < b.low) return a;
+  const Range any{0, std::min(a.high, b.high)};
+  if (b.low != b.high || !(AddUp(a.high, -a.low) < b.low)) return any;
+  const Range r{std::fmod(a.low, b.low), std::fmod(a.high, b.low)};
+  return r.low <= r.high ? r : any;
+}
+
+Enclosure Remainder(DType type, const Enclosure& a, const Enclosure& b) {
+  Enclosure image;
+  const Enclosure divisors = Magnitudes(b);
+  image.nan = a.HasNonFinite() || b.nan || (b.HasFinite() && b.HasZero());
+  for (const Range& x : Cut(a, 0)) {
+    if (!std::isfinite(x.low)) continue;
+    const bool negative = std::signbit(x.low);
+    const Range magnitude = negative ? Range{-x.high, -x.low} : x;
+    const auto add = [&](const Range& r) {
+      const Enclosure e = FromEnds(type, std::fabs(r.low), std::fabs(r.high));
+      image = Join(image, negative ? Negated(e) : e);
+    };
+    if (divisors.plus_infinity) add(magnitude);
+    if (divisors.HasFinite() && divisors.high > 0) add(Remainders(magnitude, {divisors.low, divisors.high}));
+  }
+  return image;
+}
+
 // ---- The rows
 
-constexpr Monotone kExp{Exp, -kInfinity, -kInfinity};
+constexpr long double kNowhere = std::numeric_limits<long double>::quiet_NaN();
+constexpr Monotone kExp{Exp, -kInfinity};
+constexpr Monotone kExp2{Exp2, -kInfinity};
+constexpr Monotone kExpm1{Expm1, 0};
 constexpr Monotone kLog{Log, 1, 0};
-constexpr Monotone kTanh{Tanh, 0, -kInfinity};
-constexpr Monotone kSigmoid{Sigmoid, -kInfinity, -kInfinity};
-constexpr Monotone kErf{Erf, 0, -kInfinity};
-constexpr Monotone kSoftplus{Softplus, -kInfinity, -kInfinity};
+constexpr Monotone kLog2{Log2, 1, 0};
+constexpr Monotone kLog10{Log10, 1, 0};
+constexpr Monotone kLog1p{Log1p, 0, -1};
+constexpr Monotone kAsin{Asin, 0, -1, 1};
+constexpr Monotone kAcos{Acos, 1, -1, 1, true};
+constexpr Monotone kAtan{Atan, 0};
+constexpr Monotone kSinh{Sinh, 0};
+constexpr Even kCosh{{Cosh, kNowhere}};
+constexpr Monotone kAsinh{Asinh, 0};
+constexpr Monotone kAcosh{Acosh, 1, 1};
+constexpr Monotone kAtanh{Atanh, 0, -1, 1};
+constexpr Monotone kTanh{Tanh, 0};
+constexpr Monotone kSigmoid{Sigmoid, -kInfinity};
+constexpr Monotone kErf{Erf, 0};
+constexpr Monotone kErfc{Erfc, kInfinity, -kInfinity, kInfinity, true};
+constexpr Monotone kSoftplus{Softplus, -kInfinity};
 constexpr Wave kSin{Sin, 0, kPi / 2};
-constexpr Wave kCos{Cos, std::numeric_limits<long double>::quiet_NaN(), 0};
+constexpr Wave kCos{Cos, kNowhere, 0};
+constexpr Tangent kTan{};
 
-struct PowerRow {};
-constexpr PowerRow kPow{};
+// Of two operands.
+struct Binary {
+  Enclosure (*image)(DType type, int ulps, const Enclosure& a, const Enclosure& b);
+};
+constexpr Binary kPow{Power};
+constexpr Binary kAtan2{Angle};
+constexpr Binary kHypot{[](DType type, int ulps, const Enclosure& a, const Enclosure& b) {
+  return Hypotenuse(type, ulps, Magnitudes(a), Magnitudes(b));
+}};
+constexpr Binary kFmod{[](DType type, int, const Enclosure& a, const Enclosure& b) { return Remainder(type, a, b); }};
 
 template <class Row>
 Enclosure ImageOf(const Row& row, DType type, int ulps, absl::Span<const Enclosure> args) {
-  if constexpr (std::is_same_v<Row, PowerRow>) return Power(type, ulps, args[0], args[1]);
+  if constexpr (std::is_same_v<Row, Binary>) return row.image(type, ulps, args[0], args[1]);
   else return Image(row, type, ulps, args[0]);
 }
 

@@ -39,6 +39,7 @@ using Int = __int128;
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kPi = 3.141592653589793;
 
 // ---- Formats ----
 
@@ -162,6 +163,19 @@ Int FloorDivide(Int a, Int b) {
 }
 Int FloorRemainder(Int a, Int b) { return b == 0 ? 0 : a - b * FloorDivide(a, b); }
 
+int Ones(int width, Int a) {
+  int count = 0;
+  for (int bit = 0; bit < width; ++bit) count += static_cast<int>(a >> bit & 1);
+  return count;
+}
+int Zeros(int width, Int a) {
+  int count = 0;
+  while (count < width && (a >> (width - 1 - count) & 1) == 0) ++count;
+  return count;
+}
+
+Quad HardSigmoid(const Floats& v) { return Minimum(Maximum(v(v.a + 3), 0), 6) / 6; }
+
 struct Reference {
   Quad (*floats)(const Floats&);      // rounded by the caller; null where the row takes none
   Int (*integers)(const Integers&);   // wrapped by the caller; bool is the integer of one bit
@@ -179,6 +193,9 @@ const std::map<std::string, Reference>& References() {
       {"floor", {[](F v) { return Quad{Floor(v.a)}; }, nullptr}},
       {"ceil", {[](F v) { return -Quad{Floor(-v.a)}; }, nullptr}},
       {"round", {[](F v) { return Quad{RoundHalfToEven(v.a)}; }, nullptr}},
+      {"trunc", {[](F v) { return Negative(v.a) ? -Quad{Floor(-v.a)} : Quad{Floor(v.a)}; }, nullptr}},
+      {"isnan", {[](F v) { return Quad(IsNaN(v.a)); }, nullptr}},
+      {"isinf", {[](F v) { return Quad(v.a == kInf || v.a == -kInf); }, nullptr}},
       {"sqrt", {Sqrt, nullptr}},
       {"rsqrt", {[](F v) { return 1 / Sqrt(v); }, nullptr}},
       {"recip", {[](F v) { return 1 / v.a; }, nullptr}},
@@ -216,9 +233,21 @@ const std::map<std::string, Reference>& References() {
           const Int floored = FloorDivide(v.a, Int{1} << static_cast<int>(v.b >= 0 && v.b < v.width ? v.b : 64));
           return floored;
         }}},
+      {"popcount", {nullptr, [](I v) { return Int{Ones(v.width, v.a)}; }}},
+      {"clz", {nullptr, [](I v) { return Int{Zeros(v.width, v.a)}; }}},
       {"square", {[](F v) { return v.a * v.a; }, [](I v) { return v.a * v.a; }}},
       {"mulz", {[](F v) { return v.a == 0 || v.b == 0 ? Quad{0} : v.a * v.b; }, [](I v) { return v.a * v.b; }}},
       {"relu", {[](F v) { return Maximum(v.a, 0); }, [](I v) { return v.a > 0 ? v.a : Int{0}; }}},
+      {"relu6",
+       {[](F v) { return Minimum(Maximum(v.a, 0), 6); },
+        [](I v) { return v.a > 6 ? Int{6} : v.a > 0 ? v.a : Int{0}; }}},
+      {"leaky_relu", {[](F v) { return Maximum(v.a, 0) + v(v.b * Minimum(v.a, 0)); }, nullptr}},
+      {"softsign", {[](F v) { return v.a / v(1 + (Negative(v.a) ? -v.a : v.a)); }, nullptr}},
+      {"hard_sigmoid", {HardSigmoid, nullptr}},
+      {"hard_swish", {[](F v) { return v.a * v(HardSigmoid(v)); }, nullptr}},
+      {"clamp",
+       {[](F v) { return Minimum(Maximum(v.a, v.b), v.c); },
+        [](I v) { return std::min(std::max(v.a, v.b), v.c); }}},
   };
   return references;
 }
@@ -229,22 +258,75 @@ const std::set<std::string>& Conversions() {
   return names;
 }
 
-// The largest error of a composed row at x whose exact value is y, in a type of relative rounding
-// error `u` = 2^-p and least subnormal `tiny`, when a transcendental's is `ulp` ulps <= 2 ulp u.
-using Bound = double (*)(double x, double y, double u, double tiny, int ulp);
+// What a bound is made of: a type has the relative rounding error u = 2^-p and the least
+// subnormal `tiny`; a transcendental's error is `ulp` ulps, so relative to its result 2 ulp u.
+struct Errors {
+  double u, tiny, greatest;
+  int ulp;
+  double Row() const { return 2 * ulp * u; }
+};
+
+// The largest error of a composed row at `x` whose exact value is y. Terms of the second order
+// are in the slack of coefficients like 1.01.
+using Bound = double (*)(absl::Span<const double> x, double y, const Errors& e);
+
+// max(a, 0) + scale expm1(t), t = min(a, 0) / b, where t's error of u is that of expm1(t) times
+// t e^t / expm1(t), at most 1 below 0 and 1 + t above. Where expm1(t) overflows, nothing holds.
+double BoundOfLinearAndExponential(double t, double scale, double y, const Errors& e) {
+  if (std::expm1(t) * 1.5 > e.greatest) return kInf;
+  const double condition = t > 0 ? 1 + t : 1;
+  return std::fabs(y) * (e.Row() + std::expm1(condition * e.u) + 3.02 * e.u) + ((e.ulp + 1) * std::fabs(scale) + 2) * e.tiny;
+}
+
+// a sigmoid(z), z of a relative error of `units` u: the sigmoid's is that times |z| (1 - sigmoid(z)).
+double BoundOfGated(double a, double z, int units, double y, const Errors& e) {
+  if (y == 0) return (e.ulp * std::fabs(a) + 1) * e.tiny;
+  const double within = std::clamp(z, -1e4, 1e4);  // beyond, the sigmoid is 0 or 1
+  const double moved = std::expm1(units * e.u * std::fabs(within) / (1 + std::exp(std::min(within, 700.0))));
+  return (e.Row() + 1.01 * e.u + 1.1 * moved) * std::fabs(y) + (e.ulp * std::fabs(a) + 1) * e.tiny;
+}
+
 const std::map<std::string, Bound>& Bounded() {
+  using X = absl::Span<const double>;
+  using E = const Errors&;
   static const auto& bounds = *new std::map<std::string, Bound>{
       // 0.5 x (1 + erf(t)), t = x c: t is off by 1.5 u |t| and so erf(t) by 1.5 u |t| erf'(t), which is
       // <= 0.73 u for every t; then erf's own error and the rounding of a sum <= 2; then two products.
       // Second-order terms are within the slack of the 0.73, rounded up to 1.
       {"gelu",
-       [](double x, double y, double u, double tiny, int ulp) {
-         return 0.5 * std::fabs(x) * u * (1 + 2 * ulp + 2) + 2 * u * std::fabs(y) + (1 + std::fabs(x)) * 2 * tiny;
+       [](X x, double y, E e) {
+         return 0.5 * std::fabs(x[0]) * e.u * (1 + 2 * e.ulp + 2) + 2 * e.u * std::fabs(y) +
+                (1 + std::fabs(x[0])) * 2 * e.tiny;
        }},
       // A product: sigmoid's relative error, or its absolute one where it is subnormal, and a rounding.
-      {"silu",
-       [](double x, double y, double u, double tiny, int ulp) {
-         return (2 * ulp + 1.01) * u * std::fabs(y) + (ulp * std::fabs(x) + 1) * tiny;
+      {"silu", [](X x, double y, E e) { return BoundOfGated(x[0], 0, 0, y, e); }},
+      // The argument: two constants, a cube, two products and a sum of one sign.
+      {"gelu_tanh",
+       [](X x, double y, E e) {
+         return BoundOfGated(x[0], 1.5957691216057308 * (x[0] + 0.044715 * x[0] * x[0] * x[0]), 8, y, e);
+       }},
+      {"elu", [](X x, double y, E e) { return BoundOfLinearAndExponential(0, x[1], y, e); }},
+      {"selu", [](X, double y, E e) { return BoundOfLinearAndExponential(0, 1.8, y, e); }},
+      {"celu",
+       [](X x, double y, E e) { return BoundOfLinearAndExponential(std::min(x[0], 0.0) / x[1], x[1], y, e); }},
+      // Two rows, of which the outer has a condition of at most 1, and a product.
+      {"mish",
+       [](X x, double y, E e) {
+         return (2 * e.Row() + 1.05 * e.u) * std::fabs(y) + (2 * e.ulp * std::fabs(x[0]) + 1) * e.tiny;
+       }},
+      // A quotient, to which tanh has a condition of at most 1, the row, a product.
+      {"softcap",
+       [](X x, double y, E e) {
+         return (e.Row() + 2.05 * e.u) * std::fabs(y) + ((e.ulp + 1) * std::fabs(x[1]) + 1) * e.tiny;
+       }},
+      // A difference and a quotient move the logarithm by 2 u.
+      {"logit", [](X, double y, E e) { return e.Row() * std::fabs(y) + 2.05 * e.u + e.tiny; }},
+      // exp(-d) is at most 1, and so is d exp(-d); log1p moves no more than its argument, and is at most 0.7.
+      {"logaddexp",
+       [](X, double y, E e) { return 1.01 * e.u * std::fabs(y) + (1 + 2 * e.Row() / e.u) * 1.01 * e.u + 3 * e.tiny; }},
+      {"xlogy",
+       [](X x, double y, E e) {
+         return (e.Row() + 1.01 * e.u) * std::fabs(y) + (e.ulp * std::fabs(x[0]) + 1) * e.tiny;
        }},
   };
   return bounds;
@@ -462,6 +544,10 @@ void VisitInterestingOperands(int arity, DType type, int count, const std::funct
     if (arity == 1) {
       const Bits operands[] = {bits(i % 7 == 0 ? 1 + uniform(-1e-3, 1e-3) : uniform(-scale, scale))};
       visit(operands);
+    } else if (i % 2 == 0) {  // of similar sizes, or far from it
+      const double a = uniform(-scale, scale), ratio = std::exp(uniform(-range, range) / (i % 3 == 0 ? 1000 : 8));
+      const Bits operands[] = {bits(a), bits(i % 4 == 0 ? a * ratio : -a * ratio)};
+      visit(operands);
     } else {
       // pow: a near 1 or of any size, and b such that the result is in range; whole b for negative a.
       const double a = i % 3 == 0 ? 1 + uniform(-1e-2, 1e-2) : std::exp(uniform(-range, range) / 4);
@@ -498,26 +584,28 @@ void CheckTranscendental(const ScalarOpRow& row, DType type) {
 void CheckBounded(const ScalarOpRow& row, DType type, Bound bound) {
   ASSERT_TRUE(HasReference(row.name)) << row.name << " has no row in tests/transcendental_reference.cc";
   const Format format = FormatOf(type);
-  const double u = std::ldexp(1.0, -format.precision),
-               tiny = std::ldexp(1.0, format.min_exponent + 1 - format.precision);
+  // The body's rows with the largest stated error: 2 ulps in f64; a 16-bit row is rounded once more.
+  const double u = std::ldexp(1.0, -format.precision), greatest = std::ldexp(2 - 2 * u, format.max_exponent);
+  const Errors errors{u, std::ldexp(2 * u, format.min_exponent), greatest, 2};
+  const std::vector<DType> types = OperandTypesOf(row, type);
   const ScalarFunction function = FunctionOf(row.op, type, type);
   Failures failures(row, type);
   int number = 0;
   const auto check = [&](const Bits* v) {
     if (IsHalf(type) && ++number % 4 != 0) return;  // MPFR is slow
     failures.Case();
-    const double x = ToDouble(type, v[0]), got = ToDouble(type, function(v)),
-                 want = ReferenceValue(row.name, "f64", {x});
-    // The body's rows with the largest stated error: 2 ulps in f64; a 16-bit row is rounded once more.
-    const double limit = bound(x, want, u, tiny, 2) + (type == DType::kF64 ? u * std::fabs(want) : 0);
+    std::vector<double> x;
+    for (int i = 0; i < row.arity; ++i) x.push_back(ToDouble(type, v[i]));
+    const double got = ToDouble(type, function(v)), want = ReferenceValue(row.name, "f64", x);
+    const double limit = bound(x, want, errors) + (type == DType::kF64 ? u * std::fabs(want) : 0);
     const bool overflow = std::isinf(got) && std::fabs(want) + limit >= std::ldexp(2 - u, format.max_exponent);
     const bool special = !std::isfinite(want) || !std::isfinite(got);
     const bool same = got == want || (std::isnan(got) && std::isnan(want));
     if (special ? !same && !overflow : !(std::fabs(got - want) <= limit))
-      failures.Add({type}, v, Text(type, function(v)), absl::StrCat(want, " within ", limit));
+      failures.Add(types, v, Text(type, function(v)), absl::StrCat(want, " within ", limit));
   };
-  VisitOperandValues({type}, 8000, check);
-  if (!IsHalf(type)) VisitInterestingOperands(1, type, 16000, check);
+  VisitOperandValues(types, 8000, check);
+  if (!IsHalf(type)) VisitInterestingOperands(row.arity, type, 16000, check);
 }
 
 TEST(ScalarOps, Values) {
@@ -550,6 +638,160 @@ TEST(ScalarOps, SpecialValuesOfTranscendentals) {
       {"exp", {kNaN}, kNaN},
       {"exp", {1e4}, kInf},
       {"exp", {-1e4}, 0},
+      {"exp2", {0}, 1},
+      {"exp2", {-0.0}, 1},
+      {"exp2", {3}, 8},
+      {"exp2", {-14}, 0x1p-14},
+      {"exp2", {-kInf}, 0},
+      {"exp2", {kInf}, kInf},
+      {"exp2", {kNaN}, kNaN},
+      {"exp2", {1e4}, kInf},
+      {"exp2", {-1e4}, 0},
+      {"expm1", {0}, 0},
+      {"expm1", {-0.0}, -0.0},
+      {"expm1", {-kInf}, -1},
+      {"expm1", {-1e4}, -1},
+      {"expm1", {kInf}, kInf},
+      {"expm1", {1e4}, kInf},
+      {"expm1", {kNaN}, kNaN},
+      {"log2", {1}, 0},
+      {"log2", {0}, -kInf},
+      {"log2", {-0.0}, -kInf},
+      {"log2", {-1}, kNaN},
+      {"log2", {kInf}, kInf},
+      {"log2", {-kInf}, kNaN},
+      {"log2", {kNaN}, kNaN},
+      {"log2", {8}, 3},
+      {"log2", {0x1p-14}, -14},
+      {"log10", {1}, 0},
+      {"log10", {0}, -kInf},
+      {"log10", {-0.0}, -kInf},
+      {"log10", {-1}, kNaN},
+      {"log10", {kInf}, kInf},
+      {"log10", {-kInf}, kNaN},
+      {"log10", {kNaN}, kNaN},
+      {"log10", {1000}, 3},
+      {"log1p", {0}, 0},
+      {"log1p", {-0.0}, -0.0},
+      {"log1p", {-1}, -kInf},
+      {"log1p", {-2}, kNaN},
+      {"log1p", {kInf}, kInf},
+      {"log1p", {-kInf}, kNaN},
+      {"log1p", {kNaN}, kNaN},
+      {"tan", {0}, 0},
+      {"tan", {-0.0}, -0.0},
+      {"tan", {kInf}, kNaN},
+      {"tan", {-kInf}, kNaN},
+      {"tan", {kNaN}, kNaN},
+      {"asin", {0}, 0},
+      {"asin", {-0.0}, -0.0},
+      {"asin", {1.5}, kNaN},
+      {"asin", {-1.5}, kNaN},
+      {"asin", {kInf}, kNaN},
+      {"asin", {kNaN}, kNaN},
+      {"acos", {1}, 0},
+      {"acos", {1.5}, kNaN},
+      {"acos", {-1.5}, kNaN},
+      {"acos", {-kInf}, kNaN},
+      {"acos", {kNaN}, kNaN},
+      {"atan", {0}, 0},
+      {"atan", {-0.0}, -0.0},
+      {"atan", {kInf}, 1.5707963267948966},
+      {"atan", {-kInf}, -1.5707963267948966},
+      {"atan", {kNaN}, kNaN},
+      {"sinh", {0}, 0},
+      {"sinh", {-0.0}, -0.0},
+      {"sinh", {kInf}, kInf},
+      {"sinh", {-kInf}, -kInf},
+      {"sinh", {-1e4}, -kInf},
+      {"sinh", {kNaN}, kNaN},
+      {"cosh", {0}, 1},
+      {"cosh", {-0.0}, 1},
+      {"cosh", {kInf}, kInf},
+      {"cosh", {-kInf}, kInf},
+      {"cosh", {-1e4}, kInf},
+      {"cosh", {kNaN}, kNaN},
+      {"asinh", {0}, 0},
+      {"asinh", {-0.0}, -0.0},
+      {"asinh", {kInf}, kInf},
+      {"asinh", {-kInf}, -kInf},
+      {"asinh", {kNaN}, kNaN},
+      {"acosh", {1}, 0},
+      {"acosh", {0.5}, kNaN},
+      {"acosh", {-1}, kNaN},
+      {"acosh", {-3}, kNaN},
+      {"acosh", {kInf}, kInf},
+      {"acosh", {-kInf}, kNaN},
+      {"acosh", {kNaN}, kNaN},
+      {"atanh", {0}, 0},
+      {"atanh", {-0.0}, -0.0},
+      {"atanh", {1}, kInf},
+      {"atanh", {-1}, -kInf},
+      {"atanh", {1.5}, kNaN},
+      {"atanh", {-3}, kNaN},
+      {"atanh", {kInf}, kNaN},
+      {"atanh", {kNaN}, kNaN},
+      {"erfc", {0}, 1},
+      {"erfc", {-0.0}, 1},
+      {"erfc", {kInf}, 0},
+      {"erfc", {-kInf}, 2},
+      {"erfc", {1e4}, 0},
+      {"erfc", {-1e4}, 2},
+      {"erfc", {kNaN}, kNaN},
+      {"atan2", {0, 1}, 0},
+      {"atan2", {-0.0, 1}, -0.0},
+      {"atan2", {0, 0}, 0},
+      {"atan2", {-0.0, 0}, -0.0},
+      {"atan2", {0, -0.0}, kPi},
+      {"atan2", {-0.0, -0.0}, -kPi},
+      {"atan2", {0, -2}, kPi},
+      {"atan2", {-0.0, -2}, -kPi},
+      {"atan2", {3, 0}, kPi / 2},
+      {"atan2", {3, -0.0}, kPi / 2},
+      {"atan2", {-3, 0}, -kPi / 2},
+      {"atan2", {-3, -0.0}, -kPi / 2},
+      {"atan2", {3, kInf}, 0},
+      {"atan2", {-3, kInf}, -0.0},
+      {"atan2", {3, -kInf}, kPi},
+      {"atan2", {-3, -kInf}, -kPi},
+      {"atan2", {kInf, 3}, kPi / 2},
+      {"atan2", {-kInf, -3}, -kPi / 2},
+      {"atan2", {kInf, kInf}, kPi / 4},
+      {"atan2", {-kInf, kInf}, -kPi / 4},
+      {"atan2", {kInf, -kInf}, 3 * kPi / 4},
+      {"atan2", {-kInf, -kInf}, -3 * kPi / 4},
+      {"atan2", {kNaN, 1}, kNaN},
+      {"atan2", {1, kNaN}, kNaN},
+      {"atan2", {kInf, kNaN}, kNaN},
+      {"atan2", {kNaN, kInf}, kNaN},
+      {"atan2", {kNaN, -kInf}, kNaN},
+      {"hypot", {3, 4}, 5},
+      {"hypot", {-3, 4}, 5},
+      {"hypot", {0, -0.0}, 0},
+      {"hypot", {-0.0, -0.0}, 0},
+      {"hypot", {0, -7}, 7},
+      {"hypot", {kInf, kNaN}, kInf},
+      {"hypot", {kNaN, -kInf}, kInf},
+      {"hypot", {-kInf, 0}, kInf},
+      {"hypot", {kNaN, 0}, kNaN},
+      {"hypot", {1, kNaN}, kNaN},
+      {"fmod", {5, 3}, 2},
+      {"fmod", {-5, 3}, -2},
+      {"fmod", {5, -3}, 2},
+      {"fmod", {6, 3}, 0},
+      {"fmod", {-6, 3}, -0.0},
+      {"fmod", {0, 3}, 0},
+      {"fmod", {-0.0, 3}, -0.0},
+      {"fmod", {0, 0}, kNaN},
+      {"fmod", {5, 0}, kNaN},
+      {"fmod", {5, -0.0}, kNaN},
+      {"fmod", {kInf, 3}, kNaN},
+      {"fmod", {-kInf, 3}, kNaN},
+      {"fmod", {5, kInf}, 5},
+      {"fmod", {-5, -kInf}, -5},
+      {"fmod", {kInf, kInf}, kNaN},
+      {"fmod", {kNaN, 3}, kNaN},
+      {"fmod", {5, kNaN}, kNaN},
       {"log", {1}, 0},
       {"log", {0}, -kInf},
       {"log", {-0.0}, -kInf},

@@ -1,6 +1,6 @@
 // The reference for the transcendental scalar ops. Each op is one row: a function that leaves its value, to about 150
 // bits, in an MPFR number. A row is written from the op's definition, but so that nothing cancels: gelu over erfc, softplus
-// over log1p. MPFR's own functions are correctly rounded and follow C99 at the special values; a value composed of a few
+// over log1p, gelu_tanh as a quotient. MPFR's own functions are correctly rounded and follow C99 at the special values; a value composed of a few
 // of them is off by some units in the 160th bit, far below what a format of 53 bits can tell.
 // MPFR's exponents have more than 30 bits, so nothing overflows or underflows here that is not far out of the range of f64.
 
@@ -43,9 +43,10 @@ void Unary(Args args, mpfr_ptr y) {
   Function(y, x, kNearest);
 }
 
-void Pow(Args args, mpfr_ptr y) {
+template <int (*Function)(mpfr_t, const mpfr_t, const mpfr_t, mpfr_rnd_t)>
+void Binary(Args args, mpfr_ptr y) {
   Number a(args[0]), b(args[1]);
-  mpfr_pow(y, a, b, kNearest);
+  Function(y, a, b, kNearest);
 }
 
 void Recip(Args args, mpfr_ptr y) {
@@ -88,6 +89,70 @@ void Softplus(Args args, mpfr_ptr y) {  // log(1 + exp(x)) = max(x, 0) + log1p(e
   if (args[0] > 0) mpfr_add_d(y, y, args[0], kNearest);
 }
 
+// max(a, 0) + scale expm1(min(a, 0) / divisor)
+void LinearAndExponential(double a, double scale, double divisor, double slope, mpfr_ptr y) {
+  Number t(std::isnan(a) ? a : std::min(a, 0.0)), positive(std::isnan(a) ? a : std::max(a, 0.0));
+  mpfr_div_d(t, t, divisor, kNearest);
+  mpfr_expm1(y, t, kNearest);
+  mpfr_mul_d(y, y, scale, kNearest);
+  mpfr_mul_d(positive, positive, slope, kNearest);
+  mpfr_add(y, y, positive, kNearest);
+}
+
+void Elu(Args args, mpfr_ptr y) { LinearAndExponential(args[0], args[1], 1, 1, y); }
+void Celu(Args args, mpfr_ptr y) { LinearAndExponential(args[0], args[1], args[1], 1, y); }
+void Selu(Args args, mpfr_ptr y) { LinearAndExponential(args[0], 1.7580993408473766, 1, 1.0507009873554805, y); }
+
+void GeluTanh(Args args, mpfr_ptr y) {  // x/2 (1 + tanh(z)) = x / (1 + exp(-2 z)), z = sqrt(2/pi) (x + 0.044715 x^3)
+  Number x(args[0]), z(args[0]);
+  mpfr_sqr(z, x, kNearest);
+  mpfr_mul(z, z, x, kNearest);
+  mpfr_mul_d(z, z, 0.044715, kNearest);
+  mpfr_add(z, z, x, kNearest);
+  mpfr_mul_d(z, z, -1.5957691216057308, kNearest);
+  mpfr_exp(z, z, kNearest);
+  mpfr_add_ui(z, z, 1, kNearest);
+  mpfr_div(y, x, z, kNearest);
+}
+
+void Mish(Args args, mpfr_ptr y) {  // x tanh(softplus(x))
+  Softplus(args, y);
+  mpfr_tanh(y, y, kNearest);
+  mpfr_mul_d(y, y, args[0], kNearest);
+}
+
+void Softcap(Args args, mpfr_ptr y) {  // b tanh(a / b)
+  Number t(args[0]);
+  mpfr_div_d(t, t, args[1], kNearest);
+  mpfr_tanh(y, t, kNearest);
+  mpfr_mul_d(y, y, args[1], kNearest);
+}
+
+void Logit(Args args, mpfr_ptr y) {  // log(x / (1 - x))
+  Number x(args[0]), rest;
+  mpfr_ui_sub(rest, 1, x, kNearest);
+  mpfr_div(x, x, rest, kNearest);
+  mpfr_log(y, x, kNearest);
+}
+
+void Logaddexp(Args args, mpfr_ptr y) {  // log(exp(a) + exp(b)) = max(a, b) + log1p(exp(-|a - b|))
+  Number a(args[0]), b(args[1]), difference;
+  if (args[0] != args[1]) mpfr_sub(difference, a, b, kNearest);
+  mpfr_abs(difference, difference, kNearest);
+  mpfr_neg(difference, difference, kNearest);
+  mpfr_exp(difference, difference, kNearest);
+  mpfr_log1p(difference, difference, kNearest);
+  mpfr_max(a, a, b, kNearest);
+  mpfr_add(y, a, difference, kNearest);
+}
+
+void Xlogy(Args args, mpfr_ptr y) {  // a log(b), 0 where a is and b is a number
+  if (args[0] == 0 && !std::isnan(args[1])) return void(mpfr_set_zero(y, 1));
+  Number b(args[1]);
+  mpfr_log(y, b, kNearest);
+  mpfr_mul_d(y, y, args[0], kNearest);
+}
+
 struct Row {
   absl::string_view op;
   int arity;
@@ -95,10 +160,20 @@ struct Row {
 };
 
 constexpr Row kRows[] = {
-    {"exp", 1, Unary<mpfr_exp>},   {"log", 1, Unary<mpfr_log>},   {"sin", 1, Unary<mpfr_sin>},   {"cos", 1, Unary<mpfr_cos>},
-    {"tanh", 1, Unary<mpfr_tanh>}, {"erf", 1, Unary<mpfr_erf>},   {"sqrt", 1, Unary<mpfr_sqrt>}, {"pow", 2, Pow},
-    {"recip", 1, Recip},           {"rsqrt", 1, Rsqrt},           {"sigmoid", 1, Sigmoid},       {"silu", 1, Silu},
-    {"gelu", 1, Gelu},             {"softplus", 1, Softplus},
+    {"exp", 1, Unary<mpfr_exp>},       {"exp2", 1, Unary<mpfr_exp2>},     {"expm1", 1, Unary<mpfr_expm1>},
+    {"log", 1, Unary<mpfr_log>},       {"log2", 1, Unary<mpfr_log2>},     {"log10", 1, Unary<mpfr_log10>},
+    {"log1p", 1, Unary<mpfr_log1p>},   {"sin", 1, Unary<mpfr_sin>},       {"cos", 1, Unary<mpfr_cos>},
+    {"tan", 1, Unary<mpfr_tan>},       {"asin", 1, Unary<mpfr_asin>},     {"acos", 1, Unary<mpfr_acos>},
+    {"atan", 1, Unary<mpfr_atan>},     {"sinh", 1, Unary<mpfr_sinh>},     {"cosh", 1, Unary<mpfr_cosh>},
+    {"tanh", 1, Unary<mpfr_tanh>},     {"asinh", 1, Unary<mpfr_asinh>},   {"acosh", 1, Unary<mpfr_acosh>},
+    {"atanh", 1, Unary<mpfr_atanh>},   {"erf", 1, Unary<mpfr_erf>},       {"erfc", 1, Unary<mpfr_erfc>},
+    {"sqrt", 1, Unary<mpfr_sqrt>},     {"pow", 2, Binary<mpfr_pow>},      {"atan2", 2, Binary<mpfr_atan2>},
+    {"hypot", 2, Binary<mpfr_hypot>},  {"fmod", 2, Binary<mpfr_fmod>},    {"recip", 1, Recip},
+    {"rsqrt", 1, Rsqrt},               {"sigmoid", 1, Sigmoid},           {"silu", 1, Silu},
+    {"gelu", 1, Gelu},                 {"softplus", 1, Softplus},         {"elu", 2, Elu},
+    {"celu", 2, Celu},                 {"selu", 1, Selu},                 {"gelu_tanh", 1, GeluTanh},
+    {"mish", 1, Mish},                 {"softcap", 2, Softcap},           {"logit", 1, Logit},
+    {"logaddexp", 2, Logaddexp},       {"xlogy", 2, Xlogy},
 };
 
 struct Format {

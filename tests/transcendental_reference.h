@@ -1,5 +1,6 @@
 // What a scalar op ought to give: an independent reference in arbitrary precision (GNU MPFR), which shares nothing with
-// the bodies that Nestor evaluates. It knows exp log sin cos tanh sigmoid erf pow softplus, and sqrt rsqrt recip gelu silu.
+// the bodies that Nestor evaluates. It knows every transcendental row of the table, and sqrt rsqrt recip gelu silu elu celu
+// selu gelu_tanh mish softcap logit logaddexp xlogy.
 //
 //   EXPECT_LE(UlpError("exp", "f32", {x}, y), 1.0);
 //

@@ -5,6 +5,7 @@
 #ifndef NESTOR_UOPS_ARITHMETIC_H_
 #define NESTOR_UOPS_ARITHMETIC_H_
 
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -114,6 +115,16 @@ template <class T>
 T Shr(T a, T n) {
   if (ShiftIsWide(n)) return a < T{0} ? static_cast<T>(-1) : T{0};
   return static_cast<T>(a >> n);
+}
+
+// Of the bits that the type has.
+template <class T>
+T PopCount(T a) {
+  return static_cast<T>(std::popcount(static_cast<std::make_unsigned_t<T>>(a)));
+}
+template <class T>
+T LeadingZeros(T a) {
+  return static_cast<T>(std::countl_zero(static_cast<std::make_unsigned_t<T>>(a)));
 }
 
 // Float to integer truncates and saturates, NaN gives 0; integer to integer

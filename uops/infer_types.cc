@@ -75,8 +75,8 @@ class TypeWalk {
   absl::StatusOr<NodeTypes> VisitMap(const ExprNode& node) {
     const ScalarOpRow& row = Row(node.op);
     if (static_cast<int>(node.args.size()) != row.arity) {
-      return ErrorIn(node.position, absl::StrCat("'", row.name, "' takes ", row.arity, " operand",
-                                                 row.arity == 1 ? "" : "s", ", is given ", node.args.size()));
+      return ErrorIn(node.position, absl::StrCat("'", row.name, "' takes ", DescribeArity(row), ", is given ",
+                                                 node.args.size()));
     }
     const bool choice = row.result == ResultType::kChoice;
     if (choice) {

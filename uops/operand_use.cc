@@ -37,8 +37,9 @@ bool TakesFloat(const ScalarOpRow& row, DType operand, int index) {
 OperandUse UseOf(ScalarOp op, DType operand, DType target, int index) {
   const ScalarOpRow& row = Row(op);
   if (!TakesFloat(row, operand, index)) return {};
-  if (!IsFloat(target) || (row.traits & kStep) != 0) return {.steps = true};
-  if (row.transcendental) return {.passes = true};
+  const bool steps = (row.traits & kStep) != 0;
+  if (row.transcendental) return {.steps = steps, .passes = true};
+  if (!IsFloat(target) || steps) return {.steps = true};
   const ScalarFunction function = FunctionOf(op, operand, target);
   return function.body == nullptr ? OperandUse{.passes = true} : UseIn(*function.body, index);
 }

@@ -19,8 +19,9 @@ struct OperandUse {
 };
 
 // Derived from the table: a row whose result is not a float is a step, as is one with the
-// trait kStep; a composed row uses its operands as its body does. A transcendental only
-// passes on: its stated error holds however its body computes it.
+// trait kStep; a composed row uses its operands as its body does. A transcendental
+// passes on, and steps only by that trait (fmod): its stated error holds however its body
+// computes it.
 //
 // `operand` and `target` as in FunctionOf (scalar_body.h). REQUIRES: the row takes
 // `operand`; 0 <= index < its arity. Thread-safe.

@@ -501,6 +501,9 @@ class Parser {
       expr->args.push_back(std::move(arg));
       return absl::OkStatus();
     }));
+    const auto op = ScalarOpByName(expr->text);
+    const auto literal = [&](const char* text) { return NewExpr(ExprKind::kLiteral, expr->position, text); };
+    if (op) FillOperands(Row(*op), expr->args, literal);
     return expr;
   }
 

@@ -16,15 +16,32 @@ namespace {
 using enum OperandTypes;
 using enum ResultType;
 
+// How many operands a row has, and what the last ones are where a call leaves them out.
+struct Arity {
+  constexpr Arity(int operands) : count(operands) {}
+  template <class... Literals>
+  constexpr Arity(int operands, Literals... literals) : count(operands) {
+    int next = operands - static_cast<int>(sizeof...(literals));
+    ((defaults[static_cast<size_t>(next++)] = literals), ...);
+  }
+  int count;
+  std::array<const char*, 3> defaults{};
+};
+#define OPTIONAL(...) Arity(__VA_ARGS__)
+
 #define D(...) {__VA_ARGS__}
 #define PRIMITIVE(E, name, arity, operands, result, traits, derivatives, ...) \
-  {ScalarOp::k##E, name, arity, operands, result, traits, derivatives, nullptr, false, false, 0, 0},
+  {ScalarOp::k##E, name, Arity(arity).count, operands, result, traits, derivatives, Arity(arity).defaults, \
+   nullptr, false, false, 0, 0},
 #define COMPOSED(E, name, arity, operands, traits, derivatives, body) \
-  {ScalarOp::k##E, name, arity, operands, kSame, traits, derivatives, body, false, false, 0, 0},
+  {ScalarOp::k##E, name, Arity(arity).count, operands, kSame, traits, derivatives, Arity(arity).defaults, \
+   body, false, false, 0, 0},
 #define MIXED(E, name, arity, operands, traits, derivatives, reference, body) \
-  {ScalarOp::k##E, name, arity, operands, kSame, traits, derivatives, body, true, false, 0, 0},
+  {ScalarOp::k##E, name, Arity(arity).count, operands, kSame, traits, derivatives, Arity(arity).defaults, \
+   body, true, false, 0, 0},
 #define TRANSCENDENTAL(E, name, arity, traits, derivatives, ulp32, ulp64) \
-  {ScalarOp::k##E, name, arity, kFloat, kSame, traits, derivatives, "", false, true, ulp32, ulp64},
+  {ScalarOp::k##E, name, Arity(arity).count, kFloat, kSame, traits, derivatives, Arity(arity).defaults, \
+   "", false, true, ulp32, ulp64},
 constexpr ScalarOpRow kRows[] = {
 #include "uops/scalar_ops.inc"
 };
@@ -33,6 +50,7 @@ constexpr ScalarOpRow kRows[] = {
 #undef MIXED
 #undef TRANSCENDENTAL
 #undef D
+#undef OPTIONAL
 
 constexpr bool Takes(OperandTypes operands, DType type) {
   switch (operands) {
@@ -204,6 +222,13 @@ absl::optional<ScalarOp> ScalarOpByName(absl::string_view name) {
 }
 
 bool Accepts(OperandTypes operands, DType type) { return Takes(operands, type); }
+
+std::string DescribeArity(const ScalarOpRow& row) {
+  int least = row.arity;
+  while (least > 1 && row.defaults[static_cast<size_t>(least - 1)] != nullptr) --least;
+  const std::string fewer = least == row.arity ? "" : absl::StrCat(least, row.arity - least == 1 ? " or " : " to ");
+  return absl::StrCat(fewer, row.arity, row.arity == 1 ? " operand" : " operands");
+}
 
 absl::string_view Describe(OperandTypes operands) {
   switch (operands) {

@@ -4,7 +4,9 @@
 #ifndef NESTOR_UOPS_SCALAR_OP_H_
 #define NESTOR_UOPS_SCALAR_OP_H_
 
+#include <array>
 #include <cstdint>
+#include <string>
 
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
@@ -50,6 +52,9 @@ struct ScalarOpRow {
   ResultType result;
   uint8_t traits;
   const char* derivatives[3];  // notation over a, b, c, y, g; "" for none
+  // By operand: the literal that stands for it where a call leaves it and those behind it
+  // out; null where it must be given.
+  std::array<const char*, 3> defaults;
   const char* body;            // notation over a, b, c giving y; null for a primitive
   bool body_for_floats_only;   // integers have a reference
   bool transcendental;         // a body per type, in transcendental_bodies.inc
@@ -59,6 +64,13 @@ struct ScalarOpRow {
 const ScalarOpRow& Row(ScalarOp op);
 absl::Span<const ScalarOpRow> AllScalarOps();
 absl::optional<ScalarOp> ScalarOpByName(absl::string_view name);
+
+// Fills up `operands`, those of a call, with what the row says of those left out: of each,
+// make(literal). Without effect where more are missing.
+template <class Operands, class Make>
+void FillOperands(const ScalarOpRow& row, Operands& operands, Make&& make);
+// "2 operands", "1 or 2 operands": for messages.
+std::string DescribeArity(const ScalarOpRow& row);
 
 bool Accepts(OperandTypes operands, DType type);
 // "a float", "a number", ...: for messages.
@@ -79,6 +91,13 @@ PrimitiveFunction Primitive(ScalarOp op, DType operand, DType target);
 // rank-0 arguments; empty for a primitive. Transcendentals have bodies for f32
 // and f64; the 16-bit floats use f32's and round once.
 std::string BodyText(ScalarOp op, DType type);
+
+template <class Operands, class Make>
+void FillOperands(const ScalarOpRow& row, Operands& operands, Make&& make) {
+  const size_t arity = static_cast<size_t>(row.arity), given = operands.size();
+  if (given >= arity || row.defaults[given] == nullptr) return;
+  for (size_t i = given; i < arity; ++i) operands.push_back(make(row.defaults[i]));
+}
 
 }  // namespace nestor
 

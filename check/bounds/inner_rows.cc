@@ -13,6 +13,7 @@
 // A composed row is its body, as in the oracle. An integer row runs on members.
 #include "check/bounds/inner_rows.h"
 
+#include <limits>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -190,6 +191,13 @@ TruthSet Equal(Doubles& f64, const FloatSet& a, const FloatSet& b) {
   return Both(f64, LessOrEqual(f64, a, b), LessOrEqual(f64, b, a));
 }
 
+// A known end is a number, and both ends are finite or neither.
+TruthSet IsInfinite(Doubles& f64, const FloatSet& x) {
+  const NodeId magnitude = f64.Abs(x.low);
+  return {f64.Apply(ScalarOp::kEq, magnitude, std::numeric_limits<double>::infinity()),
+          f64.Apply(ScalarOp::kLt, magnitude, std::numeric_limits<double>::infinity()), true};
+}
+
 InnerSet FloatCast(Doubles& f64, DType operand, DType target, const FloatSet& x) {
   if (target == DType::kBool) return Opposite(Equal(f64, x, PointSet(f64.Number(0, x.low))));
   if (!IsFloat(target)) return IntegerSet{f64.graph().AddCast(x.low, target), f64.IsNumber(x.low)};
@@ -214,7 +222,8 @@ InnerSet PrimitiveOnFloats(Doubles& f64, ScalarOp op, DType operand, DType targe
     case ScalarOp::kNeg: return Negated(f64, a);
     case ScalarOp::kCopy: return a;
     case ScalarOp::kAbs: return Magnitude(f64, a);
-    case ScalarOp::kSign: case ScalarOp::kFloor: case ScalarOp::kCeil: case ScalarOp::kRound: return AtEnds(f64, op, a);
+    case ScalarOp::kSign: case ScalarOp::kFloor: case ScalarOp::kCeil: case ScalarOp::kRound:
+    case ScalarOp::kTrunc: return AtEnds(f64, op, a);
     case ScalarOp::kSqrt: {
       const FloatSet root = AtEnds(f64, op, a);
       return RoundedSet(f64, operand, {root.low, root.high});
@@ -234,6 +243,8 @@ InnerSet PrimitiveOnFloats(Doubles& f64, ScalarOp op, DType operand, DType targe
     case ScalarOp::kGe: return LessOrEqual(f64, b, a);
     case ScalarOp::kCast: return FloatCast(f64, operand, target, a);
     case ScalarOp::kToBits: return FloatBits(f64, operand, a);
+    case ScalarOp::kIsNan: return TruthSet{f64.Truth(false, a.low), f64.IsNumber(a.low), true};
+    case ScalarOp::kIsInf: return IsInfinite(f64, a);
     default: break;
   }
   NESTOR_CHECK(false, absl::StrCat(Row(op).name, " of ", Name(operand)));

@@ -27,7 +27,7 @@ NodeId UlpAtMost(Doubles& f64, NodeId y) {
 
 // Of an exact value near y: y itself where it is 0, and else beyond it, on its own side of zero.
 NodeId Widened(Doubles& f64, NodeId y, int ulps, bool downwards) {
-  const double step = ulps == 1 ? 0.5 : ulps - 1;
+  const double step = ulps <= 1 ? 0.5 * ulps : ulps - 1;
   const NodeId error = f64.Mul(UlpAtMost(f64, y), step);
   const NodeId moved = downwards ? f64.Sub(f64.Up(y, kSlack), error) : f64.Add(f64.Down(y, kSlack), error);
   const NodeId crosses = f64.Apply(downwards ? ScalarOp::kGt : ScalarOp::kLt, y, 0);
@@ -35,16 +35,15 @@ NodeId Widened(Doubles& f64, NodeId y, int ulps, bool downwards) {
   return f64.Where(f64.Apply(ScalarOp::kEq, y, 0), y, f64.Where(crosses, held, moved));
 }
 
-bool IsIncreasing(ScalarOp op) { return op != ScalarOp::kSin && op != ScalarOp::kCos; }
-
-FloatSet Power(Doubles& f64, const FloatSet& a, const FloatSet& b) {
+// The hull of the row's values at the corners of the operands' sets.
+FloatSet AtCorners(Doubles& f64, ScalarOp op, absl::Span<const FloatSet> args) {
   FloatSet hull;
-  for (NodeId x : {a.low, a.high}) {
-    for (NodeId y : {b.low, b.high}) {
-      const NodeId corner = f64.Apply(ScalarOp::kPow, x, y);
-      hull.low = hull.low.valid() ? f64.Min(hull.low, corner) : corner;
-      hull.high = hull.high.valid() ? f64.Max(hull.high, corner) : corner;
-    }
+  for (size_t corner = 0; corner < size_t{1} << args.size(); ++corner) {
+    NodeList place;
+    for (size_t i = 0; i < args.size(); ++i) place.push_back(corner >> i & 1 ? args[i].high : args[i].low);
+    const NodeId value = f64.graph().AddMap(op, place);
+    hull.low = hull.low.valid() && hull.low != value ? f64.Min(hull.low, value) : value;
+    hull.high = hull.high.valid() && hull.high != value ? f64.Max(hull.high, value) : value;
   }
   return hull;
 }
@@ -58,13 +57,6 @@ FloatSet OneWhereExact(Doubles& f64, absl::Span<const FloatSet> args, const Floa
   return {f64.Where(exact, one, power.low), f64.Where(exact, one, power.high)};
 }
 
-FloatSet Exact(Doubles& f64, ScalarOp op, absl::Span<const FloatSet> args) {
-  if (op == ScalarOp::kPow) return Power(f64, args[0], args[1]);
-  const NodeId low = f64.Apply(op, args[0].low), high = f64.Apply(op, args[0].high);
-  if (IsIncreasing(op) || low == high) return {low, high};
-  return {f64.Min(low, high), f64.Max(low, high)};
-}
-
 }  // namespace
 
 FloatSet InnerTranscendental(Doubles& f64, ScalarOp op, DType type, absl::Span<const FloatSet> args) {
@@ -73,7 +65,7 @@ FloatSet InnerTranscendental(Doubles& f64, ScalarOp op, DType type, absl::Span<c
     for (const FloatSet& arg : args) values.push_back(arg.low);
     return PointSet(f64.graph().AddMap(op, values));
   }
-  const FloatSet exact = Exact(f64, op, args);
+  const FloatSet exact = AtCorners(f64, op, args);
   const int ulps = Row(op).ulp32;
   const FloatSet widened{Widened(f64, exact.low, ulps, true), Widened(f64, exact.high, ulps, false)};
   return RoundedSet(f64, type, op == ScalarOp::kPow ? OneWhereExact(f64, args, widened) : widened);

@@ -135,6 +135,7 @@ TypedValue ExpandSign(const Expansion& x) {
 TypedValue ExpandFloor(const Expansion& x) { return Rounding(x, RoundingMode::kFloor); }
 TypedValue ExpandCeil(const Expansion& x) { return Rounding(x, RoundingMode::kCeil); }
 TypedValue ExpandRound(const Expansion& x) { return Rounding(x, RoundingMode::kNearest); }
+TypedValue ExpandTrunc(const Expansion& x) { return Rounding(x, RoundingMode::kTruncate); }
 TypedValue ExpandSqrt(const Expansion& x) { return Direct(x, Opcode::kSqrt); }
 TypedValue ExpandAdd(const Expansion& x) { return Direct(x, Opcode::kAdd); }
 TypedValue ExpandSub(const Expansion& x) { return Direct(x, Opcode::kSub); }

@@ -3,6 +3,10 @@
 // Shifts: x86 gives 0 (or the sign) for counts not in [0, width) of the lane; a u8 or i8
 // stands extended in a lane of 32 bits, where counts in [8, 32) come out right of
 // themselves. AVX2 has no arithmetic shift of 64 bits.
+//
+// Ones are counted in pairs, fours and bytes of a lane at once; then the bytes are added,
+// by shifts, since AVX2 has no product of 64 bits. Leading zeros are the width
+// less the ones that there are when every bit below the first one is set.
 #include <algorithm>
 #include <limits>
 
@@ -51,7 +55,56 @@ Operand ShiftI64Right(ValueBuilder& b, Operand v, int count) {
   return b.Vector(Opcode::kSub, Lane::kI64, {b.Vector(Opcode::kXor, Lane::kI64, {shifted, sign}), sign});
 }
 
+// The same byte in all bytes of a lane.
+Operand Bytes(ValueBuilder& b, Lane lane, uint64_t byte) { return b.ConstantOf(lane, byte * 0x0101010101010101); }
+
+// The bits of the type alone, without what extends them to a lane.
+Operand OwnBits(const Expansion& x) {
+  if (BitsOf(x.type()) != 8) return x.a();
+  return x.builder.Vector(Opcode::kAnd, x.lane(), {x.a(), x.builder.ConstantOf(x.lane(), 0xff)});
+}
+
+// (v & mask) + (v >> shift & mask)
+Operand AddNeighbours(ValueBuilder& b, Lane lane, Operand v, int shift, uint64_t mask) {
+  const Operand fields = Bytes(b, lane, mask), next = b.Vector(Opcode::kShiftRight, lane, {v}, shift);
+  return b.Vector(Opcode::kAdd, lane, {b.Vector(Opcode::kAnd, lane, {v, fields}),
+                                       b.Vector(Opcode::kAnd, lane, {next, fields})});
+}
+
+Operand CountOnes(ValueBuilder& b, Lane lane, Operand v) {
+  v = AddNeighbours(b, lane, v, 1, 0x55);
+  v = AddNeighbours(b, lane, v, 2, 0x33);
+  v = AddNeighbours(b, lane, v, 4, 0x0f);
+  for (int shift = 8; shift < 8 * LaneBytes(lane); shift *= 2) {
+    v = b.Vector(Opcode::kAdd, lane, {v, b.Vector(Opcode::kShiftRight, lane, {v}, shift)});
+  }
+  return b.Vector(Opcode::kAnd, lane, {v, b.ConstantOf(lane, 0x7f)});
+}
+
 }  // namespace
+
+TypedValue ExpandPopcount(const Expansion& x) { return {x.type(), CountOnes(x.builder, x.lane(), OwnBits(x))}; }
+
+TypedValue ExpandClz(const Expansion& x) {
+  ValueBuilder& b = x.builder;
+  Operand v = OwnBits(x);
+  for (int shift = 1; shift < BitsOf(x.type()); shift *= 2) {
+    v = b.Vector(Opcode::kOr, x.lane(), {v, b.Vector(Opcode::kShiftRight, x.lane(), {v}, shift)});
+  }
+  const Operand width = b.ConstantOf(x.lane(), static_cast<uint64_t>(BitsOf(x.type())));
+  return {x.type(), b.Vector(Opcode::kSub, x.lane(), {width, CountOnes(b, x.lane(), v)})};
+}
+
+TypedValue ExpandIsNan(const Expansion& x) {
+  return x.builder.Compare(Predicate::kNotEqual, x.lane(), x.a(), x.a());
+}
+
+TypedValue ExpandIsInf(const Expansion& x) {
+  ValueBuilder& b = x.builder;
+  const Operand magnitude = b.Vector(Opcode::kAnd, x.lane(), {x.a(), b.ConstantOf(x.lane(), SignBitOf(x.lane()) - 1)});
+  const Operand infinity = b.FloatOf(x.lane(), std::numeric_limits<double>::infinity());
+  return b.Compare(Predicate::kEqual, x.lane(), magnitude, infinity);
+}
 
 TypedValue ExpandCopy(const Expansion& x) { return x.args[0]; }
 

@@ -32,6 +32,7 @@ TypedValue ExpandSign(const Expansion& x);
 TypedValue ExpandFloor(const Expansion& x);
 TypedValue ExpandCeil(const Expansion& x);
 TypedValue ExpandRound(const Expansion& x);
+TypedValue ExpandTrunc(const Expansion& x);
 TypedValue ExpandSqrt(const Expansion& x);
 TypedValue ExpandAdd(const Expansion& x);
 TypedValue ExpandSub(const Expansion& x);
@@ -60,6 +61,10 @@ TypedValue ExpandOr(const Expansion& x);
 TypedValue ExpandXor(const Expansion& x);
 TypedValue ExpandShl(const Expansion& x);
 TypedValue ExpandShr(const Expansion& x);
+TypedValue ExpandPopcount(const Expansion& x);
+TypedValue ExpandClz(const Expansion& x);
+TypedValue ExpandIsNan(const Expansion& x);
+TypedValue ExpandIsInf(const Expansion& x);
 TypedValue ExpandToBits(const Expansion& x);
 TypedValue ExpandFromBits(const Expansion& x);
 
