@@ -20,7 +20,6 @@
 #include <map>
 #include <random>
 #include <set>
-#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
@@ -888,54 +887,6 @@ TEST(ScalarOps, SpecialValuesOfTranscendentals) {
   }
   for (const ScalarOpRow& row : AllScalarOps()) {
     EXPECT_TRUE(!row.transcendental || seen.count(row.name)) << row.name << " has no special values in this test";
-  }
-}
-
-// Every f32 (or every n-th, NESTOR_SWEEP_STRIDE) through every unary transcendental; run by the
-// target scalar_ops_sweep_test. The C library's double function, good to some 2^-27 of an f32 ulp,
-// clears nearly all results; MPFR judges what is left.
-void SweepF32(const ScalarOpRow& row, double (*estimate)(double), uint64_t first, uint64_t stride) {
-  const ScalarFunction function = FunctionOf(row.op, DType::kF32, DType::kF32);
-  Failures failures(row, DType::kF32);
-  for (uint64_t i = first; i < uint64_t{1} << 32; i += stride) {
-    const Bits v[] = {i};
-    const double x = ToDouble(DType::kF32, i);
-    if (std::isnan(x)) continue;
-    failures.Case();
-    const Bits bits = function(v);
-    const double got = ToDouble(DType::kF32, bits), near = estimate(x);
-    const int exponent = near == 0 ? -126 : std::max(std::ilogb(near), -126);
-    if (std::fabs(got - near) <= std::ldexp(row.ulp32 - 1e-6, exponent - 23) && std::signbit(got) == std::signbit(near))
-      continue;
-    const double error = UlpError(row.name, "f32", {x}, got);
-    if (!(error <= row.ulp32)) {
-      failures.Add({DType::kF32}, v, Text(DType::kF32, bits), absl::StrCat("within ", row.ulp32, " ulp, not ", error));
-    }
-  }
-}
-
-TEST(ScalarOps, DISABLED_EveryF32) {
-  const std::map<std::string, double (*)(double)> estimates = {
-      {"exp", std::exp},
-      {"log", std::log},
-      {"sin", std::sin},
-      {"cos", std::cos},
-      {"tanh", std::tanh},
-      {"erf", std::erf},
-      {"sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); }},
-      {"softplus", [](double x) { return std::fmax(x, 0) + std::log1p(std::exp(-std::fabs(x))); }},
-  };
-  const char* const text = std::getenv("NESTOR_SWEEP_STRIDE");
-  const uint64_t stride = text == nullptr ? 1 : std::strtoull(text, nullptr, 10);
-  for (const ScalarOpRow& row : AllScalarOps()) {
-    if (!row.transcendental || row.arity != 1) continue;
-    ASSERT_TRUE(estimates.count(row.name)) << row.name << " has no estimate in this test";
-    std::vector<std::thread> threads;
-    for (uint64_t i = 0; i < 2; ++i) {
-      threads.emplace_back(
-          [&row, &estimates, i, stride] { SweepF32(row, estimates.at(row.name), i * stride, 2 * stride); });
-    }
-    for (std::thread& thread : threads) thread.join();
   }
 }
 

@@ -6,6 +6,7 @@
 #include "uops/builder.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -79,7 +80,7 @@ Expr operator!(const Expr& a) { return Apply(ScalarOp::kNot, {a}); }
 Expr Apply(ScalarOp op, std::vector<Expr> operands) {
   ExprNode node{Form::kMap};
   node.op = op;
-  FillOperands(Row(op), operands, [](const char* literal) { return Expr::Literal(DType::kF64, literal); });
+  FillOperands(Row(op), operands, [](const char* literal) { return Expr(std::strtod(literal, nullptr)); });
   for (const Expr& e : operands) node.args.push_back(e.node());
   return Wrap(std::move(node));
 }

@@ -1,0 +1,47 @@
+// What tells a right result of a transcendental scalar op quickly: the C library in a wider type, which is off by a
+// thousandth of an ulp of the narrower one at most. What it cannot clear, MPFR judges (transcendental_reference.h).
+#ifndef NESTOR_TESTS_SCALAR_SCREEN_H_
+#define NESTOR_TESTS_SCALAR_SCREEN_H_
+
+#include <random>
+#include <utility>
+
+#include "absl/strings/string_view.h"
+#include "uops/dtype.h"
+
+namespace nestor {
+
+// The row's value at (a, b), b ignored by rows of one operand. REQUIRES: the op is a transcendental row of the table.
+using WideFunction = long double (*)(long double a, long double b);
+using DoubleFunction = double (*)(double a, double b);
+
+struct Screen {
+  DoubleFunction narrow;  // for f32
+  WideFunction wide;      // for f64
+};
+// Null functions where there is no such op.
+Screen ScreenOf(absl::string_view op);
+
+// |result - exact| in ulps of `type` (f32 or f64), as transcendental_reference.h measures it, off by some thousandths;
+// infinite where the two differ in being NaN or infinite, or a zero has the wrong sign.
+double ScreenedError(const Screen& screen, DType type, double a, double b, double result);
+
+// Arguments where a row is neither saturated nor trivial, which random bits seldom are: of every size, near 0 and 1,
+// whole, in the range of exponentials, and pairs of similar sizes. Deterministic.
+class StructuredArguments {
+ public:
+  explicit StructuredArguments(DType type) : type_(type) {}
+  std::pair<double, double> Next();
+
+ private:
+  double Uniform(double low, double high);
+  double One();
+
+  DType type_;
+  std::mt19937_64 random_{20240229};
+  int64_t number_ = 0;
+};
+
+}  // namespace nestor
+
+#endif  // NESTOR_TESTS_SCALAR_SCREEN_H_
