@@ -5,7 +5,9 @@
 #include <limits>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "autodiff/gradient.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "macro_ops/library.h"
 #include "uops/module.h"
@@ -337,6 +339,45 @@ TEST(Builder, AGradientOfItsOwnIsUsed) {
   const absl::StatusOr<GradientResult> gradient = Gradient(*whole);
   ASSERT_TRUE(gradient.ok()) << gradient.status();
   EXPECT_TRUE(absl::StrContains(PrintOp(gradient->op), "42")) << PrintOp(gradient->op);
+}
+
+// Every row that says what its last operands are where they are left out, with each number of them:
+// in the notation and in C++ the same op, that of all operands; with one fewer still, an error.
+TEST(Builder, TrailingConstantsMayBeLeftOut) {
+  int shorter = 0;
+  for (const ScalarOpRow& row : AllScalarOps()) {
+    std::string full = "x[i]";
+    for (int i = 1; i < row.arity; ++i) {
+      const char* const literal = row.defaults[static_cast<size_t>(i)];
+      absl::StrAppend(&full, ", ", literal == nullptr ? "x[i]" : literal);
+    }
+    const auto text = [&](const std::string& operands) {
+      return absl::StrCat("op f(x: f32[N]) -> (y) {\n  y[i] = ", row.name, "(", operands, ")\n}\n");
+    };
+    std::string given;
+    for (int count = 1; count < row.arity; ++count) {
+      absl::StrAppend(&given, count == 1 ? "" : ", ", "x[i]");
+      const bool enough = row.defaults[static_cast<size_t>(count)] != nullptr;
+      const absl::StatusOr<Op> parsed = ParseOp(text(given));
+      ASSERT_EQ(parsed.ok(), enough) << row.name << " " << parsed.status();
+      if (!enough) {
+        EXPECT_THAT(std::string(parsed.status().message()), testing::HasSubstr(DescribeArity(row)));
+        continue;
+      }
+      ++shorter;
+      const absl::StatusOr<Op> whole = ParseOp(text(full));
+      ASSERT_TRUE(whole.ok()) << whole.status();
+      EXPECT_EQ(PrintOp(*parsed), PrintOp(*whole));
+      OpBuilder b("f");
+      const TensorRef x = b.Input("x", kF32, {b.Dimension("N")});
+      const IndexExpr i = b.NewIndex("i");
+      b.Result("y", b.Define({i}, Apply(row.op, std::vector<Expr>(static_cast<size_t>(count), x(i)))));
+      const absl::StatusOr<Op> built = b.Build();
+      ASSERT_TRUE(built.ok()) << built.status();
+      EXPECT_EQ(PrintOp(*built), PrintOp(*whole));
+    }
+  }
+  EXPECT_EQ(shorter, 3);  // leaky_relu, elu, celu
 }
 
 }  // namespace
