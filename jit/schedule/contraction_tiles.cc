@@ -522,13 +522,17 @@ class Tiling {
 
 absl::StatusOr<bool> TileContractions(Program& program, const ContractionTileOptions& options) {
   loop::Ranges ranges(program);
-  return ReplaceLoops(program, ranges, [&](Loop& loop) -> absl::optional<Scope> {
+  const auto tiled = [&](Loop& loop) -> absl::optional<Scope> {
     const absl::optional<Contraction> nest = ContractionOf(program, loop);
     if (!nest) return absl::nullopt;
     Tiling tiling(program, ranges, options, *nest, loop);
     if (!tiling.IsWorth()) return absl::nullopt;
     return tiling.Run();
-  });
+  };
+  bool changed = false;
+  // A nest of few rows that is left as it was may be a contraction with another loop's rows.
+  while (ReplaceLoops(program, ranges, tiled)) changed = true;
+  return changed;
 }
 
 }  // namespace nestor::jit

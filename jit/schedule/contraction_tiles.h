@@ -46,8 +46,8 @@ struct ContractionTileOptions {
 // The method is that of Goto and van de Geijn, "Anatomy of High-Performance Matrix
 // Multiplication" (2008), with one operand in place.
 //
-// Returns whether it changed anything; if not, the program is untouched. REQUIRES: Verify
-// accepts the program; and so it does afterwards.
+// Returns whether it changed anything; if not, the program is untouched. A second run changes
+// nothing. REQUIRES: Verify accepts the program; and so it does afterwards.
 absl::StatusOr<bool> TileContractions(loop::Program& program, const ContractionTileOptions& options);
 
 }  // namespace nestor::jit

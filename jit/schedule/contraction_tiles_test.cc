@@ -93,6 +93,13 @@ TEST(ContractionTiles, TakesContractions) {
   }
 }
 
+// Rows of two loops: where the outer ones are few, the inner ones may not be.
+TEST(ContractionTiles, TakesWhatIsLeftOfFewRows) {
+  EXPECT_TRUE(IsTiled("block { temp t: f32[N, M, N] for h in [0, N) { for i in [0, M) { for j in [0, N) { acc s: f32 = sum "
+                      "for k in [0, K) { s += d[h, k] * a[i, k] * b[k, j] } t[h, i, j] = s } } }" +
+                      std::string(kEnd) + " }"));
+}
+
 // Where what is packed lies in range for all that the sum may take.
 TEST(ContractionTiles, TakesSumsOfMovingBounds) {
   EXPECT_TRUE(IsTiled("block { temp t: f32[K, M, N] for h in [0, K) { for i in [0, M) { for j in [0, N) { acc s: f32 = sum "

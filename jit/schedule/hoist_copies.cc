@@ -43,16 +43,22 @@ class Hoister {
         ranges_.Enter(*loop);
         changed |= Visit(loop->body);
         ranges_.Leave();
-        const absl::flat_hash_set<TensorId> filled = FilledAlike(*loop);
-        if (!filled.empty()) {
-          Append(result, TakeFills(filled, *loop));
-          changed = true;
-        }
+        changed |= MoveFills(*loop, result);
       }
       result.push_back(std::move(item));
     }
     scope = std::move(result);
     return changed;
+  }
+
+  // What is filled out of what has left the loop may leave it next.
+  bool MoveFills(Loop& loop, Scope& before) {
+    bool changed = false;
+    for (;; changed = true) {
+      const absl::flat_hash_set<TensorId> filled = FilledAlike(loop);
+      if (filled.empty()) return changed;
+      Append(before, TakeFills(filled, loop));
+    }
   }
 
   bool MayMove(TensorId tensor, const Loop& loop) const {

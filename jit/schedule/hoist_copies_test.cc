@@ -27,6 +27,12 @@ TEST(HoistCopies, TextInTextOut) {
            "for k_2 in [9, 10) { t[k_2] = 0.0 } for l in [0, 10) { y[p, l] = t[l] } } } }",
            "block { for p in [0, P) { temp t: f32[10] for k in [0, 9) { t[k] = f32(index(p)) } "
            "for k_2 in [9, 10) { t[k_2] = 0.0 } for i in [0, 3) { for l in [0, 10) { y[p, l] = t[l] } } } }"},
+          // A copy of a copy.
+          {"block { for p in [0, P) { temp u: f32[10] for k in [0, 10) { u[k] = x[3*k] } temp t: f32[10] "
+           "for k_2 in [0, 10) { t[k_2] = u[9 - k_2] } for l in [0, 10) { y[p, l] = t[l] } } }",
+           "block { temp u: f32[10] for k in [0, min(562949953421312*min(P, 1), 10)) { u[k] = x[3*k] } temp t: f32[10] "
+           "for k_2 in [0, min(562949953421312*min(P, 1), 10)) { t[k_2] = u[9 - k_2] } "
+           "for p in [0, P) { for l in [0, 10) { y[p, l] = t[l] } } }"},
       });
 }
 

@@ -140,7 +140,10 @@ class QuotientSplitter {
 absl::StatusOr<bool> SplitQuotients(Program& program) {
   loop::Ranges ranges(program);
   QuotientSplitter splitter(program, ranges);
-  return ReplaceLoops(program, ranges, [&](Loop& loop) { return splitter.Divided(loop); });
+  bool changed = false;
+  // Of a nest, one index is split in a run.
+  while (ReplaceLoops(program, ranges, [&](Loop& loop) { return splitter.Divided(loop); })) changed = true;
+  return changed;
 }
 
 }  // namespace nestor::jit

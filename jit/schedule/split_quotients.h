@@ -17,8 +17,7 @@ namespace nestor::jit {
 // nothing divides, and what depends on the quotient alone does not change.
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run
-// changes nothing but for what more one index is divided by. REQUIRES: Verify accepts the
-// program; and so it does afterwards.
+// changes nothing. REQUIRES: Verify accepts the program; and so it does afterwards.
 absl::StatusOr<bool> SplitQuotients(loop::Program& program);
 
 }  // namespace nestor::jit
