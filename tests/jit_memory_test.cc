@@ -85,7 +85,8 @@ Finding CheckPoisoned(const Op& op, uint64_t seed, Counts& counts, Sharing& shar
     const Results got = RunJit(**executable, made.inputs, run);
     if (!want.ok()) continue;
     const absl::Status counted = CountSharing(**executable, made.inputs, sharing);
-    if (!counted.ok()) return counted.ToString();
+    // Where the proof fails for these sizes, the unfused program ran.
+    if (!counted.ok() && !IsFeared(counted)) return counted.ToString();
     const Finding finding = Compare(want, got, jit::Name(isa), counts);
     if (finding) return absl::StrCat(*finding, "\n", loop::ToText((*executable)->program()));
   }

@@ -102,12 +102,14 @@ TEST(ScheduleSameness, RandomGradients) {
   TestPrograms("gradients", 700, options, CheckGradient);
 }
 
+// Few seeds for each op, others for each: what is drawn from seeds is drawn in full over all ops.
 void TestMacroOps(const Property& property, uint64_t seeds) {
   Counts counts;
+  uint64_t first = 1;
   for (const std::string& name : MacroLibrary().OpNames()) {
     const Op op = LibraryOp(name).value();
     const auto gradient = Gradient(op);
-    for (uint64_t seed = 1; seed <= seeds; ++seed) {
+    for (uint64_t seed = first; seed < first + seeds; ++seed) {
       SetCurrentCase(name, seed);
       Finding finding = property(op, seed, counts);
       EXPECT_FALSE(finding.has_value()) << name << " seed " << seed << ": " << *finding;
@@ -115,17 +117,18 @@ void TestMacroOps(const Property& property, uint64_t seeds) {
       finding = property(gradient->op, seed, counts);
       EXPECT_FALSE(finding.has_value()) << name << ", gradient, seed " << seed << ": " << *finding;
     }
+    first += seeds;
   }
   std::cerr << counts.programs << " programs, refused " << counts.refused << "\n";
   EXPECT_LE(counts.refused, counts.programs / 4);
 }
 
 TEST(ScheduleSameness, MacroOps) {
-  TestMacroOps(CheckSmall, 12);
+  TestMacroOps(CheckSmall, 3);
   EXPECT_GT(bounded_checks, 100);
 }
 
-TEST(ScheduleSameness, MacroOpsOfManyVectors) { TestMacroOps(CheckLarge, 6); }
+TEST(ScheduleSameness, MacroOpsOfManyVectors) { TestMacroOps(CheckLarge, 2); }
 
 }  // namespace
 }  // namespace nestor

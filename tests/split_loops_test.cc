@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "check/engines/finding.h"
 #include "check/engines/program_generator.h"
 #include "check/random.h"
 #include "gtest/gtest.h"
@@ -26,10 +27,6 @@ int64_t Setting(const char* name, int64_t otherwise) {
   const char* text = std::getenv(name);
   int64_t value;
   return text != nullptr && absl::SimpleAtoi(text, &value) ? value : otherwise;
-}
-
-bool IsFeared(const absl::Status& status) {
-  return absl::StrContains(status.message(), "overflows or divides by zero for these sizes");
 }
 
 // Whether the pass changed the program.

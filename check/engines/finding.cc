@@ -16,12 +16,14 @@ std::string InputsText(const RunInputs& inputs) {
   return text;
 }
 
+bool IsFeared(const absl::Status& status) {
+  return absl::StrContains(status.message(), "overflows or divides by zero for these sizes");
+}
+
 Finding Compare(const Results& want, const Results& got, absl::string_view what, Counts& counts) {
   if (!want.ok() && !got.ok()) return absl::nullopt;
   if (!got.ok()) {
-    // The proof is by intervals; the evaluation looks at each point.
-    const bool feared = absl::StrContains(got.status().message(), "overflows or divides by zero for these sizes");
-    if (!feared) return absl::StrCat(what, " refuses: ", got.status().ToString());
+    if (!IsFeared(got.status())) return absl::StrCat(what, " refuses: ", got.status().ToString());
     ++counts.conservative;
     return absl::nullopt;
   }

@@ -31,6 +31,10 @@ std::string InputsText(const RunInputs& inputs);
 // What differs in bits, all NaNs being equal; both failing is no difference.
 Finding Compare(const Results& want, const Results& got, absl::string_view what, Counts& counts);
 
+// Whether a program was refused because of what some size might make overflow: the proof is by
+// intervals, the evaluation looks at each point. Such a refusal is no difference.
+bool IsFeared(const absl::Status& status);
+
 // Interprets with a limit of steps.
 Results Run(const loop::Program& program, const RunInputs& inputs);
 
