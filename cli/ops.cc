@@ -5,7 +5,9 @@
 #include "absl/strings/strip.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
+#include "cli/ops_table.h"
 #include "cli/output.h"
+#include "macro_ops/generators.h"
 #include "macro_ops/library.h"
 #include "uops/message.h"
 #include "uops/scalar_op.h"
@@ -13,24 +15,30 @@
 namespace nestor::cli {
 namespace {
 
-constexpr absl::string_view kHelp = R"(nestor ops [--json]
+constexpr absl::string_view kHelp = R"(nestor ops [--table] [--json]
 
-Lists the macro ops, each in the notation that defines it, and the scalar ops:
-primitive ones, which round once, composed ones, which are bodies over others,
-and transcendental ones, which are straight-line bodies with a stated error.
+Lists the macro ops, each in the notation that defines it; the generators, which
+make ops of any rank or number of arguments, and are called where a macro op is
+named: nestor print 'einsum(ij,jk->ik)'; and the scalar ops: primitive ones, which
+round once, composed ones, which are bodies over others, and transcendental ones,
+which are straight-line bodies with a stated error.
 
-  --json            prints one object with the lists "macro" (name, summary,
-                    definition) and "scalar" (name, arity, kind, definition: for
-                    f32; empty for a primitive)
+  --table           prints the macro ops as tables in Markdown, a family each: the
+                    characters of the definition, and the blocks after fusion of
+                    the op and of its gradient (of f32 and one dimension for ..N)
+  --json            prints one object with the lists "macro" (name, family, summary,
+                    definition), "generator" (usage, summary, example) and "scalar"
+                    (name, arity, kind, definition: for f32; empty for a primitive)
 
 Examples:
   $ nestor ops
+  $ nestor ops --table
   $ nestor ops --json
 
 Exit codes: 0 done, 2 bad usage or input.
 )";
 
-constexpr Flag kFlags[] = {{"--json", false}};
+constexpr Flag kFlags[] = {{"--table", false}, {"--json", false}};
 
 absl::string_view Kind(const ScalarOpRow& row) {
   return row.transcendental ? "transcendental" : row.body != nullptr ? "composed" : "primitive";
@@ -52,11 +60,17 @@ std::string JsonList(const std::vector<std::string>& values) {
 }
 
 std::string JsonText() {
-  std::vector<std::string> macro, scalar;
+  std::vector<std::string> macro, generators, scalar;
   for (const MacroOp& op : MacroOps()) {
     macro.push_back(JsonObject({{"name", JsonString(op.name)},
+                                {"family", JsonString(op.family)},
                                 {"summary", JsonString(op.summary)},
                                 {"definition", JsonString(op.definition)}}));
+  }
+  for (const Generator& generator : Generators()) {
+    generators.push_back(JsonObject({{"usage", JsonString(generator.usage)},
+                                     {"summary", JsonString(generator.summary)},
+                                     {"example", JsonString(generator.example)}}));
   }
   for (const ScalarOpRow& row : AllScalarOps()) {
     scalar.push_back(JsonObject({{"name", JsonString(row.name)},
@@ -64,7 +78,7 @@ std::string JsonText() {
                                  {"kind", JsonString(Kind(row))},
                                  {"definition", JsonString(BodyText(row.op, DType::kF32))}}));
   }
-  return JsonObject({{"scalar", JsonList(scalar)}, {"macro", JsonList(macro)}}) + "\n";
+  return JsonObject({{"scalar", JsonList(scalar)}, {"generator", JsonList(generators)}, {"macro", JsonList(macro)}}) + "\n";
 }
 
 // ---- Text
@@ -84,13 +98,18 @@ std::string ScalarText(const ScalarOpRow& row) {
 std::string PlainText() {
   std::string text = "# Macro ops\n";
   for (const MacroOp& op : MacroOps()) absl::StrAppend(&text, "\n# ", op.summary, "\n", op.definition);
+  absl::StrAppend(&text, "\n# Generators\n");
+  for (const Generator& generator : Generators()) {
+    absl::StrAppend(&text, "\n# ", generator.summary, "\n", generator.usage, ": ", generator.example, "\n");
+  }
   absl::StrAppend(&text, "\n# Scalar ops; bodies as for f32\n\n");
   for (const ScalarOpRow& row : AllScalarOps()) text += ScalarText(row);
   return text;
 }
 
 absl::Status Run(const Arguments& arguments) {
-  return WriteStdout(arguments.Has("--json") ? JsonText() : PlainText());
+  if (arguments.Has("--json")) return WriteStdout(JsonText());
+  return WriteStdout(arguments.Has("--table") ? OpsTable() : PlainText());
 }
 
 }  // namespace

@@ -28,9 +28,9 @@ constexpr absl::string_view kHelp = R"(nestor print PROGRAM [x=f32[2,3] ...] [fl
 Prints an op as it stands at a stage on its way to the machine.
 
 PROGRAM is a file in the notation, - for stdin, the text of ops ('op f(..) ..'), or
-a macro op's name. Dimensions and $params stay symbols; x=f32[2,3] says the type
-and rank of an argument where the program leaves them open (else T is f32, and
-..N one dimension).
+a macro op's name, or a generator's call ('einsum(ij,jk->ik)'). Dimensions and
+$params stay symbols; x=f32[2,3] says the type and rank of an argument where the
+program leaves them open (else T is f32, and ..N one dimension).
 
   --stage=uops      the micro-ops, in the notation (the default), with a comment
                     for each two sizes that must be equal

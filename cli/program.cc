@@ -17,6 +17,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "cli/output.h"
+#include "macro_ops/generators.h"
 #include "re2/re2.h"
 #include "uops/invariant.h"
 #include "uops/message.h"
@@ -151,6 +152,11 @@ absl::StatusOr<Program> FromText(std::string place, std::string text, const absl
   return program;
 }
 
+absl::StatusOr<Program> FromGenerator(const std::string& call, const absl::optional<std::string>& wanted) {
+  NESTOR_ASSIGN_OR_RETURN(std::string text, Generate(call));
+  return FromText(call, std::move(text), wanted);
+}
+
 absl::StatusOr<Program> FromMacro(const MacroOp& macro, const absl::optional<std::string>& wanted) {
   if (wanted && *wanted != macro.name) {
     return absl::InvalidArgumentError(
@@ -180,6 +186,7 @@ absl::StatusOr<Program> LoadProgram(const Arguments& arguments) {
   const auto wanted = arguments.Find("--op");
   const bool is_file = IsFile(word);
   if (!is_file && IsText(word)) return FromText("<PROGRAM>", word, wanted);
+  if (!is_file && IsGeneratorCall(word)) return FromGenerator(word, wanted);
   if (word == "-") {
     NESTOR_ASSIGN_OR_RETURN(std::string text, ReadAll(STDIN_FILENO, "<stdin>"));
     return FromText("<stdin>", std::move(text), wanted);

@@ -14,7 +14,7 @@
 namespace nestor::cli {
 
 struct Program {
-  std::string place;   // for messages: the file's name, "<stdin>", "<PROGRAM>"; empty for a macro op
+  std::string place;   // for messages: the file's name, "<stdin>", "<PROGRAM>", a generator's call; empty for a macro op
   std::string text;    // what stands there
   absl::optional<Module> own;        // what `text` says; else the macro library
   const MacroOp* macro = nullptr;    // where PROGRAM is a macro op's name
@@ -27,7 +27,8 @@ struct Program {
   absl::StatusOr<Op> Instantiate(const ArgumentSpecs& specs) const;
 };
 
-// An existing file, "-" for stdin, or else the text of ops ("op NAME(..."), or a macro op.
+// An existing file, "-" for stdin, or else the text of ops ("op NAME(..."), a call of a generator
+// ("einsum(ij,jk->ik)"), or a macro op.
 // `--op` says which op of several; by default it is the last.
 absl::StatusOr<Program> LoadProgram(const Arguments& arguments);
 

@@ -33,7 +33,7 @@ constexpr absl::string_view kHelp = R"(nestor run PROGRAM [NAME=value ...] [flag
 Runs an op and prints its results.
 
 PROGRAM is a file in the notation, - for stdin, the text of ops ('op f(..) ..'), or
-a macro op's name.
+a macro op's name, or a generator's call ('einsum(ij,jk->ik)').
 
   x=x.npy           a tensor for the argument x (a uint16 file is taken as bf16
                     where the program says bf16)

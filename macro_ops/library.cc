@@ -80,7 +80,10 @@ const std::vector<MacroOp>& MacroOps() {
   static const auto* const ops = [] {
     auto* list = new std::vector<MacroOp>;
     for (const LibraryFile& file : LibraryFiles()) {
-      for (MacroOp& op : ReadFile(file.text)) list->push_back(std::move(op));
+      for (MacroOp& op : ReadFile(file.text)) {
+        op.family = std::string(absl::StripSuffix(file.name, ".nestor"));
+        list->push_back(std::move(op));
+      }
     }
     return list;
   }();

@@ -33,6 +33,7 @@ struct Sample {
 
 struct MacroOp {
   std::string name;
+  std::string family;      // its file's name, without the ending
   std::string summary;     // the comment, without the samples
   std::string definition;  // from "op" to "}"
   std::vector<Sample> samples;

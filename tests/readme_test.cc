@@ -97,7 +97,15 @@ TEST_P(Page, ShellSnippetsPrintWhatTheyShow) {
   Output(absl::StrCat("rm -rf ", directory));
 }
 INSTANTIATE_TEST_SUITE_P(Pages, Page,
-                         testing::Values("README.md", "docs/check.md", "examples/check_a_kernel/README.md"));
+                         testing::Values("README.md", "docs/check.md", "docs/macro_ops.md", "examples/check_a_kernel/README.md"));
+
+// What stands behind the mark is the command's output: where it is not, put it there.
+TEST(MacroOpsPage, HasTheTableOfToday) {
+  const std::string page = ReadText("docs/macro_ops.md"), mark = "<!-- nestor ops --table -->\n";
+  const size_t at = page.find(mark);
+  ASSERT_NE(at, std::string::npos);
+  EXPECT_EQ(page.substr(at + mark.size()), Output("cli/nestor ops --table"));
+}
 
 TEST(Readme, CppSnippetIsTheTour) {
   const std::vector<std::string> blocks = Blocks(ReadText("README.md"), "cpp");
