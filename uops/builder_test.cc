@@ -251,6 +251,8 @@ TEST(Builder, MisuseIsAStatus) {
       {"an access inside an index takes no fill", [](B b, T x, T ids, I i, I) { return b.Define({i}, x(ids(i).Or(1), 0)); }},
       {"'ids' has 1 dimensions and is given 2 indices", [](B b, T x, T ids, I i, I) { return b.Define({i}, x(ids(i, i), i)); }},
       {"a scatter by '+=' does not take bool", [](B b, T, T, I i, I) { return b.Scatter(ReduceOp::kSum, DType::kBool, {3}, {i}, true); }},
+      {"'o' is a tensor of another builder",
+       [](B b, T, T, I i, I) { return b.Define({i}, OpBuilder("g").Input("o", kF32, {3})(i)); }},
       {"an index of another builder", [](B b, T x, T, I i, I) { return b.Define({i}, x(i, OpBuilder("g").NewIndex("o"))); }},
       {"overflows i64", [](B b, T x, T, I i, I) { return b.Define({i}, x(i, IndexExpr(int64_t{1} << 62) * 2)); }},
       {"'x' has 2 dimensions and is given 1 indices", [](B b, T x, T, I i, I) { return b.Define({i}, x(i)); }},

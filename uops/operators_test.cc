@@ -36,6 +36,20 @@ TEST(Operators, AreFoundByWhatTheyAre) {
   }
 }
 
+// SEMANTICS 2, "Precedence from loose to tight".
+TEST(Operators, BindAsTheGrammarSays) {
+  const std::vector<absl::string_view> levels[] = {{"||"}, {"&&"}, {"==", "!=", "<", "<=", ">", ">="}, {"+", "-"}, {"*", "/", "%"}};
+  size_t count = 0;
+  int tightness = kLoosest;
+  for (const std::vector<absl::string_view>& level : levels) {
+    for (absl::string_view text : level) EXPECT_EQ(FindInfix(text)->tightness, tightness) << text;
+    count += level.size();
+    ++tightness;
+  }
+  EXPECT_EQ(count, std::size(kInfixOperators));
+  EXPECT_EQ(tightness, kPrefixTightness);
+}
+
 // The text of `a FIRST b SECOND c` as a tree.
 std::string Grouped(const ast::Expr& expr) {
   if (expr.kind != ast::ExprKind::kChain) return expr.text;
