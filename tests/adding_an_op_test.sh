@@ -1,7 +1,7 @@
 #!/bin/bash
 # The examples of docs/adding-an-op.md, as one patch: it applies to these sources, and what the page shows is in it.
 set -eu
-patch -p1 --dry-run --force < tests/adding_an_op.patch
+patch -p1 --dry-run --force --follow-symlinks < tests/adding_an_op.patch
 shown=0
 while IFS= read -r line; do
   line="${line#    }"
