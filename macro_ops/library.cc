@@ -16,8 +16,10 @@ namespace {
 
 // One word of a sample line: NAME=[3,4], NAME=[3]<4 or $name=literal.
 void ParseWord(const std::string& word, Sample& sample) {
+  static const RE2& argument = *new RE2(R"((\w+)=\[([\d,]*)\](?:<(\d+))?)");
+  static const RE2& param = *new RE2(R"((\$\w+)=(\S+))");
   std::string name, dims, bound, literal;
-  if (RE2::FullMatch(word, R"((\w+)=\[([\d,]*)\](?:<(\d+))?)", &name, &dims, &bound)) {
+  if (RE2::FullMatch(word, argument, &name, &dims, &bound)) {
     SampleArgument arg{name, {}, absl::nullopt};
     for (absl::string_view dim : absl::StrSplit(dims, ',', absl::SkipEmpty())) {
       int64_t extent = 0;
@@ -29,7 +31,7 @@ void ParseWord(const std::string& word, Sample& sample) {
     sample.args.push_back(std::move(arg));
     return;
   }
-  NESTOR_CHECK(RE2::FullMatch(word, R"((\$\w+)=(\S+))", &name, &literal), word);
+  NESTOR_CHECK(RE2::FullMatch(word, param, &name, &literal), word);
   sample.params.emplace_back(name, literal);
 }
 

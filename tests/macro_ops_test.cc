@@ -9,6 +9,7 @@
 // Magnitudes are those of the reference's result on the inputs and on their absolute values, where
 // nothing cancels, and at least 1, the size of the inputs.
 #include <cmath>
+#include <limits>
 #include <random>
 
 #include "absl/strings/str_cat.h"
@@ -215,6 +216,118 @@ TEST(MacroOps, CausalAttentionDoesNotLookBehind) {
   EXPECT_EQ(y.data[0], 2);
   EXPECT_TRUE(y.data[1] > 2 && y.data[1] <= 3) << y.data[1];
   EXPECT_TRUE(std::isnan(y.data[2]));
+}
+
+// ---- Edges, as PyTorch documents them, or as the op's comment says
+
+constexpr double kInf = std::numeric_limits<double>::infinity(), kNan = std::numeric_limits<double>::quiet_NaN();
+
+struct Edge {
+  const char* op;
+  std::vector<NaiveTensor> args;
+  NaiveParams params;
+  size_t result;
+  std::vector<double> want;
+};
+
+// Type variables are f64.
+std::vector<double> ValuesOf(const Edge& edge) {
+  const ast::Op& syntax = MacroLibrary().Syntax(edge.op);
+  ArgumentSpecs specs;
+  std::vector<Tensor> tensors;
+  RunInputs inputs;
+  for (size_t i = 0; i < edge.args.size(); ++i) {
+    const DType type = TypeByName(syntax.args[i].type.text).value_or(DType::kF64);
+    specs[syntax.args[i].name] = {type, static_cast<int>(edge.args[i].shape.size())};
+    tensors.push_back(Tensor::Of(type, edge.args[i].shape, edge.args[i].data));
+  }
+  for (size_t i = 0; i < edge.args.size(); ++i) inputs.tensors[syntax.args[i].name] = tensors[i].view();
+  const absl::StatusOr<Op> op = MacroLibrary().Instantiate(edge.op, specs);
+  EXPECT_TRUE(op.ok()) << op.status();
+  if (!op.ok()) return {};
+  for (const auto& [name, value] : edge.params) {
+    const DType type = op->FindParam(name)->type;
+    inputs.params[name] = IsFloat(type) ? Scalar::Float(type, value) : Scalar::Integer(type, static_cast<int64_t>(value));
+  }
+  const auto results = Interpret(Lower(*op), inputs);
+  EXPECT_TRUE(results.ok()) << results.status();
+  return results.ok() ? ToNaive((*results)[edge.result]).data : std::vector<double>();
+}
+
+TEST(MacroOps, Edges) {
+  const double log2 = std::log(2.0);
+  const Edge kEdges[] = {
+      // All left out; one left out; a label that is no class.
+      {"cross_entropy_weighted", {{{2, 2}, {0, 0, 5, 1}}, {{2}, {-100, -100}}, {{2}, {2, 1}}}, {}, 0, {kNan}},
+      {"cross_entropy_weighted", {{{2, 2}, {0, 0, 5, 1}}, {{2}, {0, -100}}, {{2}, {2, 1}}}, {}, 0, {log2}},
+      {"cross_entropy_weighted", {{{2, 2}, {0, 0, 5, 1}}, {{2}, {0, 2}}, {{2}, {2, 1}}}, {}, 0, {kNan}},
+      {"nll_loss", {{{1, 2}, {-1, -2}}, {{1}, {7}}, {{2}, {1, 1}}}, {{"$ignore_index", 7}}, 0, {kNan}},
+      // Nothing to look at.
+      {"masked_softmax", {{{2, 2}, {1, 2, 3, 3}}, {{2, 2}, {0, 0, 1, 1}}}, {}, 0, {0, 0, 0.5, 0.5}},
+      {"attention_masked", {{{1, 1}, {1}}, {{2, 1}, {1, kNan}}, {{2, 1}, {3, kNan}}, {{1, 2}, {0, 0}}}, {}, 0, {0}},
+      {"attention_masked", {{{1, 1}, {1}}, {{2, 1}, {1, kNan}}, {{2, 1}, {3, kNan}}, {{1, 2}, {1, 0}}}, {}, 0, {3}},
+      {"attention_cached", {{{1, 1, 2, 1}, {1, 1}}, {{1, 1, 3, 1}, {1, kNan, kNan}}, {{1, 1, 3, 1}, {3, kNan, kNan}}, {{1}, {1}}}, {}, 0, {0, 3}},
+      // Infinities and NaN.
+      {"logsumexp", {{{4, 2}, {-kInf, -kInf, kInf, 1, -kInf, 3, kNan, 1}}}, {}, 0, {-kInf, kInf, 3, kNan}},
+      {"max_pool1d", {{{1, 1, 3}, {kNan, -kInf, -kInf}}}, {{"$k", 2}, {"$stride", 1}}, 0, {kNan, -kInf}},
+      {"sort", {{{4}, {2, kNan, 1, 2}}}, {}, 0, {1, 2, 2, kNan}},
+      {"sort", {{{4}, {2, kNan, 1, 2}}}, {}, 1, {2, 0, 3, 1}},
+      {"sort_descending", {{{4}, {2, kNan, 1, 2}}}, {}, 1, {1, 0, 3, 2}},
+      {"topk", {{{3}, {1, kNan, 3}}}, {{"$k", 2}}, 0, {kNan, 3}},
+      {"arg_max", {{{2, 3}, {3, 1, 3, 1, kNan, 2}}}, {}, 0, {0, 1}},
+      {"arg_max", {{{1, 0}, {}}}, {}, 0, {-1}},
+      {"reduce_max", {{{1, 0}, {}}}, {}, 0, {-kInf}},
+      {"reduce_prod", {{{1, 0}, {}}}, {}, 0, {1}},
+      {"reduce_mean", {{{1, 0}, {}}}, {}, 0, {kNan}},
+      {"median", {{{4}, {4, 1, 3, 2}}}, {}, 0, {2}},
+      {"variance", {{{1}, {5}}}, {}, 0, {kNan}},
+      {"bce_loss", {{{2}, {0, 1}}, {{2}, {1, 1}}}, {}, 0, {50}},
+      {"bce_with_logits", {{{1, 1}, {1000}}, {{1, 1}, {1}}, {{1}, {1}}}, {}, 0, {0}},
+      {"kl_div", {{{1, 2}, {0, 0}}, {{1, 2}, {0, 1}}}, {}, 0, {0}},
+      {"cosine_similarity", {{{2}, {0, 0}}, {{2}, {1, 2}}}, {}, 0, {0}},
+      {"l2_normalize", {{{2}, {0, 0}}}, {}, 0, {0, 0}},
+      {"clip_by_norm", {{{2}, {0, 0}}}, {{"$max_norm", 1}}, 0, {0, 0}},
+      // One element, or of one.
+      {"resize_linear1d_aligned", {{{3}, {7, 8, 9}}}, {{"$out", 1}}, 0, {7}},
+      {"resize_linear1d", {{{1}, {7}}}, {{"$out", 3}}, 0, {7, 7, 7}},
+      {"resize_cubic1d", {{{1}, {7}}}, {{"$out", 2}}, 0, {7, 7}},
+      {"adaptive_avg_pool1d", {{{1, 1, 2}, {2, 4}}}, {{"$out", 3}}, 0, {2, 3, 4}},
+      {"diff", {{{0}, {}}}, {}, 0, {}},
+      {"split", {{{2}, {1, 2}}}, {{"$at", 5}}, 0, {1, 2}},
+      {"split", {{{2}, {1, 2}}}, {{"$at", 5}}, 1, {}},
+      {"diagonal", {{{2, 2}, {1, 2, 3, 4}}}, {{"$offset", 5}}, 0, {}},
+      {"slice", {{{3}, {1, 2, 3}}}, {{"$start", 2}, {"$length", 4}, {"$step", -1}}, 0, {3, 2, 1, 0}},
+      {"pad_wrap", {{{2}, {1, 2}}}, {{"$before", 3}, {"$after", 2}}, 0, {2, 1, 2, 1, 2, 1, 2}},
+      // Places that meet, or that none is put to.
+      {"scatter", {{{2}, {8, 9}}, {{3}, {0, 0, 5}}, {{3}, {1, 2, 3}}}, {}, 0, {2, 9}},
+      {"segment_max", {{{1, 1}, {3}}, {{1}, {1}}}, {{"$segments", 2}}, 0, {-kInf, 3}},
+      {"embedding_bag_offsets", {{{2, 1}, {1, 10}}, {{3}, {0, 1, 1}}, {{3}, {0, 0, 1}}}, {}, 0, {0, 1, 20}},
+      {"one_hot", {{{2}, {-1, 2}}}, {{"$classes", 2}}, 0, {0, 0, 0, 0}},
+      // Ends of ranges.
+      {"quantize_u8", {{{5}, {-kInf, kNan, 0.5, 1.5, 1000}}}, {{"$scale", 1}}, 0, {0, 0, 0, 2, 255}},
+      {"quantize_i8", {{{2}, {-1000, 1000}}}, {{"$scale", 1}}, 0, {-128, 127}},
+      {"dropout", {{{1, 2}, {1, 2}}}, {{"$p", 1}}, 0, {0, 0}},
+      {"dropout", {{{1, 2}, {1, 2}}}, {{"$p", 0}}, 0, {1, 2}},
+      // The known answers of Random123's kat_vectors for philox4x32-10.
+      {"philox", {{{1}, {0}}, {{1}, {0}}, {{1}, {0}}, {{1}, {0}}}, {}, 0, {0x6627e8d5}},
+      {"philox", {{{1}, {0}}, {{1}, {0}}, {{1}, {0}}, {{1}, {0}}}, {}, 3, {0x9b00dbd8}},
+      {"philox", {{{1}, {0xffffffff}}, {{1}, {0xffffffff}}, {{1}, {0xffffffff}}, {{1}, {0xffffffff}}},
+       {{"$key0", 0xffffffff}, {"$key1", 0xffffffff}}, 1, {0x41c83b0e}},
+      {"philox", {{{1}, {0x243f6a88}}, {{1}, {0x85a308d3}}, {{1}, {0x13198a2e}}, {{1}, {0x03707344}}},
+       {{"$key0", 0xa4093822}, {"$key1", 0x299f31d0}}, 0, {0xd16cfe09}},
+      {"philox", {{{1}, {0x243f6a88}}, {{1}, {0x85a308d3}}, {{1}, {0x13198a2e}}, {{1}, {0x03707344}}},
+       {{"$key0", 0xa4093822}, {"$key1", 0x299f31d0}}, 2, {0x5001e420}},
+  };
+  for (const Edge& edge : kEdges) {
+    const std::vector<double> values = ValuesOf(edge);
+    ASSERT_EQ(values.size(), edge.want.size()) << edge.op;
+    for (size_t i = 0; i < values.size(); ++i) {
+      const double got = values[i], want = edge.want[i];
+      const bool equal = got == want || (std::isnan(got) && std::isnan(want));
+      EXPECT_TRUE(equal || std::fabs(got - want) <= 4 * 0x1p-52 * std::fabs(want))
+          << edge.op << " result " << edge.result << "[" << i << "] = " << got << ", want " << want;
+    }
+  }
 }
 
 }  // namespace
