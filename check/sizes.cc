@@ -70,6 +70,15 @@ void SizeSolver::NarrowVariables() {
   is_fixed_ = std::all_of(variables_.begin(), variables_.end(), [](const Variable& v) { return v.low >= v.high; });
 }
 
+// Whether the $param is the size of a result along some axis, as in `arange(; $n)`.
+bool SizeSolver::IsExtentOfResult(const std::string& param) {
+  const IndexId symbol = op_.graph.pool().Symbol(param);
+  return std::any_of(op_.results.begin(), op_.results.end(), [&](const Result& result) {
+    const Shape& shape = op_.graph.shape(result.node);
+    return std::find(shape.begin(), shape.end(), symbol) != shape.end();
+  });
+}
+
 void SizeSolver::AddVariables() {
   names_ = UnboundDimensions(SignatureOf(op_), {});
   variables_.resize(names_.size());
@@ -77,9 +86,10 @@ void SizeSolver::AddVariables() {
   for (const ParamInfo& param : op_.params) {
     if (!IsInteger(param.type)) continue;
     Variable variable;
-    variable.is_dimension = false;
+    variable.is_dimension = IsExtentOfResult(param.name);
     variable.low = param.low ? param.low->ToInt() : 0;
     variable.high = param.high ? param.high->ToInt() : std::max(variable.low + kLargestParam, kLargestParam);
+    if (variable.is_dimension && !param.high) variable.high = kMaxExtent;
     if (param.value) variable.preferred = param.value->ToInt();
     if (!param.low && variable.preferred) variable.low = std::min(variable.low, *variable.preferred);
     names_.push_back(param.name);

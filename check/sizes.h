@@ -66,6 +66,7 @@ class SizeSolver {
   };
   class Assignment;
 
+  bool IsExtentOfResult(const std::string& param);
   void AddVariables();
   void AddConstraint(IndexId expr, bool is_extent);
   void AddLaw();

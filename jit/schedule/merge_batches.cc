@@ -143,10 +143,14 @@ class Merger {
 }  // namespace
 
 absl::StatusOr<bool> MergeBatches(Program& program) {
-  if (!Merger(program).Run()) return false;
-  const absl::StatusOr<bool> contracted = fusion::ContractTemporaries(program);
-  if (!contracted.ok()) return contracted.status();
-  return true;
+  // A loop that was merged leaves fewer that use a matrix: what is before it may follow then.
+  bool changed = false;
+  while (Merger(program).Run()) {
+    const absl::StatusOr<bool> contracted = fusion::ContractTemporaries(program);
+    if (!contracted.ok()) return contracted.status();
+    changed = true;
+  }
+  return changed;
 }
 
 }  // namespace nestor::jit

@@ -24,6 +24,13 @@ TEST(MergeBatches, MatricesThatPass) {
            "for d in [0, B) { for m in [0, N) { for n in [0, M) { z[d, n, m] = u[d, n, m] } } }",
            "for b in [0, B) { temp t: f32[M, N] temp u: f32[M, N] for i in [0, M) { for j in [0, N) { t[i, j] = x[b, i, j] u[i, j] = 2.0 } } "
            "for k in [0, N) { for l in [0, M) { y[b, l, k] = t[l, k] } } for m in [0, N) { for n in [0, M) { z[b, n, m] = u[n, m] } } }"},
+          // What two read that become one passes then.
+          {"temp t: f32[B, M, N] temp u: f32[B, M, N] "
+           "for b in [0, B) { for i in [0, M) { for j in [0, N) { t[b, i, j] = x[b, i, j] } } } "
+           "for c in [0, B) { for k in [0, N) { for l in [0, M) { u[c, l, k] = t[c, l, k] } } } "
+           "for d in [0, B) { for m in [0, N) { for n in [0, M) { y[d, n, m] = u[d, n, m] + t[d, n, m] } } }",
+           "for b in [0, B) { temp t: f32[M, N] for i in [0, M) { for j in [0, N) { t[i, j] = x[b, i, j] } } temp u: f32[M, N] "
+           "for k in [0, N) { for l in [0, M) { u[l, k] = t[l, k] } } for m in [0, N) { for n in [0, M) { y[b, n, m] = u[n, m] + t[n, m] } } }"},
       });
 }
 
