@@ -54,7 +54,7 @@ absl::StatusOr<Op> Build(const Case& c) {
 }
 
 const char kGeluTanh[] =
-    "op gelu_tanh(x: f32[N, M]) -> (y) {\n"
+    "op gelu_by_tanh(x: f32[N, M]) -> (y) {\n"
     "  y[i, j] = 0.5 * x[i, j] * (1.0 + tanh(0.7978845608 * (x[i, j] + 0.044715 * x[i, j] * x[i, j] * x[i, j])))\n"
     "}";
 
@@ -66,8 +66,8 @@ TEST(FusionBytes, InputsAndOutputsOnce) {
       {"chain, gradient", true, "op f(x: f32[N, M], y: f32[N, M]) -> (z) { a[i, j] = sigmoid(x[i, j] * y[i, j] + x[i, j]); z[i, j] = a[i, j] * y[i, j] }", matrix},
       {"gelu", false, "op f(x: f32[N, M]) -> (y) { y[i, j] = gelu(x[i, j]) }", matrix},
       {"gelu, gradient", true, "op f(x: f32[N, M]) -> (y) { y[i, j] = gelu(x[i, j]) }", matrix},
-      {"gelu_tanh", false, kGeluTanh, matrix},
-      {"gelu_tanh, gradient", true, kGeluTanh, matrix},
+      {"gelu_by_tanh", false, kGeluTanh, matrix},
+      {"gelu_by_tanh, gradient", true, kGeluTanh, matrix},
       {"softmax", false, "softmax", rows},
       {"softmax, gradient", true, "softmax", rows},
       {"log_softmax", false, "log_softmax", rows},
