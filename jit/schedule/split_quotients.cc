@@ -46,7 +46,9 @@ class QuotientSplitter {
       const bool is_plain = loop->step == 1 && !loop->attributes.parallel && !pool_.HasVar(loop->end);
       if (!is_plain) return absl::nullopt;
       const absl::optional<IndexId> divisor = pool_.IsConst(loop->begin, 0) ? DivisorOf(*loop) : absl::nullopt;
-      if (divisor && AreIndependent(program_, outermost, *loop)) return Split{loop->var, *divisor};
+      // A loop that is shorter than the divisor is all rest.
+      const bool splits = divisor && !pool_.IsConst(WholeQuotients(*loop, *divisor), 0);
+      if (splits && AreIndependent(program_, outermost, *loop)) return Split{loop->var, *divisor};
     }
     return absl::nullopt;
   }

@@ -13,7 +13,7 @@ namespace nestor::jit {
 //   for i in [N*M/max(M, 1)*max(M, 1), N*M) { y[i] = x[i / M, i % M] }
 //
 // (but none of the first two where M is not positive), where all loops of the nest from its outermost to this one carry no dependence, the loop
-// begins at 0, and the divisor is a number of symbols, or too large for a few lanes. Inside
+// begins at 0 and is not known to be shorter than the divisor, which is a number of symbols, or too large for a few lanes. Inside
 // nothing divides, and what depends on the quotient alone does not change.
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run

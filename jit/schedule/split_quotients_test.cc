@@ -28,6 +28,8 @@ TEST(SplitQuotients, TextInTextOut) {
        " for j_2_4 in [0, max(N, 1)) { drop y[i_2*M + j_2_3*max(N, 1) + j_2_4] = x[i_2/M, j_2_3 | 0.0] } } }"
        " for i_2_2 in [min(562949953421312*min(M, 1), N/max(M, 1))*max(M, 1), N) { for j_2_2 in [min(562949953421312*min(N, 1), M/max(N, 1))*max(N, 1), M) {"
        " drop y[i_2_2*M + j_2_2] = x[i_2_2/M, j_2_2/N | 0.0] } } }"},
+      // Not what is shorter than the divisor: all of it would be left over, again and again.
+      {"for i in [0, 20) { drop y[i] = s[i/32 + i%32 | 0.0] }", ""},
       // Not by small numbers, sums of indices, or what is looked up; not where the order matters.
       {"for i in [0, N*M) { y[i] = s[i/4 | 0.0] }", ""},
       {"for i in [0, N) { for j in [0, M) { drop y[i*M + j] = s[(i + j)/M | 0.0] } }", ""},
