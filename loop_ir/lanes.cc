@@ -9,27 +9,9 @@
 namespace nestor::loop {
 namespace {
 
-// CoefficientOf, where it is a number.
-absl::optional<int64_t> ConstantStep(const IndexPool& pool, IndexId e, int32_t var) {
-  if (pool.VarValue(e) == var) return 1;
-  if (!HoldsVar(pool, e, var)) return 0;
-  const IndexNode& node = pool[e];
-  if (!pool.IsAffine(e) || (node.kind != IndexKind::kAdd && node.kind != IndexKind::kMul)) return absl::nullopt;
-  const IndexId a = node.args[0], b = node.args[1];
-  const bool sum = node.kind == IndexKind::kAdd;
-  // Of an affine product one factor holds no loop index.
-  const auto of_a = sum || pool.HasVar(a) ? ConstantStep(pool, a, var) : pool.ConstValue(a);
-  const auto of_b = sum || pool.HasVar(b) ? ConstantStep(pool, b, var) : pool.ConstValue(b);
-  int64_t step = 0;
-  const bool overflows = !of_a || !of_b || (sum ? __builtin_add_overflow(*of_a, *of_b, &step)
-                                                : __builtin_mul_overflow(*of_a, *of_b, &step));
-  if (overflows) return absl::nullopt;
-  return step;
-}
-
 class LaneCheck {
  public:
-  LaneCheck(const Program& program, Ranges& ranges, const Loop& loop)
+  LaneCheck(Program& program, Ranges& ranges, const Loop& loop)
       : program_(program), ranges_(ranges), var_(loop.var) {
     VisitItems(loop.body, [&](const Item& item) {
       const auto* declaration = item.As<Declaration>();
@@ -79,8 +61,10 @@ class LaneCheck {
     return differs;
   }
 
-  bool Linear(IndexId e) const {
-    return !Differs(e) || (!program_.pool.HasLoad(e) && ConstantStep(program_.pool, e, var_).has_value());
+  bool Linear(IndexId e) {
+    if (!Differs(e)) return true;
+    const auto coefficient = CoefficientOf(program_, e, var_);
+    return coefficient && !program_.pool.HasLoad(e) && program_.pool.ConstValue(*coefficient).has_value();
   }
 
   bool Place(const Access& access) {
@@ -103,7 +87,7 @@ class LaneCheck {
     return inside;
   }
 
-  const Program& program_;
+  Program& program_;
   Ranges& ranges_;
   const int32_t var_;
   absl::flat_hash_set<TensorId> own_;  // declared in the loop
@@ -141,7 +125,7 @@ bool LoadsOnlyInputs(const Program& program, IndexId e) {
   return inputs;
 }
 
-bool RunsInLanes(const Program& program, Ranges& ranges, const Loop& loop) {
+bool RunsInLanes(Program& program, Ranges& ranges, const Loop& loop) {
   return loop.step == 1 && LaneCheck(program, ranges, loop).Body(loop);
 }
 

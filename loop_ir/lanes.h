@@ -27,7 +27,7 @@ bool LoadsOnlyInputs(const Program& program, IndexId e);
 // index expressions linear with a constant coefficient, and no tensor that the body
 // declares lies in memory. The loop carries no dependence: that is the caller's to know
 // (loop_ir/dependence.h). REQUIRES: `ranges` is at the place of the loop.
-bool RunsInLanes(const Program& program, Ranges& ranges, const Loop& loop);
+bool RunsInLanes(Program& program, Ranges& ranges, const Loop& loop);
 
 }  // namespace nestor::loop
 

@@ -95,7 +95,8 @@ absl::Status Translator::CheckLanes() const {
   for (const loop::Block& block : program_.blocks) {
     VisitItems(block.body, [&](const loop::Item& item) {
       const auto* loop = item.As<loop::Loop>();
-      if (loop == nullptr || loop->attributes.lanes <= LanesOf(program_, *loop, options_.isa)) return;
+      const int lanes = loop == nullptr ? 0 : loop->attributes.lanes;
+      if (lanes == 0 || lanes <= LanesOf(program_, *loop, options_.isa)) return;
       status = absl::UnimplementedError(absl::StrCat("program ", program_.name, ": in `", loop::ToText(program_, item),
                                                      "`: so many lanes do not fit in the vectors of ", Name(options_.isa)));
     });

@@ -59,11 +59,15 @@ class Jammer {
     return loop.step == 1 && !a.parallel && !a.vector && !a.unroll && loop.body.size() == 1;
   }
 
+  bool MayHaveFourRows(const Loop& loop) {
+    const IndexId length = pool_.Sub(loop.end, loop.begin);
+    return ranges_.Defined(length) && !ranges_.Less(length, pool_.Const(kRows));
+  }
+
   bool Qualifies(const Loop& loop) {
     // What is left over by this pass begins somewhere else, or is short.
     if (!IsPlain(loop) || loop.body[0].As<Loop>() == nullptr || !pool_.ConstValue(loop.begin)) return false;
-    const IndexId length = pool_.Sub(loop.end, loop.begin);
-    if (!ranges_.Defined(length) || ranges_.Less(length, pool_.Const(kRows))) return false;
+    if (!MayHaveFourRows(loop)) return false;
     ranges_.Enter(loop);
     const bool has_rows = HasRows(*loop.body[0].As<Loop>(), loop.var);
     ranges_.Leave();
@@ -96,17 +100,7 @@ class Jammer {
 
   // Whether memory is most of what the value costs: else four at once are too many for
   // the registers.
-  bool IsLight(ValueId root) const {
-    int applied = 0;
-    bool has_body = false;
-    VisitValues(program_, root, [&](ValueId, const loop::Value& value) {
-      const auto* apply = absl::get_if<loop::ApplyValue>(&value.node);
-      if (apply == nullptr) return;
-      ++applied;
-      has_body |= FunctionOf(apply->op, program_[apply->args.back()].type, value.type).body != nullptr;
-    });
-    return applied <= kMostOperations && !has_body;
-  }
+  bool IsLight(ValueId root) const { return Operations(root) <= kMostOperations; }
 
   // How often four rows are taken: never where they lie on one page, which is read faster
   // from end to end.
@@ -209,9 +203,7 @@ class Jammer {
     if (row == nullptr || row->step != 1 || HoldsVar(pool_, row->begin, loop.var) || HoldsVar(pool_, row->end, loop.var)) {
       return false;
     }
-    const IndexId length = pool_.Sub(loop.end, loop.begin);
-    return SharesElements(loop.var, *row) && !CarriedTensor(program_, loop).has_value() && ranges_.Defined(length) &&
-           !ranges_.Less(length, pool_.Const(kRows));
+    return SharesElements(loop.var, *row) && !CarriedTensor(program_, loop).has_value() && MayHaveFourRows(loop);
   }
 
   // Whether rows that follow each other read the same elements, as many as registers hold and
