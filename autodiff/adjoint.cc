@@ -5,6 +5,12 @@
 // An adjoint that passed a select, a mask, a fill or a tie is 0 where its value
 // did not matter; there the partial derivative may be inf or NaN, so that the
 // product must be mulz. Whether an adjoint has passed one is carried along.
+//
+// The adjoint of a recurrence is a recurrence that runs the other way. What each read of an
+// earlier step hands back is its carry: the adjoint of the read, one lag later. Its equation
+// is found by the same walk, over the steps. A step's own value is taken from outside, where it
+// is computed from whole tensors that the recurrence gives (those that are read at earlier
+// steps), all steps at once.
 #include "autodiff/adjoint.h"
 
 #include <algorithm>
@@ -12,6 +18,7 @@
 #include <map>
 #include <numeric>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "autodiff/algebra.h"
@@ -20,6 +27,7 @@
 #include "uops/invariant.h"
 #include "uops/module.h"
 #include "uops/mutant.h"
+#include "uops/recurrence.h"
 
 namespace nestor {
 namespace {
@@ -66,7 +74,7 @@ class ReverseWalk {
     FindActive();
     for (const Seed& seed : seeds_) Contribute(seed.result, seed.adjoint, kUnmasked);
     for (int i = forward_size_ - 1; i >= 0; --i) {
-      if (adjoints_[i].valid()) NESTOR_RETURN_IF_ERROR(Visit(NodeId{i}));
+      if (adjoints_[i].valid() || graph_.As<Recurrence>(NodeId{i}) != nullptr) NESTOR_RETURN_IF_ERROR(Visit(NodeId{i}));
     }
     std::vector<NodeId> result;
     for (NodeId id : wrt_) result.push_back(adjoints_[id.value]);
@@ -88,19 +96,40 @@ class ReverseWalk {
     for (const Seed& seed : seeds_) results.push_back(seed.result);
     std::vector<bool> frozen(forward_size_, false);
     for (NodeId id : CancellingExtrema(graph_, results)) frozen[id.value] = true;
-    for (int i = 0; i < forward_size_; ++i) {
-      const NodeId id{i};
-      if (frozen[i] || !IsFloat(graph_.type(id))) continue;
-      if (const Map* map = graph_.As<Map>(id); map != nullptr && map->tag > 0) {
-        for (NodeId arg : op_.custom_calls[map->tag - 1].args) active_[i] = active_[i] || active_[arg.value];
-        continue;
+    do {
+      for (int i = 0; i < forward_size_; ++i) {
+        if (!frozen[i] && IsFloat(graph_.type(NodeId{i}))) FindActive(NodeId{i});
       }
-      VisitOperands(graph_, id, [&](NodeId x) { active_[i] = active_[i] || active_[x.value]; });
+    } while (ActivateCarries());
+  }
+
+  void FindActive(NodeId id) {
+    const auto add = [&](NodeId x) { active_[id.value] = active_[id.value] || active_[x.value]; };
+    const Map* map = graph_.As<Map>(id);
+    if (map == nullptr || map->tag == 0) return VisitOperands(graph_, id, add);
+    for (NodeId arg : op_.custom_calls[map->tag - 1].args) add(arg);
+  }
+
+  // A carry is what its body is. Whether one was not known to be active.
+  bool ActivateCarries() {
+    bool changed = false;
+    for (NodeId id : graph_.recurrences()) {
+      if (id.value >= forward_size_) continue;
+      const Recurrence& n = *graph_.As<Recurrence>(id);
+      for (size_t k = 0; k < n.carries.size(); ++k) {
+        if (!active_[n.bodies[k].value] || active_[n.carries[k].value]) continue;
+        active_[n.carries[k].value] = changed = true;
+      }
     }
+    return changed;
   }
 
   void Contribute(NodeId to, NodeId adjoint, uint8_t mask) {
     if (!active_[to.value]) return;
+    if (block_ != nullptr && !block_->values.contains(to)) {
+      block_->outside.push_back({to, adjoint, mask});
+      return;
+    }
     NodeId& sum = adjoints_[to.value];
     sum = sum.valid() && !NESTOR_MUTANT("fan_out_assigned") ? algebra_.Add(sum, adjoint) : adjoint;
     masks_[to.value] |= mask;
@@ -118,9 +147,156 @@ class ReverseWalk {
       absl::Status operator()(const Map& n) const { return self.VisitMap(id, n, g); }
       absl::Status operator()(const Reduce& n) const { return self.VisitReduce(id, n, g); }
       absl::Status operator()(const Scatter& n) const { return self.VisitScatter(id, n, g); }
+      absl::Status operator()(const Carry&) const { return absl::OkStatus(); }
+      absl::Status operator()(const Recurrence& n) const { return self.VisitRecurrence(id, n); }
     };
     const MicroOp op = graph_[id].op;  // a copy: the graph grows
     return absl::visit(Visitor{*this, id, adjoints_[id.value]}, op);
+  }
+
+  // ---- Recurrences
+
+  struct Contribution {
+    NodeId to, adjoint;
+    uint8_t mask;
+  };
+  // The recurrence whose steps are being walked.
+  struct Block {
+    const Steps& steps;
+    absl::flat_hash_map<NodeId, NodeId> values;  // of its steps and carries, from outside
+    std::vector<Contribution> outside;           // to what is no step; settled at the end
+  };
+
+  // x as a value that an adjoint is computed from.
+  NodeId ValueOf(NodeId x) const {
+    if (block_ == nullptr) return x;
+    const auto it = block_->values.find(x);
+    return it == block_->values.end() ? x : it->second;
+  }
+  NodeList ValuesOf(const NodeList& list) const {
+    NodeList values;
+    for (NodeId x : list) values.push_back(ValueOf(x));
+    return values;
+  }
+  IndexId ValueOf(IndexId e) {
+    if (block_ == nullptr || !pool_.HasLoad(e)) return e;
+    return CopyIndex(pool_, e, pool_, [&](const IndexNode& node, absl::Span<const IndexId> args) -> absl::optional<IndexId> {
+      if (node.kind != IndexKind::kLoad) return absl::nullopt;
+      return pool_.Load(ValueOf(NodeId{static_cast<int32_t>(node.value)}).value, args);
+    });
+  }
+  IndexList ValuesOf(const IndexList& list) {
+    IndexList values;
+    for (IndexId e : list) values.push_back(ValueOf(e));
+    return values;
+  }
+
+  // Done once, at the oldest view of the recurrence: then all users of any view were visited.
+  absl::Status VisitRecurrence(NodeId id, const Recurrence& n) {
+    std::vector<NodeId> views;
+    for (int i = 0; i < forward_size_; ++i) {
+      const Recurrence* view = graph_.As<Recurrence>(NodeId{i});
+      if (view == nullptr || view->carries[0] != n.carries[0]) continue;
+      if (NodeId{i} < id) return absl::OkStatus();
+      if (adjoints_[i].valid()) views.push_back(NodeId{i});
+    }
+    if (views.empty()) return absl::OkStatus();
+    const Steps steps = StepsOf(graph_, n);
+    Block block{steps, {}, {}};
+    block_ = &block;
+    FindValues(n, steps);
+    for (NodeId view : views) Contribute(graph_.As<Recurrence>(view)->x, adjoints_[view.value], masks_[view.value]);
+    const absl::StatusOr<std::vector<Equation>> equations = WalkSteps(n, steps);
+    block_ = nullptr;
+    NESTOR_RETURN_IF_ERROR(equations.status());
+    for (NodeId step : steps.nodes) adjoints_[step.value] = NodeId();
+    Settler settler(graph_, *equations);
+    for (const Contribution& c : block.outside) Contribute(c.to, settler.Settle(c.adjoint), c.mask);
+    return absl::OkStatus();
+  }
+
+  void FindValues(const Recurrence& n, const Steps& steps) {
+    for (size_t k = 0; k < n.carries.size(); ++k) {
+      const NodeId view = graph_.AddRecurrence(n.bodies[k], n.carries, n.bodies);
+      block_->values[n.carries[k]] = block_->values[n.bodies[k]] = view;
+    }
+    for (NodeId step : steps.nodes) {
+      if (block_->values.contains(step)) continue;
+      const auto image = [&](NodeId x) { return ValueOf(x); };
+      const auto index = [&](IndexId e) { return ValueOf(e); };
+      const NodeId value = Rebuild(graph_, step, graph_, {image, index, [](int64_t tag) { return tag; }});
+      block_->values[step] = value;
+    }
+  }
+
+  // What all reads of one carry at one lag hand back: their adjoints, at their own steps, in the
+  // places of the carry. Its elements reach the carry's body a lag before.
+  struct HandedBack {
+    int carry;
+    IndexId lag;
+    Equation equation;
+  };
+
+  // The equations of what the reads of earlier steps hand back.
+  absl::StatusOr<std::vector<Equation>> WalkSteps(const Recurrence& n, const Steps& steps) {
+    std::vector<HandedBack> handed;
+    absl::flat_hash_map<NodeId, size_t> reads;  // to which of these each adds
+    for (NodeId step : steps.nodes) {
+      const Reindex* read = graph_.As<Reindex>(step);
+      if (read == nullptr || graph_.As<Carry>(read->x) == nullptr || !active_[read->x.value]) continue;
+      reads[step] = FindHandedBack(n, Reindex(*read), steps.axes.at(step), handed);
+    }
+    for (size_t i = steps.nodes.size(); i-- > 0;) {
+      const NodeId step = steps.nodes[i];
+      if (!adjoints_[step.value].valid()) continue;
+      const auto read = reads.find(step);
+      if (read == reads.end()) NESTOR_RETURN_IF_ERROR(Visit(step));
+      else AddRead(step, steps.axes.at(step), handed[read->second].equation.body);
+    }
+    std::vector<Equation> equations;
+    for (const HandedBack& h : handed) {
+      const NodeId zero = algebra_.Splat(0.0, graph_.type(h.equation.carry), Shape(graph_.shape(h.equation.carry)));
+      equations.push_back({h.equation.carry, h.equation.body.valid() ? h.equation.body : zero});
+    }
+    return equations;
+  }
+
+  size_t FindHandedBack(const Recurrence& n, const Reindex& read, int axis, std::vector<HandedBack>& handed) {
+    const Carry from = *graph_.As<Carry>(read.x);
+    const int k = static_cast<int>(std::find(n.carries.begin(), n.carries.end(), read.x) - n.carries.begin());
+    const IndexId lag = *LagOf(pool_, read.place[from.axis], axis, from.backward);
+    for (size_t i = 0; i < handed.size(); ++i) {
+      // Lags hold no index, so that they are one number where they are one expression.
+      if (handed[i].carry == k && handed[i].lag == lag) return i;
+    }
+    const Shape shape = graph_.shape(read.x);
+    const NodeId carry = graph_.AddCarry(graph_.type(read.x), shape, from.axis, !from.backward);
+    IndexList later = graph_.IdentityPlace(shape.size());
+    IndexId& step = later[from.axis];
+    step = from.backward ? pool_.Sub(step, lag) : pool_.Add(step, lag);
+    Contribute(n.bodies[k], graph_.AddReindex(carry, shape, later), kZeroed | (HoldsMulz() ? kUnbridled : kUnmasked));
+    handed.push_back({k, lag, {carry, NodeId()}});
+    return handed.size() - 1;
+  }
+
+  void AddRead(NodeId step, int axis, NodeId& sum) {
+    const Reindex read = *graph_.As<Reindex>(step);
+    const Shape shape = graph_.shape(step);
+    NodeId g = adjoints_[step.value];
+    const IndexList conditions = ValuesOf(read.conditions);
+    if (!conditions.empty()) g = graph_.AddReindex(g, shape, graph_.IdentityPlace(shape.size()), NodeId(), conditions);
+    IndexList place = ValuesOf(read.place);
+    place[graph_.As<Carry>(read.x)->axis] = pool_.Var(axis);
+    // An earlier step that is out of bounds is no element of the carry.
+    const NodeId pulled = PullReindex(g, place, Shape(graph_.shape(read.x)), {axis, graph_.As<Carry>(read.x)->axis});
+    sum = sum.valid() ? algebra_.Add(sum, pulled) : pulled;
+  }
+
+  bool HoldsMulz() const {
+    return std::any_of(block_->values.begin(), block_->values.end(), [&](const auto& value) {
+      const Map* map = graph_.As<Map>(value.first);
+      return map != nullptr && map->op == ScalarOp::kMulz;
+    });
   }
 
   // ---- Elementwise
@@ -132,7 +308,7 @@ class ReverseWalk {
       if (!active_[map.args[i].value] || row.derivatives[i][0] == '\0') continue;
       const uint8_t mask = masks_[id.value];
       const Op& derivative = DerivativeOf(map.op, static_cast<int>(i), graph_.type(map.args.back()), graph_.type(id));
-      const NodeId d = Apply(derivative, map.args, id, g, mask);
+      const NodeId d = Apply(derivative, ValuesOf(map.args), ValueOf(id), g, mask);
       const uint8_t own = map.op == ScalarOp::kMulz ? kZeroed | kUnbridled : row.traits & kGate ? kZeroed : kUnmasked;
       Contribute(map.args[i], d, mask | own);
     }
@@ -165,7 +341,7 @@ class ReverseWalk {
         }
         carries[i] = carrier >= 0;
         image[i] = carrier < 0 ? graph_.AddMap(map->op, operands, scalar.type(NodeId{i}))
-                               : Carry(*map, operands, carrier, scalar.type(NodeId{i}), mask);
+                               : Carried(*map, operands, carrier, scalar.type(NodeId{i}), mask);
       }
     }
     return image[derivative.results[0].node.value];
@@ -198,7 +374,7 @@ class ReverseWalk {
     return MayBeNonFinite(x[1 - carrier]) || ((mask & kUnbridled) && MayBeNonFinite(x[carrier]));
   }
 
-  NodeId Carry(const Map& map, const NodeList& x, int carrier, DType type, uint8_t mask) {
+  NodeId Carried(const Map& map, const NodeList& x, int carrier, DType type, uint8_t mask) {
     switch (map.op) {
       case ScalarOp::kNeg: return NESTOR_MUTANT("div_gradient_without_minus") ? x[0] : algebra_.Neg(x[0]);
       case ScalarOp::kMul:
@@ -216,19 +392,32 @@ class ReverseWalk {
 
   // ---- Reindex
 
+  // The axes of a read and of what it reads along which both are stepped alike; -1: none.
+  struct StepAxes {
+    int read = -1, x = -1;
+  };
+
   // x[place], a shift or a reflection of distinct axes, or constants: then every
-  // element of x knows where it was read.
+  // element of x knows where it was read. In a recurrence what depends on the step alone is a
+  // constant, so that a diagonal is no scatter to the step in two ways.
   struct Inverse {
     std::vector<int> axes;    // of the result, by axis of x; -1 for a constant
     std::vector<int> signs;
     IndexList offsets;
   };
 
-  absl::optional<Inverse> Invert(const Reindex& n) {
+  absl::optional<Inverse> Invert(const IndexList& place, const StepAxes& step) {
     Inverse inverse;
-    for (IndexId e : n.place) {
+    for (size_t j = 0; j < place.size(); ++j) {
+      const IndexId e = place[j];
       std::vector<int64_t> vars;
       CollectVars(pool_, e, vars);
+      if (IsOfStep(e, vars, static_cast<int>(j), step)) {
+        inverse.axes.push_back(-1);
+        inverse.signs.push_back(0);
+        inverse.offsets.push_back(e);
+        continue;
+      }
       if (vars.size() > 1 || !pool_.IsAffine(e)) return absl::nullopt;
       if (vars.empty()) {
         inverse.axes.push_back(-1);
@@ -250,18 +439,32 @@ class ReverseWalk {
     return inverse;
   }
 
+  bool IsOfStep(IndexId e, absl::Span<const int64_t> vars, int axis, const StepAxes& step) const {
+    return axis != step.x && vars.size() == 1 && vars[0] == step.read && !pool_.HasLoad(e);
+  }
+
+  StepAxes StepAxesOf(NodeId id, NodeId x) const {
+    if (block_ == nullptr) return {};
+    const auto stepped = block_->steps.axes.find(x);
+    return stepped == block_->steps.axes.end() ? StepAxes() : StepAxes{block_->steps.axes.at(id), stepped->second};
+  }
+
   absl::Status VisitReindex(NodeId id, const Reindex& n, NodeId g) {
     if (!active_[n.x.value]) return absl::OkStatus();
     const Shape shape = graph_.shape(id);
     if (!n.conditions.empty()) {
-      g = graph_.AddReindex(g, shape, graph_.IdentityPlace(shape.size()), NodeId(), n.conditions);
+      g = graph_.AddReindex(g, shape, graph_.IdentityPlace(shape.size()), NodeId(), ValuesOf(n.conditions));
     }
-    const absl::optional<Inverse> inverse = Invert(n);
     const uint8_t mask = masks_[id.value] | (ReadsAll(id, n) ? kUnmasked : kZeroed);
-    if (!inverse) {
-      Contribute(n.x, graph_.AddScatter(ReduceOp::kSum, g, graph_.shape(n.x), n.place), mask);
-      return absl::OkStatus();
-    }
+    Contribute(n.x, PullReindex(g, ValuesOf(n.place), Shape(graph_.shape(n.x)), StepAxesOf(id, n.x)), mask);
+    return absl::OkStatus();
+  }
+
+  // The adjoint of x, of `x_shape`, where g is that of x[from], read without conditions.
+  NodeId PullReindex(NodeId g, const IndexList& from, const Shape& x_shape, const StepAxes& step) {
+    const absl::optional<Inverse> inverse = Invert(from, step);
+    if (!inverse) return ScatterBack(g, from, x_shape, step);
+    const Shape shape = graph_.shape(g);
     std::vector<int> unused;
     std::vector<int> position(shape.size(), -1);  // of an axis of g, once summed
     int kept = 0;
@@ -275,14 +478,40 @@ class ReverseWalk {
     for (size_t j = 0; j < inverse->axes.size(); ++j) {
       const IndexId var = pool_.Var(static_cast<int64_t>(j));
       if (inverse->axes[j] < 0) {
-        conditions.push_back(pool_.Condition(IndexKind::kEq, var, inverse->offsets[j]));
+        const IndexId constant = inverse->offsets[j];
+        const IndexId in_x = pool_.HasVar(constant) ? AtStep(constant, step) : constant;
+        conditions.push_back(pool_.Condition(IndexKind::kEq, var, in_x));
         continue;
       }
       const IndexId offset = inverse->offsets[j];
       place[position[inverse->axes[j]]] = inverse->signs[j] > 0 || NESTOR_MUTANT("reflection_not_undone") ? pool_.Sub(var, offset) : pool_.Sub(offset, var);
     }
-    Contribute(n.x, graph_.AddReindex(sum, graph_.shape(n.x), place, NodeId(), conditions), mask);
-    return absl::OkStatus();
+    return graph_.AddReindex(sum, x_shape, place, NodeId(), conditions);
+  }
+
+  // What depends on the step alone gets an axis of its own, on which one element is not 0.
+  NodeId ScatterBack(NodeId g, IndexList from, const Shape& x_shape, const StepAxes& step) {
+    Shape shape = graph_.shape(g);
+    const size_t rank = shape.size();
+    IndexList conditions;
+    for (size_t j = 0; j < from.size(); ++j) {
+      std::vector<int64_t> vars;
+      CollectVars(pool_, from[j], vars);
+      if (!IsOfStep(from[j], vars, static_cast<int>(j), step)) continue;
+      const IndexId own = pool_.Var(static_cast<int64_t>(shape.size()));
+      conditions.push_back(pool_.Condition(IndexKind::kEq, own, from[j]));
+      from[j] = own;
+      shape.push_back(x_shape[j]);
+    }
+    if (shape.size() > rank) g = graph_.AddReindex(g, shape, graph_.IdentityPlace(rank), NodeId(), conditions);
+    return graph_.AddScatter(ReduceOp::kSum, g, x_shape, from);
+  }
+
+  // Of an expression of the read's step: the same over the axes of what is read.
+  IndexId AtStep(IndexId e, const StepAxes& step) {
+    IndexList axes(static_cast<size_t>(step.read) + 1, pool_.Const(0));
+    axes[step.read] = pool_.Var(step.x);
+    return SubstituteVars(pool_, e, axes);
   }
 
   // Every element of x is read, unconditionally, somewhere.
@@ -317,14 +546,14 @@ class ReverseWalk {
         Contribute(n.x, Spread(g, n), mask);
         return absl::OkStatus();
       case ReduceOp::kProd: {
-        const NodeList factors = {Spread(g, n), ProductOfOthers(n)};
+        const NodeList factors = {Spread(g, n), ProductOfOthers(Reduce{n.op, ValueOf(n.x), n.count})};
         const bool guard = NeedsMulz(factors, 0, mask);
         Contribute(n.x, guard ? graph_.AddMap(ScalarOp::kMulz, factors) : algebra_.Mul(factors[0], factors[1]), mask);
         return absl::OkStatus();
       }
       case ReduceOp::kMax:
       case ReduceOp::kMin: {
-        const NodeId tie = Ties(n.x, Spread(id, n));
+        const NodeId tie = Ties(ValueOf(n.x), Spread(ValueOf(id), n));
         std::vector<int> axes(n.count);
         std::iota(axes.begin(), axes.end(), graph_.rank(n.x) - n.count);
         const NodeId count = graph_.AddReduce(ReduceOp::kSum, AsCount(tie), axes);
@@ -378,19 +607,20 @@ class ReverseWalk {
   absl::Status VisitScatter(NodeId id, const Scatter& n, NodeId g) {
     if (!active_[n.x.value]) return absl::OkStatus();
     const Shape shape = graph_.shape(n.x);
+    const IndexList place = ValuesOf(n.place);
     if (n.op == ReduceOp::kSum) {
-      Contribute(n.x, graph_.AddReindex(g, shape, n.place), masks_[id.value]);
+      Contribute(n.x, graph_.AddReindex(g, shape, place), masks_[id.value]);
       return absl::OkStatus();
     }
     if (n.op == ReduceOp::kProd) {
       return absl::InvalidArgumentError(absl::StrCat("op ", op_.name, ": a scatter by *= has no gradient"));
     }
-    const NodeId tie = Ties(n.x, graph_.AddReindex(id, shape, n.place));
-    const NodeId count = graph_.AddScatter(ReduceOp::kSum, AsCount(tie), graph_.shape(id), n.place);
+    const NodeId tie = Ties(ValueOf(n.x), graph_.AddReindex(ValueOf(id), shape, place));
+    const NodeId count = graph_.AddScatter(ReduceOp::kSum, AsCount(tie), graph_.shape(id), place);
     const NodeId one = graph_.AddSplat(graph_.AddConstant(Scalar::I64(1)), graph_.shape(id));
     const NodeId never_zero = graph_.AddMap(ScalarOp::kMax, {count, one});
     const NodeId share = algebra_.Div(g, graph_.AddCast(never_zero, graph_.type(id)));
-    Contribute(n.x, Where(tie, graph_.AddReindex(share, shape, n.place)), masks_[id.value] | kZeroed);
+    Contribute(n.x, Where(tie, graph_.AddReindex(share, shape, place)), masks_[id.value] | kZeroed);
     return absl::OkStatus();
   }
 
@@ -452,6 +682,7 @@ class ReverseWalk {
   std::vector<NodeId> adjoints_;
   std::vector<uint8_t> masks_;  // by forward node, of its adjoint
   std::vector<bool> active_;
+  Block* block_ = nullptr;        // while the steps of a recurrence are walked
   std::vector<bool> non_finite_;  // by node, as far as asked
 };
 

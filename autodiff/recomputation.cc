@@ -29,7 +29,8 @@ std::vector<std::string> Recomputation::Missing() const {
 bool Recomputation::Costs(NodeId id) const {
   if (hopeless_[id.value]) return true;
   if (id.value >= forward_size_) return false;
-  return graph_.As<Input>(id) != nullptr || graph_.As<Reduce>(id) != nullptr || graph_.As<Scatter>(id) != nullptr;
+  return graph_.As<Input>(id) != nullptr || graph_.As<Reduce>(id) != nullptr || graph_.As<Scatter>(id) != nullptr ||
+         graph_.As<Recurrence>(id) != nullptr;
 }
 
 bool Recomputation::Drop(absl::Span<const NodeId> nodes) {

@@ -30,7 +30,7 @@ Cost CostOf(const Graph& graph, int forward_size, const std::vector<NodeId>& res
     const NodeId id{i};
     if (!live[i] || std::find(given.begin(), given.end(), id) != given.end()) continue;
     cost.inputs += graph.As<Input>(id) != nullptr;
-    cost.reductions += graph.As<Reduce>(id) != nullptr || graph.As<Scatter>(id) != nullptr;
+    cost.reductions += graph.As<Reduce>(id) != nullptr || graph.As<Scatter>(id) != nullptr || graph.As<Recurrence>(id) != nullptr;
   }
   return cost;
 }

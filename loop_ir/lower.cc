@@ -4,6 +4,9 @@
 // that accumulates. Constants, $params and what merely repeats them are written
 // into the expressions that use them.
 //
+// A recurrence is one block: a loop over the steps around what each of its nodes is at one
+// step, in topological order. Its tensors have all steps; a later pass leaves what is needed.
+//
 // A load is masked unless the node itself shows that it cannot leave its tensor
 // (each index the whole range of its axis); proving more is a pass's business.
 #include "loop_ir/lower.h"
@@ -16,6 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "loop_ir/intervals.h"
 #include "uops/invariant.h"
+#include "uops/recurrence.h"
 
 namespace nestor {
 namespace {
@@ -48,9 +52,10 @@ class Lowering {
       check.value = Import(check.value);
       program_.range_checks.push_back(std::move(check));
     }
-    const std::vector<bool> live = Reachable(graph_, op_.ResultNodes());
+    live_ = Reachable(graph_, op_.ResultNodes());
+    FindRecurrences();
     for (int i = 0; i < graph_.size(); ++i) {
-      if (live[i]) LowerNode(NodeId{i});
+      if (live_[i] && !step_axes_.contains(NodeId{i})) LowerNode(NodeId{i});
     }
     CopyRemainingOutputs();
     return std::move(program_);
@@ -90,21 +95,68 @@ class Lowering {
     }
   }
 
+  // ---- Recurrences
+
+  // A step, the carry that it is and what it is from outside are one tensor.
+  void FindRecurrences() {
+    for (int i = 0; i < graph_.size(); ++i) {
+      const Recurrence* recurrence = graph_.As<Recurrence>(NodeId{i});
+      if (!live_[i] || recurrence == nullptr) continue;
+      ShareTensor(NodeId{i}, recurrence->x);
+      if (!steps_.try_emplace(recurrence->carries[0]).second) continue;
+      Steps steps = StepsOf(graph_, *recurrence);
+      step_axes_.insert(steps.axes.begin(), steps.axes.end());
+      steps_[recurrence->carries[0]] = std::move(steps.nodes);
+    }
+    for (int i = 0; i < graph_.size(); ++i) {
+      const Recurrence* recurrence = graph_.As<Recurrence>(NodeId{i});
+      for (size_t k = 0; live_[i] && recurrence != nullptr && k < recurrence->carries.size(); ++k) {
+        tensors_[recurrence->carries[k]] = Target(recurrence->bodies[k]);
+      }
+    }
+  }
+
+  // The step's tensor is that of the view, an output where it is a result.
+  void ShareTensor(NodeId view, NodeId step) {
+    const auto output = tensors_.find(view);
+    if (output != tensors_.end()) tensors_.emplace(step, output->second);
+    tensors_[view] = Target(step);
+  }
+
+  // All steps, at the oldest view of the recurrence; nothing at the others.
+  void LowerRecurrence(const Recurrence& recurrence) {
+    const std::vector<NodeId> nodes = std::exchange(steps_.at(recurrence.carries[0]), {});
+    if (nodes.empty()) return;
+    const NodeId carry = recurrence.carries[0];
+    const int axis = graph_.As<Carry>(carry)->axis;
+    const IndexId extent = Import(graph_.shape(carry)[axis]);
+    const int32_t var = program_.AddVar("t");
+    Scope body;
+    step_scope_ = &body;
+    step_ = program_.pool.Var(var);
+    if (graph_.As<Carry>(carry)->backward) step_ = program_.pool.Sub(program_.pool.Add(extent, program_.pool.Const(-1)), step_);
+    for (NodeId node : nodes) LowerNode(node);
+    step_scope_ = nullptr;
+    Scope block;
+    block.push_back(Item{loop::Loop{var, program_.pool.Const(0), extent, 1, {}, std::move(body)}});
+    Emit(std::move(block));
+  }
+
   // ---- Index expressions
 
-  IndexId ImportOver(IndexId e, absl::Span<const int32_t> vars) {
+  IndexId ImportOver(IndexId e, absl::Span<const IndexId> at) {
     return CopyIndex(graph_.pool(), e, program_.pool,
                      [&](const IndexNode& node, absl::Span<const IndexId> args) -> absl::optional<IndexId> {
-                       if (node.kind == IndexKind::kVar) return program_.pool.Var(vars[node.value]);
+                       if (node.kind == IndexKind::kVar) return at[node.value];
                        if (node.kind != IndexKind::kLoad) return absl::nullopt;
                        const TensorId tensor = Materialised(NodeId{static_cast<int32_t>(node.value)});
                        return program_.pool.Load(tensor.value, args);
                      });
   }
   IndexId Import(IndexId e) { return ImportOver(e, {}); }
-  IndexList ImportList(const IndexList& list, absl::Span<const int32_t> vars = {}) {
+  IndexList ImportList(const IndexList& list, absl::Span<const IndexId> at = {}) {
     IndexList result;
-    for (IndexId e : list) result.push_back(ImportOver(e, vars));
+    for (IndexId e : list) result.push_back(ImportOver(e, at));
     return result;
   }
   IndexList Vars(absl::Span<const int32_t> vars) {
@@ -133,18 +185,28 @@ class Lowering {
     return CastTo(program_.AddIndexValue(program_.pool.Symbol(param->name)), graph_.type(node));
   }
 
-  std::vector<int32_t> NewVars(size_t count, size_t first_name = 0) {
-    std::vector<int32_t> vars;
-    for (size_t i = 0; i < count; ++i) {
-      vars.push_back(program_.AddVar(kLoopNames[std::min(i + first_name, std::size(kLoopNames) - 1)]));
+  // A place in each axis: new loop indices, and the step along `step_axis`, if not -1.
+  IndexList NewPlace(size_t rank, int step_axis) {
+    IndexList place;
+    for (size_t i = 0; i < rank; ++i) {
+      if (static_cast<int>(i) == step_axis) place.push_back(step_);
+      else place.push_back(program_.pool.Var(program_.AddVar(kLoopNames[std::min(i, std::size(kLoopNames) - 1)])));
     }
-    return vars;
+    return place;
   }
 
-  // `inner` inside loops over the extents, the first outermost.
-  Scope Nest(absl::Span<const int32_t> vars, const Shape& extents, Scope inner) {
-    for (size_t i = vars.size(); i-- > 0;) {
-      loop::Loop outer{vars[i], program_.pool.Const(0), extents[i], 1, {}, std::move(inner)};
+  // The axis along which the node is stepped, or -1.
+  int StepAxis(NodeId node) const {
+    const auto it = step_axes_.find(node);
+    return it == step_axes_.end() ? -1 : it->second;
+  }
+
+  // `inner` inside loops over the extents, the first outermost; none for the step.
+  Scope Nest(absl::Span<const IndexId> place, const Shape& extents, Scope inner) {
+    for (size_t i = place.size(); i-- > 0;) {
+      if (step_scope_ != nullptr && place[i] == step_) continue;
+      const int32_t var = static_cast<int32_t>(program_.pool.VarValue(place[i]));
+      loop::Loop outer{var, program_.pool.Const(0), extents[i], 1, {}, std::move(inner)};
       inner.clear();
       inner.push_back(Item{std::move(outer)});
     }
@@ -155,7 +217,10 @@ class Lowering {
     return Item{Statement{std::move(target), absl::nullopt, value, ValueId()}};
   }
 
-  void Emit(Scope body) { program_.blocks.push_back({std::move(body)}); }
+  void Emit(Scope body) {
+    if (step_scope_ == nullptr) return program_.blocks.push_back({std::move(body)});
+    for (Item& item : body) step_scope_->push_back(std::move(item));
+  }
 
   TensorId Target(NodeId node) {
     const auto it = tensors_.find(node);
@@ -169,17 +234,18 @@ class Lowering {
     return tensor;
   }
 
-  // A block of loops that set every element of `target` to the value of its place.
-  void Fill(TensorId target, absl::FunctionRef<ValueId(absl::Span<const int32_t>)> value_at) {
+  // A block of loops that set every element of `target` to the value of its place; of one step,
+  // if that is along an axis of it.
+  void Fill(TensorId target, int step_axis, absl::FunctionRef<ValueId(const IndexList&)> value_at) {
     const Shape extents = program_[target].shape;
-    const std::vector<int32_t> vars = NewVars(extents.size());
+    const IndexList place = NewPlace(extents.size(), step_axis);
     Scope body;
-    body.push_back(Assign({target, Vars(vars)}, value_at(vars)));
-    Emit(Nest(vars, extents, std::move(body)));
+    body.push_back(Assign({target, place}, value_at(place)));
+    Emit(Nest(place, extents, std::move(body)));
   }
 
   void FillFrom(TensorId target, NodeId node) {
-    Fill(target, [&](absl::Span<const int32_t> vars) { return ValueAt(node, Vars(vars)); });
+    Fill(target, -1, [&](const IndexList& place) { return ValueAt(node, place); });
   }
 
   // ---- Domains: what the node asks of sizes and $params
@@ -187,7 +253,7 @@ class Lowering {
   void AddDomain(const Shape& extents, const IndexList& places, const IndexList& values) {
     loop::Domain domain{ImportList(extents), {}, {}};
     ReserveDomainVars(extents.size());
-    const absl::Span<const int32_t> vars(program_.domain_vars);
+    const IndexList vars = Vars(program_.domain_vars);
     for (IndexId place : places) AddAffineParts(ImportOver(place, vars), domain.places);
     for (IndexId value : values) AddValue(ImportOver(value, vars), domain.values);
     Keep(std::move(domain));
@@ -197,10 +263,10 @@ class Lowering {
   void AddPositionDomain(const Shape& extents, int count) {
     ReserveDomainVars(extents.size());
     const Shape all = ImportList(extents);
-    const absl::Span<const int32_t> vars(program_.domain_vars.data(), all.size());
+    const IndexList vars = Vars(absl::Span<const int32_t>(program_.domain_vars.data(), all.size()).last(count));
     const Shape inner(all.end() - count, all.end());
     loop::Domain domain{all, {}, {}};
-    AddUnlessSmall(RowMajor(vars.last(count), inner), domain.values);
+    AddUnlessSmall(RowMajor(vars, inner), domain.values);
     Keep(std::move(domain));
   }
 
@@ -250,27 +316,27 @@ class Lowering {
       void operator()(const Map& n) const { self.LowerMap(id, n); }
       void operator()(const Reduce& n) const { self.LowerReduce(id, n); }
       void operator()(const Scatter& n) const { self.LowerScatter(id, n); }
+      void operator()(const Carry&) const {}
+      void operator()(const Recurrence& n) const { self.LowerRecurrence(n); }
     };
     absl::visit(Visitor{*this, id}, graph_[id].op);
   }
 
   void LowerIndex(NodeId id, const Index& node) {
     AddDomain(graph_.shape(id), {}, {node.expr});
-    Fill(Target(id), [&](absl::Span<const int32_t> vars) {
-      return program_.AddIndexValue(ImportOver(node.expr, vars));
-    });
+    Fill(Target(id), StepAxis(id), [&](const IndexList& at) { return program_.AddIndexValue(ImportOver(node.expr, at)); });
   }
 
   void LowerReindex(NodeId id, const Reindex& node) {
     IndexList places = node.place;
     places.insert(places.end(), node.conditions.begin(), node.conditions.end());
     AddDomain(graph_.shape(id), places, {});
-    Fill(Target(id), [&](absl::Span<const int32_t> vars) {
-      IndexList place = ImportList(node.place, vars);
+    Fill(Target(id), StepAxis(id), [&](const IndexList& at) {
+      IndexList place = ImportList(node.place, at);
       if (IsInline(node.x) && node.conditions.empty()) return ValueAt(node.x, {});
       if (NeverMasked(id, node)) return ValueAt(node.x, std::move(place));
       return program_.AddLoad({Materialised(node.x), std::move(place), true, FillValue(node.fill),
-                               ImportList(node.conditions, vars)});
+                               ImportList(node.conditions, at)});
     });
   }
 
@@ -291,15 +357,15 @@ class Lowering {
     Scope body;
     tensors_.erase(node);
     body.push_back(Assign({tensor, {}}, ValueAt(node, {})));
-    Emit(std::move(body));
+    program_.blocks.push_back({std::move(body)});  // before the loop over steps, if one is being made
     tensors_[node] = tensor;
     return tensor;
   }
 
   void LowerMap(NodeId id, const Map& node) {
-    Fill(Target(id), [&](absl::Span<const int32_t> vars) {
+    Fill(Target(id), StepAxis(id), [&](const IndexList& at) {
       std::vector<ValueId> args;
-      for (NodeId arg : node.args) args.push_back(ValueAt(arg, Vars(vars)));
+      for (NodeId arg : node.args) args.push_back(ValueAt(arg, at));
       return program_.AddApply(node.op, args, graph_.type(id));
     });
   }
@@ -314,30 +380,30 @@ class Lowering {
     const TensorId target = Target(id);
     const Shape extents = ImportList(graph_.shape(node.x));
     const size_t kept = extents.size() - node.count;
-    const std::vector<int32_t> vars = NewVars(extents.size());
+    const IndexList at = NewPlace(extents.size(), StepAxis(id));
     const Shape outer(extents.begin(), extents.begin() + kept), inner(extents.begin() + kept, extents.end());
-    const absl::Span<const int32_t> outer_vars(vars.data(), kept), inner_vars(vars.data() + kept, node.count);
+    const IndexList outer_at(at.begin(), at.begin() + kept), inner_at(at.begin() + kept, at.end());
 
     const DType type = AccumulatorType(graph_.type(node.x));
     TensorInfo info{IsArg(node.op) ? "best" : "acc", type, {}, Storage::kAccumulator};
     info.op = node.op;
     const TensorId accumulator = program_.AddTensor(std::move(info));
-    const ValueId value = CastTo(ValueAt(node.x, Vars(vars)), type);
-    const ValueId position = IsArg(node.op) ? program_.AddIndexValue(RowMajor(inner_vars, inner)) : ValueId();
+    const ValueId value = CastTo(ValueAt(node.x, at), type);
+    const ValueId position = IsArg(node.op) ? program_.AddIndexValue(RowMajor(inner_at, inner)) : ValueId();
     Scope step;
     step.push_back(Item{Statement{{accumulator, {}}, node.op, value, position}});
     Scope body;
     body.push_back(Item{loop::Declaration{accumulator}});
-    for (Item& item : Nest(inner_vars, inner, std::move(step))) body.push_back(std::move(item));
+    for (Item& item : Nest(inner_at, inner, std::move(step))) body.push_back(std::move(item));
     const ValueId sum = CastTo(program_.AddLoad({accumulator, {}}), graph_.type(id));
-    body.push_back(Assign({target, Vars(outer_vars)}, sum));
-    Emit(Nest(outer_vars, outer, std::move(body)));
+    body.push_back(Assign({target, outer_at}, sum));
+    Emit(Nest(outer_at, outer, std::move(body)));
   }
 
-  IndexId RowMajor(absl::Span<const int32_t> vars, const Shape& extents) {
+  IndexId RowMajor(const IndexList& place, const Shape& extents) {
     IndexId position = program_.pool.Const(0);
-    for (size_t i = 0; i < vars.size(); ++i) {
-      position = program_.pool.Add(program_.pool.Mul(position, extents[i]), program_.pool.Var(vars[i]));
+    for (size_t i = 0; i < place.size(); ++i) {
+      position = program_.pool.Add(program_.pool.Mul(position, extents[i]), place[i]);
     }
     return position;
   }
@@ -349,24 +415,28 @@ class Lowering {
     const DType type = AccumulatorType(graph_.type(id));
     const bool widened = type != graph_.type(id);
     const TensorId sums = widened ? AddTemp("wide", type, program_[target].shape) : target;
-    Fill(sums, [&](absl::Span<const int32_t>) { return program_.AddConstant(Identity(node.op, type)); });
+    const int axis = StepAxis(id);
+    Fill(sums, axis, [&](const IndexList&) { return program_.AddConstant(Identity(node.op, type)); });
     const Shape extents = ImportList(graph_.shape(node.x));
-    const std::vector<int32_t> vars = NewVars(extents.size());
-    Access place{sums, ImportList(node.place, vars), true};
+    const IndexList at = NewPlace(extents.size(), axis < 0 ? -1 : static_cast<int>(graph_.pool().VarValue(node.place[axis])));
+    Access place{sums, ImportList(node.place, at), true};
     Scope step;
-    const ValueId value = CastTo(ValueAt(node.x, Vars(vars)), type);
+    const ValueId value = CastTo(ValueAt(node.x, at), type);
     step.push_back(Item{Statement{std::move(place), node.op, value, ValueId()}});
-    Emit(Nest(vars, extents, std::move(step)));
+    Emit(Nest(at, extents, std::move(step)));
     if (!widened) return;
-    Fill(target, [&](absl::Span<const int32_t> at) {
-      return CastTo(program_.AddLoad({sums, Vars(at)}), graph_.type(id));
-    });
+    Fill(target, axis, [&](const IndexList& place) { return CastTo(program_.AddLoad({sums, place}), graph_.type(id)); });
   }
 
   const Op& op_;
   const Graph& graph_;
   Program program_;
   absl::flat_hash_map<NodeId, TensorId> tensors_;
+  std::vector<bool> live_;
+  absl::flat_hash_map<NodeId, std::vector<NodeId>> steps_;  // of each recurrence to come, by its first carry
+  absl::flat_hash_map<NodeId, int> step_axes_;              // of all steps
+  Scope* step_scope_ = nullptr;  // of the recurrence that is being lowered: what one step does
+  IndexId step_;                 // its index
   absl::flat_hash_set<loop::Domain> domains_;
   absl::flat_hash_set<Shape> domain_extents_;
 };

@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "uops/invariant.h"
+#include "uops/recurrence.h"
 #include "uops/scalar_body.h"
 
 namespace nestor {
@@ -465,6 +466,20 @@ class Evaluator {
       y.elements[offset] = ApplyScalarOp(StepOf(node.op), wide, wide, operands);
     }
     for (Bits& element : y.elements) element = Cast(wide, y.type, element);
+  }
+
+  // Nothing at first; then what the bodies were, as often as there are steps: a step is right
+  // once those before it are.
+  void Fill(const Carry&, Dense&) {}
+  void Fill(const Recurrence& node, Dense& y) {
+    const Steps steps = StepsOf(graph_, node);
+    const Carry& carry = *graph_.As<Carry>(node.carries[0]);
+    const int64_t count = Of(node.carries[0]).shape[carry.axis];
+    for (int64_t step = 0; step < count; ++step) {
+      for (size_t k = 0; k < node.carries.size(); ++k) values_[node.carries[k].value] = Of(node.bodies[k]);
+      for (NodeId id : steps.nodes) NESTOR_CHECK(Evaluate(id).ok(), op_.name);
+    }
+    y.elements = Of(node.x).elements;
   }
 
   // ---- Reductions

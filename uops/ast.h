@@ -71,20 +71,21 @@ struct Value {  // of a call's argument: NAME = value
   ExprPtr expr;
 };
 
-enum class StatementKind { kDefinition, kScatter, kCall };
+enum class StatementKind { kDefinition, kScatter, kCall, kFor };
 
 struct Statement {
   StatementKind kind;
   Position position;
-  // The names defined: one, or of a call one or more.
+  // The names defined: one, or of a call one or more; of a block its index.
   std::vector<std::string> targets;
   std::vector<Position> target_positions;
   std::vector<Item> items;      // the left side's
   TypeName type;                // of a scatter
   std::vector<Item> dims;       // of a scatter
   ReduceOp scatter_op = ReduceOp::kSum;  // sum, prod, max or min
-  ExprPtr expr;
+  ExprPtr expr;                 // of a block: what its index runs to
   std::vector<Bound> bounds;
+  std::vector<Statement> block;
   std::string callee;
   Position callee_position;
   std::vector<std::string> call_args;

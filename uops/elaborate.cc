@@ -2,12 +2,16 @@
 // and what they mean is built (statement_builder.h) or called (call.h).
 #include "uops/elaborate.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "uops/call.h"
 #include "uops/environment.h"
 #include "uops/invariant.h"
 #include "uops/lexer.h"
+#include "uops/recurrence.h"
 #include "uops/resolver.h"
 #include "uops/statement_builder.h"
 #include "uops/statement_scope.h"
@@ -207,6 +211,152 @@ class Elaborator {
       case ast::StatementKind::kDefinition:
       case ast::StatementKind::kScatter: return Define(statement);
       case ast::StatementKind::kCall: return Call(statement);
+      case ast::StatementKind::kFor: return RunBlock(statement);
+    }
+    return absl::OkStatus();
+  }
+
+  // ---- Blocks
+  //
+  // Types and ranges of the tensors first, of whichever statement says enough, then those of
+  // statements that are left. With these known a statement can read what is defined after it.
+
+  absl::Status RunBlock(const ast::Statement& statement) {
+    NESTOR_RETURN_IF_ERROR(OpenBlock(statement));
+    NESTOR_RETURN_IF_ERROR(InferTensors(statement.block));
+    environment_.block->inferring = false;
+    for (const ast::Statement& inner : statement.block) NESTOR_RETURN_IF_ERROR(BuildStep(inner));
+    CloseBlock();
+    return internal::CheckSize(op().graph, statement.position);
+  }
+
+  absl::Status OpenBlock(const ast::Statement& statement) {
+    StepBlock block;
+    block.index = statement.targets[0];
+    NESTOR_RETURN_IF_ERROR(CheckFreeOfTensors(block.index, statement.target_positions[0]));
+    environment_.index_names.insert(block.index);
+    NESTOR_ASSIGN_OR_RETURN(block.extent, Index(*statement.expr));
+    if (op().graph.pool().HasLoad(block.extent)) {
+      return ErrorAt(statement.expr->position, "a bound cannot depend on a tensor's values");
+    }
+    environment_.block = std::move(block);
+    for (const ast::Statement& inner : statement.block) NESTOR_RETURN_IF_ERROR(DeclareStep(inner));
+    return absl::OkStatus();
+  }
+
+  absl::Status DeclareStep(const ast::Statement& statement) {
+    StepBlock& block = *environment_.block;
+    if (statement.kind == ast::StatementKind::kCall) {
+      return ErrorAt(statement.position, "an op cannot be called in a 'for' block: call it before or after");
+    }
+    const std::string& name = statement.targets[0];
+    NESTOR_RETURN_IF_ERROR(CheckFree(name, statement.position));
+    const int stepped = static_cast<int>(std::count_if(statement.items.begin(), statement.items.end(), [&](const ast::Item& item) {
+      return !item.is_pack && item.expr->kind == ExprKind::kName && item.expr->text == block.index;
+    }));
+    if (stepped != 1) {
+      return ErrorAt(statement.position, absl::StrCat("'", name, "' is defined in a block over ", block.index, ": ", block.index,
+                                                      " must stand alone as one of its indices"));
+    }
+    environment_.tensors[name] = NodeId();
+    block.tensors[name] = {};
+    return absl::OkStatus();
+  }
+
+  absl::Status InferTensors(const std::vector<ast::Statement>& statements) {
+    std::vector<const ast::Statement*> left;
+    for (const ast::Statement& statement : statements) left.push_back(&statement);
+    // Where nothing else is left, what literals and indices say is taken.
+    for (bool is_last_chance = false; !left.empty();) {
+      std::vector<const ast::Statement*> open;
+      absl::Status first_error;
+      for (const ast::Statement* statement : left) {
+        const absl::StatusOr<bool> known = InferTensor(*statement, is_last_chance);
+        first_error.Update(known.status());
+        if (!known.ok() || !*known) open.push_back(statement);
+      }
+      const bool progress = open.size() < left.size();
+      if (!progress && is_last_chance) return first_error;
+      is_last_chance = !progress;
+      left = std::move(open);
+    }
+    return absl::OkStatus();
+  }
+
+  // Whether the tensor is known now.
+  absl::StatusOr<bool> InferTensor(const ast::Statement& statement, bool takes_literals) {
+    NESTOR_ASSIGN_OR_RETURN(Prepared prepared, Prepare(statement));
+    StepBlock::Tensor& tensor = environment_.block->tensors.at(statement.targets[0]);
+    if (prepared.built.scatter) {
+      tensor.type = prepared.built.scatter->type;
+      tensor.shape = prepared.built.scatter->shape;
+      tensor.axis = StepPosition(prepared.built.scatter->place, prepared.scope);
+    } else {
+      NESTOR_ASSIGN_OR_RETURN(internal::Signature signature, InferSignature(prepared.built, op()));
+      if (!signature.is_typed && !takes_literals) return false;
+      tensor.type = signature.type;
+      tensor.shape = std::move(signature.shape);
+      tensor.axis = StepPosition(prepared.built.indices, prepared.scope);
+    }
+    // A node of that type and shape, which no result depends on.
+    tensor.known = op().graph.AddInput(statement.targets[0], *tensor.type, tensor.shape);
+    environment_.tensors[statement.targets[0]] = tensor.known;
+    return true;
+  }
+
+  int StepPosition(const std::vector<internal::IndexHandle>& place, const StatementScope& scope) {
+    const IndexId step = op().graph.pool().Var(scope.step());
+    const auto at = std::find_if(place.begin(), place.end(), [&](const internal::IndexHandle& index) { return index.id == step; });
+    return static_cast<int>(at - place.begin());
+  }
+
+  absl::Status BuildStep(const ast::Statement& statement) {
+    NESTOR_ASSIGN_OR_RETURN(Prepared prepared, Prepare(statement));
+    StepBlock& block = *environment_.block;
+    StepBlock::Tensor& tensor = block.tensors.at(statement.targets[0]);
+    // What was inferred is what all accesses must agree with.
+    std::vector<internal::IndexVariable> variables = prepared.scope.variables();
+    for (size_t i = 0; i < prepared.built.indices.size() && !prepared.built.scatter; ++i) {
+      internal::IndexVariable& variable = variables[prepared.scope.left()[i]];
+      if (variable.extent) continue;
+      variable.extent = tensor.shape[i];
+      variable.is_compared = true;
+    }
+    prepared.built.variables = variables;
+    NESTOR_ASSIGN_OR_RETURN(tensor.body, internal::BuildStatement(prepared.built, op()));
+    const Graph& graph = op().graph;
+    if (graph.type(tensor.body) != *tensor.type) {
+      return ErrorAt(statement.position, absl::StrCat("types ", Name(graph.type(tensor.body)), " and ", Name(*tensor.type), " do not mix in '",
+                                                      statement.targets[0], "': cast one"));
+    }
+    if (prepared.built.scatter && tensor.shape[tensor.axis] != block.extent) {
+      op().equalities.push_back({tensor.shape[tensor.axis], block.extent,
+                                 absl::StrCat("axis ", tensor.axis, " of ", statement.targets[0], " and the block over ", block.index)});
+    }
+    return absl::OkStatus();
+  }
+
+  void CloseBlock() {
+    std::vector<Equation> equations;
+    for (const auto& [name, tensor] : environment_.block->tensors) {
+      if (tensor.carry.valid()) equations.push_back({tensor.carry, tensor.body});
+    }
+    // In an order of their own, whatever that of the map.
+    std::sort(equations.begin(), equations.end(), [](const Equation& a, const Equation& b) { return a.carry < b.carry; });
+    Settler settler(op().graph, std::move(equations));
+    std::vector<std::pair<NodeId, std::string>> bodies;
+    for (const auto& [name, tensor] : environment_.block->tensors) bodies.emplace_back(tensor.body, name);
+    std::sort(bodies.begin(), bodies.end());
+    for (const auto& [body, name] : bodies) environment_.tensors[name] = settler.Settle(body);
+    environment_.block.reset();
+  }
+
+  absl::Status CheckFreeOfTensors(const std::string& name, const ast::Position& position) const {
+    if (environment_.tensors.contains(name) || environment_.shapes.contains(name)) {
+      return ErrorAt(position, absl::StrCat("the index '", name, "' has the name of a tensor"));
+    }
+    if (environment_.dims.contains(name)) {
+      return ErrorAt(position, absl::StrCat("the index '", name, "' has the name of a dimension"));
     }
     return absl::OkStatus();
   }
@@ -224,10 +374,15 @@ class Elaborator {
     return absl::OkStatus();
   }
 
-  // A definition or a scatter.
-  absl::Status Define(const ast::Statement& statement) {
-    NESTOR_RETURN_IF_ERROR(CheckFree(statement.targets[0], statement.position));
-    internal::Statement built;
+  // A definition or a scatter, its names resolved.
+  struct Prepared {
+    StatementScope scope;
+    internal::Statement built;  // its variables are the scope's
+  };
+
+  absl::StatusOr<Prepared> Prepare(const ast::Statement& statement) {
+    Prepared prepared;
+    internal::Statement& built = prepared.built;
     built.name = statement.targets[0];
     built.position = statement.position;
     Shape shape;
@@ -236,15 +391,21 @@ class Elaborator {
       NESTOR_ASSIGN_OR_RETURN(shape, Extents(statement.dims));
       built.scatter = internal::ScatterTarget{statement.scatter_op, type, shape, {}, statement.type.position};
     }
-    NESTOR_ASSIGN_OR_RETURN(const StatementScope scope, StatementScope::Analyze(statement, environment_, shape));
-    const Resolver resolver(environment_, scope);
-    built.variables = scope.variables();
-    built.indices = resolver.Handles(scope.left());
+    NESTOR_ASSIGN_OR_RETURN(prepared.scope, StatementScope::Analyze(statement, environment_, shape));
+    const Resolver resolver(environment_, prepared.scope);
+    built.variables = prepared.scope.variables();  // it stays where it is when the scope is moved
+    built.indices = resolver.Handles(prepared.scope.left());
     if (built.scatter) {
       NESTOR_ASSIGN_OR_RETURN(built.scatter->place, resolver.Place(statement.items));
     }
     NESTOR_ASSIGN_OR_RETURN(built.body, resolver.Value(*statement.expr));
-    NESTOR_ASSIGN_OR_RETURN(environment_.tensors[statement.targets[0]], internal::BuildStatement(built, op()));
+    return prepared;
+  }
+
+  absl::Status Define(const ast::Statement& statement) {
+    NESTOR_RETURN_IF_ERROR(CheckFree(statement.targets[0], statement.position));
+    NESTOR_ASSIGN_OR_RETURN(const Prepared prepared, Prepare(statement));
+    NESTOR_ASSIGN_OR_RETURN(environment_.tensors[statement.targets[0]], internal::BuildStatement(prepared.built, op()));
     return absl::OkStatus();
   }
 

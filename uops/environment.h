@@ -14,6 +14,23 @@
 
 namespace nestor {
 
+// The `for` block that is being elaborated, and what is known of the tensors that it defines.
+struct StepBlock {
+  struct Tensor {
+    int axis = -1;        // along which it is stepped; -1 until it is known
+    absl::optional<DType> type;
+    Shape shape;          // known with the type
+    NodeId known;         // while types and ranges are inferred: a node of them
+    NodeId carry;         // what reads of earlier steps read
+    NodeId body;          // once its statement is built
+  };
+  std::string index;
+  IndexId extent;
+  bool inferring = true;  // types and ranges; then the statements are built
+  absl::optional<bool> backward;
+  absl::flat_hash_map<std::string, Tensor> tensors;
+};
+
 struct Environment {
   Op op;  // under construction
   absl::flat_hash_map<std::string, NodeId> tensors;
@@ -23,8 +40,10 @@ struct Environment {
   absl::flat_hash_map<std::string, DType> params;  // with "$"
   absl::flat_hash_map<std::string, DType> type_variables;
   absl::flat_hash_set<std::string> index_names;    // of the statements so far
+  // Its tensors are among `tensors`, too: an invalid node is one whose shape is not known yet.
+  absl::optional<StepBlock> block;
 
-  // The tensor `name`, or an error at `position`.
+  // The tensor `name`, or an error at `position`. Of a block's tensor: a node of its shape.
   absl::StatusOr<NodeId> Tensor(const std::string& name, const ast::Position& position) const;
   // A type or type variable.
   absl::StatusOr<DType> Type(const ast::TypeName& name) const;

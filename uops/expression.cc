@@ -83,7 +83,14 @@ std::string AccessMisuse(const ExprNode& access, const Graph& graph) {
 IndexHandle LoadOf(const ExprNodePtr& access) {
   if (access->form != Form::kAccess) return Misused("an index is an index expression or an integer tensor's element");
   Graph* graph = access->graph;
-  if (graph == nullptr || !access->tensor.valid()) return Misused("a tensor handle that was never set");
+  if (graph == nullptr) return Misused("a tensor handle that was never set");
+  if (IsOpen(*access)) {
+    IndexHandle unknown;
+    unknown.graph = graph;
+    unknown.id = graph->pool().Const(0);
+    unknown.loads = {access};
+    return unknown;
+  }
   if (!IsInteger(graph->type(access->tensor))) {
     return Misused(absl::StrCat("'", access->text, "' is not an integer tensor and cannot be an index"));
   }

@@ -69,6 +69,9 @@ IndexHandle Not(IndexHandle a);
 // indices it has is looked at where the statement is built.
 IndexHandle LoadOf(const ExprNodePtr& access);
 
+// Whether `access` reads a tensor of which nothing is known yet.
+inline bool IsOpen(const ExprNode& access) { return access.graph != nullptr && !access.tensor.valid(); }
+
 // Why `access` cannot be read in `graph`: its tensor is of no graph, or of another, or has
 // another number of axes; "" where it can.
 std::string AccessMisuse(const ExprNode& access, const Graph& graph);

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "uops/invariant.h"
 
@@ -42,6 +43,12 @@ struct OpEquals {
   }
   bool operator()(const Scatter& a, const Scatter& b) const {
     return a.op == b.op && a.x == b.x && a.place == b.place;
+  }
+  bool operator()(const Carry& a, const Carry& b) const {
+    return a.number == b.number && a.axis == b.axis && a.backward == b.backward;
+  }
+  bool operator()(const Recurrence& a, const Recurrence& b) const {
+    return a.x == b.x && a.carries == b.carries && a.bodies == b.bodies;
   }
   template <class A, class B>
   bool operator()(const A&, const B&) const { return false; }
@@ -341,6 +348,22 @@ NodeId Graph::AddScatter(ReduceOp op, NodeId x, Shape shape, IndexList place) {
   return Intern(Scatter{op, operand, std::move(place)}, result, std::move(shape));
 }
 
+NodeId Graph::AddCarry(DType type, Shape shape, int axis, bool backward) {
+  NESTOR_CHECK(axis >= 0 && axis < static_cast<int>(shape.size()), "a carry is stepped along an axis of its own");
+  return Intern(Carry{carries_++, axis, backward}, type, std::move(shape));
+}
+
+NodeId Graph::AddRecurrence(NodeId x, absl::Span<const NodeId> carries, absl::Span<const NodeId> bodies) {
+  NESTOR_CHECK(!carries.empty() && carries.size() == bodies.size(), "a recurrence has an equation for each carry");
+  const bool is_new = std::none_of(recurrences_.begin(), recurrences_.end(), [&](NodeId known) {
+    return absl::c_equal(As<Recurrence>(known)->carries, carries);
+  });
+  const Shape shape = this->shape(x);
+  const NodeId id = Intern(Recurrence{x, {carries.begin(), carries.end()}, {bodies.begin(), bodies.end()}}, type(x), shape);
+  if (is_new) recurrences_.push_back(id);
+  return id;
+}
+
 NodeId Graph::AddCast(NodeId x, DType target) {
   return AddMap(ScalarOp::kCast, {x}, target);
 }
@@ -382,6 +405,11 @@ void VisitOperands(const Graph& graph, NodeId id, absl::FunctionRef<void(NodeId)
       visit(n.x);
       VisitLoads(pool, n.place, visit);
     }
+    void operator()(const Carry&) const {}
+    void operator()(const Recurrence& n) const {
+      visit(n.x);
+      for (NodeId body : n.bodies) visit(body);
+    }
   };
   absl::visit(Visitor{graph.pool(), visit}, graph[id].op);
 }
@@ -394,93 +422,6 @@ std::vector<bool> Reachable(const Graph& graph, absl::Span<const NodeId> from, a
     if (reached[i] && !ends[i]) VisitOperands(graph, NodeId{i}, [&](NodeId x) { reached[x.value] = true; });
   }
   return reached;
-}
-
-std::vector<NodeId> ImportNodes(const Graph& from, absl::Span<const NodeId> roots, Graph& to,
-                                const ImportLeaves& leaves) {
-  const std::vector<bool> live = Reachable(from, roots, leaves.cut);
-  std::vector<NodeId> image(from.size());
-  for (NodeId id : leaves.cut) {
-    if (live[id.value]) image[id.value] = leaves.leaf(id);
-  }
-  const auto import_index = [&](IndexId e) {
-    return CopyIndex(from.pool(), e, to.pool(),
-                     [&](const IndexNode& node, absl::Span<const IndexId> args) -> absl::optional<IndexId> {
-                       if (node.kind == IndexKind::kSymbol) return leaves.symbol(node.value);
-                       if (node.kind != IndexKind::kLoad) return absl::nullopt;
-                       return to.pool().Load(image[node.value].value, args);
-                     });
-  };
-  const auto import_list = [&](const IndexList& list) {
-    IndexList result;
-    for (IndexId e : list) result.push_back(import_index(e));
-    return result;
-  };
-  struct Importer {
-    NodeId operator()(const Input&) const { return leaves.leaf(id); }
-    NodeId operator()(const Param&) const { return leaves.leaf(id); }
-    NodeId operator()(const Constant& n) const { return to.AddConstant(n.value); }
-    NodeId operator()(const Index& n) const { return to.AddIndex(index(n.expr), list(node.shape)); }
-    NodeId operator()(const Reindex& n) const {
-      return to.AddReindex(image[n.x.value], list(node.shape), list(n.place), image[n.fill.value],
-                           list(n.conditions));
-    }
-    NodeId operator()(const Map& n) const {
-      NodeList args;
-      for (NodeId arg : n.args) args.push_back(image[arg.value]);
-      if (n.tag != 0) return to.AddTaggedCopy(args[0], leaves.tag(n.tag));
-      return to.AddMap(n.op, args, node.type);
-    }
-    NodeId operator()(const Reduce& n) const {
-      std::vector<int> axes(n.count);
-      std::iota(axes.begin(), axes.end(), to.rank(image[n.x.value]) - n.count);
-      return to.AddReduce(n.op, image[n.x.value], axes);
-    }
-    NodeId operator()(const Scatter& n) const {
-      return to.AddScatter(n.op, image[n.x.value], list(node.shape), list(n.place));
-    }
-    NodeId id;
-    const Node& node;
-    Graph& to;
-    const std::vector<NodeId>& image;
-    const ImportLeaves& leaves;
-    absl::FunctionRef<IndexId(IndexId)> index;
-    absl::FunctionRef<IndexList(const IndexList&)> list;
-  };
-  for (int i = 0; i < from.size(); ++i) {
-    if (!live[i] || image[i].valid()) continue;
-    const NodeId id{i};
-    const Node node = from[id];
-    image[i] = absl::visit(Importer{id, node, to, image, leaves, import_index, import_list}, node.op);
-  }
-  std::vector<NodeId> result;
-  for (NodeId root : roots) result.push_back(image[root.value]);
-  return result;
-}
-
-namespace {
-
-// `roots` of `from` rebuilt in `to`, inputs and symbols by name, tags dropped.
-std::vector<NodeId> ImportByName(const Graph& from, absl::Span<const NodeId> roots, Graph& to) {
-  const auto leaf = [&](NodeId id) {
-    const Node& node = from[id];
-    if (const Param* param = from.As<Param>(id)) return to.AddParam(param->name, node.type);
-    Shape shape;
-    for (IndexId e : node.shape) shape.push_back(CopyIndex(from.pool(), e, to.pool()));
-    return to.AddInput(from.As<Input>(id)->name, node.type, std::move(shape));
-  };
-  const auto symbol = [](int64_t) -> absl::optional<IndexId> { return absl::nullopt; };
-  const auto tag = [](int64_t) -> int64_t { return 0; };
-  return ImportNodes(from, roots, to, {leaf, symbol, tag});
-}
-
-}  // namespace
-
-bool SameStructure(const Graph& a, absl::Span<const NodeId> roots_a, const Graph& b,
-                   absl::Span<const NodeId> roots_b) {
-  // Built in one graph, equal programs meet in equal ids.
-  Graph merged;
-  return ImportByName(a, roots_a, merged) == ImportByName(b, roots_b, merged);
 }
 
 }  // namespace nestor

@@ -126,7 +126,26 @@ struct Scatter {     // y starts at op's identity, then y[place(i..)] op= x[i..]
   }
 };
 
-using MicroOp = absl::variant<Input, Param, Constant, Index, Reindex, Map, Reduce, Scatter>;
+// A recurrence (recurrence.h) is a system of equations: what a tensor is at one step of an
+// axis is computed from tensors at earlier steps. A Carry is such a tensor inside of the
+// equations, a Recurrence one that they define, seen from outside.
+struct Carry {
+  int64_t number;    // tells the carries of a graph apart
+  int axis;          // along which it is stepped
+  bool backward;     // "earlier" is a greater index
+  template <class H>
+  friend H AbslHashValue(H h, const Carry& n) { return H::combine(std::move(h), n.number, n.axis, n.backward); }
+};
+struct Recurrence {  // x, where carries[k] is bodies[k] at each earlier step
+  NodeId x;
+  NodeList carries, bodies;
+  template <class H>
+  friend H AbslHashValue(H h, const Recurrence& n) {
+    return H::combine(std::move(h), n.x, n.carries, n.bodies);
+  }
+};
+
+using MicroOp = absl::variant<Input, Param, Constant, Index, Reindex, Map, Reduce, Scatter, Carry, Recurrence>;
 
 struct Node {
   MicroOp op;
@@ -154,6 +173,10 @@ class Graph {
   // `axes` are distinct; the reduction runs over them in the order listed.
   NodeId AddReduce(ReduceOp op, NodeId x, absl::Span<const int> axes);
   NodeId AddScatter(ReduceOp op, NodeId x, Shape shape, IndexList place);
+  // A tensor of a recurrence to come, unlike any other node: see recurrence.h.
+  NodeId AddCarry(DType type, Shape shape, int axis, bool backward);
+  // REQUIRES: the equations are canonical (recurrence.h makes them so), x is one of their steps.
+  NodeId AddRecurrence(NodeId x, absl::Span<const NodeId> carries, absl::Span<const NodeId> bodies);
   // x as the result of an op with a gradient of its own, number `tag` > 0.
   NodeId AddTaggedCopy(NodeId x, int64_t tag);
 
@@ -176,6 +199,8 @@ class Graph {
   const Kind* As(NodeId id) const { return absl::get_if<Kind>(&nodes_[id.value].op); }
   // The node equal to `node`, if there is one.
   NodeId Find(const Node& node) const;
+  // One Recurrence of each system of equations, in the order in which they came.
+  const std::vector<NodeId>& recurrences() const { return recurrences_; }
 
   IndexPool& pool() { return pool_; }
   const IndexPool& pool() const { return pool_; }
@@ -195,6 +220,8 @@ class Graph {
   IndexPool pool_;
   std::vector<Node> nodes_;
   absl::flat_hash_map<Node, int32_t> interned_;
+  std::vector<NodeId> recurrences_;
+  int64_t carries_ = 0;
 };
 
 // Calls `visit` on each operand of a node, tensors that its index expressions
@@ -205,6 +232,16 @@ void VisitOperands(const Graph& graph, NodeId id, absl::FunctionRef<void(NodeId)
 // `cut`: nodes whose operands do not count.
 std::vector<bool> Reachable(const Graph& graph, absl::Span<const NodeId> from,
                             absl::Span<const NodeId> cut = {});
+
+// How one node is made anew from images of what it is made of.
+struct Rebuilding {
+  absl::FunctionRef<NodeId(NodeId)> image;     // of an operand
+  absl::FunctionRef<IndexId(IndexId)> index;   // of an index expression, loads included
+  absl::FunctionRef<int64_t(int64_t)> tag;     // of a tagged copy
+};
+// The node of `to` that does with the images what `id` does in `from`, which may be the same
+// graph. REQUIRES: it is no Input, Param, Carry or Recurrence.
+NodeId Rebuild(const Graph& from, NodeId id, Graph& to, const Rebuilding& rebuilding);
 
 // Rebuilds the nodes that `roots` of `from` depend on in `to` and returns the
 // images of the roots.

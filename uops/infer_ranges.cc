@@ -5,6 +5,7 @@
 // reduction's body, since the stack is another one there.
 #include "uops/infer_ranges.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
@@ -17,8 +18,8 @@ namespace {
 
 class RangeWalk {
  public:
-  RangeWalk(const Statement& statement, Op& op)
-      : statement_(statement), op_(op), graph_(op.graph), pool_(op.graph.pool()) {}
+  RangeWalk(const Statement& statement, Op& op, bool partial)
+      : statement_(statement), partial_(partial), op_(op), graph_(op.graph), pool_(op.graph.pool()) {}
 
   absl::StatusOr<Ranges> Run() {
     for (const IndexHandle& index : statement_.indices) NESTOR_RETURN_IF_ERROR(Push(index));
@@ -59,7 +60,9 @@ class RangeWalk {
 
   // A new binding's number.
   size_t Bind(int64_t variable) {
-    bindings_.push_back({variable, statement_.variables[variable].extent.value_or(IndexId()), nullptr, 0});
+    const IndexVariable& index = statement_.variables[variable];
+    // What is compared is an axis of the tensor that the statement defines.
+    bindings_.push_back({variable, index.extent.value_or(IndexId()), &statement_.name, stack_.size()});
     return bindings_.size() - 1;
   }
 
@@ -102,7 +105,7 @@ class RangeWalk {
     WarnBeyond(index, AlwaysOutOfBounds(pool_, id, shape[axis], name, axis));
     if (!index.alone) return absl::OkStatus();
     Binding& binding = *Find(pool_.VarValue(id));
-    if (VariableOf(binding).extent) return absl::OkStatus();
+    if (VariableOf(binding).extent && !VariableOf(binding).is_compared) return absl::OkStatus();
     if (binding.extent == IndexId()) {
       binding.extent = shape[axis];
       binding.tensor = &name;
@@ -128,13 +131,18 @@ class RangeWalk {
 
   absl::Status CheckRanges() const {
     for (const Binding& binding : bindings_) {
-      if (binding.extent != IndexId()) continue;
+      if (binding.extent != IndexId() || (partial_ && !IsOwn(binding))) continue;
       const IndexVariable& index = VariableOf(binding);
       return ErrorIn(index.position,
                      absl::StrCat("the index '", index.name, "' has no range: ",
                                   index.position ? absl::StrCat("add 'where ", index.name, " < ..'") : "give NewIndex an extent"));
     }
     return absl::OkStatus();
+  }
+
+  bool IsOwn(const Binding& binding) const {
+    const auto end = stack_.begin() + static_cast<int64_t>(own_);
+    return std::find(stack_.begin(), end, static_cast<size_t>(&binding - bindings_.data())) != end;
   }
 
   // ---- The walk
@@ -162,9 +170,14 @@ class RangeWalk {
   }
 
   absl::Status WalkAccess(const ExprNode& node) {
-    const std::string misuse = AccessMisuse(node, graph_);
-    if (!misuse.empty()) return ErrorIn(node.position, misuse);
-    NESTOR_RETURN_IF_ERROR(WalkPlace(node.indices, node.text, graph_.shape(node.tensor)));
+    if (IsOpen(node)) {
+      for (const IndexHandle& index : node.indices) NESTOR_RETURN_IF_ERROR(InScope(index).status());
+      NESTOR_RETURN_IF_ERROR(WalkLoads(node.indices));
+    } else {
+      const std::string misuse = AccessMisuse(node, graph_);
+      if (!misuse.empty()) return ErrorIn(node.position, misuse);
+      NESTOR_RETURN_IF_ERROR(WalkPlace(node.indices, node.text, graph_.shape(node.tensor)));
+    }
     for (const IndexHandle& condition : node.conditions) NESTOR_RETURN_IF_ERROR(InScope(condition).status());
     return WalkLoads(node.conditions);
   }
@@ -194,6 +207,7 @@ class RangeWalk {
   }
 
   const Statement& statement_;
+  const bool partial_;
   Op& op_;
   Graph& graph_;
   IndexPool& pool_;
@@ -206,6 +220,8 @@ class RangeWalk {
 
 }  // namespace
 
-absl::StatusOr<Ranges> InferRanges(const Statement& statement, Op& op) { return RangeWalk(statement, op).Run(); }
+absl::StatusOr<Ranges> InferRanges(const Statement& statement, Op& op, bool partial) {
+  return RangeWalk(statement, op, partial).Run();
+}
 
 }  // namespace nestor::internal

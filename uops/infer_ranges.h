@@ -23,11 +23,12 @@ struct Ranges {
   absl::flat_hash_map<const ExprNode*, std::vector<RangedIndex>> reduced;  // of each reduction
 };
 
+// `partial`: reductions over indices without a range are no error; they have no extent then.
 // Adds to `op` an equality for each further axis on which an index stands alone, unless its
 // extent is said, and a warning for each index that is always out of bounds. Errors: an index
 // that is not in scope, is bound twice or has no range; an access with too many or too few
 // indices; handles of other builders.
-absl::StatusOr<Ranges> InferRanges(const Statement& statement, Op& op);
+absl::StatusOr<Ranges> InferRanges(const Statement& statement, Op& op, bool partial = false);
 
 }  // namespace nestor::internal
 

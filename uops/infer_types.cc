@@ -43,7 +43,7 @@ class TypeWalk {
         return NodeTypes{{absl::nullopt, node.type == DType::kF64}};
       case Form::kParam: return NodeTypes{{node.type}};
       case Form::kIndex: return NodeTypes{{absl::nullopt, false, true}};
-      case Form::kAccess: return NodeTypes{{graph_.type(node.tensor)}};
+      case Form::kAccess: return IsOpen(node) ? NodeTypes{} : NodeTypes{{graph_.type(node.tensor)}};
       case Form::kCast: {
         NESTOR_ASSIGN_OR_RETURN(const MetType operand, Visit(*node.args[0]));
         return NodeTypes{{node.type}, operand};

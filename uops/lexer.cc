@@ -11,6 +11,8 @@
 #include <map>
 #include <utility>
 
+#include <algorithm>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -97,20 +99,20 @@ absl::Status Unexpected(const ast::Position& position, absl::string_view rest) {
 std::vector<Token> SettleNewlines(std::vector<Token> tokens) {
   std::vector<Token> kept;
   int depth = 0;
-  bool in_body = false;  // elsewhere newlines mean nothing
+  int bodies = 0;  // around the token; elsewhere newlines mean nothing
   for (size_t i = 0; i < tokens.size(); ++i) {
     Token& token = tokens[i];
     if (token.kind == TokenKind::kSymbol && (token.text == "(" || token.text == "[")) ++depth;
     if (token.kind == TokenKind::kSymbol && (token.text == ")" || token.text == "]")) --depth;
     if (token.kind == TokenKind::kSymbol && (token.text == "{" || token.text == "}")) {
       depth = 0;
-      in_body = token.text == "{";
+      bodies = std::max(0, bodies + (token.text == "{" ? 1 : -1));
     }
     if (token.kind == TokenKind::kEnd && token.text == "\n") {
       const bool where_next = i + 1 < tokens.size() && tokens[i + 1].kind == TokenKind::kName &&
                               tokens[i + 1].text == "where";
       const bool repeated = !kept.empty() && kept.back().kind == TokenKind::kEnd;
-      if (!in_body || depth > 0 || repeated || ContinuesLine(kept.back()) || where_next) continue;
+      if (bodies == 0 || depth > 0 || repeated || ContinuesLine(kept.back()) || where_next) continue;
     }
     kept.push_back(std::move(token));
   }

@@ -126,16 +126,24 @@ class Parser {
     NESTOR_RETURN_IF_ERROR(Need("{"));
     type_variables_.clear();
     for (const ast::Argument& arg : op.args) type_variables_.insert(arg.type.text);
+    NESTOR_ASSIGN_OR_RETURN(op.statements, Statements());
+    return op;
+  }
+
+  // Up to the "}" behind them.
+  absl::StatusOr<std::vector<ast::Statement>> Statements() {
+    std::vector<ast::Statement> statements;
     for (SkipEnds(); !At("}"); SkipEnds()) {
       if (Peek().kind == TokenKind::kEof) return Expected("a statement or '}'");
       NESTOR_ASSIGN_OR_RETURN(ast::Statement statement, Statement());
-      op.statements.push_back(std::move(statement));
-      if (Peek().kind != TokenKind::kEnd && !At("}")) {
+      const bool is_block = statement.kind == ast::StatementKind::kFor;
+      statements.push_back(std::move(statement));
+      if (!is_block && Peek().kind != TokenKind::kEnd && !At("}")) {
         return Expected("an operator, 'where' or the end of the statement");
       }
     }
     NESTOR_RETURN_IF_ERROR(Need("}"));
-    return op;
+    return statements;
   }
 
   absl::Status Signature(ast::Op& op) {
@@ -224,6 +232,10 @@ class Parser {
   absl::StatusOr<ast::Statement> Statement() {
     ast::Statement statement;
     statement.position = Peek().position;
+    if (Take("for")) {
+      NESTOR_RETURN_IF_ERROR(Block(statement));
+      return statement;
+    }
     if (Take("(")) {
       NESTOR_RETURN_IF_ERROR(List(")", [&] { return Target(statement); }));
       NESTOR_RETURN_IF_ERROR(Need("="));
@@ -257,6 +269,23 @@ class Parser {
       NESTOR_RETURN_IF_ERROR(Bounds(statement));
     }
     return statement;
+  }
+
+  // for INDEX < extent { .. }
+  absl::Status Block(ast::Statement& statement) {
+    if (in_block_) return ErrorAt(statement.position, "a 'for' block cannot stand in another");
+    statement.kind = ast::StatementKind::kFor;
+    NESTOR_ASSIGN_OR_RETURN(const Token index, Name("the index of the block"));
+    statement.targets.push_back(index.text);
+    statement.target_positions.push_back(index.position);
+    NESTOR_RETURN_IF_ERROR(Need("<"));
+    NESTOR_ASSIGN_OR_RETURN(statement.expr, Expression());
+    SkipEnds();
+    NESTOR_RETURN_IF_ERROR(Need("{"));
+    in_block_ = true;
+    NESTOR_ASSIGN_OR_RETURN(statement.block, Statements());
+    in_block_ = false;
+    return absl::OkStatus();
   }
 
   absl::Status Target(ast::Statement& statement) {
@@ -536,6 +565,7 @@ class Parser {
   std::vector<Token> tokens_;
   size_t next_ = 0;
   int nesting_ = 0;
+  bool in_block_ = false;
   absl::flat_hash_set<std::string> type_variables_;
 };
 
@@ -545,7 +575,7 @@ bool IsReserved(absl::string_view word) {
   static const auto* const words = [] {
     auto* set = new absl::flat_hash_set<absl::string_view>{
         "sum", "prod", "max", "min",  "argmax", "argmin", "any",  "all",
-        "where", "if", "in",  "op",   "size",   "inf",    "nan",  "true", "false"};
+        "where", "if", "in",  "for", "op",   "size",   "inf",    "nan",  "true", "false"};
     for (DType type : AllTypes()) set->insert(Name(type));
     return set;
   }();

@@ -20,6 +20,7 @@
 #include "uops/invariant.h"
 #include "uops/operators.h"
 #include "uops/parser.h"
+#include "uops/recurrence.h"
 
 namespace nestor {
 namespace {
@@ -43,15 +44,19 @@ class Printer {
 
   std::string Run() {
     live_ = Reachable(graph_, op_.ResultNodes());
+    FindBlocks();
     CollectIdentifiers();
     NameArgumentsAndResults();
     ChooseNamedNodes();
     std::string text = Header();
     if (options_.equalities) text += EqualitiesText();
     for (int i = 0; i < graph_.size(); ++i) {
-      if (live_[i] && named_.contains(NodeId{i}) && graph_.As<Input>(NodeId{i}) == nullptr) {
-        absl::StrAppend(&text, "  ", Definition(NodeId{i}), "\n");
-      }
+      const NodeId id{i};
+      if (!live_[i] || !named_.contains(id) || graph_.As<Input>(id) != nullptr || step_axes_.contains(id)) continue;
+      if (graph_.As<Carry>(id) != nullptr) continue;
+      const Recurrence* recurrence = graph_.As<Recurrence>(id);
+      if (recurrence == nullptr) absl::StrAppend(&text, "  ", Definition(id), "\n");
+      else text += BlockText(*recurrence);
     }
     for (const Result& result : op_.results) {
       if (named_.at(result.node) != result.name) absl::StrAppend(&text, "  ", CopyOf(result), "\n");
@@ -60,6 +65,80 @@ class Printer {
   }
 
  private:
+  // ---- Recurrences: each system is a block, whose statements are its steps that have names. A
+  // step, the carry that it is and what it is from outside have one name.
+
+  void FindBlocks() {
+    for (int i = 0; i < graph_.size(); ++i) {
+      const Recurrence* recurrence = graph_.As<Recurrence>(NodeId{i});
+      if (!live_[i] || recurrence == nullptr) continue;
+      alias_[NodeId{i}] = recurrence->x;
+      if (!blocks_.try_emplace(recurrence->carries[0]).second) continue;
+      Steps steps = StepsOf(graph_, *recurrence);
+      for (size_t k = 0; k < recurrence->carries.size(); ++k) alias_[recurrence->carries[k]] = recurrence->bodies[k];
+      step_axes_.insert(steps.axes.begin(), steps.axes.end());
+      blocks_[recurrence->carries[0]] = std::move(steps.nodes);
+    }
+  }
+
+  // The node whose name it bears.
+  NodeId Named(NodeId id) const {
+    const auto it = alias_.find(id);
+    return it == alias_.end() ? id : it->second;
+  }
+
+  // Nothing for a system that has been written.
+  std::string BlockText(const Recurrence& recurrence) {
+    std::vector<NodeId>& steps = blocks_.at(recurrence.carries[0]);
+    if (steps.empty()) return "";
+    const Carry& carry = *graph_.As<Carry>(recurrence.carries[0]);
+    const IndexId extent = graph_.shape(recurrence.carries[0])[carry.axis];
+    FindUntyped(steps);
+    std::string text = absl::StrCat("  for ", step_index_, " < ", SymbolicText(pool_, extent), " {\n");
+    for (NodeId step : steps) {
+      if (named_.contains(step)) absl::StrAppend(&text, "    ", Definition(step), "\n");
+    }
+    steps.clear();
+    return text + "  }\n";
+  }
+
+  // The steps whose type nothing but steps would say get a cast: as few as let all types be found.
+  void FindUntyped(absl::Span<const NodeId> steps) {
+    std::vector<NodeId> open;
+    for (NodeId step : steps) {
+      if (named_.contains(step)) open.push_back(step);
+    }
+    absl::flat_hash_set<NodeId> typed;
+    while (!open.empty()) {
+      const size_t count = open.size();
+      open.erase(std::remove_if(open.begin(), open.end(), [&](NodeId step) {
+                   return SaysType(step, true, typed) && typed.insert(step).second;
+                 }), open.end());
+      if (open.size() < count) continue;
+      untyped_.insert(open[0]);
+      typed.insert(open[0]);
+      open.erase(open.begin());
+    }
+  }
+
+  // Whether the text of the node has a type by itself, once the steps `typed` have theirs.
+  // `is_statement`: it is written out even if it has a name.
+  bool SaysType(NodeId id, bool is_statement, const absl::flat_hash_set<NodeId>& typed) const {
+    if (!is_statement && named_.contains(id)) return !IsStep(id) || typed.contains(Named(id));
+    if (const Reindex* reindex = graph_.As<Reindex>(id)) return SaysType(reindex->x, false, typed);
+    if (const Reduce* reduce = graph_.As<Reduce>(id)) return IsArg(reduce->op) || SaysType(reduce->x, false, typed);
+    if (const Map* map = graph_.As<Map>(id)) {
+      const ResultType result = Row(map->op).result;
+      if (result != ResultType::kSame && result != ResultType::kChoice) return true;
+      const auto first = map->args.begin() + (result == ResultType::kChoice);
+      return std::any_of(first, map->args.end(), [&](NodeId arg) { return SaysType(arg, false, typed); });
+    }
+    return graph_.As<Constant>(id) == nullptr && graph_.As<Index>(id) == nullptr;
+  }
+
+  // Inside of its block: a view of it is not.
+  bool IsStep(NodeId id) const { return step_axes_.contains(id) || graph_.As<Carry>(id) != nullptr; }
+
   // ---- Names
 
   void CollectIdentifiers() {
@@ -72,6 +151,7 @@ class Printer {
       }
     }
     for (const Result& result : op_.results) identifiers_.insert(result.name);
+    step_index_ = FreshName("t", [&](absl::string_view name) { return Taken(name); });
   }
 
   bool Taken(absl::string_view name) const {
@@ -100,7 +180,11 @@ class Printer {
 
   void NameArgumentsAndResults() {
     for (const Argument& arg : op_.args) named_.emplace(arg.node, arg.name);
-    for (const Result& result : op_.results) named_.emplace(result.node, result.name);
+    for (const Result& result : op_.results) named_.emplace(Named(result.node), result.name);
+    for (const auto& [node, named] : alias_) {
+      Name(node);
+      Name(named);
+    }
   }
 
   // ---- Which nodes are named
@@ -147,8 +231,9 @@ class Printer {
     // Numbered in the order of the text.
     for (int i = 0; i < graph_.size(); ++i) {
       const auto it = named_.find(NodeId{i});
-      if (it != named_.end() && it->second.empty()) it->second = FreshTensor();
+      if (it != named_.end() && it->second.empty() && !alias_.contains(NodeId{i})) it->second = FreshTensor();
     }
+    for (const auto& [node, named] : alias_) named_[node] = named_.at(named);
   }
 
   // The tensors that an index expression gathers from.
@@ -260,17 +345,27 @@ class Printer {
 
   // ---- Statements
 
-  Names StartStatement(int rank) {
+  // `step_axis`: the axis along which it is stepped, or -1.
+  Names StartStatement(int rank, int step_axis) {
     next_index_ = 0;
     stands_.clear();
+    late_.clear();
     ranges_.clear();
     Names names;
-    for (int i = 0; i < rank; ++i) names.push_back(FreshIndex());
+    for (int i = 0; i < rank; ++i) names.push_back(i == step_axis ? step_index_ : FreshIndex());
     return names;
   }
 
+  int StepAxisOf(NodeId id) const {
+    const auto it = step_axes_.find(id);
+    return it == step_axes_.end() ? -1 : it->second;
+  }
+
+  // The block says that of the step's index.
   void SetRanges(const Names& names, const Shape& extents) {
-    for (size_t i = 0; i < names.size(); ++i) ranges_.emplace_back(names[i], extents[i]);
+    for (size_t i = 0; i < names.size(); ++i) {
+      if (names[i] != step_index_) ranges_.emplace_back(names[i], extents[i]);
+    }
   }
 
   static std::string Left(const std::string& name, const Names& indices) {
@@ -279,23 +374,26 @@ class Printer {
 
   std::string Definition(NodeId id) {
     if (const Scatter* scatter = graph_.As<Scatter>(id)) return ScatterText(id, *scatter);
-    const Names names = StartStatement(graph_.rank(id));
+    const Names names = StartStatement(graph_.rank(id), StepAxisOf(id));
     SetRanges(names, graph_.shape(id));
-    const std::string value = NodeText(id, names, 0, false);
+    std::string value = NodeText(id, names, 0, false);
+    if (untyped_.contains(id)) value = absl::StrCat(nestor::Name(graph_.type(id)), "(", value, ")");
     return absl::StrCat(Left(named_.at(id), names), " = ", value, Where());
   }
 
   std::string CopyOf(const Result& result) {
-    const Names names = StartStatement(graph_.rank(result.node));
+    const Names names = StartStatement(graph_.rank(result.node), -1);
     SetRanges(names, graph_.shape(result.node));
     const std::string value = ValueText(result.node, names, 0, false);
     return absl::StrCat(Left(result.name, names), " = ", value, Where());
   }
 
   std::string ScatterText(NodeId id, const Scatter& scatter) {
-    const Names names = StartStatement(graph_.rank(scatter.x));
+    const int own_axis = StepAxisOf(id);
+    const int step_axis = own_axis < 0 ? -1 : static_cast<int>(pool_.VarValue(scatter.place[own_axis]));
+    const Names names = StartStatement(graph_.rank(scatter.x), step_axis);
     SetRanges(names, graph_.shape(scatter.x));
-    RecordAccess(graph_.shape(id), scatter.place, names);
+    RecordAccess(id, scatter.place, names);
     const std::string left = absl::StrCat(named_.at(id), "[", PlaceText(scatter.place, names), "]");
     const std::string value = ValueText(scatter.x, names, 0, false);
     return absl::StrCat(left, ": ", nestor::Name(graph_.type(id)), "[", Extents(graph_.shape(id)), "] ",
@@ -316,6 +414,10 @@ class Printer {
         if (first) said = dimension == extent;
         else said &= KnownEqual(dimension, extent);
         first = false;
+      }
+      // Of a tensor of the block it is not known when ranges are found, but compared later.
+      for (const auto& [index, dimension] : late_) {
+        if (index == name && dimension != extent) said = false;
       }
       if (!said) bounds.push_back(absl::StrCat(name, " < ", SymbolicText(pool_, extent)));
     }
@@ -341,11 +443,16 @@ class Printer {
     return IndexExprText(c, names);
   }
 
+  std::vector<std::pair<std::string, IndexId>>& StandsOf(NodeId tensor) {
+    return IsStep(tensor) ? late_ : stands_;
+  }
+
   // Notes the places where an index stands alone, in the elaborator's order.
-  void RecordAccess(const Shape& shape, absl::Span<const IndexId> place, const Names& names) {
+  void RecordAccess(NodeId tensor, absl::Span<const IndexId> place, const Names& names) {
+    const Shape& shape = graph_.shape(tensor);
     for (size_t axis = 0; axis < place.size(); ++axis) {
       const int64_t var = pool_.VarValue(place[axis]);
-      if (var >= 0) stands_.emplace_back(names[var], shape[axis]);
+      if (var >= 0) StandsOf(tensor).emplace_back(names[var], shape[axis]);
     }
     for (IndexId e : place) RecordLoads(e, names);
   }
@@ -354,14 +461,14 @@ class Printer {
     if (!pool_.HasLoad(e)) return;
     const IndexNode& node = pool_[e];
     if (node.kind == IndexKind::kLoad) {
-      RecordAccess(graph_.shape(NodeId{static_cast<int32_t>(node.value)}), node.args, names);
+      RecordAccess(NodeId{static_cast<int32_t>(node.value)}, node.args, names);
       return;
     }
     for (IndexId arg : node.args) RecordLoads(arg, names);
   }
 
   std::string AccessText(NodeId tensor, const IndexList& place, const Names& names) {
-    RecordAccess(graph_.shape(tensor), place, names);
+    RecordAccess(tensor, place, names);
     if (place.empty()) return named_.at(tensor);
     return absl::StrCat(named_.at(tensor), "[", PlaceText(place, names), "]");
   }
@@ -372,7 +479,7 @@ class Printer {
   std::string ValueText(NodeId id, const Names& names, int tightness, bool bare_literal) {
     if (!named_.contains(id)) return NodeText(id, names, tightness, bare_literal);
     for (const std::string& name : names) {
-      stands_.emplace_back(name, graph_.shape(id)[&name - names.data()]);
+      StandsOf(id).emplace_back(name, graph_.shape(id)[&name - names.data()]);
     }
     return Left(named_.at(id), names);
   }
@@ -396,9 +503,10 @@ class Printer {
       std::string operator()(const Reindex& n) const { return self.ReindexText(id, n, names, tightness, bare_literal); }
       std::string operator()(const Map& n) const { return self.MapText(id, n, names, tightness); }
       std::string operator()(const Reduce& n) const { return self.ReduceText(n, names); }
-      std::string operator()(const Scatter&) const {
-        NESTOR_CHECK(false, "a scatter is always named");
-      }
+      std::string operator()(const Scatter&) const { return Unnamed(); }
+      std::string operator()(const Carry&) const { return Unnamed(); }
+      std::string operator()(const Recurrence&) const { return Unnamed(); }
+      static std::string Unnamed() { NESTOR_CHECK(false, "it is always named"); }
     };
     return absl::visit(Visitor{*this, id, names, tightness, bare_literal}, graph_[id].op);
   }
@@ -414,7 +522,7 @@ class Printer {
       for (IndexId e : n.place) kept.push_back(names[pool_.VarValue(e)]);
       return ValueText(n.x, kept, tightness, bare_literal);
     }
-    RecordAccess(graph_.shape(n.x), n.place, names);
+    RecordAccess(n.x, n.place, names);
     std::string text = absl::StrCat(named_.at(n.x), "[", PlaceText(n.place, names), FillText(n.fill));
     const char* separator = " if ";
     for (IndexId condition : n.conditions) {
@@ -474,10 +582,16 @@ class Printer {
   absl::flat_hash_set<std::string> identifiers_;
   absl::flat_hash_map<NodeId, std::string> named_;
   int next_tensor_ = 0;
+  absl::flat_hash_map<NodeId, std::vector<NodeId>> blocks_;  // the steps of each system, by its first carry
+  absl::flat_hash_map<NodeId, int> step_axes_;               // of all steps
+  absl::flat_hash_map<NodeId, NodeId> alias_;                // of carries and recurrences: the step
+  absl::flat_hash_set<NodeId> untyped_;                      // steps that are written with a cast
+  std::string step_index_;
   // Of the statement being written:
   size_t next_index_ = 0;
   std::vector<std::pair<std::string, IndexId>> ranges_;  // of its indices
   std::vector<std::pair<std::string, IndexId>> stands_;  // where one stands alone, and the dimension there
+  std::vector<std::pair<std::string, IndexId>> late_;    // the same, of the block's own tensors
 };
 
 }  // namespace

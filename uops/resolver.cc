@@ -6,6 +6,7 @@
 #include "uops/invariant.h"
 #include "uops/lexer.h"
 #include "uops/message.h"
+#include "uops/recurrence.h"
 
 namespace nestor {
 
@@ -328,11 +329,61 @@ Resolver::Node Resolver::Access(const Expr& expr) const {
     NESTOR_ASSIGN_OR_RETURN(internal::IndexHandle handle, ConditionHandle(*condition));
     node.conditions.push_back(std::move(handle));
   }
+  if (environment_.block && environment_.block->tensors.contains(expr.text)) {
+    NESTOR_ASSIGN_OR_RETURN(node.tensor, StepOf(expr, node));
+  }
   if (expr.fill != nullptr) {
     NESTOR_ASSIGN_OR_RETURN(ExprNodePtr fill, Fill(*expr.fill));
     node.args.push_back(std::move(fill));
   }
   return MakeNode(std::move(node));
+}
+
+// The node that an access of one of the block's tensors reads: what this step has defined of
+// it, or a carry.
+absl::StatusOr<NodeId> Resolver::StepOf(const Expr& access, const ExprNode& node) const {
+  StepBlock& block = *environment_.block;
+  StepBlock::Tensor& tensor = block.tensors.at(access.text);
+  if (block.inferring) return tensor.known;
+  if (tensor.axis >= static_cast<int>(node.indices.size())) return tensor.known;  // an error yet to be said
+  IndexPool& pool = environment_.op.graph.pool();
+  NESTOR_ASSIGN_OR_RETURN(const IndexId place, internal::ResolveIndex(environment_.op.graph, node.indices[tensor.axis]));
+  if (pool.VarValue(place) == scope_.step()) {
+    if (tensor.body.valid()) return tensor.body;
+    return ErrorAt(access.position, absl::StrCat("'", access.text, "' is not defined yet at this step: an earlier one can be read, as in ",
+                                                 access.text, "[", block.index, " - 1]"));
+  }
+  const auto forward = LagOf(pool, place, scope_.step(), false), backward = LagOf(pool, place, scope_.step(), true);
+  const auto is_plain = [&](absl::optional<IndexId> lag) {
+    return lag && (pool.ConstValue(*lag) || pool[*lag].kind == IndexKind::kSymbol);
+  };
+  const bool is_backward = !is_plain(forward) && (is_plain(backward) || !forward);
+  if (!forward && !backward) {
+    return ErrorAt(access.position, absl::StrCat("'", access.text, "' is read at no earlier step: its index on axis ", tensor.axis,
+                                                 " must be ", block.index, ", or ", block.index, " - c (or + c, in all places) with c >= 1"));
+  }
+  NESTOR_RETURN_IF_ERROR(CheckLag(access, is_backward ? *backward : *forward));
+  if (block.backward.value_or(is_backward) != is_backward) {
+    return ErrorAt(access.position, absl::StrCat("the block reads both earlier and later steps of ", block.index, ": it can run one way alone"));
+  }
+  block.backward = is_backward;
+  if (!tensor.carry.valid()) {
+    tensor.carry = environment_.op.graph.AddCarry(*tensor.type, tensor.shape, tensor.axis, is_backward);
+  }
+  return tensor.carry;
+}
+
+// A constant is at least 1 already; a $param must be declared so.
+absl::Status Resolver::CheckLag(const Expr& access, IndexId lag) const {
+  const IndexPool& pool = environment_.op.graph.pool();
+  if (pool.ConstValue(lag)) return absl::OkStatus();
+  if (pool[lag].kind == IndexKind::kSymbol && pool.SymbolName(lag)[0] == '$') {
+    const ParamInfo* param = environment_.op.FindParam(pool.SymbolName(lag));
+    if (param->low && param->low->ToInt() >= 1) return absl::OkStatus();
+    return ErrorAt(access.position, absl::StrCat("'", access.text, "' is read ", param->name, " steps back, which may be less than 1: declare ",
+                                                 param->name, " in [1, inf]"));
+  }
+  return ErrorAt(access.position, absl::StrCat("'", access.text, "' is read a number of steps back that is neither a constant nor a $param"));
 }
 
 absl::Status Resolver::AppendValues(const Expr& expr, size_t first, ExprNode& node) const {

@@ -49,6 +49,8 @@ class Resolver {
   Node IndexValue(const ast::Expr& expr, const Handle& handle) const;
   Node IntegerLiteral(const ast::Expr& expr, const Handle& handle) const;
   Node Access(const ast::Expr& expr) const;
+  absl::StatusOr<NodeId> StepOf(const ast::Expr& access, const internal::ExprNode& node) const;
+  absl::Status CheckLag(const ast::Expr& access, IndexId lag) const;
   Node Fill(const ast::Expr& fill) const;
   Node Reduction(const ast::Expr& expr) const;
   Node Map(const ast::Expr& expr, ScalarOp op) const;

@@ -281,6 +281,11 @@ class NodeBuilder {
   absl::flat_hash_map<std::pair<const ExprNode*, DType>, Value> built_;
 };
 
+absl::Status CheckDepth(const ExprNodePtr& body) {
+  if (body->depth <= kMaxDepth) return absl::OkStatus();
+  return ErrorIn(body->position, absl::StrCat("the expression is nested deeper than ", kMaxDepth, ": define a part of it"));
+}
+
 absl::Status CheckTarget(const ScatterTarget& target) {
   if (target.op != ReduceOp::kSum && target.op != ReduceOp::kProd && target.op != ReduceOp::kMax && target.op != ReduceOp::kMin) {
     return absl::InvalidArgumentError(absl::StrCat("a scatter cannot be by '", Name(target.op), "'"));
@@ -292,11 +297,22 @@ absl::Status CheckTarget(const ScatterTarget& target) {
 
 }  // namespace
 
+absl::StatusOr<Signature> InferSignature(const Statement& statement, Op& op) {
+  NESTOR_RETURN_IF_ERROR(CheckDepth(statement.body));
+  const std::vector<Equality> equalities = op.equalities;
+  const absl::StatusOr<Ranges> ranges = InferRanges(statement, op, /*partial=*/true);
+  op.equalities = equalities;  // they arise when the statement is built
+  NESTOR_RETURN_IF_ERROR(ranges.status());
+  NESTOR_ASSIGN_OR_RETURN(const Types types, InferTypes(*statement.body, absl::nullopt, op.graph));
+  const MetType& type = types.at(statement.body.get()).own;
+  Signature signature{type.Resolved(), {}, type.type.has_value()};
+  for (const RangedIndex& index : ranges->own) signature.shape.push_back(index.extent);
+  return signature;
+}
+
 absl::StatusOr<NodeId> BuildStatement(const Statement& statement, Op& op) {
   const ExprNodePtr& body = statement.body;
-  if (body->depth > kMaxDepth) {
-    return ErrorIn(body->position, absl::StrCat("the expression is nested deeper than ", kMaxDepth, ": define a part of it"));
-  }
+  NESTOR_RETURN_IF_ERROR(CheckDepth(body));
   absl::optional<DType> declared;
   if (statement.scatter) {
     NESTOR_RETURN_IF_ERROR(CheckTarget(*statement.scatter));

@@ -20,6 +20,9 @@ struct IndexVariable {
   std::string name;
   absl::optional<IndexId> extent = {};  // where it is said, not taken from accesses
   TextPosition position = {};
+  // Whether accesses in which it stands alone must agree with the extent all the same: it is
+  // what the statement was found to define.
+  bool is_compared = false;
 };
 
 // The tensor that a scatter makes.
@@ -41,6 +44,16 @@ struct Statement {
   absl::optional<ScatterTarget> scatter = {};
   ExprNodePtr body;
 };
+
+// What a definition makes, as far as it can be told without the tensors of its block that are
+// not known yet: an access with a graph and no tensor. They say nothing of types and ranges.
+struct Signature {
+  DType type;
+  Shape shape;
+  bool is_typed;  // by something with a type of its own, not by literals and indices alone
+};
+// REQUIRES: a definition.
+absl::StatusOr<Signature> InferSignature(const Statement& statement, Op& op);
 
 // The node of the tensor that `statement` defines. Adds to `op` what the statement asks to
 // be equal, and warnings. InvalidArgument names the misuse, and the place in the text if

@@ -106,6 +106,7 @@ absl::Status StatementScope::WalkName(const Expr& expr) {
   }
   if (environment_->dims.contains(expr.text)) return absl::OkStatus();
   const auto tensor = environment_->tensors.find(expr.text);
+  if (tensor != environment_->tensors.end() && !tensor->second.valid()) return absl::OkStatus();
   if (tensor != environment_->tensors.end()) {
     const int rank = environment_->op.graph.rank(tensor->second);
     if (rank == 0) return absl::OkStatus();
@@ -147,7 +148,7 @@ absl::Status StatementScope::WalkReduction(const Expr& expr) {
 
 absl::Status StatementScope::WalkAccess(const Expr& expr) {
   NESTOR_ASSIGN_OR_RETURN(const NodeId tensor, environment_->Tensor(expr.text, expr.position));
-  accesses_.push_back({&expr.items, environment_->op.graph.shape(tensor).size()});
+  if (tensor.valid()) accesses_.push_back({&expr.items, environment_->op.graph.shape(tensor).size()});
   NESTOR_RETURN_IF_ERROR(WalkItems(expr.items));
   for (const ast::ExprPtr& condition : expr.conditions) NESTOR_RETURN_IF_ERROR(Walk(*condition));
   return absl::OkStatus();
@@ -212,6 +213,11 @@ void StatementScope::NumberInstances() {
     }
   }
   left_ = InstancesOf(left_bindings_);
+  for (int instance : left_) {
+    if (!environment_->block || variables_[instance].name != environment_->block->index) continue;
+    variables_[instance].extent = environment_->block->extent;
+    step_ = instance;
+  }
   for (const auto& [expr, list] : reduction_bindings_) reduced_[expr] = InstancesOf(list);
 }
 

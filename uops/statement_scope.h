@@ -31,6 +31,8 @@ class StatementScope {
   const std::vector<internal::IndexVariable>& variables() const { return variables_; }
   // Those of the left side's indices, of a definition, in order; of a scatter, all its own.
   const std::vector<int>& left() const { return left_; }
+  // That of the block's index. REQUIRES: it is on the left.
+  int step() const { return step_; }
   // Those that a reduction introduces, in order.
   const std::vector<int>& reduced(const ast::Expr& reduction) const { return reduced_.at(&reduction); }
   // That which a name means, or -1: it is no index.
@@ -79,6 +81,7 @@ class StatementScope {
   std::vector<int> left_bindings_;
   std::vector<Access> accesses_;
   std::vector<int> left_;
+  int step_ = -1;
   absl::flat_hash_map<const ast::Expr*, std::vector<int>> reduced_;
   std::vector<internal::IndexVariable> variables_;
 };

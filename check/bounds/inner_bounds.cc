@@ -86,8 +86,16 @@ class InnerBoundsWalk {
       InnerSet operator()(const Map& n) const { return self.Row(n, node.type, self.decides_[id.value]); }
       InnerSet operator()(const Reduce& n) const { return self.Reduced(n); }
       InnerSet operator()(const Scatter& n) const { return self.Scattered(n, node.shape); }
+      InnerSet operator()(const Carry&) const { return self.Stepped(id); }
+      InnerSet operator()(const Recurrence& n) const { return self.Stepped(n.x); }
     };
     return absl::visit(Visitor{*this, id, node}, node.op);
+  }
+
+  // Sets that depend on those of earlier steps are not built.
+  InnerSet Stepped(NodeId id) {
+    Refuse("a recurrence");
+    return Exact(id);
   }
 
   InnerSet Exact(NodeId id) {

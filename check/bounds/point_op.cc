@@ -68,6 +68,12 @@ class PointMaker {
   NodeId Make(const Scatter&, NodeId id, const Node&, const Shape& shape, const IndexList& place) {
     return graph_.AddReindex(id, shape, place);
   }
+  NodeId Make(const Recurrence&, NodeId id, const Node&, const Shape& shape, const IndexList& place) {
+    return graph_.AddReindex(id, shape, place);
+  }
+  NodeId Make(const Carry&, NodeId id, const Node&, const Shape&, const IndexList&) {
+    NESTOR_CHECK(false, absl::StrCat("node ", id.value, " is a carry outside of its recurrence"));
+  }
   NodeId Make(const Map& map, NodeId, const Node& node, const Shape& shape, const IndexList& place) {
     if (map.tag != 0) return At(map.args[0], shape, place);
     NodeList args;
@@ -111,13 +117,18 @@ class PointMaker {
 
   NodeId Make(const Reindex& reindex, NodeId, const Node& node, const Shape& shape, const IndexList& place) {
     const IndexList moved = Moved(reindex.place, place), conditions = Moved(reindex.conditions, place);
-    if (graph_.As<Input>(reindex.x) != nullptr || graph_.As<Scatter>(reindex.x) != nullptr) {
+    if (IsWhole(reindex.x)) {
       return graph_.AddReindex(reindex.x, shape, moved, reindex.fill, conditions);
     }
     const NodeId inside = Inside(reindex, node.shape, moved, conditions, shape);
     const NodeId value = At(reindex.x, shape, moved);
     if (!inside.valid()) return value;
     return graph_.AddMap(ScalarOp::kSelect, {inside, value, graph_.AddSplat(reindex.fill, shape)});
+  }
+
+  // Not computed at single places.
+  bool IsWhole(NodeId x) const {
+    return graph_.As<Input>(x) != nullptr || graph_.As<Scatter>(x) != nullptr || graph_.As<Recurrence>(x) != nullptr;
   }
 
   // Whether the gathered place lies in the operand and the conditions hold; invalid where it

@@ -78,6 +78,10 @@ class SeparableUse {
     const Shape operand = graph_.shape(reduce.x);
     for (size_t axis = shape.size(); axis < operand.size(); ++axis) holds_ = holds_ && operand[axis] != dimension_;
   }
+  void LookAt(const Carry& carry, const Shape& shape) {
+    holds_ = holds_ && shape[static_cast<size_t>(carry.axis)] != dimension_;
+  }
+  void LookAt(const Recurrence&, const Shape&) {}
   void LookAt(const Scatter& scatter, const Shape& shape) {
     for (const Shape& each : {shape, Shape(graph_.shape(scatter.x))}) {
       holds_ = holds_ && !absl::c_linear_search(each, dimension_);

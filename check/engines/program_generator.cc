@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "check/random.h"
 #include "uops/invariant.h"
+#include "uops/recurrence.h"
 
 namespace nestor {
 namespace {
@@ -23,7 +24,7 @@ constexpr int kMaxRank = 3;
 class Generator {
  public:
   Generator(uint64_t seed, const GeneratorOptions& options, std::vector<ConstructorCall>* calls)
-      : options_(options), random_(seed), graph_(op_.graph), pool_(op_.graph.pool()), calls_(calls) {
+      : options_(options), random_(seed), recurrences_(seed ^ 0x5ca1ab1e), graph_(op_.graph), pool_(op_.graph.pool()), calls_(calls) {
     options_.floats_only |= options_.smooth;
   }
 
@@ -32,7 +33,10 @@ class Generator {
     DeclareDimensions();
     DeclareParams();
     DeclareArguments();
-    for (int i = 0; i < options_.nodes; ++i) Keep(RandomNode());
+    for (int i = 0; i < options_.nodes; ++i) {
+      Keep(RandomNode());
+      if (recurrences_.Below(1000) < options_.recurrences) KeepRecurrence();
+    }
     ChooseResults();
     return std::move(op_);
   }
@@ -553,6 +557,97 @@ class Generator {
     return AddScatter(op, x, shape, place);
   }
 
+  // ---- Recurrences: one or two carries, each of which the other may read
+
+  struct Stepped {
+    NodeId carry, body;
+    int axis;
+  };
+
+  void KeepRecurrence() {
+    const NodeId like = Source();
+    const Shape shape = graph_.shape(like);
+    if (shape.empty()) return;
+    std::vector<ConstructorCall>* const calls = std::exchange(calls_, nullptr);  // a step has no value of its own
+    std::vector<Stepped> system;
+    const int count = random_.Chance(30) ? 2 : 1;
+    const bool backward = random_.Chance(35);
+    const int axis = static_cast<int>(random_.Below(static_cast<int64_t>(shape.size())));
+    for (int k = 0; k < count; ++k) {
+      const DType type = k == 0 || random_.Chance(70) ? graph_.type(like) : ValueType();
+      system.push_back({graph_.AddCarry(type, shape, axis, backward), NodeId(), axis});
+    }
+    std::vector<NodeId> steps;
+    for (Stepped& stepped : system) {
+      stepped.body = StepBody(stepped, system, backward, steps);
+      steps.push_back(stepped.body);
+    }
+    std::vector<Equation> equations;
+    for (const Stepped& stepped : system) equations.push_back({stepped.carry, stepped.body});
+    Settler settler(graph_, std::move(equations));
+    random_.Shuffle(steps);
+    const size_t kept = random_.Chance(70) ? 1 : steps.size();
+    for (size_t i = 0; i < kept; ++i) Keep(settler.Settle(steps[i]));
+    calls_ = calls;
+  }
+
+  // Of the carry's type and shape; what it is made of goes to `steps`.
+  NodeId StepBody(const Stepped& stepped, const std::vector<Stepped>& system, bool backward, std::vector<NodeId>& steps) {
+    const DType type = graph_.type(stepped.carry);
+    const Shape shape = graph_.shape(stepped.carry);
+    NodeId value = EarlierStep(stepped, backward, shape);
+    if (random_.Chance(20)) value = ReducedStep(stepped, backward);
+    const int length = static_cast<int>(random_.Between(1, 3));
+    for (int i = 0; i < length; ++i) {
+      NodeId other = Operand(type, shape);
+      if (random_.Chance(25)) other = AddCast(EarlierStep(random_.Pick(system), backward, shape), type);
+      if (!steps.empty() && random_.Chance(20)) other = AddCast(random_.Pick(steps), type);
+      value = StepMap(value, other);
+      if (random_.Chance(30)) steps.push_back(value);
+    }
+    return value;
+  }
+
+  // An op of one type, on both or on one.
+  NodeId StepMap(NodeId a, NodeId b) {
+    const DType type = graph_.type(a);
+    for (;;) {
+      const ScalarOpRow& row = random_.Pick(AllScalarOps());
+      if (row.result != ResultType::kSame || row.arity > 2 || !Allowed(row.op) || !Accepts(row.operands, type)) continue;
+      if (row.arity == 1 && random_.Chance(70)) continue;
+      if (row.arity == 1) return AddMap(row.op, {a});
+      return random_.Chance(50) ? AddMap(row.op, {a, b}) : AddMap(row.op, {b, a});
+    }
+  }
+
+  // What a carry was at an earlier step, over `over`, whose first axes are the carry's.
+  NodeId EarlierStep(const Stepped& stepped, bool backward, const Shape& over) {
+    const Shape extents = graph_.shape(stepped.carry);
+    IndexList place = PlaceIn(extents, over);
+    const IndexId lag = pool_.Const(random_.Pick({1, 1, 1, 2, 3}));
+    const IndexId step = pool_.Var(stepped.axis);
+    place[stepped.axis] = backward ? pool_.Add(step, lag) : pool_.Sub(step, lag);
+    for (size_t axis = 0; axis < place.size(); ++axis) {
+      if (static_cast<int>(axis) != stepped.axis && random_.Chance(60)) place[axis] = pool_.Var(static_cast<int64_t>(axis));
+    }
+    IndexList conditions;
+    if (random_.Chance(15)) conditions.push_back(Condition(over));
+    return AddReindex(stepped.carry, over, place, RandomFill(graph_.type(stepped.carry)), conditions);
+  }
+
+  // A reduction of earlier steps over an axis of their own.
+  NodeId ReducedStep(const Stepped& stepped, bool backward) {
+    const DType type = graph_.type(stepped.carry);
+    Shape over = graph_.shape(stepped.carry);
+    over.push_back(RandomExtent());
+    const NodeId read = EarlierStep(stepped, backward, over);
+    const bool is_bool = type == DType::kBool;
+    const ReduceOp op = is_bool ? random_.Pick({ReduceOp::kAny, ReduceOp::kAll})
+                        : options_.smooth ? ReduceOp::kSum : random_.Pick({ReduceOp::kSum, ReduceOp::kSum, ReduceOp::kMax, ReduceOp::kMin});
+    const NodeId terms = is_bool ? read : AddMap(ScalarOp::kMul, {read, Operand(type, over)});
+    return AddReduce(op, terms, {static_cast<int>(over.size()) - 1});
+  }
+
   // Names that others might think their own.
   static constexpr const char* kDims[] = {"N", "M", "k"};
   static constexpr const char* kArguments[] = {"x", "i", "t0", "acc"};
@@ -564,6 +659,7 @@ class Generator {
 
   GeneratorOptions options_;
   Random random_;
+  Random recurrences_;  // of its own, so that programs without one are what they were
   Op op_;
   Graph& graph_;
   IndexPool& pool_;

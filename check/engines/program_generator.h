@@ -28,6 +28,8 @@ struct GeneratorOptions {
   // Differentiable everywhere, and of moderate size: for difference quotients.
   // Implies floats_only.
   bool smooth = false;
+  // In so many of 1000 steps a recurrence is added.
+  int recurrences = 60;
 };
 
 // What one constructor of the graph was asked for, as the node that says just that,

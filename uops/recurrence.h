@@ -1,0 +1,70 @@
+// Recurrences: tensors whose elements at one step of an axis are computed from elements at
+// earlier steps of it (SEMANTICS 1).
+//
+// A recurrence is a system of equations. Inside of it a *carry* stands for each tensor that is
+// read at an earlier step; the equation says which node that tensor is:
+//
+//   carry y: f32[N]           y = carry[i - 1] + x[i]
+//
+// Nodes that depend on a carry mean something inside of the equations alone; from outside such
+// a node is a Recurrence of it. A Settler makes these, in a canonical form:
+//  - what a step need not compute is no part of it: an equation of one system depends on every
+//    carry of it, directly or not (the strongly connected components of the equations), and all
+//    other nodes that mention a carry are computed from whole tensors, outside;
+//  - two systems that are the same but for the names of their carries are one system.
+//
+// The *steps* of a system are the nodes that depend on a carry and that an equation depends
+// on. Each has one axis along which it is stepped; a carry is read there at a constant (or a
+// $param) less than the index of that axis, or more if it runs backward, every other step at
+// the index itself.
+#ifndef NESTOR_UOPS_RECURRENCE_H_
+#define NESTOR_UOPS_RECURRENCE_H_
+
+#include <memory>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
+#include "uops/graph.h"
+
+namespace nestor {
+
+struct Equation {
+  NodeId carry;
+  NodeId body;  // of the carry's type and shape
+};
+
+// The nodes of one system of equations, in topological order, and the axis along which each is
+// stepped. The carries are not among them.
+struct Steps {
+  std::vector<NodeId> nodes;
+  absl::flat_hash_map<NodeId, int> axes;
+};
+// REQUIRES: the system is that of a Recurrence of `graph`.
+Steps StepsOf(const Graph& graph, const Recurrence& recurrence);
+
+// How far before the index of axis `axis` a place on a stepped axis is: place = index - lag
+// where it runs forward, index + lag backward. nullopt where it is no constant and nothing of
+// $params and dimensions, or is a constant below 1.
+absl::optional<IndexId> LagOf(IndexPool& pool, IndexId place, int axis, bool backward);
+
+class Settler {
+ public:
+  // All carries that nodes given to Settle depend on have an equation. REQUIRES: each equation's
+  // type and shape are its carry's, its steps follow the rule above; `graph` outlives this.
+  Settler(Graph& graph, std::vector<Equation> equations);
+  ~Settler();
+
+  // What x is from outside of the equations.
+  NodeId Settle(NodeId x);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace nestor
+
+#endif  // NESTOR_UOPS_RECURRENCE_H_
