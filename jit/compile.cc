@@ -18,6 +18,7 @@
 #include "jit/schedule/split_borders.h"
 #include "jit/schedule/split_quotients.h"
 #include "jit/schedule/split_residues.h"
+#include "jit/schedule/steps.h"
 #include "jit/schedule/strips.h"
 #include "jit/schedule/sum_order.h"
 #include "jit/schedule/sum_terms.h"
@@ -62,6 +63,7 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
       {"split_residues", SplitResidues},
       {"split_borders", SplitBorders},
       {"flatten_2", fusion::FlattenBlocks},
+      {"steps_inside", MoveStepsInside},
       {"sum_order", SumWindowsFirst, /*reorders_rounding=*/true},
       {"sum_terms", SeparateSums},
       {"strips", [=](loop::Program& program) { return RunInStrips(program, options.strips); }},
@@ -71,6 +73,7 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
       {"unroll_sums", UnrollSums},
       {"memory_order", [=](loop::Program& program) { return WalkInMemoryOrder(program, options.memory_order); }},
       {"unroll_and_jam", UnrollAndJam},
+      {"last_step", KeepLastStep},
       {"multiply_add", FuseMultiplyAdd, /*reorders_rounding=*/true},
       {"transpose", [=](loop::Program& program) { return TransposeInTiles(program, isa); }},
       {"flatten_3", fusion::FlattenBlocks},

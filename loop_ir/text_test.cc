@@ -113,13 +113,13 @@ constexpr const char* kPrograms[] = {
 
     // Words that begin items are names where a name stands.
     R"(program words(temp: f32[N], block: f32) -> (register: f32[N], drop: f32) {
-  for for in [0, N) {
+  for stream in [0, N) {
     acc acc: f32 = sum
     temp r: f32
-    register[for] = temp[for]
-    acc += temp[for]
+    register[stream] = temp[stream]
+    acc += temp[stream]
     drop = block
-    drop drop if for == 0 max= acc
+    drop drop if stream == 0 max= acc
   }
 }
 )",

@@ -8,7 +8,7 @@ const NaiveTable& NaiveOps() {
     for (NaiveTable (*family)() :
          {NaiveMatmuls, NaiveConvolutions, NaivePools, NaiveSoftmaxes, NaiveLosses, NaiveNorms, NaiveAttentions,
           NaiveEmbeddings, NaiveReductions, NaiveSorts, NaiveMoves, NaivePads, NaiveGathers, NaiveWindows,
-          NaiveResizes, NaiveSamples, NaiveQuantizations, NaiveRandoms, NaiveOptimizers}) {
+          NaiveResizes, NaiveSamples, NaiveQuantizations, NaiveRandoms, NaiveOptimizers, NaiveRecurrences}) {
       table->merge(family());
     }
     return table;

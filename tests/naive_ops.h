@@ -61,6 +61,7 @@ NaiveTable NaiveSamples();
 NaiveTable NaiveQuantizations();
 NaiveTable NaiveRandoms();
 NaiveTable NaiveOptimizers();
+NaiveTable NaiveRecurrences();
 
 }  // namespace nestor
 

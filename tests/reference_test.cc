@@ -23,6 +23,7 @@
 #include "gtest/gtest.h"
 #include "interp/interpreter.h"
 #include "interp/reference.h"
+#include "loop_ir/dependence.h"
 #include "loop_ir/lower.h"
 #include "loop_ir/program.h"
 #include "macro_ops/library.h"
@@ -56,15 +57,22 @@ bool HasArg(const loop::Item& item) {
   return loop != nullptr && std::any_of(loop->body.begin(), loop->body.end(), HasArg);
 }
 
+// Whether an iteration reads what another assigned, as the steps of a recurrence do.
+bool RunsInSteps(const loop::Program& program, const loop::Loop& loop) {
+  const auto carried = CarriedTensor(program, loop);
+  const loop::Footprint footprint = FootprintOf(program, loop.body);
+  return carried && footprint.writes.contains(*carried) && footprint.reads.contains(*carried);
+}
+
 // Lets the interpreter shuffle every loop but those of an argmax, whose ties are
 // decided by order. That is more than the loops' dependences allow, as for a sum in
 // any order.
-void MarkForShuffling(loop::Scope& scope) {
+void MarkForShuffling(const loop::Program& program, loop::Scope& scope) {
   for (loop::Item& item : scope) {
     auto* loop = item.As<loop::Loop>();
     if (loop == nullptr) continue;
-    loop->attributes.parallel = !HasArg(item);
-    MarkForShuffling(loop->body);
+    loop->attributes.parallel = !HasArg(item) && !RunsInSteps(program, *loop);
+    MarkForShuffling(program, loop->body);
   }
 }
 
@@ -95,7 +103,7 @@ std::string Violation(loop::Program program, const RunInputs& inputs, Counts& co
   CountPoints(*reference, counts);
   const std::string violation = NotEnclosed(*reference, *native, "in order");
   if (!violation.empty()) return violation;
-  for (loop::Block& block : program.blocks) MarkForShuffling(block.body);
+  for (loop::Block& block : program.blocks) MarkForShuffling(program, block.body);
   options.shuffle_seed = counts.programs;
   const auto shuffled = Interpret(program, inputs, options);
   return shuffled.ok() ? NotEnclosed(*reference, *shuffled, "shuffled") : shuffled.status().ToString();

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "uops/call.h"
 #include "uops/invariant.h"
+#include "uops/recurrence.h"
 #include "uops/operators.h"
 #include "uops/statement_builder.h"
 #include "uops/parser.h"
@@ -362,9 +363,62 @@ std::vector<TensorRef> OpBuilder::Call(const Op& callee, const std::vector<Tenso
   return results;
 }
 
+TensorRef OpBuilder::Carry(DType type, const std::vector<IndexExpr>& shape, int axis, bool backward) {
+  Shape extents;
+  for (const IndexExpr& extent : shape) {
+    const absl::StatusOr<IndexId> id = ResolveExtent(extent);
+    Keep(id.status(), "carry");
+    if (id.ok()) extents.push_back(*id);
+  }
+  if (!first_error_.ok()) return TensorRef();
+  if (axis < 0 || axis >= static_cast<int>(extents.size())) {
+    Keep(Misuse(absl::StrCat("it has no axis ", axis, " but ", extents.size(), " axes")), "carry");
+    return TensorRef();
+  }
+  return TensorRef(&op_.graph, op_.graph.AddCarry(type, std::move(extents), axis, backward), "carry");
+}
+
+absl::StatusOr<std::vector<TensorRef>> OpBuilder::SettleEquations(
+    const std::vector<std::pair<TensorRef, TensorRef>>& equations, const std::vector<TensorRef>& tensors) {
+  std::vector<Equation> nodes;
+  for (const auto& [carry, body] : equations) {
+    NESTOR_ASSIGN_OR_RETURN(const NodeId carry_node, NodeOf(carry));
+    NESTOR_ASSIGN_OR_RETURN(const NodeId body_node, NodeOf(body));
+    nodes.push_back({carry_node, body_node});
+  }
+  std::vector<NodeId> roots;
+  for (const TensorRef& tensor : tensors) {
+    NESTOR_ASSIGN_OR_RETURN(const NodeId root, NodeOf(tensor));
+    roots.push_back(root);
+  }
+  const std::string misuse = EquationsMisuse(op_.graph, nodes, roots, [&](IndexId lag) { return internal::IsLag(op_, lag); });
+  if (!misuse.empty()) return Misuse(misuse);
+  Settler settler(op_.graph, std::move(nodes));
+  std::vector<TensorRef> settled;
+  for (size_t i = 0; i < roots.size(); ++i) settled.push_back(TensorRef(&op_.graph, settler.Settle(roots[i]), tensors[i].name_));
+  return settled;
+}
+
+std::vector<TensorRef> OpBuilder::Settle(const std::vector<std::pair<TensorRef, TensorRef>>& equations,
+                                         const std::vector<TensorRef>& tensors) {
+  std::vector<TensorRef> results(tensors.size());
+  if (!first_error_.ok()) return results;
+  absl::StatusOr<std::vector<TensorRef>> settled = SettleEquations(equations, tensors);
+  Keep(settled.status(), "recurrence");
+  return settled.ok() ? *std::move(settled) : results;
+}
+
 absl::Status OpBuilder::CheckSignature() const {
   const auto fail = [&](absl::string_view message) { return Misuse(absl::StrCat("op ", op_.name, ": ", message)); };
   if (op_.results.empty()) return fail("it has no result");
+  std::vector<NodeId> views;
+  for (int i = 0; i < op_.graph.size(); ++i) {
+    if (op_.graph.As<Recurrence>(NodeId{i}) != nullptr) views.push_back(NodeId{i});
+  }
+  const std::vector<bool> live = Reachable(op_.graph, op_.ResultNodes(), views);
+  for (int i = 0; i < op_.graph.size(); ++i) {
+    if (live[i] && op_.graph.As<nestor::Carry>(NodeId{i}) != nullptr) return fail("a result depends on a carry: give what Settle returns");
+  }
   const IndexPool& pool = op_.graph.pool();
   for (const std::string& dimension : dimensions_) {
     bool found = false;

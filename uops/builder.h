@@ -202,6 +202,21 @@ class OpBuilder {
   std::vector<TensorRef> Call(const Op& callee, const std::vector<TensorRef>& args,
                               const std::vector<std::pair<std::string, Expr>>& bindings = {});
 
+  // ---- Recurrences: y[t] = y[t - 1] + x[t] is
+  //
+  //   TensorRef before = b.Carry(DType::kF32, {N}, 0);
+  //   TensorRef y = b.Define({t}, before(t - 1) + x(t));
+  //   y = b.Settle({{before, y}}, {y})[0];
+  //
+  // A tensor to be read at earlier steps of its axis number `axis`: there its index is that of
+  // the step, which stands alone on the left, less a constant of at least 1 or an IndexParam
+  // with such a limit; plus it if `backward`.
+  TensorRef Carry(DType type, const std::vector<IndexExpr>& shape, int axis, bool backward = false);
+  // What `tensors` are once each carry (first) is the tensor beside it (second), of its type and
+  // shape. What is made of carries is of use nowhere else.
+  std::vector<TensorRef> Settle(const std::vector<std::pair<TensorRef, TensorRef>>& equations,
+                                const std::vector<TensorRef>& tensors);
+
   // The op so far, or the first misuse.
   absl::StatusOr<Op> Build() const;
 
@@ -212,6 +227,8 @@ class OpBuilder {
                         const std::vector<std::pair<std::string, Expr>>& bindings,
                         std::vector<TensorRef>& results);
   absl::Status Claim(absl::string_view name, absl::string_view what);
+  absl::StatusOr<std::vector<TensorRef>> SettleEquations(const std::vector<std::pair<TensorRef, TensorRef>>& equations,
+                                                         const std::vector<TensorRef>& tensors);
   TensorRef Build(internal::Statement statement);
   // The expression of `index`, which holds neither indices nor loads.
   absl::StatusOr<IndexId> ResolveExtent(const IndexExpr& index);

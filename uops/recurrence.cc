@@ -127,6 +127,83 @@ Steps StepsOf(const Graph& graph, const Recurrence& recurrence) {
   return steps;
 }
 
+namespace {
+
+std::string EquationMisuse(const Graph& graph, const Equation& equation) {
+  if (graph.As<Carry>(equation.carry) == nullptr) return "an equation of what is no carry";
+  if (graph.type(equation.carry) != graph.type(equation.body)) {
+    return absl::StrCat("a carry of ", Name(graph.type(equation.carry)), " that is ", Name(graph.type(equation.body)));
+  }
+  return graph.shape(equation.carry) == graph.shape(equation.body) ? "" : "a carry that is of another shape";
+}
+
+// Whether each read of a carry in the node is at an earlier step of its axis `axis`.
+bool ReadsEarlierSteps(Graph& graph, NodeId id, int axis, absl::FunctionRef<bool(IndexId)> is_lag) {
+  bool earlier = true;
+  const auto look = [&](NodeId x, absl::Span<const IndexId> place) {
+    const Carry* carry = graph.As<Carry>(x);
+    if (carry == nullptr) return;
+    const auto lag = LagOf(graph.pool(), place[carry->axis], axis, carry->backward);
+    earlier = earlier && lag && is_lag(*lag);
+  };
+  const auto look_in = [&](const IndexList& list) {
+    for (IndexId e : list) {
+      VisitIndex(graph.pool(), e, [&](IndexId, const IndexNode& node) {
+        if (node.kind == IndexKind::kLoad) look(NodeId{static_cast<int32_t>(node.value)}, node.args);
+      });
+    }
+  };
+  const Node node = graph[id];
+  if (absl::get_if<Map>(&node.op) != nullptr || absl::get_if<Reduce>(&node.op) != nullptr) {
+    VisitOperands(graph, id, [&](NodeId x) { earlier = earlier && graph.As<Carry>(x) == nullptr; });
+  }
+  if (const auto* reindex = absl::get_if<Reindex>(&node.op)) {
+    look(reindex->x, reindex->place);
+    look_in(reindex->place);
+    look_in(reindex->conditions);
+  }
+  if (const auto* scatter = absl::get_if<Scatter>(&node.op)) look_in(scatter->place);
+  if (const auto* index = absl::get_if<Index>(&node.op)) look_in({index->expr});
+  return earlier;
+}
+
+}  // namespace
+
+std::string EquationsMisuse(Graph& graph, absl::Span<const Equation> equations, absl::Span<const NodeId> tensors,
+                            absl::FunctionRef<bool(IndexId)> is_lag) {
+  absl::flat_hash_map<NodeId, NodeId> bodies;
+  std::vector<NodeId> roots(tensors.begin(), tensors.end()), views, carries;
+  for (const Equation& equation : equations) {
+    const std::string misuse = EquationMisuse(graph, equation);
+    if (!misuse.empty()) return misuse;
+    if (!bodies.emplace(equation.carry, equation.body).second) return "a carry with two equations";
+    roots.push_back(equation.body);
+    carries.push_back(equation.carry);
+  }
+  for (int i = 0; i < graph.size(); ++i) {
+    if (graph.As<Recurrence>(NodeId{i}) != nullptr) views.push_back(NodeId{i});
+  }
+  const std::vector<bool> live = Reachable(graph, roots, views);
+  for (int i = 0; i < graph.size(); ++i) {
+    if (live[i] && graph.As<Carry>(NodeId{i}) != nullptr && !bodies.contains(NodeId{i})) return "a carry without an equation";
+  }
+  if (equations.empty()) return "";
+  absl::flat_hash_map<NodeId, int> axes;
+  for (NodeId id : StepNodes(graph, carries, std::vector<NodeId>(roots.end() - static_cast<int64_t>(carries.size()), roots.end()))) {
+    const auto axis = StepAxis(graph, axes).Of(id);
+    if (!ReadsEarlierSteps(graph, id, axis.value_or(0), is_lag)) return "a carry that is read at no earlier step";
+    if (!axis) return "a step that reads others along more than one axis, or along none";
+    const Carry& carry = *graph.As<Carry>(carries[0]);
+    if (graph.shape(id)[*axis] != graph.shape(carries[0])[carry.axis]) return "a step over another range than the carry";
+    axes[id] = *axis;
+  }
+  for (const Equation& equation : equations) {
+    const auto axis = axes.find(equation.body);
+    if (axis != axes.end() && axis->second != graph.As<Carry>(equation.carry)->axis) return "a carry that is stepped along another axis";
+  }
+  return "";
+}
+
 absl::optional<IndexId> LagOf(IndexPool& pool, IndexId place, int axis, bool backward) {
   if (pool.HasLoad(place)) return absl::nullopt;
   const IndexId index = pool.Var(axis);

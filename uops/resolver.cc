@@ -7,6 +7,7 @@
 #include "uops/lexer.h"
 #include "uops/message.h"
 #include "uops/recurrence.h"
+#include "uops/statement_builder.h"
 
 namespace nestor {
 
@@ -373,15 +374,13 @@ absl::StatusOr<NodeId> Resolver::StepOf(const Expr& access, const ExprNode& node
   return tensor.carry;
 }
 
-// A constant is at least 1 already; a $param must be declared so.
 absl::Status Resolver::CheckLag(const Expr& access, IndexId lag) const {
   const IndexPool& pool = environment_.op.graph.pool();
-  if (pool.ConstValue(lag)) return absl::OkStatus();
+  if (internal::IsLag(environment_.op, lag)) return absl::OkStatus();
   if (pool[lag].kind == IndexKind::kSymbol && pool.SymbolName(lag)[0] == '$') {
-    const ParamInfo* param = environment_.op.FindParam(pool.SymbolName(lag));
-    if (param->low && param->low->ToInt() >= 1) return absl::OkStatus();
-    return ErrorAt(access.position, absl::StrCat("'", access.text, "' is read ", param->name, " steps back, which may be less than 1: declare ",
-                                                 param->name, " in [1, inf]"));
+    const std::string& param = pool.SymbolName(lag);
+    return ErrorAt(access.position, absl::StrCat("'", access.text, "' is read ", param, " steps back, which may be less than 1: declare ",
+                                                 param, " in [1, inf]"));
   }
   return ErrorAt(access.position, absl::StrCat("'", access.text, "' is read a number of steps back that is neither a constant nor a $param"));
 }

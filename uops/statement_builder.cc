@@ -327,6 +327,14 @@ absl::StatusOr<NodeId> BuildStatement(const Statement& statement, Op& op) {
   return node;
 }
 
+bool IsLag(const Op& op, IndexId lag) {
+  const IndexPool& pool = op.graph.pool();
+  if (const auto constant = pool.ConstValue(lag)) return *constant >= 1;
+  if (pool[lag].kind != IndexKind::kSymbol) return false;
+  const ParamInfo* param = op.FindParam(pool.SymbolName(lag));
+  return param != nullptr && param->low && param->low->ToInt() >= 1;
+}
+
 absl::Status CheckSize(const Graph& graph, const TextPosition& position) {
   if (graph.size() <= kMostMicroOps) return absl::OkStatus();
   return ErrorIn(position, absl::StrCat("the program grows beyond ", kMostMicroOps, " micro-ops"));

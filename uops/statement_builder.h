@@ -60,6 +60,10 @@ absl::StatusOr<Signature> InferSignature(const Statement& statement, Op& op);
 // there is one.
 absl::StatusOr<NodeId> BuildStatement(const Statement& statement, Op& op);
 
+// Whether a tensor may be read so many steps back: a constant, known to be at least 1, or a
+// $param that is declared so.
+bool IsLag(const Op& op, IndexId lag);
+
 // An error where the op has grown beyond kMostMicroOps.
 absl::Status CheckSize(const Graph& graph, const TextPosition& position);
 
