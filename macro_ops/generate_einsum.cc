@@ -23,6 +23,7 @@ struct Equation {
 };
 
 absl::Status CheckTerm(absl::string_view term) {
+  if (term.size() > kMostGenerated) return absl::InvalidArgumentError("too many axes");
   for (char c : term) {
     if (c != kPack && !absl::ascii_isalpha(c)) {
       return absl::InvalidArgumentError(absl::StrCat("'", absl::string_view(&c, 1), "' in '", term, "' is no letter"));

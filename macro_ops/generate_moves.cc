@@ -61,6 +61,7 @@ std::string AxisOf(const std::string& number, const std::vector<std::string>& di
 }  // namespace
 
 absl::StatusOr<std::string> GeneratePermute(Words words) {
+  if (words.size() > kMostGenerated) return absl::InvalidArgumentError("too many axes");
   const int rank = static_cast<int>(words.size());
   const std::vector<std::string> indices = Names("i", rank);
   std::vector<std::string> permuted;
@@ -82,7 +83,7 @@ absl::StatusOr<std::string> GenerateReshape(Words words) {
   const std::vector<std::string> dims = Names("N", from), indices = Names("i", to), sizes = Names("$n", to);
   std::string number = "i0";
   std::vector<std::string> place, ranges, params;
-  for (int k = 1; k < to; ++k) number = absl::StrCat(k == 1 ? number : absl::StrCat("(", number, ")"), "*$n", k, " + i", k);
+  for (int k = 1; k < to; ++k) number = absl::StrCat(k == 1 ? number : absl::StrCat("(", number, ")"), "*$n", k, " + ", indices[k]);
   for (int axis = 0; axis < from; ++axis) place.push_back(AxisOf(number, dims, axis));
   for (int k = 0; k < to; ++k) {
     ranges.push_back(absl::StrCat(indices[k], " < ", sizes[k]));

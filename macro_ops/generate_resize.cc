@@ -64,7 +64,7 @@ class Resizer {
   // The statement for an axis: `value` says what stands at each place.
   std::string Step(int axis, const std::string& value) const {
     const std::string to = axis + 1 == axes_ ? "y" : absl::StrCat("x", axis + 1);
-    return absl::StrCat("  ", to, "[..n, ", List(Names("i", axes_)), "] = ", value, "\n    where i", axis, " < $n", axis, "\n");
+    return absl::StrCat("  ", to, "[..n, ", List(Names("i", axes_)), "] = ", value, "\n    where ", Numbered("i", axis), " < $n", axis, "\n");
   }
 
   // The element `index` of the axis, or the one at the edge.
@@ -75,7 +75,7 @@ class Resizer {
   }
 
   std::string Filled(const char* pattern, int axis) const {
-    return absl::Substitute(pattern, absl::StrCat("i", axis), absl::StrCat("$n", axis), absl::StrCat("C", axis));
+    return absl::Substitute(pattern, Numbered("i", axis), absl::StrCat("$n", axis), absl::StrCat("C", axis));
   }
   std::string Numerator(int axis) const { return Filled(fraction_.numerator, axis); }
   std::string Denominator(int axis) const { return Filled(fraction_.denominator, axis); }
@@ -88,7 +88,7 @@ class Resizer {
   std::string Weighted(int axis) const {
     const bool cubic = mode_ == "cubic";
     const int before = cubic ? 1 : 0;
-    const std::string i = absl::StrCat("i", axis), d = absl::StrCat("d", axis, "[", i, ", k]");
+    const std::string i = Numbered("i", axis), d = absl::StrCat("d", axis, "[", i, ", k]");
     const std::string weight = cubic ? absl::Substitute("where($0 <= 1, (1.25*$0 - 2.25)*square($0) + 1, "
                                                         "((-0.75*$0 + 3.75)*$0 - 6)*$0 + 3)", d)
                                      : absl::StrCat("1 - ", d);

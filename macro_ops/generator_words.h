@@ -24,6 +24,8 @@ absl::StatusOr<int> IntegerWord(Words words, size_t number, int low, int high);
 // `words[number]` as an axis of `rank` axes, those below 0 counted from the end.
 absl::StatusOr<int> AxisWord(Words words, size_t number, int rank);
 
+// "i3"; "i8_" where the name is a reserved word of the notation.
+std::string Numbered(absl::string_view prefix, int number);
 // {"i0", "i1", ..}
 std::vector<std::string> Names(absl::string_view prefix, int count);
 // "i0, i1, .."

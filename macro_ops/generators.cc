@@ -10,6 +10,7 @@
 #include "macro_ops/generator_words.h"
 #include "re2/re2.h"
 #include "uops/invariant.h"
+#include "uops/parser.h"
 
 namespace nestor {
 namespace {
@@ -97,9 +98,14 @@ absl::StatusOr<int> AxisWord(Words words, size_t number, int rank) {
   return axis < 0 ? axis + rank : axis;
 }
 
+std::string Numbered(absl::string_view prefix, int number) {
+  const std::string name = absl::StrCat(prefix, number);
+  return IsReserved(name) ? name + "_" : name;
+}
+
 std::vector<std::string> Names(absl::string_view prefix, int count) {
   std::vector<std::string> names;
-  for (int i = 0; i < count; ++i) names.push_back(absl::StrCat(prefix, i));
+  for (int i = 0; i < count; ++i) names.push_back(Numbered(prefix, i));
   return names;
 }
 

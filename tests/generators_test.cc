@@ -8,6 +8,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/substitute.h"
 #include "gtest/gtest.h"
 #include "nestor.h"
 #include "tensor/binding.h"
@@ -90,6 +91,22 @@ TEST(Generators, ExamplesParse) {
     ASSERT_TRUE(text.ok()) << generator.name << text.status();
     EXPECT_TRUE(Parse(*text).ok()) << *text << Parse(*text).status();
     EXPECT_TRUE(absl::StartsWith(generator.usage, absl::StrCat(generator.name, "("))) << generator.usage;
+  }
+}
+
+// Numbered indices must not be read as types, as i8 would be.
+TEST(Generators, EveryRankParses) {
+  constexpr const char* kCalls[] = {"concat(2, $0, -1)",   "split(2, $0, 0)", "stack(2, $0, -1)", "permute($1)",
+                                    "along(softmax, $0, 0)", "reshape(1, $0)",  "reshape($0, 1)",
+                                    "resize(nearest, half_pixel, $0)", "resize(linear, half_pixel, $0)"};
+  std::string axes;
+  for (int rank = 1; rank <= 64; ++rank) {
+    absl::StrAppend(&axes, rank == 1 ? "" : ", ", rank - 1);
+    for (const char* call : kCalls) {
+      const absl::StatusOr<std::string> text = Generate(absl::Substitute(call, rank, axes));
+      ASSERT_TRUE(text.ok()) << call << " of " << rank << text.status();
+      EXPECT_TRUE(Parse(*text).ok()) << *text << Parse(*text).status();
+    }
   }
 }
 
@@ -267,6 +284,10 @@ TEST(Generators, Errors) {
       {"einsum(i->j->k)", "more than one '->'"},
       {"einsum(...i...)", "more than one '...'"},
       {"permute(0, 0)", "axis 0 stands there twice"},
+      {"permute(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, "
+       "30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, "
+       "59, 60, 61, 62, 63, 64)", "too many axes"},
+      {"einsum(iiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiii)", "too many axes"},
       {"permute(0, 2)", "'2' is not a number of -2..1"},
       {"permute()", "'' is not a number"},
       {"concat(0, 1, 0)", "'0' is not a number of 1.."},
