@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "check/engines/program_generator.h"
 #include "gtest/gtest.h"
 #include "nestor.h"
@@ -128,6 +129,19 @@ TEST(CKernel, SaysWhatWasReturned) {
   }
 }
 
+// Each file in ELF that lacks its end is refused, and none ends the process.
+TEST(CKernel, RefusesWhatWasCutShort) {
+  const std::string whole = ReadText(kLibrary), cut = testing::TempDir() + "/libcut.so";
+  const CPrototype prototype{"scalar", false, {}};
+  for (size_t bytes = 0; bytes < whole.size(); bytes += 97) {
+    std::ofstream(cut, std::ios::binary) << whole.substr(0, bytes);
+    const absl::Status status = LoadCKernel(cut, prototype).status();
+    if (status.ok()) continue;  // what lacks is in no segment
+    EXPECT_EQ(status.code(), absl::StatusCode::kNotFound) << status;
+    EXPECT_TRUE(absl::StrContains(status.message(), absl::StrCat("cannot load ", cut, ": "))) << status;
+  }
+}
+
 TEST(CKernel, SaysWhatItCannotLoad) {
   struct Case {
     const char *file, *symbol;
@@ -138,6 +152,7 @@ TEST(CKernel, SaysWhatItCannotLoad) {
            {"check/testdata/kernels.nestor", "f", {"cannot load check/testdata/kernels.nestor", "invalid ELF header"}},
            {kLibrary, "scaler", {kLibrary, "no function 'scaler'", "did you mean 'scalar'?"}},
            {kLibrary, "zzzzzzzz", {"no function 'zzzzzzzz'"}},
+           {"check", "f", {"cannot load check: ", "Is a directory"}},
            {"check/testdata/libmangled.so",
             "softmax",
             {"one of C++, softmax(float const*, float*)", "extern \"C\""}}}) {

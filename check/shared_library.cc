@@ -7,13 +7,18 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
+#include <cstring>
+#include <fstream>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "absl/types/optional.h"
 #include "check/c_kernel.h"
+#include "uops/invariant.h"
 #include "uops/message.h"
 
 namespace nestor {
@@ -76,16 +81,52 @@ std::string Suggestion(const std::string& symbol, const std::vector<std::string>
   return DidYouMean(symbol, functions);
 }
 
-bool IsFile(const std::string& path) {
+// ---- Before it is loaded
+
+bool Exists(const std::string& path) {
   struct stat info;
-  return stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
+  return stat(path.c_str(), &info) == 0;
+}
+
+template <class T>
+absl::optional<T> ReadAt(std::ifstream& file, uint64_t offset) {
+  T value;
+  file.clear();
+  file.seekg(static_cast<std::streamoff>(offset));
+  if (!file.read(reinterpret_cast<char*>(&value), sizeof(value))) return absl::nullopt;
+  return value;
+}
+
+// How many bytes the segments of an ELF file span; 0 of what is none, which dlopen says.
+uint64_t BytesOfSegments(std::ifstream& file) {
+  const auto header = ReadAt<ElfW(Ehdr)>(file, 0);
+  if (!header || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0) return 0;
+  uint64_t bytes = 0;
+  for (uint64_t i = 0; i < header->e_phnum; ++i) {
+    const auto segment = ReadAt<ElfW(Phdr)>(file, header->e_phoff + i * sizeof(ElfW(Phdr)));
+    if (segment && segment->p_type == PT_LOAD) bytes = std::max(bytes, segment->p_offset + segment->p_filesz);
+  }
+  return bytes;
+}
+
+// The loader maps a file that was cut short as if it were whole, and the first touch of what is
+// missing ends the process.
+absl::Status CheckWhole(const std::string& file, const std::string& path) {
+  struct stat info;
+  if (stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return absl::OkStatus();
+  std::ifstream contents(path, std::ios::binary);
+  const uint64_t size = static_cast<uint64_t>(info.st_size), needed = BytesOfSegments(contents);
+  if (needed <= size) return absl::OkStatus();
+  return absl::NotFoundError(
+      absl::StrCat("cannot load ", file, ": truncated: its segments need ", needed, " bytes, there are ", size));
 }
 
 }  // namespace
 
 absl::StatusOr<SharedLibrary> SharedLibrary::Open(const std::string& file) {
   if (file.empty()) return absl::NotFoundError("cannot load a library without a name");  // to dlopen, this program
-  const std::string path = !absl::StrContains(file, '/') && IsFile(file) ? absl::StrCat("./", file) : file;
+  const std::string path = !absl::StrContains(file, '/') && Exists(file) ? absl::StrCat("./", file) : file;
+  NESTOR_RETURN_IF_ERROR(CheckWhole(file, path));
   void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle != nullptr) return SharedLibrary(file, std::shared_ptr<void>(handle, dlclose));
   absl::string_view reason = dlerror();

@@ -70,7 +70,7 @@ Examples:
   $ nestor bench softmax N0=1024 C=512
   $ nestor bench matmul 'a=[256,256]' N=256 --threads=1 --compile --json
 
-Exit codes: 0 done, 2 bad usage or input.
+Exit codes: 0 done, 2 bad usage or input, 3 the library crashed or hung while it was loaded.
 )";
 
 constexpr Flag kFlags[] = {{"--op"},   {"--seed"}, {"--json", false}, {"--compile", false}, {"--threads"},

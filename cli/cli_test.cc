@@ -345,6 +345,7 @@ TEST_F(CliTest, CheckLibrary) {
        "gcc -O1 -shared -fPIC \"-DBEGIN=$begin\" -o libloads$n.so loads.c; done", 0, {}, {}},
       {"nestor check twice.nestor --library=libloads1.so", 3, {""},
        {"while libloads1.so is loaded, its initialisers end the process: killed by signal 6 (Aborted)"}},
+      {"nestor bench twice.nestor --library=libloads1.so", 3, {""}, {"while libloads1.so is loaded, its initialisers end the process"}},
       {"nestor check twice.nestor --library=libloads2.so", 3, {""}, {"end the process: exited with 0"}},
       {"nestor check twice.nestor --library=libloads3.so --patience=200ms", 3, {""},
        {"while libloads3.so is loaded, its initialisers do not end: the process gave no word for 200ms"}},

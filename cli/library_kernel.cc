@@ -5,10 +5,17 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "check/kernel_call.h"
 #include "uops/invariant.h"
 
 namespace nestor::cli {
+namespace {
+
+// For what a library does while it is loaded.
+constexpr absl::Duration kPatience = absl::Seconds(10);
+
+}  // namespace
 
 absl::StatusOr<std::string> ReadSymbol(const Arguments& arguments) {
   const std::string symbol = arguments.Find("--symbol").value_or("");
@@ -29,6 +36,7 @@ absl::StatusOr<absl::optional<NamedKernel>> ReadLibraryKernel(const Arguments& a
 absl::StatusOr<absl::optional<LibraryKernel>> FindLibraryKernel(const Arguments& arguments, const Op& op) {
   NESTOR_ASSIGN_OR_RETURN(absl::optional<NamedKernel> named, ReadLibraryKernel(arguments, op));
   if (!named) return absl::optional<LibraryKernel>();
+  NESTOR_RETURN_IF_ERROR(TryLoadCKernel(named->file, named->prototype, kPatience));
   NESTOR_ASSIGN_OR_RETURN(SharedLibrary library, SharedLibrary::Open(named->file));
   NESTOR_ASSIGN_OR_RETURN(const SharedLibrary::Function function, library.Find(named->prototype.symbol));
   return absl::optional<LibraryKernel>({std::move(named->prototype), std::move(library), function});

@@ -34,7 +34,7 @@ struct LibraryKernel {
   SharedLibrary::Function function;
 };
 
-// The same, loaded.
+// The same, loaded, which was tried in a process of its own before (see TryLoadCKernel).
 absl::StatusOr<absl::optional<LibraryKernel>> FindLibraryKernel(const Arguments& arguments, const Op& op);
 
 // Calls of it on one set of inputs, with results of their own, which are compact.
