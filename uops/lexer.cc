@@ -95,9 +95,10 @@ absl::Status Unexpected(const ast::Position& position, absl::string_view rest) {
   return ErrorAt(position, absl::StrCat("unexpected character '", shown, "'"));
 }
 
-// Keeps the candidates that end a statement, one per run.
-std::vector<Token> SettleNewlines(std::vector<Token> tokens) {
-  std::vector<Token> kept;
+// Keeps the candidates that end a statement, one per run; in place, for a file may
+// hold millions of tokens.
+void SettleNewlines(std::vector<Token>& tokens) {
+  size_t kept = 0;
   int depth = 0;
   int bodies = 0;  // around the token; elsewhere newlines mean nothing
   for (size_t i = 0; i < tokens.size(); ++i) {
@@ -111,12 +112,13 @@ std::vector<Token> SettleNewlines(std::vector<Token> tokens) {
     if (token.kind == TokenKind::kEnd && token.text == "\n") {
       const bool where_next = i + 1 < tokens.size() && tokens[i + 1].kind == TokenKind::kName &&
                               tokens[i + 1].text == "where";
-      const bool repeated = !kept.empty() && kept.back().kind == TokenKind::kEnd;
-      if (bodies == 0 || depth > 0 || repeated || ContinuesLine(kept.back()) || where_next) continue;
+      const bool repeated = kept > 0 && tokens[kept - 1].kind == TokenKind::kEnd;
+      if (bodies == 0 || depth > 0 || repeated || ContinuesLine(tokens[kept - 1]) || where_next) continue;
     }
-    kept.push_back(std::move(token));
+    if (kept != i) tokens[kept] = std::move(token);
+    ++kept;
   }
-  return kept;
+  tokens.resize(kept);
 }
 
 }  // namespace
@@ -153,7 +155,7 @@ absl::StatusOr<std::vector<Token>> Tokenize(absl::string_view text) {
     tokens.push_back({semicolon ? TokenKind::kEnd : pattern.kind, std::string(piece), position});
     position.column += static_cast<int>(piece.size());
   }
-  tokens = SettleNewlines(std::move(tokens));
+  SettleNewlines(tokens);
   tokens.push_back({TokenKind::kEof, "", position});
   return tokens;
 }
