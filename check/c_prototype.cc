@@ -14,12 +14,9 @@
 #include "uops/print.h"
 
 namespace nestor {
-namespace {
 
-using Kind = CParameter::Kind;
-
-// Of C and C++, with what their compilers and <stdint.h> define.
-bool IsTaken(absl::string_view name) {
+// With what the compilers of C and C++, and <stdint.h>, define.
+bool IsTakenInC(absl::string_view name) {
   static const auto* const words = new absl::flat_hash_set<absl::string_view>(absl::StrSplit(
       "alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t class "
       "co_await co_return co_yield compl concept const const_cast consteval constexpr constinit continue decltype "
@@ -31,6 +28,10 @@ bool IsTaken(absl::string_view name) {
       ' '));
   return words->contains(name);
 }
+
+namespace {
+
+using Kind = CParameter::Kind;
 
 absl::string_view CType(DType type) {
   switch (type) {
@@ -80,7 +81,7 @@ void AddParameters(const Op& op, CPrototype& prototype) {
 
 void MakeNamesDistinct(std::vector<CParameter>& parameters) {
   absl::flat_hash_set<std::string> given;
-  const auto taken = [&](absl::string_view name) { return IsTaken(name) || given.contains(name); };
+  const auto taken = [&](absl::string_view name) { return IsTakenInC(name) || given.contains(name); };
   for (const bool strides : {false, true}) {
     for (CParameter& parameter : parameters) {
       if ((parameter.kind == Kind::kStride) != strides) continue;
@@ -160,7 +161,7 @@ std::string AsComment(absl::string_view text) {
 CPrototype CPrototypeOf(const Op& op, const CPrototypeOptions& options) {
   CPrototype prototype;
   prototype.symbol = options.symbol;
-  if (prototype.symbol.empty()) prototype.symbol = FreshName(op.name, IsTaken);
+  if (prototype.symbol.empty()) prototype.symbol = FreshName(op.name, IsTakenInC);
   prototype.strided = options.strided;
   AddParameters(op, prototype);
   MakeNamesDistinct(prototype.parameters);

@@ -21,6 +21,9 @@ namespace nestor {
 constexpr int kKernelDone = 0;
 constexpr int kKernelDeclines = 1;  // it does not do these sizes; the results are not read
 
+// Whether `name` is a word of C or C++, so that nothing can be declared by it.
+bool IsTakenInC(absl::string_view name);
+
 struct CParameter {
   enum class Kind { kInput, kOutput, kStride, kDimension, kParam };
   Kind kind;

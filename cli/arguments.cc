@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -72,15 +72,16 @@ class Parser {
   }
 
   absl::Status AddWord(NameValue given) {
-    for (const NameValue& other : result_.words) {
-      if (other.name == given.name) return Error(absl::StrCat("'", given.name, "' is given twice"));
-    }
+    if (!names_.insert(given.name).second) return Error(absl::StrCat("'", given.name, "' is given twice"));
     result_.words.push_back(std::move(given));
     return absl::OkStatus();
   }
 
   absl::Status FlagWord(const std::string& word) {
     if (word == "-o" && command_.takes_outputs) return Output();
+    if (absl::StartsWith(word, "-o") && command_.takes_outputs) {
+      return Error(absl::StrCat(word, ": -o and NAME=FILE are two words, as in -o y=y.npy"));
+    }
     const size_t equals = word.find('=');
     const std::string name = word.substr(0, equals);
     const auto flag = std::find_if(command_.flags.begin(), command_.flags.end(),
@@ -111,13 +112,7 @@ class Parser {
     const std::string& word = words_[next_++];
     auto output = AsNameValue(word);
     if (!output || output->value.empty()) return Error(absl::StrCat("-o ", word, ": NAME=FILE is expected"));
-    for (const NameValue& other : result_.outputs) {
-      if (other.name == output->name) return Error(absl::StrCat("-o ", output->name, " is given twice"));
-      if (other.value == output->value) {
-        return Error(absl::StrCat("-o: ", other.name, " and ", output->name, " would both be written to ",
-                                  other.value));
-      }
-    }
+    if (!outputs_.insert(output->name).second) return Error(absl::StrCat("-o ", output->name, " is given twice"));
     result_.outputs.push_back(*std::move(output));
     return absl::OkStatus();
   }
@@ -125,6 +120,7 @@ class Parser {
   const Command& command_;
   absl::Span<const std::string> words_;
   size_t next_ = 0;
+  absl::flat_hash_set<std::string> names_, outputs_;  // so far
   Arguments result_;
 };
 
@@ -153,9 +149,10 @@ absl::StatusOr<std::vector<std::string>> Arguments::List(absl::string_view flag)
   const auto text = Find(flag);
   if (!text || text->empty()) return std::vector<std::string>();
   const std::vector<std::string> names = absl::StrSplit(*text, ',');
+  absl::flat_hash_set<absl::string_view> known;
   for (const std::string& name : names) {
     if (!IsName(name)) return Error(absl::StrCat(flag, "=", *text, ": '", name, "' is no name"));
-    if (absl::c_count(names, name) > 1) return Error(absl::StrCat(flag, "=", *text, ": '", name, "' is named twice"));
+    if (!known.insert(name).second) return Error(absl::StrCat(flag, "=", *text, ": '", name, "' is named twice"));
   }
   return names;
 }

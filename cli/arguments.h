@@ -28,7 +28,7 @@ struct Arguments {
   bool help = false;  // --help or -h stands among the words; nothing else is read
   std::string program;
   std::vector<NameValue> words;                           // names distinct
-  std::vector<NameValue> outputs;                         // of -o; names and files distinct
+  std::vector<NameValue> outputs;                         // of -o; names distinct
   absl::flat_hash_map<std::string, std::string> flags;    // a switch has the value ""
   std::vector<NameValue> repeated;                        // of flags that may be; not in `flags`
 

@@ -68,7 +68,7 @@ Examples:
   $ nestor check --random --trials=50 --seed=7
   $ nestor check 'op f(x: f32[N]) -> (y) { y[i] = x[i] * x[i] }' N=17 --trials=10 --json
 
-Exit codes: 0 right, 1 wrong, 2 bad usage or input, 3 the kernel crashed or hung.
+Exit codes: 0 right, 1 wrong or not checked, 2 bad usage or input, 3 the kernel crashed or hung.
 )";
 
 constexpr Flag kFlags[] = {

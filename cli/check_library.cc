@@ -159,10 +159,6 @@ class StdoutOnStderr {
   int kept_;
 };
 
-void WriteStderr(absl::string_view text) {
-  if (write(STDERR_FILENO, text.data(), text.size()) < 0) return;  // nobody looks
-}
-
 absl::StatusOr<CheckReport> RunCheck(const CheckedOp& op, const NamedKernel& kernel, CheckOptions& options) {
   const bool is_terminal = isatty(STDERR_FILENO) == 1;
   if (is_terminal) {

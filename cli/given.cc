@@ -26,6 +26,13 @@ std::string Text(const NameValue& word) { return absl::StrCat(word.name, "=", wo
 
 bool IsShape(absl::string_view value) { return absl::EndsWith(value, "]") && absl::StrContains(value, "["); }
 
+// "'f31' ..", as the end of a message.
+std::string UnknownType(const std::string& text) {
+  std::vector<std::string> known;
+  for (DType type : AllTypes()) known.emplace_back(Name(type));
+  return absl::StrCat("unknown type '", text, "'", DidYouMean(text, known), " (there are ", absl::StrJoin(known, ", "), ")");
+}
+
 // "f32[2, 3]", or "[2, 3]" for an argument of any type.
 absl::StatusOr<GivenShape> ParseShape(const NameValue& word) {
   GivenShape given;
@@ -33,7 +40,7 @@ absl::StatusOr<GivenShape> ParseShape(const NameValue& word) {
   const std::string type = word.value.substr(0, bracket);
   if (!type.empty()) {
     given.type = TypeByName(type);
-    if (!given.type) return Error(absl::StrCat(Text(word), ": unknown type '", type, "'"));
+    if (!given.type) return Error(absl::StrCat(Text(word), ": ", UnknownType(type)));
   }
   const std::string dims = word.value.substr(bracket + 1, word.value.size() - bracket - 2);
   if (absl::StripAsciiWhitespace(dims).empty()) return given;
@@ -76,8 +83,18 @@ class WordReader {
  private:
   absl::Status NoArgument(const NameValue& word, bool is_param) const {
     if (is_param) return Error(absl::StrCat(Text(word), ": $", word.name, " takes a number"));
+    if (IsDimension(word.name)) return Error(absl::StrCat(Text(word), ": ", word.name, " is a dimension, which takes a number"));
     return Error(absl::StrCat(Text(word), ": op ", syntax_.name, " has no argument '", word.name, "'",
                               DidYouMean(word.name, args_)));
+  }
+
+  // A name that stands alone as a dimension of an argument.
+  bool IsDimension(absl::string_view name) const {
+    return absl::c_any_of(syntax_.args, [&](const ast::Argument& arg) {
+      return absl::c_any_of(arg.dims, [&](const ast::Item& dim) {
+        return dim.expr != nullptr && dim.expr->kind == ast::ExprKind::kName && dim.expr->text == name;
+      });
+    });
   }
 
   // A type that the program names is the one expected, which is how uint16 files
@@ -128,12 +145,7 @@ absl::StatusOr<absl::optional<DType>> ReadType(const Arguments& arguments, const
   const auto text = arguments.Find("--type");
   if (!text) return absl::optional<DType>();
   const auto type = TypeByName(*text);
-  if (!type) {
-    std::vector<std::string> known;
-    for (DType t : AllTypes()) known.emplace_back(Name(t));
-    return Error(absl::StrCat("--type=", *text, ": unknown type", DidYouMean(*text, known), " (there are ",
-                              absl::StrJoin(known, ", "), ")"));
-  }
+  if (!type) return Error(absl::StrCat("--type=", *text, ": ", UnknownType(*text)));
   const ast::Op& syntax = program.Syntax();
   if (absl::c_any_of(syntax.args, IsTypeVariable)) return type;
   return Error(absl::StrCat("--type=", *text, ": op ", syntax.name, " names the type of each argument"));

@@ -1,6 +1,7 @@
 // nestor header: the C function that a kernel of an op is.
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "check/c_prototype.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
@@ -48,6 +49,9 @@ constexpr Flag kFlags[] = {{"--op"}, {"--type"}, {"--strided", false}, {"--symbo
 
 absl::Status Run(const Arguments& arguments) {
   NESTOR_ASSIGN_OR_RETURN(const std::string symbol, ReadSymbol(arguments));
+  if (IsTakenInC(symbol)) {
+    return absl::InvalidArgumentError(absl::StrCat("--symbol=", symbol, ": C or C++ has another meaning for it"));
+  }
   NESTOR_ASSIGN_OR_RETURN(const Program program, LoadProgram(arguments));
   NESTOR_ASSIGN_OR_RETURN(const Given given, ReadShapeWords(arguments, program));
   NESTOR_ASSIGN_OR_RETURN(const auto type, ReadType(arguments, program));

@@ -53,6 +53,11 @@ absl::StatusOr<const Command*> FindCommand(const std::string& name) {
                                                  " (there are ", absl::StrJoin(known, ", "), ")"));
 }
 
+absl::Status NoSubcommand() {
+  WriteStderr(absl::StrCat(Usage(), "\n"));
+  return absl::InvalidArgumentError("no subcommand is given");
+}
+
 absl::Status Help(const std::vector<std::string>& words) {
   if (words.empty() || words[0] == "help") return WriteStdout(Usage());
   NESTOR_ASSIGN_OR_RETURN(const Command* const command, FindCommand(words[0]));
@@ -81,7 +86,7 @@ int ExitCode(const absl::Status& status) {
 int Main(const std::vector<std::string>& words) {
   PrepareStandardStreams();
   try {
-    if (words.empty()) return ExitCode(absl::InvalidArgumentError(absl::StrCat("no subcommand is given\n\n", Usage())));
+    if (words.empty()) return ExitCode(NoSubcommand());
     return ExitCode(RunCommand(words[0], {words.begin() + 1, words.end()}));
   } catch (const std::bad_alloc&) {
     return ExitCode(absl::ResourceExhaustedError("out of memory"));

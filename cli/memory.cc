@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "loop_ir/intervals.h"
 #include "loop_ir/memory_plan.h"
 #include "loop_ir/sized_program.h"
 #include "uops/invariant.h"
@@ -28,6 +29,7 @@ absl::Status CheckMemory(const jit::Executable& executable, const SymbolValues& 
     const auto known = sizes.find(name);
     return known == sizes.end() ? absl::nullopt : absl::optional<int64_t>(known->second);
   };
+  NESTOR_RETURN_IF_ERROR(loop::CheckDomains(executable.program(), symbol));
   NESTOR_ASSIGN_OR_RETURN(const std::shared_ptr<const jit::Kernel> kernel, executable.KernelAt(symbol));
   const loop::Program& program = kernel->program();
   NESTOR_ASSIGN_OR_RETURN(const loop::SizedProgram sized, loop::SizedProgram::Create(program, sizes));

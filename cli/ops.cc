@@ -108,6 +108,9 @@ std::string PlainText() {
 }
 
 absl::Status Run(const Arguments& arguments) {
+  if (arguments.Has("--json") && arguments.Has("--table")) {
+    return absl::InvalidArgumentError("--table: not with --json");
+  }
   if (arguments.Has("--json")) return WriteStdout(JsonText());
   return WriteStdout(arguments.Has("--table") ? OpsTable() : PlainText());
 }

@@ -11,8 +11,10 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/cord.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "uops/message.h"
 
 namespace nestor::cli {
@@ -32,13 +34,46 @@ int WriteAll(int fd, absl::string_view text) {
   return 0;
 }
 
-std::string Printable(absl::string_view text) {
+// A long line without its middle: where it begins and what it comes to are at its ends.
+std::string ClipLine(absl::string_view line) {
+  constexpr size_t kLongestLine = 2000, kKept = 900;
+  if (line.size() <= kLongestLine) return std::string(line);
+  const auto continues = [](char c) { return (c & 0xc0) == 0x80; };  // inside a UTF-8 character
+  absl::string_view head = line.substr(0, kKept), tail = line.substr(line.size() - kKept);
+  while (!head.empty() && continues(line[head.size()])) head.remove_suffix(1);
+  while (continues(tail.front())) tail.remove_prefix(1);
+  return absl::StrCat(head, " ... ", tail);
+}
+
+std::string PrintableLine(absl::string_view line) {
   std::string shown;
-  for (const char c : ClipWords(ValidUtf8(text), kLongestFileName)) {
-    if ((c >= 0 && c < ' ' && c != '\n') || c == '\x7f') absl::StrAppendFormat(&shown, "\\x%02x", c);
+  for (const char c : ClipLine(line)) {
+    if ((c >= 0 && c < ' ') || c == '\x7f') absl::StrAppendFormat(&shown, "\\x%02x", c);
     else shown.push_back(c);
   }
   return shown;
+}
+
+// The lines that a message goes on with: what it shows of a program, and where to read more.
+// Elsewhere a newline is of a word that the user gave.
+bool GoesOn(absl::string_view line) { return absl::StartsWith(line, "    ") || absl::StartsWith(line, "(`nestor "); }
+
+enum class Lines { kOwn, kAny };
+
+std::string Printable(absl::string_view text, Lines lines) {
+  std::string shown;
+  bool is_first = true;
+  for (absl::string_view line : absl::StrSplit(ClipWords(ValidUtf8(text), kLongestFileName), '\n')) {
+    const bool keeps_newline = lines == Lines::kAny || GoesOn(line);
+    absl::StrAppend(&shown, is_first ? "" : keeps_newline ? "\n" : "\\x0a", PrintableLine(line));
+    is_first = false;
+  }
+  return shown;
+}
+
+// A message of ours may be a program, and what a kernel says has lines of its own.
+Lines LinesOf(const absl::Status& error) {
+  return absl::IsInternal(error) || absl::IsUnavailable(error) ? Lines::kAny : Lines::kOwn;
 }
 
 }  // namespace
@@ -59,13 +94,15 @@ absl::Status WriteStdout(absl::string_view text) {
   return absl::ErrnoToStatus(error, "cannot write to stdout");
 }
 
+void WriteStderr(absl::string_view text) { WriteAll(STDERR_FILENO, text); }
+
 void Remark(absl::string_view message) {
-  WriteAll(STDERR_FILENO, absl::StrCat("nestor: ", Printable(message), "\n"));
+  WriteStderr(absl::StrCat("nestor: ", Printable(message, Lines::kOwn), "\n"));
 }
 
 void ReportError(const absl::Status& error) {
-  if (!error.GetPayload(kLocated)) return Remark(error.message());
-  WriteAll(STDERR_FILENO, absl::StrCat(Printable(error.message()), "\n"));
+  const char* prefix = error.GetPayload(kLocated) ? "" : "nestor: ";
+  WriteStderr(absl::StrCat(prefix, Printable(error.message(), LinesOf(error)), "\n"));
 }
 
 absl::Status MarkLocated(absl::Status error) {

@@ -18,9 +18,12 @@ void PrepareStandardStreams();
 // is nobody's mistake; else the system's error.
 absl::Status WriteStdout(absl::string_view text);
 
+// Writes what it can: nobody looks whether it arrives.
+void WriteStderr(absl::string_view text);
+
 // "nestor: message" on stderr. Control characters, and bytes that are not UTF-8, are
 // shown as \xNN, so that what a file or the command line holds does not reach the
-// terminal; words longer than the name of a file can be are clipped.
+// terminal; words longer than the name of a file can be are clipped, and so are long lines.
 void Remark(absl::string_view message);
 
 // Reports an error: as Remark, but without the prefix where the message begins

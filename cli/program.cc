@@ -67,11 +67,11 @@ bool Exists(const std::string& path) {
   return stat(path.c_str(), &info) == 0;
 }
 
-// What no file and no macro op is called: "op NAME(..", or anything with a body.
+// What no file and no macro op is called: "op NAME(..", or anything with a body or of several lines.
 bool IsText(absl::string_view word) {
   const absl::string_view text = absl::StripLeadingAsciiWhitespace(word);
   const bool begins = absl::StartsWith(text, "op") && text.size() > 2 && absl::ascii_isspace(text[2]);
-  return absl::StrContains(text, begins ? "(" : "{");
+  return absl::StrContains(text, begins ? "(" : "{") || absl::StrContains(text, '\n');
 }
 
 absl::Status NoSuchProgram(const std::string& word) {

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <compare>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -34,11 +36,40 @@ absl::Status CheckWritable(const NameValue& output) {
     if (access(output.value.c_str(), W_OK) != 0) return absl::ErrnoToStatus(errno, what);
     return absl::OkStatus();
   }
+  if (errno != ENOENT) return absl::ErrnoToStatus(errno, what);
   const std::string directory = DirectoryOf(output.value);
   if (access(directory.c_str(), W_OK | X_OK) != 0) {
     return absl::ErrnoToStatus(errno, absl::StrCat(what, ": cannot write in ", directory));
   }
   if (output.value.back() == '/') return absl::InvalidArgumentError(absl::StrCat(what, " names no file"));
+  return absl::OkStatus();
+}
+
+// What tells one file from another, however they are named: the file itself, or, where there is
+// none, its directory and its name in there.
+struct FileIdentity {
+  dev_t device = 0;
+  ino_t number = 0;
+  std::string name;
+  auto operator<=>(const FileIdentity&) const = default;
+};
+
+FileIdentity IdentityOf(const std::string& path) {
+  struct stat info = {};
+  if (stat(path.c_str(), &info) == 0) return {info.st_dev, info.st_ino, ""};
+  const std::string directory = DirectoryOf(path);
+  if (stat(directory.c_str(), &info) != 0) return {0, 0, path};
+  return {info.st_dev, info.st_ino, path.substr(path.rfind('/') + 1)};
+}
+
+absl::Status CheckDistinct(const std::vector<NameValue>& outputs) {
+  std::map<FileIdentity, std::string> names;
+  for (const NameValue& output : outputs) {
+    const auto [other, is_first] = names.emplace(IdentityOf(output.value), output.name);
+    if (is_first) continue;
+    return absl::InvalidArgumentError(absl::StrCat("-o: ", other->second, " and ", output.name,
+                                                   " would both be written to ", output.value));
+  }
   return absl::OkStatus();
 }
 
@@ -55,7 +86,7 @@ absl::Status CheckOutputs(const Arguments& arguments, const Op& op) {
     }
     NESTOR_RETURN_IF_ERROR(CheckWritable(output));
   }
-  return absl::OkStatus();
+  return CheckDistinct(arguments.outputs);
 }
 
 namespace {

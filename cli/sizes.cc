@@ -18,13 +18,45 @@ absl::Status Error(const Op& op, absl::string_view message) {
   return absl::InvalidArgumentError(absl::StrCat("op ", op.name, ": ", message));
 }
 
+}  // namespace
+
+absl::StatusOr<int64_t> ReadExtent(const Op& op, const std::string& name, const std::string& text) {
+  int64_t extent;
+  if (!absl::SimpleAtoi(text, &extent)) {
+    return Error(op, absl::StrCat(name, "=", text, ": a dimension is an integer of 64 bits"));
+  }
+  const std::string dimension = absl::StrCat("dimension ", name, " = ", extent);
+  if (extent < 0) return Error(op, absl::StrCat(dimension, " is negative"));
+  if (extent > kMaxExtent) return Error(op, absl::StrCat(dimension, " exceeds 2^48"));
+  return extent;
+}
+
+absl::StatusOr<Scalar> ReadParam(const Op& op, const ParamInfo& param, const std::string& text) {
+  const auto value = ParseLiteral(text, param.type);
+  if (!value) return Error(op, absl::StrCat(param.name, " is ", Name(param.type), ", '", text, "' does not fit"));
+  // Of an op that has this $param alone.
+  const std::vector<ParamInfo> params = {param};
+  const std::vector<Equality> equalities;
+  const std::vector<RangeCheck> range_checks;
+  const Signature signature = {op.name, &op.graph.pool(), {}, &params, &equalities, &range_checks};
+  NESTOR_RETURN_IF_ERROR(Bind(signature, {{}, {{param.name, *value}}, {}}).status());
+  return *value;
+}
+
+absl::Status UnknownNumber(const Op& op, const std::string& name) {
+  std::vector<std::string> known = UnboundDimensions(SignatureOf(op), {});
+  for (const ParamInfo& param : op.params) known.push_back(param.name.substr(1));
+  const std::string list = known.empty() ? "" : absl::StrCat(" (there are ", absl::StrJoin(known, ", "), ")");
+  return Error(op, absl::StrCat("no $param and no dimension is named '", name, "'", DidYouMean(name, known), list));
+}
+
+namespace {
+
 absl::Status ReadParams(const Op& op, const Given& given, GivenSizes& sizes) {
   for (const auto& [name, text] : given.params) {
     const ParamInfo* param = op.FindParam(name);
     if (param == nullptr) return Error(op, absl::StrCat("no parameter is named ", name));
-    const auto value = ParseLiteral(text, param->type);
-    if (!value) return Error(op, absl::StrCat(name, " is ", Name(param->type), ", '", text, "' does not fit"));
-    sizes.run.params[name] = *value;
+    NESTOR_ASSIGN_OR_RETURN(sizes.run.params[name], ReadParam(op, *param, text));
   }
   for (const ParamInfo& param : op.params) {
     const auto it = sizes.run.params.find(param.name);
@@ -37,20 +69,11 @@ absl::Status ReadParams(const Op& op, const Given& given, GivenSizes& sizes) {
   return absl::OkStatus();
 }
 
-absl::Status UnknownNumber(const Op& op, const std::string& name, std::vector<std::string> known) {
-  for (const ParamInfo& param : op.params) known.push_back(param.name.substr(1));
-  return Error(op, absl::StrCat("no $param and no dimension is named '", name, "'", DidYouMean(name, known)));
-}
-
 absl::Status ReadDims(const Op& op, const Given& given, GivenSizes& sizes) {
   const std::vector<std::string> dimensions = UnboundDimensions(SignatureOf(op), {});
   for (const auto& [name, text] : given.dims) {
-    if (!absl::c_linear_search(dimensions, name)) return UnknownNumber(op, name, dimensions);
-    int64_t extent;
-    if (!absl::SimpleAtoi(text, &extent)) {
-      return Error(op, absl::StrCat(name, "=", text, ": a dimension is an integer of 64 bits"));
-    }
-    if (extent < 0) return Error(op, absl::StrCat("dimension ", name, " = ", extent, " is negative"));
+    if (!absl::c_linear_search(dimensions, name)) return UnknownNumber(op, name);
+    NESTOR_ASSIGN_OR_RETURN(const int64_t extent, ReadExtent(op, name, text));
     sizes.run.dims[name] = sizes.known.symbols[name] = extent;
   }
   return absl::OkStatus();

@@ -11,6 +11,13 @@
 
 namespace nestor::cli {
 
+// What a dimension may be, whatever the op asks of it. An error names the op and the dimension.
+absl::StatusOr<int64_t> ReadExtent(const Op& op, const std::string& name, const std::string& text);
+// A $param's value, which is of its type and within its range.
+absl::StatusOr<Scalar> ReadParam(const Op& op, const ParamInfo& param, const std::string& text);
+// Says which dimensions and $params there are.
+absl::Status UnknownNumber(const Op& op, const std::string& name);
+
 struct GivenSizes {
   RunInputs run;     // $params and dimensions as given
   KnownSizes known;  // these, the $params' defaults, the shapes of arguments

@@ -113,8 +113,9 @@ class Prover {
   }
 
   absl::Status ExtentError(IndexId e, int64_t value, absl::string_view what) const {
+    const std::string number = program_.pool.ConstValue(e) ? "" : absl::StrCat(" = ", value);
     return absl::InvalidArgumentError(absl::StrCat("program ", program_.name, ": the extent ",
-                                                   SymbolicText(program_.pool, e), " = ", value, " ", what));
+                                                   SymbolicText(program_.pool, e), number, " ", what));
   }
 
   absl::Status CheckScope(const Scope& scope) {

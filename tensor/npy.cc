@@ -358,11 +358,13 @@ int64_t Unsigned(absl::string_view bytes) {
 }
 
 absl::StatusOr<Header> ReadHeader(Source& source) {
-  NESTOR_ASSIGN_OR_RETURN(const std::string start,
-                          Next(source, kMagic.size() + 2, "the magic and version"));
-  if (!absl::StartsWith(start, kMagic)) {
+  std::string start(kMagic.size() + 2, '\0');
+  NESTOR_ASSIGN_OR_RETURN(const int64_t got, source.Read(start.data(), start.size()));
+  start.resize(got);
+  if (!absl::StartsWith(start, kMagic.substr(0, start.size()))) {
     return Malformed("not a .npy file (no \\x93NUMPY at its start)");
   }
+  if (start.size() < kMagic.size() + 2) return Truncated("the magic and version", kMagic.size() + 2, got);
   const int major = static_cast<uint8_t>(start[kMagic.size()]);
   const int minor = static_cast<uint8_t>(start[kMagic.size() + 1]);
   if (major < 1 || major > 3 || minor != 0) {

@@ -214,6 +214,8 @@ TEST(Read, Refusals) {
     absl::optional<DType> expected = absl::nullopt;
   } kCases[] = {
       {"", "truncated: the magic and version needs 8 bytes, there are 0"},
+      {"\x93NUM", "truncated: the magic and version needs 8 bytes, there are 4"},
+      {"1 2\n", "not a .npy file"},
       {"PK\3\4 a zip file", "not a .npy file"},
       {std::string("\x93NUMPY\1\0\x76", 9), "truncated: the header's length needs 2"},
       {std::string("\x93NUMPY\1\0\x76\0{", 11), "truncated: the header needs 118 bytes"},

@@ -97,15 +97,18 @@ std::string DidYouMean(absl::string_view name, absl::Span<const std::string> kno
   if (name.size() > kLongestWord) return "";  // mistyped nowhere, and slow to compare
   const std::string* nearest = nullptr;
   size_t least = std::max<size_t>(2, name.size() / 2);
+  bool is_only = true;  // at that distance
   for (const std::string& candidate : known) {
     if (candidate == name || candidate.size() > 2 * kLongestWord) continue;
-    const size_t distance = EditDistance(name, candidate);
-    if (distance < least) {
-      least = distance;
-      nearest = &candidate;
-    }
+    const size_t distance = absl::EqualsIgnoreCase(name, candidate) ? 0 : EditDistance(name, candidate);
+    if (nearest != nullptr && distance == least) is_only = false;
+    if (distance >= least) continue;
+    least = distance;
+    nearest = &candidate;
+    is_only = true;
   }
-  return nearest == nullptr ? "" : absl::StrCat(", did you mean '", *nearest, "'?");
+  const bool is_any_letter = name.size() == 1 && !is_only;
+  return nearest == nullptr || is_any_letter ? "" : absl::StrCat(", did you mean '", *nearest, "'?");
 }
 
 absl::string_view ForeignOperator(absl::string_view text) {

@@ -63,6 +63,9 @@ TEST(DidYouMean, NamesWhatIsNear) {
   EXPECT_EQ(DidYouMean("sofmax", known), ", did you mean 'softmax'?");
   EXPECT_EQ(DidYouMean("j", known), ", did you mean 'i'?");
   EXPECT_EQ(DidYouMean("i", known), "") << "a name is no correction of itself";
+  EXPECT_EQ(DidYouMean("SoftMax", known), ", did you mean 'softmax'?");
+  EXPECT_EQ(DidYouMean("q", {"N", "x", "softmax"}), "") << "each other letter is as near";
+  EXPECT_EQ(DidYouMean("X", {"N", "x"}), ", did you mean 'x'?");
   EXPECT_EQ(DidYouMean("conv2d", known), "");
   EXPECT_EQ(DidYouMean(std::string(10000000, 'i'), known), "");
 }
