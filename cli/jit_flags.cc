@@ -1,10 +1,6 @@
 #include "cli/jit_flags.h"
 
-#include <exception>
-#include <future>
 #include <string>
-#include <thread>
-#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -31,24 +27,6 @@ absl::Status ReadMode(const Arguments& arguments, jit::CompileOptions& options) 
   return absl::OkStatus();
 }
 
-// Whether this process may start so many: a pool that cannot would end it. Each waits for the
-// last, so that all are there at once.
-bool CanStart(int threads) {
-  std::promise<void> all_started;
-  const std::shared_future<void> ready(all_started.get_future());
-  std::vector<std::thread> started;
-  bool starts = true;
-  try {
-    started.reserve(threads);
-    for (int i = 0; i < threads; ++i) started.emplace_back([ready] { ready.wait(); });
-  } catch (const std::exception&) {  // no thread, or no memory for it
-    starts = false;
-  }
-  all_started.set_value();
-  for (std::thread& thread : started) thread.join();
-  return starts;
-}
-
 absl::Status ReadThreads(const Arguments& arguments, JitSetup& setup) {
   const auto text = arguments.Find("--threads");
   if (!text) return absl::OkStatus();
@@ -57,10 +35,10 @@ absl::Status ReadThreads(const Arguments& arguments, JitSetup& setup) {
     return absl::InvalidArgumentError(
         absl::StrCat("--threads=", *text, ": a number from 1 to ", kMaxThreads, " is expected"));
   }
-  if (threads > static_cast<int>(std::thread::hardware_concurrency()) && !CanStart(threads)) {
+  setup.pool = threads == 1 ? nullptr : jit::NewThreadPool(threads);
+  if (setup.pool != nullptr && setup.pool->NumThreads() < threads) {
     return absl::ResourceExhaustedError(absl::StrCat("--threads=", threads, ": the system does not let so many start"));
   }
-  setup.pool = threads == 1 ? nullptr : jit::NewThreadPool(threads);
   setup.options.executor = threads == 1 ? &jit::InlineExecutor() : setup.pool.get();
   return absl::OkStatus();
 }

@@ -9,6 +9,9 @@
 // compute with the floating-point settings of the thread that first used the arena; the
 // context takes those of the caller instead, so that a result never depends on which
 // thread computed it.
+//
+// oneTBB starts threads when there is work for them, and one that cannot be started ends the
+// process: nobody can catch what a worker throws. So a pool tries first how many start.
 #include "uops/cpp20.h"
 
 #include "jit/runtime/executor.h"
@@ -19,10 +22,37 @@
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
+#include <exception>
+#include <future>
 #include <optional>
+#include <thread>
+#include <vector>
 
 namespace nestor::jit {
 namespace {
+
+// How many of `threads` the system lets start now, all at once.
+int CountStarted(int threads) {
+  std::promise<void> tried;
+  const std::shared_future<void> is_tried(tried.get_future());
+  std::vector<std::thread> started;
+  try {
+    started.reserve(threads);
+    while (static_cast<int>(started.size()) < threads) started.emplace_back([is_tried] { is_tried.wait(); });
+  } catch (const std::exception&) {
+    // No more threads, or no memory for them.
+  }
+  tried.set_value();
+  for (std::thread& thread : started) thread.join();
+  return static_cast<int>(started.size());
+}
+
+// As many as wanted; else, with the caller's, half of those that start, so that the process may
+// need others, too.
+int ThreadsThatStart(int wanted) {
+  const int others = CountStarted(wanted - 1);
+  return others == wanted - 1 ? wanted : 1 + others / 2;
+}
 
 void RunInline(int64_t count, absl::FunctionRef<void(int, int64_t)> task) {
   for (int64_t i = 0; i < count; ++i) task(0, i);
@@ -71,7 +101,7 @@ Executor& InlineExecutor() {
 }
 
 std::unique_ptr<Executor> NewThreadPool(int threads) {
-  return std::make_unique<ThreadPool>(threads > 0 ? threads : tbb::info::default_concurrency());
+  return std::make_unique<ThreadPool>(ThreadsThatStart(threads > 0 ? threads : tbb::info::default_concurrency()));
 }
 
 Executor& DefaultExecutor() {

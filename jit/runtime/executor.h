@@ -28,7 +28,8 @@ Executor& InlineExecutor();
 // oneTBB with `threads` threads (0: as many as the process may use), whose tasks compute
 // under the caller's MXCSR and are not cancelled with any task group of the caller's.
 // Where `threads` exceeds what oneTBB would start in this process, its limit is raised
-// while the pool lives. The default pool is made at first use and kept.
+// while the pool lives. Where the system does not let so many start, there are fewer:
+// NumThreads() says how many. The default pool is made at first use and kept.
 std::unique_ptr<Executor> NewThreadPool(int threads);
 Executor& DefaultExecutor();
 

@@ -1,6 +1,8 @@
 #include "jit/runtime/executor.h"
 
+#include <sys/resource.h>
 #include <tbb/task_group.h>
+#include <unistd.h>
 #include <xmmintrin.h>
 
 #include <atomic>
@@ -142,6 +144,23 @@ TEST(Executor, ReturnsWhenAllHaveReturned) {
     });
     EXPECT_EQ(done, 8);
   }
+}
+
+// In a process of its own, in whose memory there is room for the stacks of some.
+TEST(ExecutorDeathTest, StartsNoMoreThanTheSystemLets) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "what a sanitizer maps exceeds the limit";
+#endif
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto run = [] {
+    const rlimit limit = {rlim_t{1} << 30, rlim_t{1} << 30};
+    if (setrlimit(RLIMIT_AS, &limit) != 0) _exit(1);
+    const std::unique_ptr<Executor> pool = NewThreadPool(1000);
+    if (pool->NumThreads() < 2 || pool->NumThreads() >= 1000) _exit(2);
+    CheckRun(*pool, 100000);
+    _exit(testing::Test::HasFailure() ? 3 : 0);
+  };
+  EXPECT_EXIT(run(), testing::ExitedWithCode(0), "");
 }
 
 TEST(Executor, AHostsCancelledGroupLosesNothing) {
