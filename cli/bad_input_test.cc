@@ -143,7 +143,7 @@ class BadInput : public testing::Test {
   void Check(const std::vector<Row>& rows) const {
     const CommandDirectory::Snapshot before = files_.TakeSnapshot();
     for (const Row& row : rows) {
-      const CommandOutcome outcome = files_.Run({row.words, row.in, row.directory});
+      const CommandOutcome outcome = files_.Run({row.words, row.in, row.directory, Stdout::kFile, {}});
       SCOPED_TRACE(absl::StrCat(Shown(row), "\nstderr:\n", outcome.err));
       EXPECT_EQ(outcome.signal, 0);
       EXPECT_EQ(outcome.exit_code, row.exit_code);
@@ -651,17 +651,30 @@ const std::vector<std::vector<std::string>> kCommandsOfEachKind = {
 
 TEST_F(BadInput, StdoutIsFull) {
   for (const auto& words : kCommandsOfEachKind) {
-    const CommandOutcome outcome = files_.Run({.words = words, .in = "", .directory = "", .out = Stdout::kFullDevice, .limits = {}});
+    const CommandOutcome outcome = files_.Run({words, "", "", Stdout::kFullDevice, {}});
     SCOPED_TRACE(absl::StrCat(absl::StrJoin(words, " "), "\n", outcome.err));
     EXPECT_EQ(outcome.exit_code, 2);
     ExpectOne(Messages(outcome.err), "nestor: cannot write to stdout: No space left on device");
   }
 }
 
+// As of `ulimit -f`: the file that was begun is gone.
+TEST_F(BadInput, FilesMayNotGrow) {
+  const CommandDirectory::Snapshot before = files_.TakeSnapshot();
+  CommandCall call;
+  call.words = {"run", "softmax", "N0=100", "C=100", "-o", "y=y.npy"};
+  call.limits.file_bytes = 10'000;
+  const CommandOutcome outcome = files_.Run(call);
+  EXPECT_EQ(outcome.signal, 0);
+  EXPECT_EQ(outcome.exit_code, 2);
+  ExpectOne(Messages(outcome.err), "nestor: y.npy: cannot write: File too large");
+  EXPECT_TRUE(files_.TakeSnapshot() == before);
+}
+
 // As of `nestor ops | head -1`, once it has its line.
 TEST_F(BadInput, NobodyReadsStdout) {
   for (const auto& words : kCommandsOfEachKind) {
-    const CommandOutcome outcome = files_.Run({.words = words, .in = "", .directory = "", .out = Stdout::kClosedPipe, .limits = {}});
+    const CommandOutcome outcome = files_.Run({words, "", "", Stdout::kClosedPipe, {}});
     SCOPED_TRACE(absl::StrCat(absl::StrJoin(words, " "), "\n", outcome.err));
     EXPECT_EQ(outcome.exit_code, 0);
     EXPECT_EQ(outcome.signal, 0);

@@ -80,6 +80,7 @@ Lines LinesOf(const absl::Status& error) {
 
 void PrepareStandardStreams() {
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);
   for (int fd = 0; fd <= 2; ++fd) {
     if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
     // The lowest free number is `fd`. Opened the wrong way round on purpose.

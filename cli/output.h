@@ -11,7 +11,8 @@ namespace nestor::cli {
 
 // Opens the standard descriptors that the caller closed on something that fails
 // every read and write, so that no file of ours gets their numbers; makes a
-// reader that goes away an error to see and not a signal. First thing in main.
+// reader that goes away, and a file that may not grow, an error to see and not a
+// signal. First thing in main.
 void PrepareStandardStreams();
 
 // Writes all of `text`. Cancelled where the reader has gone (`| head -1`), which

@@ -43,6 +43,7 @@ void Limit(decltype(RLIMIT_CPU) resource, rlim_t most) {
 void SetLimits(const CommandLimits& limits) {
   Limit(RLIMIT_CORE, 0);
   Limit(RLIMIT_CPU, limits.cpu_seconds);
+  Limit(RLIMIT_FSIZE, limits.file_bytes);
   if (!kIsSanitized) Limit(RLIMIT_AS, limits.memory_bytes);
   alarm(limits.seconds);
 }

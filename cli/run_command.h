@@ -24,6 +24,7 @@ struct CommandLimits {
   int cpu_seconds = kIsSanitized ? 200 : 10;
   int seconds = kIsSanitized ? 1000 : 120;  // of the clock: the machine may do other things
   int64_t memory_bytes = int64_t{4} << 30;
+  int64_t file_bytes = int64_t{1} << 30;
 };
 
 // Where stdout goes, if not to a file that the test reads.
