@@ -289,7 +289,7 @@ class ReverseWalk {
     place[graph_.As<Carry>(read.x)->axis] = pool_.Var(axis);
     // An earlier step that is out of bounds is no element of the carry.
     const NodeId pulled = PullReindex(g, place, Shape(graph_.shape(read.x)), {axis, graph_.As<Carry>(read.x)->axis});
-    sum = sum.valid() ? algebra_.Add(sum, pulled) : pulled;
+    sum = sum.valid() && !NESTOR_MUTANT("reads_of_a_step_assigned") ? algebra_.Add(sum, pulled) : pulled;
   }
 
   bool HoldsMulz() const {

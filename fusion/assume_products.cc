@@ -23,6 +23,18 @@ int32_t DomainVar(Program& program, size_t number) {
   return program.domain_vars[number];
 }
 
+// How far the index of a loop as lowering makes them runs from 0: to its end, or, of the one
+// step inside of a loop that counts from the last step down, over all steps. Else nullopt.
+absl::optional<IndexId> ExtentOf(IndexPool& pool, const loop::Loop& loop, absl::Span<const loop::Loop* const> around) {
+  if (pool.IsConst(loop.begin, 0) && !pool.HasVar(loop.end)) return loop.end;
+  if (!pool.IsConst(pool.Sub(loop.end, loop.begin), 1)) return absl::nullopt;
+  for (const loop::Loop* counter : around) {
+    const IndexId extent = pool.Add(loop.end, pool.Var(counter->var));
+    if (!pool.HasVar(extent) && pool.IsConst(counter->begin, 0) && counter->end == extent) return extent;
+  }
+  return absl::nullopt;
+}
+
 // The number over the indices of a domain, in the order of the loops around it. nullopt where
 // a loop is not as lowering makes them, or not among those.
 absl::optional<Domain> DomainOf(Program& program, IndexId e, absl::Span<const loop::Loop* const> around) {
@@ -32,9 +44,10 @@ absl::optional<Domain> DomainOf(Program& program, IndexId e, absl::Span<const lo
   std::vector<IndexId> renamed(program.vars.size());
   for (const loop::Loop* loop : around) {
     if (!HoldsVar(program.pool, e, loop->var)) continue;
-    if (!program.pool.IsConst(loop->begin, 0) || program.pool.HasVar(loop->end)) return absl::nullopt;
+    const auto extent = ExtentOf(program.pool, *loop, around);
+    if (!extent) return absl::nullopt;
     renamed[loop->var] = program.pool.Var(DomainVar(program, domain.extents.size()));
-    domain.extents.push_back(loop->end);
+    domain.extents.push_back(*extent);
   }
   if (domain.extents.size() != vars.size()) return absl::nullopt;
   domain.places.push_back(CopyIndex(program.pool, e, program.pool, [&](const IndexNode& node, absl::Span<const IndexId>) {

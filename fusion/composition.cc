@@ -7,6 +7,8 @@
 // to an axis of the same extent of what it reads.
 #include "fusion/composition.h"
 
+#include "fusion/multiples.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -298,7 +300,31 @@ absl::optional<Definition> DefinitionOf(const Program& program, const Item& item
   return definition;
 }
 
+namespace {
+
+// Whether an index that the definition multiplies by much would become another expression.
+bool MovesLargeProduct(const Program& program, const Definition& definition, absl::Span<const IndexId> place) {
+  bool found = false;
+  const auto look = [&](IndexId e) {
+    for (size_t axis = 0; axis < place.size(); ++axis) {
+      const bool moves = program.pool.VarValue(place[axis]) < 0 && !program.pool.ConstValue(place[axis]);
+      found = found || (moves && IsMultipliedByMuch(program.pool, e, definition.vars[axis]));
+    }
+  };
+  VisitValues(program, definition.value, [&](ValueId, const Value& value) {
+    if (const auto* index = absl::get_if<IndexValue>(&value.node)) look(index->index);
+    const auto* load = absl::get_if<LoadValue>(&value.node);
+    if (load == nullptr) return;
+    for (IndexId e : load->access.place) look(e);
+    for (IndexId e : load->access.conditions) look(e);
+  });
+  return found;
+}
+
+}  // namespace
+
 absl::optional<ValueId> Compose(Program& program, const Definition& definition, const Access& access) {
+  if (MovesLargeProduct(program, definition, access.place)) return absl::nullopt;
   const auto size = static_cast<int64_t>(program.values.size());
   const absl::optional<ValueId> value = Composer(program, definition, access.place).Run(access);
   // What was built before it turned out to have no expression is used by nothing.

@@ -156,6 +156,11 @@ class Eliminator {
 
 }  // namespace
 
-absl::StatusOr<bool> EliminateDeadStores(Program& program) { return Eliminator(program).Run(); }
+// What a dead store read may be dead now, too. Each round but the last removes a statement.
+absl::StatusOr<bool> EliminateDeadStores(Program& program) {
+  bool changed = false;
+  while (Eliminator(program).Run()) changed = true;
+  return changed;
+}
 
 }  // namespace nestor::fusion

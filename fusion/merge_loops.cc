@@ -186,10 +186,17 @@ class Merger {
   explicit Merger(Program& program) : program_(program) {}
 
   bool MergeScope(Scope& scope) {
-    bool changed = false;
-    if (CountLoops(scope) >= 2) changed = MergeItems(scope);
-    for (Item& item : scope) {
-      if (Loop* loop = item.As<Loop>()) changed |= MergeScope(loop->body);
+    bool changed = false, is_longer = true;
+    while (is_longer) {
+      if (CountLoops(scope) >= 2) changed |= MergeItems(scope);
+      is_longer = false;
+      for (Item& item : scope) {
+        Loop* const loop = item.As<Loop>();
+        if (loop == nullptr || !MergeScope(loop->body)) continue;
+        changed = true;
+        // What was several loops in this one is one: with it others may share more.
+        is_longer = is_longer || loop->body.size() == 1;
+      }
     }
     return changed;
   }

@@ -39,6 +39,8 @@ Pipeline Pipeline::Default() {
       // and can be composed where a mask was in the way.
       {"substitute", SubstituteTemporaries},
       {"simplify", Simplify},
+      // A recurrence of one step is what stood in its loop.
+      {"flatten_2", FlattenBlocks},
       {"substitute_2", SubstituteTemporaries},
       // Scatters of what is now in one expression become reductions, before their
       // loops are merged with others.

@@ -134,12 +134,23 @@ class Lowering {
     Scope body;
     step_scope_ = &body;
     step_ = program_.pool.Var(var);
-    if (graph_.As<Carry>(carry)->backward) step_ = program_.pool.Sub(program_.pool.Add(extent, program_.pool.Const(-1)), step_);
     for (NodeId node : nodes) LowerNode(node);
     step_scope_ = nullptr;
     Scope block;
-    block.push_back(Item{loop::Loop{var, program_.pool.Const(0), extent, 1, {}, std::move(body)}});
+    block.push_back(Item{StepLoop(var, extent, graph_.As<Carry>(carry)->backward, std::move(body))});
     Emit(std::move(block));
+  }
+
+  // Loops count up, so that what runs from the last step down counts the steps that are done,
+  // around the one step there; index arithmetic is on the step, as it is written.
+  loop::Loop StepLoop(int32_t var, IndexId extent, bool backward, Scope body) {
+    IndexPool& pool = program_.pool;
+    if (!backward) return {var, pool.Const(0), extent, 1, {}, std::move(body)};
+    const int32_t done = program_.AddVar("u");
+    const IndexId end = pool.Sub(extent, pool.Var(done));
+    Scope step;
+    step.push_back(Item{loop::Loop{var, pool.Sub(end, pool.Const(1)), end, 1, {}, std::move(body)}});
+    return {done, pool.Const(0), extent, 1, {}, std::move(step)};
   }
 
   // ---- Index expressions

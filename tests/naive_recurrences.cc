@@ -187,27 +187,24 @@ NaiveTensors SelectiveScan(const NaiveCall& call) {
   }));
 }
 
-// Over all sequences of symbols, those that say the labels.
+// The forward variables of Graves, as probabilities: of the labels with blanks around each, state s
+// follows itself, s - 1, and s - 2 unless that is a blank or the same label.
 NaiveTensors CtcLoss(const NaiveCall& call) {
-  const int64_t length = call["x"].shape[0], symbols = call["x"].shape[1];
   const double blank = call.Number("blank");
-  Row spoken(static_cast<size_t>(length), 0);
-  double likelihood = 0;
-  for (;;) {
-    Row said;
-    double log_probability = 0, before = blank;
-    for (int64_t t = 0; t < length; ++t) {
-      const double symbol = spoken[static_cast<size_t>(t)];
-      log_probability += At(call["x"], {t, static_cast<int64_t>(symbol)});
-      if (symbol != blank && symbol != before) said.push_back(symbol);
-      before = symbol;
+  Row said = {blank};
+  for (double label : call["labels"].data) said.insert(said.end(), {label, blank});
+  Row before(said.size(), 0);
+  for (int64_t t = 0; t < call["x"].shape[0]; ++t) {
+    Row now(said.size(), 0);
+    for (size_t s = 0; s < said.size(); ++s) {
+      if (t == 0) now[s] = s < 2 ? 1 : 0;
+      else now[s] = before[s] + (s > 0 ? before[s - 1] : 0);
+      if (t > 0 && s > 1 && said[s] != blank && said[s] != said[s - 2]) now[s] += before[s - 2];
+      now[s] *= std::exp(At(call["x"], {t, static_cast<int64_t>(said[s])}));
     }
-    if (said == call["labels"].data) likelihood += std::exp(log_probability);
-    size_t t = 0;
-    while (t < spoken.size() && ++spoken[t] == static_cast<double>(symbols)) spoken[t++] = 0;
-    if (t == spoken.size()) break;
+    before = now;
   }
-  return {{"loss", Scalar(-std::log(likelihood))}};
+  return {{"loss", Scalar(-std::log(before.back() + (before.size() > 1 ? before[before.size() - 2] : 0)))}};
 }
 
 // Over all paths, in the order in which the op prefers equals.

@@ -23,9 +23,9 @@
 #include "gtest/gtest.h"
 #include "interp/interpreter.h"
 #include "interp/reference.h"
-#include "loop_ir/dependence.h"
 #include "loop_ir/lower.h"
 #include "loop_ir/program.h"
+#include "loop_ir/steps.h"
 #include "macro_ops/library.h"
 #include "uops/print.h"
 
@@ -55,13 +55,6 @@ bool HasArg(const loop::Item& item) {
   if (statement != nullptr) return statement->op && IsArg(*statement->op);
   const auto* loop = item.As<loop::Loop>();
   return loop != nullptr && std::any_of(loop->body.begin(), loop->body.end(), HasArg);
-}
-
-// Whether an iteration reads what another assigned, as the steps of a recurrence do.
-bool RunsInSteps(const loop::Program& program, const loop::Loop& loop) {
-  const auto carried = CarriedTensor(program, loop);
-  const loop::Footprint footprint = FootprintOf(program, loop.body);
-  return carried && footprint.writes.contains(*carried) && footprint.reads.contains(*carried);
 }
 
 // Lets the interpreter shuffle every loop but those of an argmax, whose ties are

@@ -1,5 +1,3 @@
-// A loop over steps is one that carries a dependence through a tensor that it does not declare.
-//
 // Rows and steps change places where along some axis of each tensor that the nest changes the
 // row's index stands alone in all accesses: then rows have no element in common, whatever the
 // steps do, and either order of the two loops runs each row's steps in their order.
@@ -20,6 +18,8 @@
 #include "loop_ir/dependence.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
+#include "loop_ir/steps.h"
+#include "uops/mutant.h"
 
 namespace nestor::jit {
 namespace {
@@ -53,7 +53,7 @@ class StepMover {
   bool IsMoved(const Loop& steps) {
     const Loop* rows = OnlyLoopIn(steps.body);
     if (rows == nullptr || HoldsVar(pool_, rows->begin, steps.var) || HoldsVar(pool_, rows->end, steps.var)) return false;
-    return CarriedTensor(program_, steps).has_value() && AreApart(*rows) && MemoryGain(steps, *rows) > 0;
+    return RunsInSteps(program_, steps) && AreApart(*rows) && MemoryGain(steps, *rows) > 0;
   }
 
   // The steps go as deep as that pays.
@@ -66,6 +66,7 @@ class StepMover {
   }
 
   bool AreApart(const Loop& rows) {
+    if (NESTOR_MUTANT("rows_of_steps_taken_as_apart")) return true;
     const loop::Footprint footprint = FootprintOf(program_, rows.body);
     absl::flat_hash_map<TensorId, std::vector<bool>> walked;  // by axis, of what is changed
     VisitItems(rows.body, [&](const Item& item) {
@@ -195,7 +196,7 @@ class StepKeeper {
     store.value = value;
     loop.body.insert(loop.body.begin() + static_cast<int64_t>(i), std::make_move_iterator(compute.begin()),
                      std::make_move_iterator(compute.end()));
-    Append(loop.body, Assignment(last, {}, value));
+    if (!NESTOR_MUTANT("last_step_is_the_first")) Append(loop.body, Assignment(last, {}, value));
   }
 
   void RedirectReads(Statement& statement, TensorId tensor, ValueId kept) {

@@ -33,7 +33,8 @@ TEST(MoveStepsInside, TextInTextOut) {
       // There is nothing but the rows, and they do not depend on the step.
       {"for t in [1, C) { y[t] = 0.0  for n in [0, N) { v[n, t] = v[n, t - 1] + m[n, t] } }", ""},
       {"for t in [1, C) { for n in [0, min(N, t)) { v[n, t] = v[n, t - 1] + m[n, t] } }", ""},
-      // No step reads another.
+      // No step reads another; a sum is no step.
+      {"for t in [0, C) { for n in [0, N) { v[n, 0] += m[n, t] } }", ""},
       {"for t in [1, C) { for n in [0, N) { v[n, t] = m[n, t] } }", ""},
   });
 }

@@ -1,0 +1,14 @@
+#include "loop_ir/steps.h"
+
+#include "loop_ir/dependence.h"
+
+namespace nestor::loop {
+
+bool RunsInSteps(const Program& program, const Loop& loop) {
+  const auto carried = CarriedTensor(program, loop);
+  if (!carried) return false;
+  const Footprint footprint = FootprintOf(program, loop.body);
+  return footprint.writes.contains(*carried) && footprint.reads.contains(*carried);
+}
+
+}  // namespace nestor::loop

@@ -1,0 +1,15 @@
+// Loops that run in steps: those of recurrences.
+#ifndef NESTOR_LOOP_IR_STEPS_H_
+#define NESTOR_LOOP_IR_STEPS_H_
+
+#include "loop_ir/program.h"
+
+namespace nestor::loop {
+
+// Whether an iteration may read what an earlier one assigned, where a sum into a tensor alone is
+// no such thing. Conservative as CarriedTensor (dependence.h) is.
+bool RunsInSteps(const Program& program, const Loop& loop);
+
+}  // namespace nestor::loop
+
+#endif  // NESTOR_LOOP_IR_STEPS_H_
