@@ -68,6 +68,11 @@ constexpr Found kFound[] = {
   t[i, j, k] = s[j, k, i]
   y[i, j, k] = s[i, j, k if k%2 == 0]
 })"},
+    {"columns of a product moved with a condition alone: a scalar has no last axis",
+     R"(op f(g: f16[L], x: f16[B, N, M]) -> (y) {
+  t[i, j, k, l] = sum[m](g[m]) where i < B, j < N, k < M, l < L
+  y[i, j, k] = sum[l](x[i, l, j] + t[i, l, j, k if k == 0])
+})"},
 };
 
 TEST(CheckFindings, StayMended) {

@@ -309,7 +309,7 @@ bool IsAlong(Program& program, const Access& access, const Loop& loop) {
     const auto coefficient = CoefficientOf(program, access.place[axis], loop.var);
     if (!coefficient || !program.pool.IsConst(*coefficient, axis + 1 == access.place.size() ? 1 : 0)) return false;
   }
-  return true;
+  return !access.place.empty();
 }
 
 bool IsInRange(Program& program, loop::Ranges& ranges, const Contraction& nest, const Contraction::Operand& operand,

@@ -256,8 +256,7 @@ Scope Packing::CopyColumns(const Packed& packed, absl::optional<IndexId> flag) {
   const bool is_partial = program_[from].storage == loop::Storage::kTemp && pool_.HasVar(nest_.column->end);
   const IndexId columns = is_partial ? ranges_.LengthOf(*nest_.column) : columns_;
   const IndexId whole = !is_partial && ReadsBeyond(packed) ? Vectors() : pool_.Div(columns, pool_.Const(lanes_));
-  // Columns that lie across rows are for transpose_tiles to take.
-  const bool along = HoldsVar(pool_, AccessOf(program_, packed.operand).place.back(), nest_.column->var);
+  const bool along = !LieAcross(AccessOf(program_, packed.operand));
   using ValueOf = absl::FunctionRef<ValueId(IndexId vector, IndexId lane, const Steps& steps)>;
   const auto fill = [&](IndexId vector, IndexId count, ValueOf value) {
     const auto copy = [&](const Steps& steps) {
@@ -286,6 +285,12 @@ Scope Packing::CopyColumns(const Packed& packed, absl::optional<IndexId> flag) {
     return both;
   }));
   return scope;
+}
+
+// Whether columns lie across rows, for transpose_tiles to take. A scalar that a condition on
+// the column masks does not.
+bool Packing::LieAcross(const Access& access) const {
+  return !access.place.empty() && !HoldsVar(pool_, access.place.back(), nest_.column->var);
 }
 
 // Whether all lanes of the last vector can be read, though they are no columns.

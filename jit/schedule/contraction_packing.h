@@ -80,6 +80,7 @@ class Packing {
   std::vector<Hull> PartsBeside(const absl::optional<Hull>& taken, const Hull& bounds);
   loop::Scope CopyRectangle(const Packed& packed, IndexId first, IndexId count, const Hull& steps);
   loop::Scope CopyColumns(const Packed& packed, absl::optional<IndexId> flag);
+  bool LieAcross(const loop::Access& access) const;
   bool ReadsBeyond(const Packed& packed);
   loop::Scope OverHulls(const Packed& packed, OverSteps body, Steps steps, size_t done = 0);
   loop::ValueId Moved(loop::ValueId value, IndexId row, IndexId vector, IndexId lane, const Steps& steps);

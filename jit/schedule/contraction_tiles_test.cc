@@ -15,7 +15,7 @@ namespace nestor::jit {
 namespace {
 
 constexpr fusion::Frame kFrame = {
-    "program p(a: f32[M, K], b: f32[K, N], d: f32[N, K], g: f32[3, K], ids: i64[K], x: f32[M, N, K]) -> (c: f32[M, N], one: f32[1]) {\n",
+    "program p(a: f32[M, K], b: f32[K, N], d: f32[N, K], g: f32[3, K], ids: i64[K], x: f32[M, N, K], z: f32[]) -> (c: f32[M, N], one: f32[1]) {\n",
     "\n  block { drop one[0] = 0.0 }\n}\n"};
 
 constexpr char kEnd[] = " for o in [0, M) { for q in [0, N) { c[o, q] = 0.0 } }";
@@ -88,6 +88,12 @@ TEST(ContractionTiles, TakesContractions) {
            "a[i, k] * b[k, j] * a[0, k]",
            "max(a[i, k], b[k, j])",
            "a[i, k | 0.0] * b[k - 1, j | 0.0]",
+           // What moves with the row or the column by a condition alone.
+           "a[i, k] + z[ | 0.0 if j == 0]",
+           "z[ | 0.0 if i == 0] + b[k, j]",
+           "a[i, k] * d[0, k | 0.0 if j == 0]",
+           "g[0, k | 0.0 if i == 0] * b[k, j]",
+           "a[0, 0 | 0.0 if i == 0] + b[0, 0 | 0.0 if j == 0]",
        }) {
     EXPECT_TRUE(IsTiled(Product(value))) << value;
   }
