@@ -73,6 +73,10 @@ constexpr Found kFound[] = {
   t[i, j, k, l] = sum[m](g[m]) where i < B, j < N, k < M, l < L
   y[i, j, k] = sum[l](x[i, l, j] + t[i, l, j, k if k == 0])
 })"},
+    {"a nest was copied for few rows without end, where a division by zero left nothing to be known of rows",
+     R"(op f(x: f32[B, H, L, S], z: f32[B, G, S, N]) -> (y) {
+  y[i, j, k, l] = sum[m](x[i, j, k, m] * z[i, j/(H/G), m, l])
+})"},
 };
 
 TEST(CheckFindings, StayMended) {

@@ -60,11 +60,7 @@ class Tiling {
         packing_(program, ranges, nest_, lanes_) {}
 
   // Not for few rows of columns that lie well.
-  bool IsWorth() {
-    const IndexId rows = ranges_.LengthOf(*nest_.row);
-    const int64_t least = pool_.ConstValue(rows) ? kLeastKnownRows : kLeastRows;
-    return packing_.IsInRange() && (!ColumnsLieWell() || !ranges_.Less(rows, Const(least)));
-  }
+  bool IsWorth() { return packing_.IsInRange() && (!ColumnsLieWell() || !HasFewIterations(*nest_.row)); }
 
   Scope Run() {
     rows_ = ranges_.LengthOf(*nest_.row);
@@ -148,18 +144,29 @@ class Tiling {
     }
   }
 
+  // Whether that is proven, for all sizes.
+  bool HasFewIterations(const Loop& loop) {
+    const IndexId length = ranges_.LengthOf(loop);
+    const int64_t least = pool_.ConstValue(length) ? kLeastKnownRows : kLeastRows;
+    return ranges_.Less(length, Const(least));
+  }
+
   // The nest as it was, where it has few rows and reads its columns well; the tiles take
   // what is left. Of rows whose number moves with a loop around, others share the copies.
+  // Where the rows of the copy are not proven to be few (their number may have no value, as
+  // N / M where M is 0), it would be tiled as the nest is, and its copy again: then tiles take
+  // all rows.
   Scope FewRows() {
     if (!ColumnsLieWell() || pool_.HasVar(rows_)) return {};
     const auto known = pool_.ConstValue(rows_);
     if (known && *known >= kLeastKnownRows) return {};
     const IndexId few = pool_.Min(Const(1), pool_.Max(Const(0), pool_.Sub(Const(kLeastRows), rows_)));
-    many_ = pool_.Sub(Const(1), few);
     Loop copy = whole_;
     Loop* row = &copy;
     while (row->var != nest_.row->var) row = row->body[0].As<Loop>();
     row->end = pool_.Add(row->begin, pool_.Min(rows_, Times(kLeastRows - 1, few)));
+    if (!HasFewIterations(*row)) return {};
+    many_ = pool_.Sub(Const(1), few);
     ranges_.Enter(copy);
     absl::optional<Loop> fresh = fusion::DecidedCopy(program_, ranges_, copy, /*fresh=*/true);
     ranges_.Leave();
@@ -530,7 +537,8 @@ absl::StatusOr<bool> TileContractions(Program& program, const ContractionTileOpt
     return tiling.Run();
   };
   bool changed = false;
-  // A nest of few rows that is left as it was may be a contraction with another loop's rows.
+  // A nest of few rows that is left as it was may be a contraction with another loop's rows. This
+  // ends: each such copy has one more loop that is proven to have few iterations.
   while (ReplaceLoops(program, ranges, tiled)) changed = true;
   return changed;
 }

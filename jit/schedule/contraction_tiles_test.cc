@@ -106,6 +106,16 @@ TEST(ContractionTiles, TakesWhatIsLeftOfFewRows) {
                       std::string(kEnd) + " }"));
 }
 
+// A copy for few rows is made only where its rows are known to be few: of a number of rows
+// that may have no value (M may be 0) nothing is proven, of the copy's rows neither.
+TEST(ContractionTiles, EndsWhereNothingIsKnownOfRows) {
+  for (const char* rows : {"N / M", "max(N / M, 1)", "K % M", "N * (K / M)", "0 / 0", "max(0 / 0, 1)"}) {
+    EXPECT_TRUE(IsTiled(absl::StrCat("block {", kEnd, " for i in [0, ", rows, ") { for j in [0, N) { acc s: f32 = sum ",
+                                     "for k in [0, K) { s += a[i, k | 0.0] * b[k, j] } drop c[i, j] = s } } }")))
+        << rows;
+  }
+}
+
 // Where what is packed lies in range for all that the sum may take.
 TEST(ContractionTiles, TakesSumsOfMovingBounds) {
   EXPECT_TRUE(IsTiled("block { temp t: f32[K, M, N] for h in [0, K) { for i in [0, M) { for j in [0, N) { acc s: f32 = sum "
