@@ -6,6 +6,9 @@
 //
 // All NaNs count as equal, so x * 1.0 and -(-x) are x. On integers, whose
 // arithmetic wraps, the same rules hold.
+//
+// A rule that gives an operand of a float row back is one of the law, too
+// (docs/semantics.md, section 5): interp/reference_rows leaves out the same.
 #include "fusion/simplify_values.h"
 
 #include <algorithm>

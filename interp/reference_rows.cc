@@ -402,6 +402,35 @@ Enclosure ApplyBody(const Line& line, Args args) {
 
 namespace {
 
+bool IsOnly(DType type, const Enclosure& e, double value) {
+  const auto member = OnlyMember(type, e);
+  return member && member->bits == Scalar::Float(type, value).bits;
+}
+
+bool AreSame(const Enclosure& a, const Enclosure& b) {
+  return a.low == b.low && a.high == b.high && std::signbit(a.low) == std::signbit(b.low) &&
+         std::signbit(a.high) == std::signbit(b.high) && a.nan == b.nan && a.plus_infinity == b.plus_infinity &&
+         a.minus_infinity == b.minus_infinity;
+}
+
+// The operand that the row gives back bit for bit, whatever it is; null: none. These are the rules of
+// fusion/simplify_values: a program without such a row has the same values at every other row, however
+// products and sums are rounded, so each bound of the one is a bound of the other. Where two sets are
+// the same, their members may be.
+const Enclosure* GivenBack(ScalarOp op, DType operand, DType target, Args args) {
+  const auto left_if = [&](bool given_back) { return given_back ? &args[0] : nullptr; };
+  switch (op) {
+    case ScalarOp::kMul: return IsOnly(operand, args[0], 1) ? &args[1] : left_if(IsOnly(operand, args[1], 1));
+    case ScalarOp::kDiv: return left_if(IsOnly(operand, args[1], 1));
+    case ScalarOp::kAdd: return IsOnly(operand, args[0], -0.0) ? &args[1] : left_if(IsOnly(operand, args[1], -0.0));
+    case ScalarOp::kSub: return left_if(IsOnly(operand, args[1], 0));
+    case ScalarOp::kMax:
+    case ScalarOp::kMin: return left_if(AreSame(args[0], args[1]));
+    case ScalarOp::kCast: return left_if(operand == target);
+    default: return nullptr;
+  }
+}
+
 Enclosure Image(ScalarOp op, DType operand, DType target, Args args) {
   const ScalarOpRow& row = Row(op);
   const bool has_body = row.body != nullptr && (IsFloat(operand) || !row.body_for_floats_only);
@@ -418,6 +447,8 @@ Enclosure Image(ScalarOp op, DType operand, DType target, Args args) {
 
 Enclosure ApplyRow(ScalarOp op, DType operand, DType target, Args args) {
   Enclosure image = Image(op, operand, target, args);
+  const Enclosure* const given_back = IsFloat(operand) ? GivenBack(op, operand, target, args) : nullptr;
+  if (given_back != nullptr) image = Join(image, *given_back);
   for (const Enclosure& arg : args) image.may_overflow |= arg.may_overflow;
   return image;
 }

@@ -119,6 +119,34 @@ TEST(Reference, AcceptsAllowedAndRejectsWrongKernels) {
   }
 }
 
+// A product stays unrounded behind an operation that gives its operand back bit for bit, whatever
+// that is, and behind no other, even if it does so for all operands but a zero.
+TEST(Reference, LeavesOutWhatGivesItsOperandBack) {
+  const struct {
+    const char* of_product;
+    bool may_be_left_out;
+  } kCases[] = {
+      {"p", true},          {"p * 1.0", true},   {"1.0 * p", true},          {"p / 1.0", true},
+      {"p - 0.0", true},    {"p + -0.0", true},  {"-0.0 + p", true},         {"max(p, p)", true},
+      {"min(p, p)", true},  {"copy(p)", true},   {"-(-p)", true},            {"f32(p)", true},
+      {"p + 0.0", false},   {"0.0 + p", false},  {"p - -0.0", false},        {"p * 0.5 * 2.0", false},
+      {"p / 0.5 / 2.0", false}, {"max(p, -8.0)", false}, {"fma(p, 1.0, -0.0)", false}, {"abs(p) * sign(p)", false},
+      {"p * -1.0 * -1.0", false},
+  };
+  const loop::Program kernel = ParseBody("f32", "for n in [0, N) { for c in [0, C) { y[n, c] = fma(x[n, c], w[c], w[c]) } }");
+  for (const auto& c : kCases) {
+    const loop::Program law = ParseBody("f32", absl::StrCat("for n in [0, N) { for c in [0, C) { temp p: f32  p = x[n, c] * w[c]  y[n, c] = (",
+                                                            c.of_product, ") + w[c] } }"));
+    for (uint64_t seed = 1; seed <= 20; ++seed) {
+      const Data data = Draw(DType::kF32, 1, 0, seed);
+      const auto want = InterpretReference(law, data.inputs);
+      const auto got = Interpret(kernel, data.inputs);
+      ASSERT_TRUE(want.ok() && got.ok()) << c.of_product << ": " << want.status() << got.status();
+      EXPECT_EQ(CheckEnclosed((*want)[0], (*got)[0]).ok(), c.may_be_left_out) << c.of_product << " seed " << seed;
+    }
+  }
+}
+
 // One element moved by a few half-widths of its enclosure.
 TEST(Reference, RejectsFourTimesTheBound) {
   for (const char* law : {kSum, kDot, kMean, kSoftmax, kNorm}) {

@@ -77,6 +77,12 @@ constexpr Found kFound[] = {
      R"(op f(x: f32[B, H, L, S], z: f32[B, G, S, N]) -> (y) {
   y[i, j, k, l] = sum[m](x[i, j, k, m] * z[i, j/(H/G), m, l])
 })"},
+    {"a product that a quotient by 1 (a number for some sizes) hid from a sum was rounded in the bounds, not in code",
+     R"(op f(x: f32[M, N], z: f32[N], w: f32[N]) -> (y) {
+  y[i, j] = z[j] * w[j] / f32(M) + x[i, j]
+})"},
+    {"the same of other operations that give their operand back",
+     "op f(x: f32[N], z: f32[N], w: f32[N]) -> (y) { y[i] = -0.0 + (1.0 * (x[i] * z[i]) - 0.0) + w[i] }"},
 };
 
 TEST(CheckFindings, StayMended) {
