@@ -157,10 +157,9 @@ class Checker {
     finding.shrunk = true;
     finding.program = ShrinkProgram(finding.program, [&](const Op& smaller) { return fails(smaller, options_.sizes); });
     op = ParsedOf(finding.program);
-    finding.sizes = SizesOf(*op, finding.seed);
-    if (fails(*op, finding.sizes)) {
-      finding.sizes = ShrinkSizes(finding.sizes, [&](const Sizes& sizes) { return fails(*op, sizes); });
-    }
+    const Sizes drawn = SizesOf(*op, finding.seed);
+    const auto smaller = ShrinkSizes(drawn, [&](const Sizes& sizes) { return fails(*op, sizes); });
+    finding.sizes = smaller ? *smaller : GivenOf(drawn);
     finding.program = PrintOp(*op);
     const std::string what = FindingOf(*op, finding.seed, finding.sizes, options_.patience);
     if (!what.empty()) finding.what = what;
@@ -170,6 +169,12 @@ class Checker {
     const auto module = Module::Parse(text, &MacroLibrary());
     if (!module.ok()) return module.status();
     return module->Instantiate("", {});
+  }
+
+  // Those that are not drawn.
+  Sizes GivenOf(Sizes sizes) const {
+    absl::erase_if(sizes, [&](const auto& size) { return !options_.sizes.contains(size.first); });
+    return sizes;
   }
 
   Sizes SizesOf(const Op& op, uint64_t seed) const {

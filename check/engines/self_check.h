@@ -36,7 +36,7 @@ struct SelfCheckFinding {
   std::string what;     // what is wrong, of the shrunk program
   std::string program;  // in the notation
   bool shrunk;          // to `program` and `sizes`, which fail alone, as the op itself
-  Sizes sizes;          // of the shrunk program
+  Sizes sizes;          // of the shrunk program; those that are missing are drawn
 };
 
 struct SelfCheckReport {

@@ -274,7 +274,8 @@ std::string ShrinkProgram(const std::string& text, absl::FunctionRef<bool(const 
   return tokens.ok() ? Shrinker(*tokens, fails).Run() : text;
 }
 
-Sizes ShrinkSizes(Sizes sizes, absl::FunctionRef<bool(const Sizes&)> fails) {
+absl::optional<Sizes> ShrinkSizes(Sizes sizes, absl::FunctionRef<bool(const Sizes&)> fails) {
+  if (!fails(sizes)) return absl::nullopt;
   std::vector<std::string> names;
   for (const auto& [name, size] : sizes) names.push_back(name);
   std::sort(names.begin(), names.end());

@@ -7,6 +7,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
+#include "absl/types/optional.h"
 #include "uops/op.h"
 
 namespace nestor {
@@ -24,8 +25,9 @@ namespace nestor {
 std::string ShrinkProgram(const std::string& text, absl::FunctionRef<bool(const Op&)> fails);
 
 using Sizes = absl::flat_hash_map<std::string, int64_t>;
-// Smaller numbers for the sizes, one by one, for which `fails` still holds.
-Sizes ShrinkSizes(Sizes sizes, absl::FunctionRef<bool(const Sizes&)> fails);
+// Smaller numbers for the sizes, one by one, for which `fails` still holds; nullopt where it does
+// not hold of `sizes`: a trial draws sizes several times, and those of another time may be what fails.
+absl::optional<Sizes> ShrinkSizes(Sizes sizes, absl::FunctionRef<bool(const Sizes&)> fails);
 
 }  // namespace nestor
 

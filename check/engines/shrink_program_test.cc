@@ -72,9 +72,13 @@ TEST(ShrinkProgram, LeavesWhatCannotGo) {
 
 TEST(ShrinkSizes, TakesEachDown) {
   const Sizes sizes = {{"M", 70}, {"N", 3}, {"K", 17}};
-  const Sizes shrunk = ShrinkSizes(sizes, [](const Sizes& s) { return s.at("M") >= 9 && s.at("K") + s.at("N") >= 3; });
+  const Sizes shrunk = ShrinkSizes(sizes, [](const Sizes& s) { return s.at("M") >= 9 && s.at("K") + s.at("N") >= 3; }).value();
   EXPECT_EQ(shrunk.at("M"), 9);
   EXPECT_EQ(shrunk.at("K") + shrunk.at("N"), 3);
+}
+
+TEST(ShrinkSizes, HasNoneWhereNothingFails) {
+  EXPECT_EQ(ShrinkSizes({{"M", 1}}, [](const Sizes&) { return false; }), absl::nullopt);
 }
 
 }  // namespace
