@@ -59,7 +59,7 @@ absl::optional<double> NumberOf(const Graph& graph, NodeId id) {
 // step jumps between their places, and what went through integers has none, from_bits(bits(x)).
 bool IsOutOfReach(const Graph& graph, const Map& map) {
   if (map.op == ScalarOp::kFromBits) return true;
-  if (map.op != ScalarOp::kMod) return false;
+  if (map.op != ScalarOp::kMod && map.op != ScalarOp::kFmod) return false;
   const absl::optional<double> divisor = NumberOf(graph, map.args[1]);
   return divisor && std::abs(*divisor) < kStep;
 }

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "check/engines/trial_programs.h"
 #include "gtest/gtest.h"
 #include "uops/module.h"
@@ -38,6 +39,19 @@ TEST(SelfCheck, NamesTheSeedThatEndsATrial) {
   EXPECT_EQ(report.findings[0].seed, 5u);
   EXPECT_EQ(report.findings[1].seed, 7u);
   EXPECT_TRUE(absl::StrContains(report.findings[0].what, "signal 6")) << report.findings[0].what;
+}
+
+// Difference quotients step over many of their jumps, and agree: nothing is said of the gradient.
+TEST(SelfCheck, SaysNothingOfRemaindersByLessThanAStep) {
+  for (const char* row : {"mod", "fmod"}) {
+    const auto op_of = [&](uint64_t) { return ParseOp(absl::StrCat("op f(x: f32[M]) -> (y) { y[i] = ", row, "(x[i], 1e-41) }")).value(); };
+    SelfCheckOptions options;
+    options.trials = 20;
+    options.derivative = 0;
+    options.shrinking = absl::ZeroDuration();
+    const SelfCheckReport report = SelfCheck(op_of, options);
+    EXPECT_TRUE(report.findings.empty()) << row << ": " << report.findings[0].what;
+  }
 }
 
 // Alone, a seed gives the same program.
