@@ -7,12 +7,11 @@
 // to an axis of the same extent of what it reads.
 #include "fusion/composition.h"
 
-#include "fusion/multiples.h"
-
 #include <algorithm>
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
+#include "fusion/multiples.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/rewrite.h"
 

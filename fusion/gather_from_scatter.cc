@@ -13,6 +13,7 @@
 #include <algorithm>
 
 #include "absl/container/flat_hash_map.h"
+#include "fusion/multiples.h"
 #include "fusion/preimage.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/ranges.h"
@@ -249,7 +250,7 @@ class Gatherer {
     if (!reset || !IsReset(program_, *reset, target, *scatter->statement->op)) return;
     const auto preimage = PreimageOf(*reset, *scatter);
     if (!preimage && NESTOR_MUTANT("reset_block_dropped")) program_.blocks[last->second].body.clear();
-    if (!preimage || !Pays(*reset, *scatter, *preimage)) return;
+    if (!preimage || !Pays(*reset, *scatter, *preimage) || MovesLargeProduct(*scatter, *preimage)) return;
     Block block = Gather(program_, *reset, *scatter, *preimage);
     program_.blocks[position] = std::move(block);
     program_.blocks[last->second].body.clear();
@@ -265,6 +266,18 @@ class Gatherer {
                                   program_[target.tensor].shape, ordered, ranges_);
     while (facts-- > 0) ranges_.Forget();
     return preimage;
+  }
+
+  // Whether an index that the value multiplies by much would become another expression.
+  bool MovesLargeProduct(const PerfectNest& scatter, const Preimage& preimage) {
+    bool found = false;
+    VisitIndices(program_, loop::Item{*scatter.statement}, [&](IndexId e) {
+      for (size_t k = 0; k < scatter.loops.size(); ++k) {
+        const bool moves = program_.pool.VarValue(preimage.solution[k]) < 0;
+        found = found || (moves && IsMultipliedByMuch(program_.pool, e, scatter.loops[k]->var));
+      }
+    });
+    return found;
   }
 
   // Where a loop over M*C elements runs, M and C are positive.
