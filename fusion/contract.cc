@@ -39,31 +39,45 @@ struct Plan {
 struct Uses {
   bool any = false;
   std::vector<const Loop*> chain;  // loops around all of them, outermost first
-  std::vector<int64_t> indices;    // per axis the bare loop index in all, -1: none
+  std::vector<IndexId> indices;    // per axis the one in all, or invalid: there are several
 };
 
 class Analysis {
  public:
-  explicit Analysis(const Program& program)
+  explicit Analysis(Program& program)
       : program_(program), uses_(program.tensors.size()), depth_(program.tensors.size(), 0) {
     for (const loop::Block& block : program.blocks) Walk(block.body);
   }
 
-  Plan PlanOf(TensorId tensor) const {
+  // May add expressions to the program's pool.
+  Plan PlanOf(TensorId tensor) {
     Plan plan;
     const Uses& uses = uses_[tensor.value];
     if (!uses.any || program_[tensor].is_register) return plan;
     for (size_t d = depth_[tensor.value]; d < uses.chain.size(); ++d) {
       const Loop& loop = *uses.chain[d];
-      const auto at = std::find(uses.indices.begin(), uses.indices.end(), loop.var);
-      if (at == uses.indices.end() || !Covers(loop, program_[tensor].shape[at - uses.indices.begin()])) break;
+      const size_t axis = AxisOf(uses, loop);
+      if (axis == uses.indices.size() || !Covers(loop, program_[tensor].shape[axis])) break;
       plan.vars.push_back(loop.var);
-      plan.axes.push_back(at - uses.indices.begin());
+      plan.axes.push_back(axis);
     }
     return plan;
   }
 
  private:
+  // The axis along which each iteration has an element of its own: at the loop's index, or at
+  // that of a recurrence that runs from the last step down. Their number: there is none.
+  size_t AxisOf(const Uses& uses, const Loop& loop) {
+    IndexPool& pool = program_.pool;
+    const IndexId index = pool.Var(loop.var);
+    auto at = std::find(uses.indices.begin(), uses.indices.end(), index);
+    if (at == uses.indices.end()) {
+      const IndexId reversed = pool.Sub(pool.Sub(loop.end, pool.Const(1)), index);
+      at = std::find(uses.indices.begin(), uses.indices.end(), reversed);
+    }
+    return static_cast<size_t>(at - uses.indices.begin());
+  }
+
   // An index within the axis, so that no mask of an access depends on it.
   bool Covers(const Loop& loop, IndexId extent) const {
     return program_.pool.IsConst(loop.begin, 0) && loop.end == extent;
@@ -87,7 +101,7 @@ class Analysis {
     if (!uses.any) {
       uses.any = true;
       uses.chain = chain_;
-      for (IndexId e : place) uses.indices.push_back(program_.pool.VarValue(e));
+      uses.indices.assign(place.begin(), place.end());
       return;
     }
     if (NESTOR_MUTANT("contraction_of_what_is_read_later")) return;
@@ -95,11 +109,11 @@ class Analysis {
     while (common < uses.chain.size() && common < chain_.size() && uses.chain[common] == chain_[common]) ++common;
     uses.chain.resize(common);
     for (size_t axis = 0; axis < place.size(); ++axis) {
-      if (program_.pool.VarValue(place[axis]) != uses.indices[axis]) uses.indices[axis] = -1;
+      if (place[axis] != uses.indices[axis]) uses.indices[axis] = IndexId();
     }
   }
 
-  const Program& program_;
+  Program& program_;
   std::vector<Uses> uses_;     // by tensor
   std::vector<size_t> depth_;  // by tensor, of its declaration
   std::vector<const Loop*> chain_;
@@ -119,7 +133,7 @@ class Contractor {
   explicit Contractor(Program& program) : program_(program) {}
 
   bool Run() {
-    const Analysis analysis(program_);
+    Analysis analysis(program_);
     for (size_t t = 0; t < program_.tensors.size(); ++t) {
       const TensorId tensor{static_cast<int32_t>(t)};
       const loop::Storage storage = program_[tensor].storage;

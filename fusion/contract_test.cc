@@ -28,6 +28,11 @@ TEST(Contract, TextInTextOut) {
        "for i in [0, N) { temp t: f32  t = x[i, 0]  r[i] = t }"},
       {"temp t: f32[N]  for i in [0, N) { r[i] = 1.0  t[i] = x[i, 0]  r[i] = t[i] }",
        "for i in [0, N) { r[i] = 1.0  temp t: f32  t = x[i, 0]  r[i] = t }"},
+      // From the last step down.
+      {"temp t: f32[N]  for i in [0, N) { t[N - 1 - i] = x[i, 0]  r[i] = t[N - 1 - i] }",
+       "for i in [0, N) { temp t: f32  t = x[i, 0]  r[i] = t }"},
+      {"temp t: f32[N]  for i in [0, N) { t[N - 1 - i] = x[i, 0]  r[i] = t[N - i | 0.0] }", ""},
+      {"temp t: f32[N]  for i in [0, N) { drop t[N - 2 - i] = x[i, 0]  r[i] = t[N - 2 - i | 0.0] }", ""},
       // So on, inwards, whatever the order of the axes.
       {"temp t: f32[N, M]  for i in [0, N) { for j in [0, M) { t[i, j] = x[i, j]  y[i, j] = t[i, j] } }",
        "for i in [0, N) { for j in [0, M) { temp t: f32  t = x[i, j]  y[i, j] = t } }"},
