@@ -117,6 +117,7 @@ class Differentiated {
     const double quotient = (*ahead + *behind) / 2;
     const double terms = scale + std::abs(quotient) + 1e-3;
     if (std::abs(*ahead - *behind) > kSettled * terms) return absl::nullopt;
+    if (quotient == 0 && IsRoundedAway(*at)) return absl::nullopt;
     settled = true;
     if (std::abs(product - quotient) <= kDifferent * terms) return absl::nullopt;
     return absl::StrCat("the gradient gives ", product, " along a direction, difference quotients ", *ahead,
@@ -170,6 +171,9 @@ class Differentiated {
     }
     return TensorView();
   }
+
+  // Beside a large term a step changes nothing, and yet half a unit does: x*x + 1e15.
+  bool IsRoundedAway(const std::vector<Tensor>& here) { return Quotient(here, 0.5).value_or(0) != 0; }
 
   // One-sided, without the term of its error that is linear in the step.
   absl::optional<double> Extrapolated(const std::vector<Tensor>& here, double h) {
