@@ -174,7 +174,9 @@ void Footprints::Collect(const Loop& loop, Boxes& boxes) {
   const absl::optional<Progression> in_middle = sized_.IndexOf(loop, middles_);
   values_[loop.var] = values;
   middles_[loop.var] = Middle(in_middle.value_or(*values));
-  trips_[loop.var] = Count(in_middle.value_or(*values));
+  // One that runs once around each time is somewhere else each time.
+  const bool moves = in_middle && in_middle->count == 1;
+  trips_[loop.var] = Count(moves ? *values : in_middle.value_or(*values));
   for (const Item& item : loop.body) {
     CollectAccesses(item, boxes);
     if (const Loop* inner = item.As<Loop>()) Collect(*inner, boxes);

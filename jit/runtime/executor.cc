@@ -22,6 +22,7 @@
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
+#include <cstdlib>
 #include <exception>
 #include <future>
 #include <optional>
@@ -31,6 +32,13 @@
 namespace nestor::jit {
 namespace {
 
+// What a thread allocates first takes address space for all that it may allocate, tens of
+// megabytes.
+void TakeHeap() {
+  void* volatile memory = std::malloc(64);  // so that it is not left out
+  std::free(memory);
+}
+
 // How many of `threads` the system lets start now, all at once.
 int CountStarted(int threads) {
   std::promise<void> tried;
@@ -38,7 +46,12 @@ int CountStarted(int threads) {
   std::vector<std::thread> started;
   try {
     started.reserve(threads);
-    while (static_cast<int>(started.size()) < threads) started.emplace_back([is_tried] { is_tried.wait(); });
+    while (static_cast<int>(started.size()) < threads) {
+      started.emplace_back([is_tried] {
+        TakeHeap();
+        is_tried.wait();
+      });
+    }
   } catch (const std::exception&) {
     // No more threads, or no memory for them.
   }
