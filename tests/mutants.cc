@@ -92,7 +92,6 @@ constexpr Mutant kMutants[] = {
     {"transpose_tail_unwritten"},
     {"jam_remainder_skipped"},
     {"jam_remainder_twice"},
-    {"rows_of_steps_taken_as_apart"},
     {"last_step_is_the_first"},
     {"reads_of_a_step_assigned"},
     {"last_strip_whole"},

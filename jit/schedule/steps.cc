@@ -66,7 +66,6 @@ class StepMover {
   }
 
   bool AreApart(const Loop& rows) {
-    if (NESTOR_MUTANT("rows_of_steps_taken_as_apart")) return true;
     const loop::Footprint footprint = FootprintOf(program_, rows.body);
     absl::flat_hash_map<TensorId, std::vector<bool>> walked;  // by axis, of what is changed
     VisitItems(rows.body, [&](const Item& item) {
