@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "uops/invariant.h"
 
@@ -214,6 +213,107 @@ absl::optional<IndexId> LagOf(IndexPool& pool, IndexId place, int axis, bool bac
   return lag;
 }
 
+namespace {
+
+// Finds out whether two systems are the same but for their carries: a walk over both at once,
+// from bodies to operands, where a carry leads on to its body.
+class Matching {
+ public:
+  Matching(const Graph& graph, absl::Span<const NodeId> carries, absl::Span<const NodeId> bodies, const Recurrence& other)
+      : graph_(graph), pool_(graph.pool()), carries_(carries), bodies_(bodies), other_(other) {}
+
+  // What each node of the first system is in `other`, its first equation being number j there;
+  // nullopt where they differ.
+  absl::optional<absl::flat_hash_map<NodeId, NodeId>> From(size_t j) {
+    Pair(bodies_[0], other_.bodies[j]);
+    while (!open_.empty() && same_) {
+      const auto [ours, theirs] = open_.back();
+      open_.pop_back();
+      Compare(ours, theirs);
+    }
+    if (!same_) return absl::nullopt;
+    return std::move(images_);
+  }
+
+ private:
+  // Nodes outside of both systems are one node, or differ.
+  void Pair(NodeId ours, NodeId theirs) {
+    if (ours == theirs) return;
+    const auto [image, is_new] = images_.try_emplace(ours, theirs);
+    const auto source = sources_.try_emplace(theirs, ours).first;
+    same_ = same_ && image->second == theirs && source->second == ours;
+    if (is_new) open_.emplace_back(ours, theirs);
+  }
+
+  void Compare(NodeId ours, NodeId theirs) {
+    const Node &a = graph_[ours], &b = graph_[theirs];
+    same_ = same_ && a.type == b.type && a.shape == b.shape && a.op.index() == b.op.index();
+    if (same_) absl::visit([&](const auto& op) { CompareOps(op, ours, theirs); }, a.op);
+  }
+
+  template <class Op>
+  const Op& Theirs(const Op&, NodeId theirs) const { return *graph_.As<Op>(theirs); }
+
+  void CompareOps(const Index& a, NodeId, NodeId theirs) { ComparePlaces({a.expr}, {Theirs(a, theirs).expr}); }
+  void CompareOps(const Reindex& a, NodeId, NodeId theirs) {
+    const Reindex& b = Theirs(a, theirs);
+    Pair(a.x, b.x);
+    Pair(a.fill, b.fill);
+    ComparePlaces(a.place, b.place);
+    ComparePlaces(a.conditions, b.conditions);
+  }
+  void CompareOps(const Map& a, NodeId, NodeId theirs) {
+    const Map& b = Theirs(a, theirs);
+    same_ = same_ && a.op == b.op && a.tag == b.tag && a.args.size() == b.args.size();
+    for (size_t i = 0; same_ && i < a.args.size(); ++i) Pair(a.args[i], b.args[i]);
+  }
+  void CompareOps(const Reduce& a, NodeId, NodeId theirs) {
+    const Reduce& b = Theirs(a, theirs);
+    same_ = same_ && a.op == b.op && a.count == b.count;
+    Pair(a.x, b.x);
+  }
+  void CompareOps(const Scatter& a, NodeId, NodeId theirs) {
+    const Scatter& b = Theirs(a, theirs);
+    same_ = same_ && a.op == b.op;
+    Pair(a.x, b.x);
+    ComparePlaces(a.place, b.place);
+  }
+  void CompareOps(const Carry& a, NodeId ours, NodeId theirs) {
+    const Carry& b = Theirs(a, theirs);
+    const auto k = absl::c_find(carries_, ours) - carries_.begin(), other = absl::c_find(other_.carries, theirs) - other_.carries.begin();
+    const bool are_own = k < static_cast<int64_t>(carries_.size()) && other < static_cast<int64_t>(other_.carries.size());
+    same_ = same_ && are_own && a.axis == b.axis && a.backward == b.backward;
+    if (same_) Pair(bodies_[k], other_.bodies[other]);
+  }
+  // Equal ones would be one node.
+  template <class Leaf>
+  void CompareOps(const Leaf&, NodeId, NodeId) { same_ = false; }
+
+  void ComparePlaces(const IndexList& a, const IndexList& b) {
+    same_ = same_ && a.size() == b.size();
+    for (size_t i = 0; same_ && i < a.size(); ++i) CompareIndices(a[i], b[i]);
+  }
+
+  void CompareIndices(IndexId a, IndexId b) {
+    if (a == b) return;  // what it loads is outside of both
+    const IndexNode &x = pool_[a], &y = pool_[b];
+    same_ = same_ && x.kind == y.kind && x.args.size() == y.args.size();
+    if (x.kind == IndexKind::kLoad) Pair(NodeId{static_cast<int32_t>(x.value)}, NodeId{static_cast<int32_t>(y.value)});
+    else same_ = same_ && x.value == y.value;
+    for (size_t i = 0; same_ && i < x.args.size(); ++i) CompareIndices(x.args[i], y.args[i]);
+  }
+
+  const Graph& graph_;
+  const IndexPool& pool_;
+  const absl::Span<const NodeId> carries_, bodies_;
+  const Recurrence& other_;
+  absl::flat_hash_map<NodeId, NodeId> images_, sources_;  // one to one
+  std::vector<std::pair<NodeId, NodeId>> open_;  // pairs that are to be compared
+  bool same_ = true;
+};
+
+}  // namespace
+
 class Settler::Impl {
  public:
   Impl(Graph& graph, std::vector<Equation> equations)
@@ -253,7 +353,9 @@ class Settler::Impl {
 
   void FindNeeds() {
     if (equations_.empty()) return;
-    for (int i = 0; i < size_; ++i) {
+    int first = size_;  // nothing before it needs a carry
+    for (const Equation& equation : equations_) first = std::min(first, equation.carry.value);
+    for (int i = first; i < size_; ++i) {
       const auto carry = number_.find(NodeId{i});
       if (carry != number_.end()) {
         needs_[i].assign(equations_.size(), false);
@@ -285,15 +387,15 @@ class Settler::Impl {
     for (int k = 0; k < n; ++k) order[k] = k;
     const auto count = [&](int k) { return std::count(reach[k].begin(), reach[k].end(), true); };
     std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return count(a) < count(b); });
-    component_.assign(n, -1);
+    std::vector<bool> is_placed(n, false);
     for (int k : order) {
-      if (component_[k] >= 0) continue;
+      if (is_placed[k]) continue;
       Component component;
       component.is_plain = !reach[k][k];
       for (int other = 0; other < n; ++other) {
         if (other != k && !(reach[k][other] && reach[other][k])) continue;
         component.equations.push_back(other);
-        component_[other] = static_cast<int>(components_.size());
+        is_placed[other] = true;
       }
       components_.push_back(std::move(component));
     }
@@ -405,9 +507,8 @@ class Settler::Impl {
 
   // Takes the system of the graph that is the same, where there is one.
   void MeetKnown(Component& component) {
-    const std::vector<NodeId> known = graph_.recurrences();
-    for (NodeId id : known) {
-      const Recurrence other = *graph_.As<Recurrence>(id);
+    for (NodeId id : graph_.recurrences()) {
+      const Recurrence& other = *graph_.As<Recurrence>(id);
       if (other.carries.size() != component.carries.size()) continue;
       if (absl::c_equal(other.carries, component.carries)) continue;
       for (size_t j = 0; j < other.bodies.size(); ++j) {
@@ -416,53 +517,14 @@ class Settler::Impl {
     }
   }
 
-  // The carries in the order in which a walk from one body meets them, theirs next.
-  std::vector<NodeId> OrderFrom(absl::Span<const NodeId> carries, absl::Span<const NodeId> bodies, size_t first) const {
-    std::vector<NodeId> order;
-    absl::flat_hash_set<NodeId> seen;
-    std::vector<NodeId> stack;
-    const auto walk = [&](NodeId body) {
-      stack.push_back(body);
-      while (!stack.empty()) {
-        const NodeId id = stack.back();
-        stack.pop_back();
-        if (!seen.insert(id).second) continue;
-        if (absl::c_linear_search(carries, id)) order.push_back(id);
-        else VisitOperands(graph_, id, [&](NodeId x) { stack.push_back(x); });
-      }
-    };
-    walk(bodies[first]);
-    for (size_t i = 0; i < order.size(); ++i) {
-      walk(bodies[std::find(carries.begin(), carries.end(), order[i]) - carries.begin()]);
-    }
-    return order;
-  }
-
-  bool SameCarry(NodeId a, NodeId b) const {
-    const Carry &x = *graph_.As<Carry>(a), &y = *graph_.As<Carry>(b);
-    return x.axis == y.axis && x.backward == y.backward && graph_.type(a) == graph_.type(b) &&
-           graph_.shape(a) == graph_.shape(b);
-  }
-
   // Whether the component is `other` with the first equation there as number j; takes it then.
   bool MeetAt(Component& component, const Recurrence& other, size_t j) {
-    const std::vector<NodeId> ours = OrderFrom(component.carries, component.bodies, 0);
-    const std::vector<NodeId> theirs = OrderFrom(other.carries, other.bodies, j);
-    if (ours.size() != theirs.size()) return false;
-    absl::flat_hash_map<NodeId, NodeId> images;
-    for (size_t i = 0; i < ours.size(); ++i) {
-      if (!SameCarry(ours[i], theirs[i])) return false;
-      images[ours[i]] = theirs[i];
-    }
+    const auto images = Matching(graph_, component.carries, component.bodies, other).From(j);
+    if (!images) return false;
     const auto image = [&](NodeId x) {
-      const auto it = images.find(x);
-      return it != images.end() ? it->second : x;
+      const auto it = images->find(x);
+      return it != images->end() ? it->second : x;
     };
-    for (NodeId step : StepNodes(graph_, component.carries, component.bodies)) images[step] = Image(step, image);
-    for (size_t k = 0; k < component.carries.size(); ++k) {
-      const size_t at = std::find(other.carries.begin(), other.carries.end(), images.at(component.carries[k])) - other.carries.begin();
-      if (images.at(component.bodies[k]) != other.bodies[at]) return false;
-    }
     for (auto& [step, node] : component.steps) node = image(node);
     component.carries.assign(other.carries.begin(), other.carries.end());
     component.bodies.assign(other.bodies.begin(), other.bodies.end());
@@ -476,7 +538,6 @@ class Settler::Impl {
   std::vector<Set> needs_;                   // by node
   std::vector<NodeId> settled_;              // by node, as far as asked
   std::vector<Component> components_;
-  std::vector<int> component_;               // by equation
   absl::flat_hash_map<NodeId, int> step_of_;
 };
 

@@ -92,6 +92,26 @@ TEST(Recurrence, IsOneIfWrittenTwice) {
   EXPECT_EQ(CountSystems(other), 2u);
 }
 
+// What they are the same but for is found without building anything: the number of systems in an
+// op is bounded by its micro-ops alone.
+TEST(Recurrence, MayBeOneOfMany) {
+  std::string text = "op f(x: f32[N]) -> (y) {\n  y0[i] = x[i]\n";
+  constexpr int kMany = 3000;
+  for (int k = 1; k <= kMany; ++k) {
+    absl::StrAppend(&text, "  for t < N { y", k, "[t] = y", k, "[t - 1] + y", k - 1, "[t] * ", k, ".0 }\n");
+  }
+  EXPECT_EQ(CountSystems(Parsed(absl::StrCat(text, "  y[i] = y", kMany, "[i]\n}\n"))), size_t{kMany});
+}
+
+// One that reads a carry twice is not one that reads two.
+TEST(Recurrence, DiffersWhereOneCarryStandsForTwo) {
+  const Op op = Parsed(R"(op f(x: f32[N]) -> (y, b) {
+    for t < N { y[t] = z[t - 1] + y[t - 1];  z[t] = z[t - 1] * y[t - 1] + x[t] }
+    for t < N { a[t] = b[t - 1] + b[t - 1];  b[t] = b[t - 1] * a[t - 1] + x[t] }
+  })");
+  EXPECT_EQ(CountSystems(op), 2u) << PrintOp(op);
+}
+
 // Two carries that are the same tensor are one.
 TEST(Recurrence, MergesEqualCarries) {
   const Op twice = Parsed(R"(op f(x: f32[N]) -> (y, z) {

@@ -299,9 +299,9 @@ absl::Status CheckTarget(const ScatterTarget& target) {
 
 absl::StatusOr<Signature> InferSignature(const Statement& statement, Op& op) {
   NESTOR_RETURN_IF_ERROR(CheckDepth(statement.body));
-  const std::vector<Equality> equalities = op.equalities;
+  const auto known = static_cast<int64_t>(op.equalities.size());
   const absl::StatusOr<Ranges> ranges = InferRanges(statement, op, /*partial=*/true);
-  op.equalities = equalities;  // they arise when the statement is built
+  op.equalities.erase(op.equalities.begin() + known, op.equalities.end());  // they arise when it is built
   NESTOR_RETURN_IF_ERROR(ranges.status());
   NESTOR_ASSIGN_OR_RETURN(const Types types, InferTypes(*statement.body, absl::nullopt, op.graph));
   const MetType& type = types.at(statement.body.get()).own;
