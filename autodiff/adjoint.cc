@@ -23,6 +23,7 @@
 #include "absl/synchronization/mutex.h"
 #include "autodiff/algebra.h"
 #include "autodiff/invariance.h"
+#include "autodiff/pull_back.h"
 #include "uops/call.h"
 #include "uops/invariant.h"
 #include "uops/module.h"
@@ -72,6 +73,7 @@ class ReverseWalk {
 
   absl::StatusOr<std::vector<NodeId>> Run() {
     FindActive();
+    FindViews();
     for (const Seed& seed : seeds_) Contribute(seed.result, seed.adjoint, kUnmasked);
     for (int i = forward_size_ - 1; i >= 0; --i) {
       if (adjoints_[i].valid() || graph_.As<Recurrence>(NodeId{i}) != nullptr) NESTOR_RETURN_IF_ERROR(Visit(NodeId{i}));
@@ -86,6 +88,13 @@ class ReverseWalk {
     int size = graph.size();
     for (const Seed& seed : seeds) size = std::min(size, seed.adjoint.value);
     return size;
+  }
+
+  void FindViews() {
+    for (int i = 0; i < forward_size_; ++i) {
+      const Recurrence* recurrence = graph_.As<Recurrence>(NodeId{i});
+      if (recurrence != nullptr) views_[recurrence->carries[0]].push_back(NodeId{i});
+    }
   }
 
   // ---- Which nodes take part
@@ -193,13 +202,9 @@ class ReverseWalk {
 
   // Done once, at the oldest view of the recurrence: then all users of any view were visited.
   absl::Status VisitRecurrence(NodeId id, const Recurrence& n) {
-    std::vector<NodeId> views;
-    for (int i = 0; i < forward_size_; ++i) {
-      const Recurrence* view = graph_.As<Recurrence>(NodeId{i});
-      if (view == nullptr || view->carries[0] != n.carries[0]) continue;
-      if (NodeId{i} < id) return absl::OkStatus();
-      if (adjoints_[i].valid()) views.push_back(NodeId{i});
-    }
+    std::vector<NodeId> views = views_.at(n.carries[0]);
+    if (views[0] < id) return absl::OkStatus();
+    views.erase(std::remove_if(views.begin(), views.end(), [&](NodeId view) { return !adjoints_[view.value].valid(); }), views.end());
     if (views.empty()) return absl::OkStatus();
     const Steps steps = StepsOf(graph_, n);
     Block block{steps, {}, {}};
@@ -281,14 +286,12 @@ class ReverseWalk {
 
   void AddRead(NodeId step, int axis, NodeId& sum) {
     const Reindex read = *graph_.As<Reindex>(step);
-    const Shape shape = graph_.shape(step);
-    NodeId g = adjoints_[step.value];
-    const IndexList conditions = ValuesOf(read.conditions);
-    if (!conditions.empty()) g = graph_.AddReindex(g, shape, graph_.IdentityPlace(shape.size()), NodeId(), conditions);
+    const int carry_axis = graph_.As<Carry>(read.x)->axis;
     IndexList place = ValuesOf(read.place);
-    place[graph_.As<Carry>(read.x)->axis] = pool_.Var(axis);
+    place[carry_axis] = pool_.Var(axis);
     // An earlier step that is out of bounds is no element of the carry.
-    const NodeId pulled = PullReindex(g, place, Shape(graph_.shape(read.x)), {axis, graph_.As<Carry>(read.x)->axis});
+    const NodeId g = Masked(adjoints_[step.value], read.conditions);
+    const NodeId pulled = PullBack(graph_, algebra_, g, place, Shape(graph_.shape(read.x)), {axis, carry_axis});
     sum = sum.valid() && !NESTOR_MUTANT("reads_of_a_step_assigned") ? algebra_.Add(sum, pulled) : pulled;
   }
 
@@ -392,57 +395,6 @@ class ReverseWalk {
 
   // ---- Reindex
 
-  // The axes of a read and of what it reads along which both are stepped alike; -1: none.
-  struct StepAxes {
-    int read = -1, x = -1;
-  };
-
-  // x[place], a shift or a reflection of distinct axes, or constants: then every
-  // element of x knows where it was read. In a recurrence what depends on the step alone is a
-  // constant, so that a diagonal is no scatter to the step in two ways.
-  struct Inverse {
-    std::vector<int> axes;    // of the result, by axis of x; -1 for a constant
-    std::vector<int> signs;
-    IndexList offsets;
-  };
-
-  absl::optional<Inverse> Invert(const IndexList& place, const StepAxes& step) {
-    Inverse inverse;
-    for (size_t j = 0; j < place.size(); ++j) {
-      const IndexId e = place[j];
-      std::vector<int64_t> vars;
-      CollectVars(pool_, e, vars);
-      if (IsOfStep(e, vars, static_cast<int>(j), step)) {
-        inverse.axes.push_back(-1);
-        inverse.signs.push_back(0);
-        inverse.offsets.push_back(e);
-        continue;
-      }
-      if (vars.size() > 1 || !pool_.IsAffine(e)) return absl::nullopt;
-      if (vars.empty()) {
-        inverse.axes.push_back(-1);
-        inverse.signs.push_back(0);
-        inverse.offsets.push_back(e);
-        continue;
-      }
-      const int axis = static_cast<int>(vars[0]);
-      if (std::find(inverse.axes.begin(), inverse.axes.end(), axis) != inverse.axes.end()) return absl::nullopt;
-      // e = sign * var + offset, where taking the variable out leaves no variable.
-      const IndexId var = pool_.Var(axis);
-      const IndexId minus = pool_.Sub(e, var), plus = pool_.Add(e, var);
-      const int sign = !pool_.HasVar(minus) ? 1 : !pool_.HasVar(plus) ? -1 : 0;
-      if (sign == 0) return absl::nullopt;
-      inverse.axes.push_back(axis);
-      inverse.signs.push_back(sign);
-      inverse.offsets.push_back(sign > 0 ? minus : plus);
-    }
-    return inverse;
-  }
-
-  bool IsOfStep(IndexId e, absl::Span<const int64_t> vars, int axis, const StepAxes& step) const {
-    return axis != step.x && vars.size() == 1 && vars[0] == step.read && !pool_.HasLoad(e);
-  }
-
   StepAxes StepAxesOf(NodeId id, NodeId x) const {
     if (block_ == nullptr) return {};
     const auto stepped = block_->steps.axes.find(x);
@@ -451,67 +403,16 @@ class ReverseWalk {
 
   absl::Status VisitReindex(NodeId id, const Reindex& n, NodeId g) {
     if (!active_[n.x.value]) return absl::OkStatus();
-    const Shape shape = graph_.shape(id);
-    if (!n.conditions.empty()) {
-      g = graph_.AddReindex(g, shape, graph_.IdentityPlace(shape.size()), NodeId(), ValuesOf(n.conditions));
-    }
     const uint8_t mask = masks_[id.value] | (ReadsAll(id, n) ? kUnmasked : kZeroed);
-    Contribute(n.x, PullReindex(g, ValuesOf(n.place), Shape(graph_.shape(n.x)), StepAxesOf(id, n.x)), mask);
+    const NodeId read = Masked(g, n.conditions);
+    Contribute(n.x, PullBack(graph_, algebra_, read, ValuesOf(n.place), Shape(graph_.shape(n.x)), StepAxesOf(id, n.x)), mask);
     return absl::OkStatus();
   }
 
-  // The adjoint of x, of `x_shape`, where g is that of x[from], read without conditions.
-  NodeId PullReindex(NodeId g, const IndexList& from, const Shape& x_shape, const StepAxes& step) {
-    const absl::optional<Inverse> inverse = Invert(from, step);
-    if (!inverse) return ScatterBack(g, from, x_shape, step);
+  // The adjoint of a read where its conditions hold, else 0.
+  NodeId Masked(NodeId g, const IndexList& conditions) {
     const Shape shape = graph_.shape(g);
-    std::vector<int> unused;
-    std::vector<int> position(shape.size(), -1);  // of an axis of g, once summed
-    int kept = 0;
-    for (int axis = 0; axis < static_cast<int>(shape.size()); ++axis) {
-      const bool used = std::find(inverse->axes.begin(), inverse->axes.end(), axis) != inverse->axes.end();
-      if (used) position[axis] = kept++;
-      else unused.push_back(axis);
-    }
-    const NodeId sum = algebra_.SumOut(g, unused);
-    IndexList place(kept), conditions;
-    for (size_t j = 0; j < inverse->axes.size(); ++j) {
-      const IndexId var = pool_.Var(static_cast<int64_t>(j));
-      if (inverse->axes[j] < 0) {
-        const IndexId constant = inverse->offsets[j];
-        const IndexId in_x = pool_.HasVar(constant) ? AtStep(constant, step) : constant;
-        conditions.push_back(pool_.Condition(IndexKind::kEq, var, in_x));
-        continue;
-      }
-      const IndexId offset = inverse->offsets[j];
-      place[position[inverse->axes[j]]] = inverse->signs[j] > 0 || NESTOR_MUTANT("reflection_not_undone") ? pool_.Sub(var, offset) : pool_.Sub(offset, var);
-    }
-    return graph_.AddReindex(sum, x_shape, place, NodeId(), conditions);
-  }
-
-  // What depends on the step alone gets an axis of its own, on which one element is not 0.
-  NodeId ScatterBack(NodeId g, IndexList from, const Shape& x_shape, const StepAxes& step) {
-    Shape shape = graph_.shape(g);
-    const size_t rank = shape.size();
-    IndexList conditions;
-    for (size_t j = 0; j < from.size(); ++j) {
-      std::vector<int64_t> vars;
-      CollectVars(pool_, from[j], vars);
-      if (!IsOfStep(from[j], vars, static_cast<int>(j), step)) continue;
-      const IndexId own = pool_.Var(static_cast<int64_t>(shape.size()));
-      conditions.push_back(pool_.Condition(IndexKind::kEq, own, from[j]));
-      from[j] = own;
-      shape.push_back(x_shape[j]);
-    }
-    if (shape.size() > rank) g = graph_.AddReindex(g, shape, graph_.IdentityPlace(rank), NodeId(), conditions);
-    return graph_.AddScatter(ReduceOp::kSum, g, x_shape, from);
-  }
-
-  // Of an expression of the read's step: the same over the axes of what is read.
-  IndexId AtStep(IndexId e, const StepAxes& step) {
-    IndexList axes(static_cast<size_t>(step.read) + 1, pool_.Const(0));
-    axes[step.read] = pool_.Var(step.x);
-    return SubstituteVars(pool_, e, axes);
+    return graph_.AddReindex(g, shape, graph_.IdentityPlace(shape.size()), NodeId(), ValuesOf(conditions));
   }
 
   // Every element of x is read, unconditionally, somewhere.
@@ -682,6 +583,7 @@ class ReverseWalk {
   std::vector<NodeId> adjoints_;
   std::vector<uint8_t> masks_;  // by forward node, of its adjoint
   std::vector<bool> active_;
+  absl::flat_hash_map<NodeId, std::vector<NodeId>> views_;  // of each recurrence, the oldest first, by its first carry
   Block* block_ = nullptr;        // while the steps of a recurrence are walked
   std::vector<bool> non_finite_;  // by node, as far as asked
 };
