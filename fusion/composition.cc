@@ -303,21 +303,11 @@ namespace {
 
 // Whether an index that the definition multiplies by much would become another expression.
 bool MovesLargeProduct(const Program& program, const Definition& definition, absl::Span<const IndexId> place) {
-  bool found = false;
-  const auto look = [&](IndexId e) {
-    for (size_t axis = 0; axis < place.size(); ++axis) {
-      const bool moves = program.pool.VarValue(place[axis]) < 0 && !program.pool.ConstValue(place[axis]);
-      found = found || (moves && IsMultipliedByMuch(program.pool, e, definition.vars[axis]));
-    }
-  };
-  VisitValues(program, definition.value, [&](ValueId, const Value& value) {
-    if (const auto* index = absl::get_if<IndexValue>(&value.node)) look(index->index);
-    const auto* load = absl::get_if<LoadValue>(&value.node);
-    if (load == nullptr) return;
-    for (IndexId e : load->access.place) look(e);
-    for (IndexId e : load->access.conditions) look(e);
-  });
-  return found;
+  const Item value{Statement{{definition.tensor}, absl::nullopt, definition.value, ValueId()}};
+  for (size_t axis = 0; axis < place.size(); ++axis) {
+    if (fusion::MovesLargeProduct(program, value, definition.vars[axis], place[axis])) return true;
+  }
+  return false;
 }
 
 }  // namespace

@@ -270,14 +270,11 @@ class Gatherer {
 
   // Whether an index that the value multiplies by much would become another expression.
   bool MovesLargeProduct(const PerfectNest& scatter, const Preimage& preimage) {
-    bool found = false;
-    VisitIndices(program_, loop::Item{*scatter.statement}, [&](IndexId e) {
-      for (size_t k = 0; k < scatter.loops.size(); ++k) {
-        const bool moves = program_.pool.VarValue(preimage.solution[k]) < 0;
-        found = found || (moves && IsMultipliedByMuch(program_.pool, e, scatter.loops[k]->var));
-      }
-    });
-    return found;
+    const loop::Item statement{*scatter.statement};
+    for (size_t k = 0; k < scatter.loops.size(); ++k) {
+      if (fusion::MovesLargeProduct(program_, statement, scatter.loops[k]->var, preimage.solution[k])) return true;
+    }
+    return false;
   }
 
   // Where a loop over M*C elements runs, M and C are positive.

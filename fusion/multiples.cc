@@ -1,9 +1,11 @@
 #include "fusion/multiples.h"
 
 namespace nestor::fusion {
+namespace {
 
-bool IsMultipliedByMuch(const IndexPool& pool, IndexId e, int64_t var) {
-  constexpr int64_t kMuch = int64_t{1} << 14;  // an extent is at most 2^48
+constexpr int64_t kMuch = int64_t{1} << 14;  // an extent is at most 2^48
+
+bool IsMultipliedByMuch(const IndexPool& pool, IndexId e, int32_t var) {
   if (!HoldsVar(pool, e, var)) return false;
   bool found = false;
   VisitIndex(pool, e, [&](IndexId id, const IndexNode& node) {
@@ -13,6 +15,19 @@ bool IsMultipliedByMuch(const IndexPool& pool, IndexId e, int64_t var) {
       found = found || constant > kMuch || constant < -kMuch;
     }
   });
+  return found;
+}
+
+}  // namespace
+
+bool MovesLargeProduct(const loop::Program& program, const loop::Item& item, int32_t var, IndexId by) {
+  if (program.pool.VarValue(by) >= 0 || program.pool.ConstValue(by)) return false;
+  bool found = false;
+  const auto look = [&](const loop::Item& each) {
+    VisitIndices(program, each, [&](IndexId e) { found = found || IsMultipliedByMuch(program.pool, e, var); });
+  };
+  look(item);
+  if (const auto* nest = item.As<loop::Loop>()) VisitItems(nest->body, look);
   return found;
 }
 

@@ -2,14 +2,18 @@
 #ifndef NESTOR_FUSION_MULTIPLES_H_
 #define NESTOR_FUSION_MULTIPLES_H_
 
+#include <cstdint>
+
+#include "loop_ir/program.h"
 #include "uops/index_expr.h"
 
 namespace nestor::fusion {
 
-// Whether `e` holds the loop index `var` in such a product. c*t, proven not to overflow, is legal
-// where c*N - c*u - c, the same with t = N - u - 1 written out, may overflow, and c*(t + 3) for a
-// t + 3 beyond the range. Nobody multiplies so; passes leave such an index as it is.
-bool IsMultipliedByMuch(const IndexPool& pool, IndexId e, int64_t var);
+// Whether `item` multiplies the loop index `var` by such a number, and `by`, which is to take its
+// place, is neither an index nor a constant. c*t, proven not to overflow, is legal where c*N - c*u
+// - c, the same with t = N - u - 1 written out, may overflow, and c*(t + 3) for a t + 3 beyond the
+// range. Nobody multiplies so; passes leave such an index as it is.
+bool MovesLargeProduct(const loop::Program& program, const loop::Item& item, int32_t var, IndexId by);
 
 }  // namespace nestor::fusion
 

@@ -139,7 +139,7 @@ class Walk {
     Set(loop.end, SimplifySize(loop.end));
     const Trips trips = TripsOf(loop);
     if (trips == Trips::kNone) return Remove(scope, i) ? i : i + 1;
-    if (trips == Trips::kOne && !IsMultipliedByMuch(loop)) return Inline(scope, i);
+    if (trips == Trips::kOne && !MovesLargeProduct(program_, scope[i], loop.var, loop.begin)) return Inline(scope, i);
     const bool was_empty = loop.body.empty(), had_changed = std::exchange(changed_, false);
     const size_t around = context_.size();
     context_.insert(context_.end(), {loop.var, loop.begin.value, loop.end.value, loop.step});
@@ -174,16 +174,6 @@ class Walk {
     loop::LoopAttributes& attributes = loop.attributes;
     if (!attributes.parallel && !attributes.vector) return;
     if (CarriedTensor(program_, loop)) attributes = {.unroll = attributes.unroll};
-  }
-
-  // Whether its index may not be written out.
-  bool IsMultipliedByMuch(const Loop& loop) {
-    if (program_.pool.ConstValue(loop.begin)) return false;
-    bool found = false;
-    VisitItems(loop.body, [&](const Item& item) {
-      VisitIndices(program_, item, [&](IndexId e) { found = found || fusion::IsMultipliedByMuch(program_.pool, e, loop.var); });
-    });
-    return found;
   }
 
   // The loop's body in its place, its index replaced by its beginning.

@@ -53,7 +53,7 @@ class StepMover {
   bool IsMoved(const Loop& steps) {
     const Loop* rows = OnlyLoopIn(steps.body);
     if (rows == nullptr || HoldsVar(pool_, rows->begin, steps.var) || HoldsVar(pool_, rows->end, steps.var)) return false;
-    return RunsInSteps(program_, steps) && AreApart(*rows) && MemoryGain(steps, *rows) > 0;
+    return MemoryGain(steps, *rows) > 0 && AreApart(*rows) && RunsInSteps(program_, steps);
   }
 
   // The steps go as deep as that pays.
@@ -104,9 +104,10 @@ class StepKeeper {
   bool Run() {
     return ReplaceLoops(program_, ranges_, [&](Loop& loop) -> absl::optional<Scope> {
       if (loop.step != 1 || !HoldsNoLoop(loop)) return absl::nullopt;
+      const loop::Footprint footprint = FootprintOf(program_, loop.body);
       Scope before;
       for (size_t i = 0; i < loop.body.size(); ++i) {
-        if (IsKept(loop, i)) Keep(loop, i, before);
+        if (IsKept(loop, i, footprint)) Keep(loop, i, before);
       }
       if (before.empty()) return absl::nullopt;
       Append(before, ScopeOf(std::move(loop)));
@@ -120,11 +121,11 @@ class StepKeeper {
   }
 
   // Whether item i writes what the next iteration reads, and nothing else touches that tensor.
-  bool IsKept(const Loop& loop, size_t i) {
+  bool IsKept(const Loop& loop, size_t i, const loop::Footprint& footprint) {
     const auto* statement = loop.body[i].As<Statement>();
     if (statement == nullptr || statement->op || statement->target.masked) return false;
     const Access& target = statement->target;
-    if (target.place.empty() || IsDeclaredIn(loop, target.tensor)) return false;
+    if (!footprint.writes.contains(target.tensor) || !footprint.reads.contains(target.tensor)) return false;
     const IndexList earlier = Earlier(target.place, loop.var);
     if (earlier == target.place) return false;
     if (absl::c_any_of(target.place, [&](IndexId e) { return pool_.HasLoad(e); })) return false;
@@ -147,13 +148,6 @@ class StepKeeper {
     VisitValues(program_, statement.value, visit);
     if (statement.position.valid()) VisitValues(program_, statement.position, visit);
     return count;
-  }
-
-  static bool IsDeclaredIn(const Loop& loop, TensorId tensor) {
-    return absl::c_any_of(loop.body, [&](const Item& item) {
-      const auto* declaration = item.As<Declaration>();
-      return declaration != nullptr && declaration->tensor == tensor;
-    });
   }
 
   // The place one iteration before.
