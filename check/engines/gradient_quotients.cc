@@ -48,26 +48,32 @@ bool IsAllF64(const Op& op) {
   return differentiable;
 }
 
-// The number that a node holds at every place.
-absl::optional<double> NumberOf(const Graph& graph, NodeId id) {
-  if (const auto* constant = absl::get_if<Constant>(&graph[id].op)) return constant->value.ToDouble();
-  const auto* spread = absl::get_if<Reindex>(&graph[id].op);
-  return spread != nullptr ? NumberOf(graph, spread->x) : absl::nullopt;
+using Params = absl::flat_hash_map<std::string, Scalar>;
+
+// Whether a number that stands in the text, or a $param, may be what the node holds at a place, and
+// is less than a step.
+bool HoldsLessThanAStep(const Graph& graph, NodeId id, const Params& params) {
+  const auto is_less = [](const Scalar& value) { return std::abs(value.ToDouble()) < kStep; };
+  const auto holds = [&](NodeId read) { return HoldsLessThanAStep(graph, read, params); };
+  if (const auto* constant = graph.As<Constant>(id)) return is_less(constant->value);
+  if (const auto* param = graph.As<Param>(id)) return is_less(params.at(param->name));
+  if (const auto* read = graph.As<Reindex>(id)) return holds(read->fill) || holds(read->x);
+  const auto* map = graph.As<Map>(id);
+  return map != nullptr && map->op == ScalarOp::kSelect && (holds(map->args[1]) || holds(map->args[2]));
 }
 
 // Where quotients tell nothing of the gradient that the law gives: a remainder by less than a
 // step jumps between their places, and what went through integers has none, from_bits(bits(x)).
-bool IsOutOfReach(const Graph& graph, const Map& map) {
+bool IsOutOfReach(const Graph& graph, const Map& map, const Params& params) {
   if (map.op == ScalarOp::kFromBits) return true;
   if (map.op != ScalarOp::kMod && map.op != ScalarOp::kFmod) return false;
-  const absl::optional<double> divisor = NumberOf(graph, map.args[1]);
-  return divisor && std::abs(*divisor) < kStep;
+  return HoldsLessThanAStep(graph, map.args[1], params);
 }
 
-bool IsOutOfReach(const Op& op) {
+bool IsOutOfReach(const Op& op, const Params& params) {
   for (int i = 0; i < op.graph.size(); ++i) {
-    const auto* map = absl::get_if<Map>(&op.graph[NodeId{i}].op);
-    if (map != nullptr && IsOutOfReach(op.graph, *map)) return true;
+    const auto* map = op.graph.As<Map>(NodeId{i});
+    if (map != nullptr && IsOutOfReach(op.graph, *map, params)) return true;
   }
   return false;
 }
@@ -234,14 +240,14 @@ bool HasPlainNames(const Op& op) {
 
 Finding CheckGradientQuotients(const Op& narrow, uint64_t seed, const TrialInputOptions& options, TrialCounts& counts) {
   const absl::optional<Op> wide = InF64(narrow);
-  if (!wide || !HasPlainNames(*wide) || IsOutOfReach(*wide)) return absl::nullopt;
+  if (!wide || !HasPlainNames(*wide)) return absl::nullopt;
   const Op& op = *wide;
   const auto gradient = Gradient(op);
   if (!gradient.ok()) return absl::nullopt;
   TrialInputOptions small = options;
   small.most_work = 2'000;
   const auto sizes = DrawTrialInputs(op, Lower(op), seed, small);
-  if (!sizes) return absl::nullopt;
+  if (!sizes || IsOutOfReach(op, sizes->inputs.params)) return absl::nullopt;
   Finding finding;
   for (int draw = 0; draw < kDraws; ++draw) {
     bool settled = false;

@@ -44,8 +44,9 @@ TEST(SelfCheck, NamesTheSeedThatEndsATrial) {
 // Difference quotients step over many jumps, or stay on one side of them all, and agree: nothing
 // is said of the gradient.
 TEST(SelfCheck, SaysNothingOfJumpsApartFromTheSteps) {
-  for (const char* row : {"mod(x[i], 1e-41)", "fmod(x[i], 1e-41)", "sin(x[i] * x[i] + 1e15)"}) {
-    const auto op_of = [&](uint64_t) { return ParseOp(absl::StrCat("op f(x: f32[M]) -> (y) { y[i] = ", row, " }")).value(); };
+  for (const char* row : {"mod(x[i], 1e-41)", "fmod(x[i], 1e-41)", "x[i] % x[i + M | 1e-41]",
+                          "fmod(x[i], where(x[i] > 9, x[i], $a))", "sin(x[i] * x[i] + 1e15)"}) {
+    const auto op_of = [&](uint64_t) { return ParseOp(absl::StrCat("op f(x: f32[M]; $a: f32 = 1e-41) -> (y) { y[i] = ", row, " }")).value(); };
     SelfCheckOptions options;
     options.trials = 20;
     options.derivative = 0;
