@@ -27,7 +27,7 @@ class ComputedWith {
 
   void AddScope(const Scope& scope) {
     VisitItems(scope, [&](const Item& item) {
-      if (const Loop* loop = item.As<Loop>()) AddLoop(*loop);
+      if (const Loop* loop = item.As<Loop>()) ends_[loop->var] = loop->end;
       else if (item.As<Statement>() != nullptr) VisitIndices(program_, item, [&](IndexId e) { AddIndex(e); });
     });
   }
@@ -35,9 +35,6 @@ class ComputedWith {
   std::vector<std::string> Names() const { return {names_.begin(), names_.end()}; }
 
  private:
-  void AddLoop(const Loop& loop) {
-    if (program_.pool[loop.end].kind == IndexKind::kSymbol) lengths_[loop.var] = loop.end;
-  }
 
   // An index that stands alone is no arithmetic.
   void AddIndex(IndexId e) {
@@ -48,13 +45,13 @@ class ComputedWith {
     VisitIndex(program_.pool, e, [&](IndexId id, const IndexNode& node) {
       if (node.kind == IndexKind::kSymbol) names_.insert(program_.pool.SymbolName(id));
       if (node.kind != IndexKind::kVar) return;
-      const auto length = lengths_.find(node.value);
-      if (length != lengths_.end()) names_.insert(program_.pool.SymbolName(length->second));
+      // Once for each loop; its end may hold the index of a loop around it.
+      if (auto end = ends_.extract(node.value)) AddSymbols(end.mapped());
     });
   }
 
   const Program& program_;
-  absl::flat_hash_map<int64_t, IndexId> lengths_;  // by loop index: the symbol that is the loop's end
+  absl::flat_hash_map<int64_t, IndexId> ends_;  // by loop index: of loops whose symbols are not in names_ yet
   std::set<std::string> names_;
 };
 

@@ -31,8 +31,8 @@ struct SizeClassOptions {
 using SizeClass = std::vector<std::pair<std::string, int64_t>>;
 
 // The dimensions and integer $params that index arithmetic of the program holds, sorted:
-// those in a place, a condition or a value, unless it is a loop's index alone; and those that
-// are the end of a loop whose index stands there.
+// those in a place, a condition or a value, unless it is a loop's index alone; and those in
+// the end of a loop whose index stands there: of an image, too, whose windows fit H + 2 - R times.
 std::vector<std::string> SymbolsComputedWith(const loop::Program& program);
 
 // Scalar operations at these sizes, a statement without any being one. Loops whose bounds

@@ -37,6 +37,8 @@ TEST(SizeClasses, SymbolsComputedWith) {
       {"for n in [0, N) { for c in [0, C) { y[n, c] = x[n, i[c*$s] | 0.0] } }", "$s C"},
       // The length of a window.
       {"for n in [0, N) { for c in [0, C) { for k in [0, K) { y[n, c] += x[n, c + k | 0.0] * w[k] } } }", "C K"},
+      // The length of an image that the window goes over.
+      {"for n in [0, N) { for c in [0, C + 2 - K) { for k in [0, K) { y[n, c] += x[n, c + k - 1 | 0.0] * w[k] } } }", "C K"},
       // Of a condition, a fill, a value.
       {"for n in [0, N) { for c in [0, C) { y[n, c] = x[n, c | 0.0 if 3 < $k] } }", "$k"},
       {"for n in [0, N) { for c in [0, C) { drop y[n, c] if c < 2 = x[n, c] } }", "C"},
