@@ -201,7 +201,7 @@ class Tiling {
   using OverSteps = absl::FunctionRef<Scope(const std::vector<IndexId>& sums)>;
 
   // Loops over the sums; of the first over steps [begin, end), if they are given. Those of a
-  // window are written out, but for `compact` code.
+  // window are written out.
   Scope OverSums(IndexId begin, IndexId end, bool compact, OverSteps body, std::vector<IndexId> known = {}) {
     const size_t i = known.size();
     if (i == nest_.sums.size()) return body(known);
@@ -209,7 +209,7 @@ class Tiling {
     const bool is_part = i == 0 && end.value >= 0;
     const IndexId from = is_part ? begin : pool_.Sub(sum.begin, nest_.hulls[i].begin);
     const IndexId to = is_part ? end : pool_.Sub(sum.end, nest_.hulls[i].begin);
-    return make_.Between(program_.vars[sum.var], from, to, !compact && !is_part && IsShort(i) ? kUnrolled : kPlain, [&](IndexId k) {
+    return make_.Between(program_.vars[sum.var], from, to, !is_part && IsWrittenOut(i, compact) ? kUnrolled : kPlain, [&](IndexId k) {
       std::vector<IndexId> with = known;
       with.push_back(k);
       return OverSums(begin, end, compact, body, std::move(with));
@@ -217,8 +217,9 @@ class Tiling {
   }
 
   // Whether the sum and those inside it have so few steps that they are written out: a window
-  // of known size.
-  bool IsShort(size_t sum) {
+  // of known size, of which `compact` code has the innermost.
+  bool IsWrittenOut(size_t sum, bool compact) {
+    if (compact && sum + 1 < nest_.sums.size()) return false;
     int64_t steps = 1;
     for (size_t i = sum; i < nest_.sums.size(); ++i) {
       const auto length = pool_.ConstValue(pool_.Sub(nest_.sums[i]->end, nest_.sums[i]->begin));
@@ -330,7 +331,11 @@ class Tiling {
   Scope LastRows() {
     const IndexId left = NESTOR_MUTANT("last_rows_skipped") ? Const(0) : Rest(rows_, tile_.rows);
     return make_.Counted("p", IfMany(pool_.Min(left, Const(1))), kPlain, [&](IndexId) {
-      return InARow({{tile_.rows, 1}, NESTOR_MUTANT("last_rows_one_early") ? pool_.Max(pool_.Sub(pool_.Sub(rows_, left), Const(1)), Const(0)) : pool_.Sub(rows_, left), Const(0), left}, 1, Vectors());
+      const IndexId first = NESTOR_MUTANT("last_rows_one_early") ? pool_.Max(pool_.Sub(pool_.Sub(rows_, left), Const(1)), Const(0)) : pool_.Sub(rows_, left);
+      const IndexId wide = Over(Vectors(), tile_.vectors), done = Times(tile_.vectors, wide);
+      Scope scope = InARow({{tile_.rows, tile_.vectors}, first, Const(0), left}, tile_.vectors, wide);
+      Append(scope, InARow({{tile_.rows, 1}, first, done, left}, 1, pool_.Sub(Vectors(), done)));
+      return scope;
     });
   }
 
@@ -347,7 +352,7 @@ class Tiling {
     const auto step = [&](const std::vector<IndexId>& sums, IndexId r, IndexId v, IndexId l) {
       return Step(tile, {r, v, l}, {RowToRead(patch, r), pool_.Add(patch.vector, v), l, sums});
     };
-    const bool compact = extent.vectors < tile_.vectors;
+    const bool compact = extent.vectors < tile_.vectors || patch.rows_left;
     if (nest_.is_ragged) {
       Append(scope, RaggedSums(patch, step));
     } else {
