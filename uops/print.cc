@@ -233,7 +233,10 @@ class Printer {
       const auto it = named_.find(NodeId{i});
       if (it != named_.end() && it->second.empty() && !alias_.contains(NodeId{i})) it->second = FreshTensor();
     }
-    for (const auto& [node, named] : alias_) named_[node] = named_.at(named);
+    for (const auto& [node, named] : alias_) {
+      const std::string name = named_.at(named);  // in the map, it moves while another is added
+      named_[node] = name;
+    }
   }
 
   // The tensors that an index expression gathers from.
