@@ -301,11 +301,12 @@ class Tiling {
     });
   }
 
-  // Columns beside the widest tiles, for `rows` rows from `row` on.
+  // Columns beside whole tiles, for `rows` rows from `row` on.
   Scope NarrowTiles(int64_t rows, IndexId row) {
     Scope scope;
     IndexId done = Times(tile_.vectors, WholeTiles());  // vectors
-    for (int64_t vectors = (tile_.vectors + 1) / 2; vectors > 1; vectors = (vectors + 1) / 2) {
+    // A pair whose second vector is not whole is beside whole pairs, too.
+    for (int64_t vectors = tile_.vectors == 2 ? 2 : (tile_.vectors + 1) / 2; vectors > 1; vectors = (vectors + 1) / 2) {
       const IndexId count = Over(pool_.Sub(Vectors(), done), vectors);
       Append(scope, InARow({{rows, vectors}, row, done}, vectors, count));
       done = pool_.Add(done, Times(vectors, count));
@@ -352,7 +353,7 @@ class Tiling {
     const auto step = [&](const std::vector<IndexId>& sums, IndexId r, IndexId v, IndexId l) {
       return Step(tile, {r, v, l}, {RowToRead(patch, r), pool_.Add(patch.vector, v), l, sums});
     };
-    const bool compact = extent.vectors < tile_.vectors || patch.rows_left;
+    const bool compact = !patch.is_whole;
     if (nest_.is_ragged) {
       Append(scope, RaggedSums(patch, step));
     } else {
