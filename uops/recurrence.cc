@@ -379,13 +379,13 @@ class Settler::Impl {
     return reach;
   }
 
-  // A component comes after those that it needs: they need fewer equations.
+  // A component comes after those that it needs: with themselves they need fewer equations.
   void FindComponents() {
     const std::vector<Set> reach = Closure();
     const int n = static_cast<int>(equations_.size());
     std::vector<int> order(n);
     for (int k = 0; k < n; ++k) order[k] = k;
-    const auto count = [&](int k) { return std::count(reach[k].begin(), reach[k].end(), true); };
+    const auto count = [&](int k) { return std::count(reach[k].begin(), reach[k].end(), true) + !reach[k][k]; };
     std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return count(a) < count(b); });
     std::vector<bool> is_placed(n, false);
     for (int k : order) {

@@ -74,6 +74,8 @@ TEST(Recurrence, IsASystemOfWhatNeedsEachOther) {
   EXPECT_EQ(CountSystems(Parsed(R"(op f(x: f32[N]) -> (y, z) {
     for t < N { y[t] = y[t - 1] + x[t];  z[t] = z[t - 1] + y[t - 1] } })")), 2u);
   EXPECT_EQ(CountSystems(Parsed(R"(op f(x: f32[N]) -> (z) {
+    for t < N { z[t] = y[t - 1];  y[t] = u[t - 1];  u[t] = u[t - 1] + x[t] } })")), 1u);
+  EXPECT_EQ(CountSystems(Parsed(R"(op f(x: f32[N]) -> (z) {
     for t < N { y[t] = x[t];  z[t] = y[t - 1] + y[t - 2] } })")), 0u);
 }
 
