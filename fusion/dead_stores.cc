@@ -45,11 +45,8 @@ class Eliminator {
   explicit Eliminator(Program& program) : program_(program), pool_(program.pool), ranges_(program) {}
 
   bool Run() {
-    for (loop::Block& block : program_.blocks) FindEmptyLoops(block.body);
-    if (dead_loops_.empty()) {
-      for (loop::Block& block : program_.blocks) Visit(block.body);
-    }
-    if (dead_.empty() && dead_loops_.empty()) return false;
+    for (loop::Block& block : program_.blocks) Visit(block.body);
+    if (dead_.empty()) return false;
     for (loop::Block& block : program_.blocks) Remove(block.body);
     auto& blocks = program_.blocks;
     blocks.erase(std::remove_if(blocks.begin(), blocks.end(), [](const loop::Block& b) { return b.body.empty(); }), blocks.end());
@@ -57,21 +54,6 @@ class Eliminator {
   }
 
  private:
-  // They go before all else: inside of them anything can be proven.
-  void FindEmptyLoops(const Scope& scope) {
-    for (const Item& item : scope) {
-      const auto* loop = item.As<Loop>();
-      if (loop == nullptr) continue;
-      if (ranges_.LessEqual(loop->end, loop->begin)) {
-        dead_loops_.insert(loop);
-        continue;
-      }
-      ranges_.Enter(*loop);
-      FindEmptyLoops(loop->body);
-      ranges_.Leave();
-    }
-  }
-
   void Visit(const Scope& scope) {
     AccessesOf accesses;
     for (TensorId tensor : DeclaredIn(scope)) {
@@ -155,7 +137,6 @@ class Eliminator {
     const auto is_dead = [&](Item& item) {
       auto* loop = item.As<Loop>();
       if (loop == nullptr) return item.As<Statement>() != nullptr && dead_.contains(item.As<Statement>());
-      if (dead_loops_.contains(loop)) return true;
       Remove(loop->body);
       return loop->body.empty();
     };
@@ -171,7 +152,6 @@ class Eliminator {
   loop::Ranges ranges_;
   absl::flat_hash_map<int64_t, const Loop*> inner_;  // loops of the scope that were walked, by index
   absl::flat_hash_set<const Statement*> dead_;
-  absl::flat_hash_set<const Loop*> dead_loops_;
 };
 
 }  // namespace

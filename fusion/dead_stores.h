@@ -1,4 +1,4 @@
-// Stores to elements of temporaries that nothing reads, and loops that run no iteration.
+// Stores to elements of temporaries that nothing reads.
 #ifndef NESTOR_FUSION_DEAD_STORES_H_
 #define NESTOR_FUSION_DEAD_STORES_H_
 
@@ -13,8 +13,7 @@ namespace nestor::fusion {
 //   for k in [0, p) { y[k] = t[k] }
 //
 // A store goes where along some axis its index and that of each read run over ranges that
-// are proven apart. A loop goes where it is proven that no size gives it an iteration: what
-// passes prove inside of such a loop means nothing. What either leaves without a use is for dead_code to remove.
+// are proven apart. What it leaves without a use is for dead_code to remove.
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run changes
 // nothing. REQUIRES: Verify accepts the program; and so it does afterwards.

@@ -32,16 +32,5 @@ TEST(DeadStores, ReadsThatMayMeet) {
              });
 }
 
-// Inside of them all accesses are apart: a store may not go while its reader stays.
-TEST(DeadStores, LoopsOfNoIteration) {
-  ExpectPass(EliminateDeadStores, kFrame,
-             {
-                 {"for k in [0, 0) { t[k] = x[k]  y[k] = t[k]  t[k] = y[k]  y[k] = t[k] } y[j] = 1.0", "y[j] = 1.0"},
-                 {"for k in [1, min(N, 1)) { t[k] = x[k]  y[k] = t[k]  t[k] = 2.0 } y[j] = 1.0", "y[j] = 1.0"},
-                 {"for k in [0, j) { for l in [N, k + 1) { y[l] = x[l] } y[k] = 1.0 }", "for k in [0, j) { y[k] = 1.0 }"},
-                 {"for k in [0, N) { for l in [0, k) { y[l] = x[l] } }", ""},
-             });
-}
-
 }  // namespace
 }  // namespace nestor::fusion

@@ -31,6 +31,7 @@
 #include "loop_ir/dependence.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
+#include "loop_ir/verify.h"
 
 namespace nestor::fusion {
 namespace {
@@ -75,7 +76,7 @@ class Walk {
   }
 
  private:
-  // ---- Removal: some statement must go on writing each output
+  // ---- Removal: some statement must go on writing each output that may have elements
 
   void CountWrites(const Scope& scope, int by) {
     VisitItems(scope, [&](const Item& item) { CountWrite(item, by); });
@@ -94,7 +95,7 @@ class Walk {
   bool Remove(Scope& scope, size_t i) {
     CountAllWrites(scope[i], -1);
     for (TensorId output : program_.outputs) {
-      if (writes_[output.value] > 0) continue;
+      if (writes_[output.value] > 0 || !MayHaveElements(program_, output)) continue;
       CountAllWrites(scope[i], 1);
       return false;
     }

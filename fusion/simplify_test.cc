@@ -188,5 +188,15 @@ TEST(Simplify, Equalities) {
       "require N == K \"\" require 2*R + 1 == C \"\"");
 }
 
+// What read of what never ran goes with it: an output without elements needs no write.
+TEST(Simplify, OutputsWithoutElements) {
+  constexpr Frame kFrame = {"program p(x: f32[0, N]) -> (y: f32[0, N], r: f32) {\n", "\n  block { r = 1.0 }\n}\n"};
+  ExpectPass(Simplify, kFrame,
+             {
+                 {"temp t: f32[0]  for i in [0, 0) { t[i] = 2.0 }  for i in [0, 0) { for j in [0, N) { y[i, j] = t[i] } }", "temp t: f32[0]"},
+                 {"for i in [0, 0) { for j in [0, N) { y[i, j] = x[i, j] } }", " "},
+             });
+}
+
 }  // namespace
 }  // namespace nestor::fusion

@@ -29,7 +29,7 @@
 //     the tensor's type: a constant, a $param, or an IndexValue (or a cast of one)
 //     without loads and loop indices. A store has none.
 // 12. Reading and writing. A shape-only input is not read, no input is written,
-//     every output is written by some statement.
+//     every output that may have elements (MayHaveElements) is written by some statement.
 // 13. Values. A value has the type that its node gives: a constant's own, a bool
 //     or float $param's, i64 of an IndexValue (of a number), ReadType of a load,
 //     the op table's of an application to operands that the row takes.
@@ -57,6 +57,9 @@ namespace nestor::loop {
 // OK, or an InvalidArgument Status "program NAME: in `STATEMENT`: ..." about the
 // first violation in the order of the text. No broken program crashes it.
 absl::Status Verify(const Program& program);
+
+// Whether no extent of the tensor is the number 0.
+bool MayHaveElements(const Program& program, TensorId tensor);
 
 }  // namespace nestor::loop
 
