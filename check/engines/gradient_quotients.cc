@@ -27,7 +27,8 @@ namespace {
 
 constexpr int kDraws = 3;
 constexpr double kStep = 0x1p-14;
-constexpr double kSettled = 1e-5;    // of two quotients, relative to the terms
+constexpr double kSettled = 1e-5;    // of the quotients ahead and behind, relative to the terms
+constexpr double kSmooth = 0.1;      // of those of a step and a quarter of it: a jump is four times as steep over that
 constexpr double kDifferent = 1e-3;  // of quotient and gradient
 
 bool IsAllF64(const Op& op) {
@@ -122,7 +123,7 @@ class Differentiated {
     if (!ahead || !behind || !std::isfinite(product) || !std::isfinite(scale)) return absl::nullopt;
     const double quotient = (*ahead + *behind) / 2;
     const double terms = scale + std::abs(quotient) + 1e-3;
-    if (std::abs(*ahead - *behind) > kSettled * terms) return absl::nullopt;
+    if (std::abs(*ahead - *behind) > kSettled * terms || jump_ > kSmooth * terms) return absl::nullopt;
     if (quotient == 0 && IsRoundedAway(*at)) return absl::nullopt;
     settled = true;
     if (std::abs(product - quotient) <= kDifferent * terms) return absl::nullopt;
@@ -185,6 +186,7 @@ class Differentiated {
   absl::optional<double> Extrapolated(const std::vector<Tensor>& here, double h) {
     const absl::optional<double> coarse = Quotient(here, h), fine = Quotient(here, h / 4);
     if (!coarse || !fine) return absl::nullopt;
+    jump_ = std::max(jump_, std::abs(*fine - *coarse));
     return (4 * *fine - *coarse) / 3;
   }
 
@@ -223,6 +225,7 @@ class Differentiated {
   const int draw_;
   std::vector<std::pair<std::string, Tensor>> base_;
   std::vector<Tensor> adjoints_;
+  double jump_ = 0;  // by how much a quotient of a quarter of the step was another
 };
 
 // Names that the gradient may have changed, so that nothing is taken for something else.

@@ -41,11 +41,12 @@ TEST(SelfCheck, NamesTheSeedThatEndsATrial) {
   EXPECT_TRUE(absl::StrContains(report.findings[0].what, "signal 6")) << report.findings[0].what;
 }
 
-// Difference quotients step over many jumps, or stay on one side of them all, and agree: nothing
-// is said of the gradient.
+// Difference quotients step over many jumps, or stay on one side of them all, or go from between
+// two equal ones, and agree: nothing is said of the gradient.
 TEST(SelfCheck, SaysNothingOfJumpsApartFromTheSteps) {
   for (const char* row : {"mod(x[i], 1e-41)", "fmod(x[i], 1e-41)", "x[i] % x[i + M | 1e-41]",
-                          "fmod(x[i], where(x[i] > 9, x[i], $a))", "sin(x[i] * x[i] + 1e15)"}) {
+                          "fmod(x[i], where(x[i] > 9, x[i], $a))", "sin(x[i] * x[i] + 1e15)",
+                          "where(x[i] == 0.31, 0.0, where(x[i] > 0.31, x[i] - 1.0, x[i] + 0.38))"}) {
     const auto op_of = [&](uint64_t) { return ParseOp(absl::StrCat("op f(x: f32[M]; $a: f32 = 1e-41) -> (y) { y[i] = ", row, " }")).value(); };
     SelfCheckOptions options;
     options.trials = 20;
