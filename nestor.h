@@ -12,8 +12,11 @@
 //   absl::StatusOr<nestor::CheckReport> report = nestor::Check("softmax", my_kernel);
 //
 // What a caller can get wrong is an absl::Status that names op, argument, axis and
-// sizes. There are no globals but the macro library, which is immutable;
-// everything const may be used from many threads.
+// sizes. Everything const may be used from many threads. Global to the process are the
+// macro library, which never changes, caches that follow from the tables of ops, and the
+// thread pool of jit::DefaultExecutor().
+//
+// In comments, SEMANTICS n is section n of docs/semantics.md.
 #ifndef NESTOR_NESTOR_H_
 #define NESTOR_NESTOR_H_
 

@@ -100,13 +100,14 @@ class Executable {
   absl::StatusOr<std::unique_ptr<const Executable>> Specialize(
       const absl::flat_hash_map<std::string, int64_t>& sizes) const;
 
-  // Computes the outputs; where none has an element, checks the call alone. An InvalidArgument Status, before anything is written, names
-  // the argument that does not fit: types, ranks, sizes (see tensor/binding.h), an
-  // element at an odd address, an output with two elements in one place, or memory of an
-  // output that overlaps that of another argument (whose elements are used), unless
-  // `aliases` allows it. OutOfRange where an access that the program does not mask leaves
-  // its tensor: outputs are then unspecified. A layout that was not seen before is
-  // compiled first, and so is a class of sizes. Equal calls give equal bits.
+  // Computes the outputs; where none has an element, checks the call alone. An
+  // InvalidArgument Status, before anything is written, names the argument that does
+  // not fit: types, ranks, sizes (see tensor/binding.h), an element at an odd address, an
+  // output with two elements in one place, or memory of an output that overlaps that of
+  // another argument (whose elements are used), unless `aliases` allows it. OutOfRange
+  // where an access that the program does not mask leaves its tensor: outputs are then
+  // unspecified. A layout that was not seen before is compiled first, and so is a class of
+  // sizes. Equal calls give equal bits.
   absl::Status Run(const Arguments& arguments, Workspace* workspace) const;
   struct TestHooks {
     // Calls every function of the kernel, on this thread; null: they are just called.

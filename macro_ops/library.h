@@ -1,11 +1,13 @@
 // The macro library: ops written in the notation, known by name, each with
-// sample shapes that the command and the tests iterate. A file of notation in
-// this folder is all that a new op takes:
+// sample shapes that the command and the tests iterate. An op is a piece of
+// notation in a .nestor file of this folder:
 //
 //   # What it computes.
 //   # sample x=[3,4] ids=[5]<4 $k=2
 //   op NAME(..) -> (..) { .. }
 //
+// and a plain loop in tests/naive_*.cc, which //tests:macro_ops_test asks for
+// (docs/adding-an-op.md).
 // `<B` bounds made-up values: integers in 0..B-1, floats in [0, B).
 #ifndef NESTOR_MACRO_OPS_LIBRARY_H_
 #define NESTOR_MACRO_OPS_LIBRARY_H_

@@ -76,8 +76,8 @@ class FunctionBuilder {
   void Jump(int label);
   void Branch(Condition condition, Operand a, Operand b, int label);
 
-  // Computed once on entry to frame `depth`: the operation is made by `make` into a
-  // register of its result's class and remembered under `key`.
+  // The result of `operation`, computed once on entry to frame `depth`: a register of its
+  // result's class. An equal operation gets the same register.
   Operand OnEntry(int depth, Operation operation);
   // The same for all that `emit` emits. It may use only what is known there.
   void EmitOnEntry(int depth, absl::FunctionRef<void()> emit);
