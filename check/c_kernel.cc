@@ -18,19 +18,16 @@ namespace {
 
 using Kind = CParameter::Kind;
 
+// As CType of c_prototype.cc: 16-bit floats and bools as unsigned integers.
 ffi_type* ValueType(DType type) {
-  switch (type) {
-    case DType::kBool:
-    case DType::kU8: return &ffi_type_uint8;
-    case DType::kI8: return &ffi_type_sint8;
-    case DType::kI32: return &ffi_type_sint32;
-    case DType::kI64: return &ffi_type_sint64;
-    case DType::kBF16:
-    case DType::kF16: return &ffi_type_uint16;
-    case DType::kF32: return &ffi_type_float;
-    case DType::kF64: return &ffi_type_double;
+  if (IsFloat(type) && !IsNarrowFloat(type)) return ByteSize(type) == 4 ? &ffi_type_float : &ffi_type_double;
+  const bool is_signed = IsSigned(type);
+  switch (ByteSize(type)) {
+    case 1: return is_signed ? &ffi_type_sint8 : &ffi_type_uint8;
+    case 2: return is_signed ? &ffi_type_sint16 : &ffi_type_uint16;
+    case 4: return is_signed ? &ffi_type_sint32 : &ffi_type_uint32;
+    default: return is_signed ? &ffi_type_sint64 : &ffi_type_uint64;
   }
-  __builtin_unreachable();
 }
 
 ffi_type* TypeOf(const CParameter& parameter) {

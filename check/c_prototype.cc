@@ -33,19 +33,11 @@ namespace {
 
 using Kind = CParameter::Kind;
 
-absl::string_view CType(DType type) {
-  switch (type) {
-    case DType::kBool: return "bool";
-    case DType::kU8: return "uint8_t";
-    case DType::kI8: return "int8_t";
-    case DType::kI32: return "int32_t";
-    case DType::kI64: return "int64_t";
-    case DType::kBF16:
-    case DType::kF16: return "uint16_t";
-    case DType::kF32: return "float";
-    case DType::kF64: return "double";
-  }
-  __builtin_unreachable();
+// C has no 16-bit floats: their bits are passed.
+std::string CType(DType type) {
+  if (type == DType::kBool) return "bool";
+  if (IsFloat(type) && !IsNarrowFloat(type)) return ByteSize(type) == 4 ? "float" : "double";
+  return absl::StrCat(IsSigned(type) ? "int" : "uint", BitWidth(type), "_t");
 }
 
 // ---- Parameters
@@ -94,7 +86,7 @@ void MakeNamesDistinct(std::vector<CParameter>& parameters) {
 // ---- Text
 
 std::string Declaration(const CParameter& parameter) {
-  const absl::string_view type = CType(parameter.type);
+  const std::string type = CType(parameter.type);
   switch (parameter.kind) {
     case Kind::kInput: return absl::StrCat("const ", type, "* ", parameter.name);
     case Kind::kOutput: return absl::StrCat(type, "* ", parameter.name);

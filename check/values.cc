@@ -95,11 +95,11 @@ IntegerDraw ValueDrawer::IntegersOf(DType type, int64_t bound, Random& random) c
   if (type == DType::kBool) return {0, 1};
   if (bound >= 0) return {0, std::max<int64_t>(bound - 1, 0), options_.indices_outside ? 10 : 0, -2, bound + 2};
   const int64_t character = random.Below(3);
-  const int64_t least = Lowest(type).ToInt(), most = Highest(type).ToInt();
-  const bool is_narrow = type == DType::kU8 || type == DType::kI8;
-  const bool is_any = character == 2 && (is_narrow || options_.special);
+  const Scalar least = Lowest(type), most = Highest(type);
+  const bool is_any = character == 2 && (ByteSize(type) <= 2 || options_.special);
+  if (is_any) return {least.ToInt(), most.ToInt()};
   const int64_t reach = character == 0 ? 3 : character == 1 ? 100 : 30000;
-  return is_any ? IntegerDraw{least, most} : IntegerDraw{std::max(least, -reach), std::min(most, reach)};
+  return {std::max(least.ToInt(), -reach), most.FitsInt64() ? std::min(most.ToInt(), reach) : reach};
 }
 
 // What the argument's values are below: the extent of an axis that they index, or what is

@@ -36,14 +36,9 @@ class Random {
   uint64_t state_;
 };
 
-// As many bits as the significand has, so that no value is rounded up to the end
-// of its range.
-int SignificandBits(DType type) {
-  return type == DType::kBF16 ? 8 : type == DType::kF16 ? 11 : type == DType::kF32 ? 24 : 53;
-}
-
 int64_t GreatestDrawn(DType integer, absl::optional<int64_t> bound) {
-  return std::clamp<int64_t>(bound.value_or(4) - 1, 0, Highest(integer).ToInt());
+  const int64_t drawn = std::max<int64_t>(bound.value_or(4) - 1, 0);
+  return WidensToI64(integer) ? std::min(drawn, Highest(integer).ToInt()) : drawn;
 }
 
 Scalar DrawScalar(DType type, absl::optional<int64_t> bound, Random& random) {
@@ -52,7 +47,8 @@ Scalar DrawScalar(DType type, absl::optional<int64_t> bound, Random& random) {
   if (IsInteger(type)) {
     return Scalar::Integer(type, static_cast<int64_t>((bits >> 1) % (GreatestDrawn(type, bound) + uint64_t{1})));
   }
-  const int precision = SignificandBits(type);
+  // As many bits as the significand has, so that no value is rounded up to the end of its range.
+  const int precision = FactsOf(type).significand;
   const double unit = static_cast<double>(bits >> (64 - precision)) / static_cast<double>(int64_t{1} << precision);
   return Scalar::Float(type, bound ? unit * static_cast<double>(*bound) : 2 * unit - 1);
 }

@@ -129,7 +129,7 @@ Scalar One(DType type) { return IsFloat(type) ? Scalar::Float(type, 1) : Scalar:
 // x + -0.0 = x of floats, x + 0 = x of integers.
 Scalar NeutralOfSum(DType type) { return IsFloat(type) ? Scalar::Float(type, -0.0) : Zero(type); }
 Scalar AllOnes(DType type) {
-  return type == DType::kBool ? Scalar{type, 1} : type == DType::kU8 ? Scalar{type, 255} : Scalar{type, ~Bits{0}};
+  return IsSigned(type) ? Scalar::Integer(type, -1) : Highest(type);
 }
 
 // op(x, n) = x, n being Neutral.

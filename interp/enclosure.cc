@@ -205,24 +205,18 @@ long double FloatFormat::Nearest(long double x) const {
   return std::fabs(r) > Largest() ? std::copysign(kInfinity, x) : std::copysign(r, x);
 }
 
-const FloatFormat& FormatOf(DType type) {
-  static constexpr FloatFormat kF64{53, -1022, 1023}, kF32{24, -126, 127}, kF16{11, -14, 15}, kBF16{8, -126, 127};
-  switch (type) {
-    case DType::kF64: return kF64;
-    case DType::kF32: return kF32;
-    case DType::kF16: return kF16;
-    default: break;
-  }
-  NESTOR_CHECK(type == DType::kBF16, std::string(Name(type)));
-  return kBF16;
+FloatFormat FormatOf(DType type) {
+  NESTOR_CHECK(IsFloat(type), std::string(Name(type)));
+  const TypeFacts& facts = FactsOf(type);
+  return {facts.significand, facts.least_exponent, 1 - facts.least_exponent};
 }
 
 Enclosure Rounded(DType type, const Enclosure& e) {
   if (!IsFloat(type) || !e.HasFinite()) return e;
-  const FloatFormat& format = FormatOf(type);
+  const FloatFormat format = FormatOf(type);
   long double low = format.Nearest(e.low), high = format.Nearest(e.high);
   if (AccumulatorType(type) != type) {
-    const FloatFormat& wide = FormatOf(AccumulatorType(type));
+    const FloatFormat wide = FormatOf(AccumulatorType(type));
     low = LesserOf(low, format.Nearest(wide.Nearest(e.low)));
     high = GreaterOf(high, format.Nearest(wide.Nearest(e.high)));
   }
@@ -235,12 +229,13 @@ Enclosure Rounded(DType type, const Enclosure& e) {
 }
 
 long double ToLongDouble(const Scalar& value) {
-  return IsFloat(value.type) ? static_cast<long double>(value.ToDouble()) : static_cast<long double>(value.ToInt());
+  if (IsFloat(value.type)) return value.ToDouble();
+  return IsUnsigned(value.type) ? static_cast<long double>(value.bits) : static_cast<long double>(value.ToInt());
 }
 
 Scalar FromLongDouble(DType type, long double x) {
   if (IsFloat(type)) return Scalar::Float(type, static_cast<double>(x));
-  return Scalar{type, ToBits(static_cast<int64_t>(x))};
+  return Scalar{type, IsUnsigned(type) ? ToBits(static_cast<uint64_t>(x)) : ToBits(static_cast<int64_t>(x))};
 }
 
 // ---- Outward arithmetic

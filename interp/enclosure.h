@@ -9,7 +9,7 @@
 //    of f64's half ulp, and far less for the others; sums and products of f32 and
 //    narrower values are mostly exact;
 //  - range: no product of two f64 overflows or underflows there;
-//  - integers: every int64 is a long double.
+//  - integers: every int64 and uint64 is a long double.
 // The ends order -0 below +0, so an interval also says which zeros it holds:
 // [-0, -0] is -0 alone, [+0, 1] does not hold -0. Integers have +0 only.
 #ifndef NESTOR_INTERP_ENCLOSURE_H_
@@ -85,7 +85,7 @@ struct FloatFormat {
   long double Nearest(long double x) const;
 };
 // REQUIRES: IsFloat(type).
-const FloatFormat& FormatOf(DType type);
+FloatFormat FormatOf(DType type);
 
 // The set of e's members rounded to `type`, in one step or, for a 16-bit float,
 // over f32. An integer's enclosure is itself.

@@ -430,13 +430,15 @@ class Interpreter {
     return CheckedApply(node.kind, *a, *b);
   }
 
-  // A gathered value that lies outside its tensor is nothing.
+  // A gathered value that lies outside its tensor is nothing; so is a u64 that no i64 is.
   absl::optional<int64_t> EvalGather(const IndexNode& node) {
     const TensorId tensor{static_cast<int32_t>(node.value)};
     const Access access{tensor, {node.args.begin(), node.args.end()}, true};
     const auto offset = Locate(access);
     if (!offset) return absl::nullopt;
-    return FromBits<int64_t>(EvalLoad({tensor, access.place, false}));
+    const Scalar value{ReadType(program_[tensor]), EvalLoad({tensor, access.place, false})};
+    if (!value.FitsInt64()) return absl::nullopt;
+    return value.ToInt();
   }
 
   const Program& program_;

@@ -486,9 +486,15 @@ class ReferenceInterpreter {
     if (it != decided_.end()) return it->second;
     const Enclosure e = LoadElement(tensor, *offset);
     if (!status_.ok()) return absl::nullopt;
+    // From 2^63 on a u64 is no index.
+    constexpr long double kEnd = 0x1p63L;
+    if (e.low >= kEnd) return absl::nullopt;
     if (e.low == e.high) return static_cast<int64_t>(e.low);
-    const int64_t low = static_cast<int64_t>(e.low), high = static_cast<int64_t>(e.high);
-    if (!undecided_) undecided_ = Undecided{place, low, high, e.high - e.low + 1};
+    const bool all_are_indices = e.high < kEnd;
+    const int64_t low = static_cast<int64_t>(e.low);
+    const int64_t high = all_are_indices ? static_cast<int64_t>(e.high) : std::numeric_limits<int64_t>::max();
+    const long double candidates = all_are_indices ? e.high - e.low + 1 : std::numeric_limits<long double>::infinity();
+    if (!undecided_) undecided_ = Undecided{place, low, high, candidates};
     return absl::nullopt;
   }
 

@@ -242,7 +242,7 @@ absl::optional<Enclosure> Enumerated(ScalarOp op, DType operand, DType target, A
     Bits operands[3] = {};
     for (size_t i = 0; i < args.size(); ++i) {
       const int64_t width = static_cast<int64_t>(args[i].high - args[i].low) + 1;
-      operands[i] = ToBits(static_cast<int64_t>(args[i].low) + rest % width);
+      operands[i] = FromLongDouble(operand, args[i].low + static_cast<long double>(rest % width)).bits;
       rest /= width;
     }
     hull.Add(f(operands));
@@ -250,25 +250,21 @@ absl::optional<Enclosure> Enumerated(ScalarOp op, DType operand, DType target, A
   return hull.Take();
 }
 
-bool Fits(DType type, __int128 x) { return x >= Lowest(type).ToInt() && x <= Highest(type).ToInt(); }
-
-// [low, high], or everything where that wraps.
-Enclosure Unwrapped(DType type, __int128 low, __int128 high) {
-  if (!Fits(type, low) || !Fits(type, high)) return Everything(type);
-  return FromEnds(type, static_cast<long double>(low), static_cast<long double>(high));
+// [low, high], or everything where that wraps. A product may have come out as -0, which no
+// integer is; + 0 makes it +0.
+Enclosure Unwrapped(DType type, long double low, long double high) {
+  const Enclosure all = Everything(type);
+  return low < all.low || high > all.high ? all : FromEnds(type, low + 0.0L, high + 0.0L);
 }
 
+// Rounded outwards: an end that is not exact is far out of every range.
 Enclosure IntegerProduct(DType type, const Enclosure& a, const Enclosure& b) {
-  const __int128 corners[] = {static_cast<__int128>(a.low) * static_cast<__int128>(b.low),
-                              static_cast<__int128>(a.low) * static_cast<__int128>(b.high),
-                              static_cast<__int128>(a.high) * static_cast<__int128>(b.low),
-                              static_cast<__int128>(a.high) * static_cast<__int128>(b.high)};
-  return Unwrapped(type, *std::min_element(corners, corners + 4), *std::max_element(corners, corners + 4));
+  const Enclosure product = ExactProduct(a, b);
+  return Unwrapped(type, product.low, product.high);
 }
 
 Enclosure IntegerSum(DType type, const Enclosure& a, const Enclosure& b) {
-  return Unwrapped(type, static_cast<__int128>(a.low) + static_cast<__int128>(b.low),
-                   static_cast<__int128>(a.high) + static_cast<__int128>(b.high));
+  return Unwrapped(type, AddDown(a.low, b.low), AddUp(a.high, b.high));
 }
 
 Enclosure ApplyToIntegers(ScalarOp op, DType operand, DType target, Args args) {
@@ -280,14 +276,14 @@ Enclosure ApplyToIntegers(ScalarOp op, DType operand, DType target, Args args) {
     case Rule::kProduct: return IntegerProduct(operand, args[0], args[1]);
     case Rule::kNegation: return IntegerSum(operand, FromEnds(operand, 0, 0), Negated(args[0]));
     case Rule::kMagnitude:
-      if (Encloses(args[0], Lowest(operand)) && operand != DType::kU8) return Everything(operand);
+      if (Encloses(args[0], Lowest(operand)) && IsSigned(operand)) return Everything(operand);
       return AtCorners(op, operand, target, args);
     case Rule::kEqual:
     case Rule::kUnequal: return Equal(args[0], args[1], op == ScalarOp::kNe);
     case Rule::kCopy: return args[0];
     case Rule::kCast:
       if (IsFloat(target) || target == DType::kBool) return AtCorners(op, operand, target, args);
-      return Unwrapped(target, static_cast<__int128>(args[0].low), static_cast<__int128>(args[0].high));
+      return Unwrapped(target, args[0].low, args[0].high);
     case Rule::kChoice:
     case Rule::kIsNan:
     case Rule::kIsInf:

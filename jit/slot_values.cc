@@ -20,7 +20,7 @@ int64_t SlotValues::Of(const TableSlot& slot) const {
     }
     case TableSlot::kParam: {
       const Scalar& param = binding_.params.at(slot.param);
-      if (param.type != DType::kBF16 && param.type != DType::kF16) return static_cast<int64_t>(param.bits);
+      if (!IsNarrowFloat(param.type)) return static_cast<int64_t>(param.bits);
       return static_cast<int64_t>(ToBits(static_cast<float>(param.ToDouble())));
     }
     default: return 0;

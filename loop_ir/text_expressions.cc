@@ -105,22 +105,22 @@ std::string ExpressionParser::TakeLiteral() {
   return text;
 }
 
-absl::StatusOr<Scalar> ExpressionParser::LiteralOf(DType type) {
+absl::StatusOr<Scalar> ExpressionParser::LiteralOf(DType type, LiteralReader read) {
   const Position position = Peek().position;
   if (LiteralLength() == 0) return Expected("a literal");
   const std::string text = TakeLiteral();
   if (type == DType::kI64 && (text == "true" || text == "false")) return Scalar::I64(text == "true");
-  if (const auto value = ParseLiteral(text, type)) return *value;
+  if (const auto value = read(text, type)) return *value;
   return ErrorAt(position, absl::StrCat("the literal '", text, "' does not fit ", Name(type)));
 }
 
-absl::StatusOr<absl::optional<Scalar>> ExpressionParser::BoundOf(DType type) {
+absl::StatusOr<absl::optional<Scalar>> ExpressionParser::BoundOf(DType type, LiteralReader read) {
   if (Take("inf")) return absl::optional<Scalar>();
   if (At("-") && At("inf", 1)) {
     next_ += 2;
     return absl::optional<Scalar>();
   }
-  NESTOR_ASSIGN_OR_RETURN(const Scalar value, LiteralOf(type));
+  NESTOR_ASSIGN_OR_RETURN(const Scalar value, LiteralOf(type, read));
   return absl::optional<Scalar>(value);
 }
 

@@ -60,9 +60,11 @@ class ExpressionParser {
 
   // The number of tokens of the literal here, its minus included; 0: none.
   size_t LiteralLength() const;
-  absl::StatusOr<Scalar> LiteralOf(DType type);
+  // `read`: ParseLiteral, or ParseParamLiteral for what a $param is.
+  using LiteralReader = absl::optional<Scalar> (*)(absl::string_view text, DType type);
+  absl::StatusOr<Scalar> LiteralOf(DType type, LiteralReader read = ParseLiteral);
   // A bound of a range; an infinity is none.
-  absl::StatusOr<absl::optional<Scalar>> BoundOf(DType type);
+  absl::StatusOr<absl::optional<Scalar>> BoundOf(DType type, LiteralReader read = ParseLiteral);
 
   // ---- Expressions, of operators at least as tight as `tightness`
 

@@ -117,13 +117,13 @@ class ProgramParser : private ExpressionParser {
     NESTOR_RETURN_IF_ERROR(Need(":"));
     NESTOR_ASSIGN_OR_RETURN(param.type, Type());
     if (Take("=")) {
-      NESTOR_ASSIGN_OR_RETURN(param.value, LiteralOf(param.type));
+      NESTOR_ASSIGN_OR_RETURN(param.value, LiteralOf(param.type, ParseParamLiteral));
     }
     if (Take("in")) {
       NESTOR_RETURN_IF_ERROR(Need("["));
-      NESTOR_ASSIGN_OR_RETURN(param.low, BoundOf(param.type));
+      NESTOR_ASSIGN_OR_RETURN(param.low, BoundOf(param.type, ParseParamLiteral));
       NESTOR_RETURN_IF_ERROR(Need(","));
-      NESTOR_ASSIGN_OR_RETURN(param.high, BoundOf(param.type));
+      NESTOR_ASSIGN_OR_RETURN(param.high, BoundOf(param.type, ParseParamLiteral));
       NESTOR_RETURN_IF_ERROR(Need("]"));
     }
     program_.params.push_back(std::move(param));

@@ -100,14 +100,18 @@ class Binder {
     return absl::OkStatus();
   }
 
+  static Scalar AsFloat(const Scalar& given, DType type) {
+    if (IsFloat(given.type)) return Scalar::Float(type, given.ToDouble());
+    return given.FitsInt64() ? Scalar::Integer(type, given.ToInt()) : Scalar::Of(type, uint64_t{given.bits});
+  }
+
   absl::StatusOr<absl::optional<Scalar>> Convert(const ParamInfo& param, const Scalar& given) const {
-    if (given.type == param.type) return absl::optional<Scalar>(given);
+    // An integer $param is an index value, which is an i64.
+    const bool fits = !IsInteger(param.type) || given.FitsInt64();
+    if (given.type == param.type && fits) return absl::optional<Scalar>(given);
     const bool from_integer = IsInteger(given.type);
-    if (IsFloat(param.type) && given.type != DType::kBool) {
-      return absl::optional<Scalar>(from_integer ? Scalar::Integer(param.type, given.ToInt())
-                                                 : Scalar::Float(param.type, given.ToDouble()));
-    }
-    if (IsInteger(param.type) && from_integer) {
+    if (IsFloat(param.type) && given.type != DType::kBool) return absl::optional<Scalar>(AsFloat(given, param.type));
+    if (IsInteger(param.type) && from_integer && fits) {
       const Scalar narrow = Scalar::Integer(param.type, given.ToInt());
       if (narrow.ToInt() == given.ToInt()) return absl::optional<Scalar>(narrow);
     }

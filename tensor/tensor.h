@@ -34,18 +34,12 @@ using Dims = absl::InlinedVector<int64_t, 6>;
 // The element type that T stores: DTypeOf<float>() is f32.
 template <class T>
 constexpr DType DTypeOf() {
-  if constexpr (std::is_same_v<T, bool>) return DType::kBool;
-  else if constexpr (std::is_same_v<T, uint8_t>) return DType::kU8;
-  else if constexpr (std::is_same_v<T, int8_t>) return DType::kI8;
-  else if constexpr (std::is_same_v<T, int32_t>) return DType::kI32;
-  else if constexpr (std::is_same_v<T, int64_t>) return DType::kI64;
-  else if constexpr (std::is_same_v<T, BF16>) return DType::kBF16;
-  else if constexpr (std::is_same_v<T, F16>) return DType::kF16;
-  else if constexpr (std::is_same_v<T, float>) return DType::kF32;
-  else {
-    static_assert(std::is_same_v<T, double>, "not an element type");
-    return DType::kF64;
-  }
+#define ELEMENT(Enumerator, Type, ...)                                    \
+  if constexpr (std::is_same_v<T, Type>) return DType::k##Enumerator; \
+  else
+#include "uops/element_types.inc"
+#undef ELEMENT
+    static_assert(!std::is_same_v<T, T>, "not an element type");
 }
 
 // ---- Shapes ----

@@ -93,13 +93,18 @@ Bits FloatBits(DType type, double x) {
   return sign | ((static_cast<Bits>(exponent - format.min_exponent) << mantissa_bits) + significand);
 }
 
+// The types without a sign are called so.
+bool HasSign(DType type) { return Name(type)[0] == 'i'; }
+
+// The number that bits of an integer type or bool are.
+Int IntegerOf(DType type, Bits bits) { return HasSign(type) ? Int{static_cast<int64_t>(bits)} : Int{bits}; }
+
 // The value modulo 2^width, as the sign-extended bits of a signed type.
 Bits IntegerBits(DType type, Int x) {
   const int width = WidthOf(type);
   const Int modulus = Int{1} << width;
   Int wrapped = ((x % modulus) + modulus) % modulus;
-  const bool is_signed = type == DType::kI8 || type == DType::kI32 || type == DType::kI64;
-  if (is_signed && wrapped >= modulus / 2) wrapped -= modulus;
+  if (HasSign(type) && wrapped >= modulus / 2) wrapped -= modulus;
   return static_cast<Bits>(static_cast<int64_t>(wrapped));
 }
 
@@ -162,6 +167,11 @@ Int FloorDivide(Int a, Int b) {
 }
 Int FloorRemainder(Int a, Int b) { return b == 0 ? 0 : a - b * FloorDivide(a, b); }
 
+// Modulo 2^128: of two u64 it may be beyond an Int.
+Int Product(Int a, Int b) {
+  return static_cast<Int>(static_cast<unsigned __int128>(a) * static_cast<unsigned __int128>(b));
+}
+
 int Ones(int width, Int a) {
   int count = 0;
   for (int bit = 0; bit < width; ++bit) count += static_cast<int>(a >> bit & 1);
@@ -202,7 +212,7 @@ const std::map<std::string, Reference>& References() {
       {"copy", {[](F v) { return v.a; }, [](I v) { return v.a; }}},
       {"add", {[](F v) { return v.a + v.b; }, [](I v) { return v.a + v.b; }}},
       {"sub", {[](F v) { return v.a - v.b; }, [](I v) { return v.a - v.b; }}},
-      {"mul", {[](F v) { return v.a * v.b; }, [](I v) { return v.a * v.b; }}},
+      {"mul", {[](F v) { return v.a * v.b; }, [](I v) { return Product(v.a, v.b); }}},
       {"div", {[](F v) { return v.a / v.b; }, nullptr}},
       {"fma", {[](F v) { return Fma(v, v.a, v.b, v.c); }, nullptr}},
       {"floordiv",
@@ -234,8 +244,8 @@ const std::map<std::string, Reference>& References() {
         }}},
       {"popcount", {nullptr, [](I v) { return Int{Ones(v.width, v.a)}; }}},
       {"clz", {nullptr, [](I v) { return Int{Zeros(v.width, v.a)}; }}},
-      {"square", {[](F v) { return v.a * v.a; }, [](I v) { return v.a * v.a; }}},
-      {"mulz", {[](F v) { return v.a == 0 || v.b == 0 ? Quad{0} : v.a * v.b; }, [](I v) { return v.a * v.b; }}},
+      {"square", {[](F v) { return v.a * v.a; }, [](I v) { return Product(v.a, v.a); }}},
+      {"mulz", {[](F v) { return v.a == 0 || v.b == 0 ? Quad{0} : v.a * v.b; }, [](I v) { return Product(v.a, v.b); }}},
       {"relu", {[](F v) { return Maximum(v.a, 0); }, [](I v) { return v.a > 0 ? v.a : Int{0}; }}},
       {"relu6",
        {[](F v) { return Minimum(Maximum(v.a, 0), 6); },
@@ -488,7 +498,7 @@ Bits ExactResult(const Reference& reference, DType type, DType result, const std
   }
   const auto value = [&](int i) {
     if (i >= n) return Int{0};
-    return types[i] == DType::kBool ? static_cast<Int>(v[i]) : static_cast<Int>(static_cast<int64_t>(v[i]));
+    return IntegerOf(types[i], v[i]);
   };
   return IntegerBits(result, reference.integers({WidthOf(type), value(0), value(1), value(2)}));
 }
@@ -919,15 +929,14 @@ Bits CastReference(DType from, DType to, Bits v) {
     if (IsHalf(to)) return FloatBits(to, RoundToHalf(to, x));
     if (IsFloat(to)) return FloatBits(to, static_cast<double>(Round(to, x)));
     if (std::isnan(x)) return 0;
-    const bool is_unsigned = to == DType::kU8;
-    const Int end = Int{1} << (WidthOf(to) - (is_unsigned ? 0 : 1)), low = is_unsigned ? 0 : -end;
+    const Int end = Int{1} << (WidthOf(to) - (HasSign(to) ? 1 : 0)), low = HasSign(to) ? -end : 0;
     if (x >= static_cast<double>(end)) return IntegerBits(to, end - 1);
     return IntegerBits(to, x <= static_cast<double>(low) ? low : static_cast<Int>(x));
   }
-  const Int x = static_cast<int64_t>(v);
+  const Int x = IntegerOf(from, v);
   if (to == DType::kBool) return x != 0;
   if (!IsFloat(to)) return IntegerBits(to, x);
-  if (IsHalf(to)) return FloatBits(to, RoundToHalf(to, static_cast<long double>(static_cast<int64_t>(v))));
+  if (IsHalf(to)) return FloatBits(to, RoundToHalf(to, static_cast<long double>(x)));
   return to == DType::kF64 ? ToBits(static_cast<double>(x)) : ToBits(static_cast<float>(x));
 }
 
@@ -963,20 +972,20 @@ TEST(ScalarOps, Casts) {
 // A value of a wide type beside a tie of a 16-bit one is where rounding twice shows.
 TEST(ScalarOps, CastsRoundOnce) {
   Random random(5);
-  for (DType from : {DType::kI32, DType::kI64, DType::kF32, DType::kF64}) {
+  for (DType from : AllTypes()) {
     for (DType to : {DType::kBF16, DType::kF16, DType::kF32}) {
-      if (WidthOf(to) >= WidthOf(from) && IsFloat(from)) continue;
+      const int digits = IsFloat(from) ? 40 : WidthOf(from) - HasSign(from);
+      if (WidthOf(to) >= WidthOf(from) && (IsFloat(from) || digits <= FormatOf(to).precision)) continue;
       SCOPED_TRACE(absl::StrCat("to ", Name(to)));
       const ScalarFunction function = FunctionOf(ScalarOp::kCast, from, to);
       Failures failures(Row(ScalarOp::kCast), from);
       for (int i = 0; i < 20000; ++i) {
-        const int top = static_cast<int>(random() % (IsFloat(from) ? 40 : WidthOf(from) - 1));
+        const int top = static_cast<int>(random() % static_cast<unsigned>(digits));
         const int p = FormatOf(to).precision;
         if (top < p + 1) continue;
-        int64_t x =
-            (int64_t{1} << top) + static_cast<int64_t>(random() % (1 << (p - 1))) * (int64_t{1} << (top - p + 1));
-        x += int64_t{1} << (top - p);                // a tie
-        x += static_cast<int64_t>(random() % 5) - 2;  // and its neighbours
+        Int x = (Int{1} << top) + static_cast<Int>(random() % (1 << (p - 1))) * (Int{1} << (top - p + 1));
+        x += Int{1} << (top - p);                 // a tie
+        x += static_cast<Int>(random() % 5) - 2;  // and its neighbours
         if (random() % 2) x = -x;
         double scaled = std::ldexp(static_cast<double>(x), -static_cast<int>(random() % 60));
         const Bits v[] = {IsFloat(from) ? FloatBits(from, static_cast<double>(Round(from, scaled)))
@@ -1008,7 +1017,10 @@ TEST(ScalarOps, BitsAndBack) {
     }
   }
   for (DType type : {DType::kBF16, DType::kF16}) EXPECT_FALSE(ResultTypeOf(ScalarOp::kToBits, type, type));
-  for (DType type : {DType::kU8, DType::kI8}) EXPECT_FALSE(ResultTypeOf(ScalarOp::kFromBits, type, type));
+  for (DType type : AllTypes()) {
+    const bool taken = type == DType::kI32 || type == DType::kI64;
+    EXPECT_EQ(ResultTypeOf(ScalarOp::kFromBits, type, type).has_value(), taken) << Name(type);
+  }
 }
 
 // ---- Rows in programs ----

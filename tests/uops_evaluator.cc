@@ -88,6 +88,11 @@ long double DecodeF16(Bits bits) {
   return bits & 0x8000 ? -magnitude : magnitude;
 }
 
+bool HasNoSign(DType type) { return type == DType::kBool || Name(type)[0] == 'u'; }
+
+// Of an integer type or bool.
+Int128 ToInteger(DType type, Bits bits) { return HasNoSign(type) ? Int128{bits} : Int128{static_cast<int64_t>(bits)}; }
+
 // Of any type, exactly.
 long double ToReal(DType type, Bits bits) {
   switch (type) {
@@ -95,15 +100,14 @@ long double ToReal(DType type, Bits bits) {
     case DType::kF32: return absl::bit_cast<float>(static_cast<uint32_t>(bits));
     case DType::kBF16: return absl::bit_cast<float>(static_cast<uint32_t>(bits << 16));
     case DType::kF16: return DecodeF16(bits);
-    default: return static_cast<long double>(static_cast<int64_t>(bits));
+    default: return static_cast<long double>(ToInteger(type, bits));
   }
 }
 
 int WidthOf(DType type) { return type == DType::kBool ? 1 : 8 * ByteSize(type); }
-bool IsUnsigned(DType type) { return type == DType::kU8 || type == DType::kBool; }
-Int128 LeastOf(DType type) { return IsUnsigned(type) ? 0 : -(Int128{1} << (WidthOf(type) - 1)); }
+Int128 LeastOf(DType type) { return HasNoSign(type) ? 0 : -(Int128{1} << (WidthOf(type) - 1)); }
 Int128 GreatestOf(DType type) {
-  return IsUnsigned(type) ? (Int128{1} << WidthOf(type)) - 1 : (Int128{1} << (WidthOf(type) - 1)) - 1;
+  return HasNoSign(type) ? (Int128{1} << WidthOf(type)) - 1 : (Int128{1} << (WidthOf(type) - 1)) - 1;
 }
 
 // Modulo 2^width, in the type's range.
@@ -128,7 +132,7 @@ Bits Cast(DType from, DType to, Bits bits) {
   const long double x = ToReal(from, bits);
   if (to == DType::kBool) return x != 0;
   if (IsFloat(to)) return EncodeFloat(to, x);
-  if (!IsFloat(from)) return Wrap(to, static_cast<int64_t>(bits));
+  if (!IsFloat(from)) return Wrap(to, ToInteger(from, bits));
   if (std::isnan(x)) return 0;
   if (x <= static_cast<long double>(LeastOf(to))) return Wrap(to, LeastOf(to));
   if (x >= static_cast<long double>(GreatestOf(to))) return Wrap(to, GreatestOf(to));
@@ -180,6 +184,11 @@ absl::optional<Bits> FloatOpOnBits(ScalarOp op, DType type, const Bits* v, int a
   return y ? absl::make_optional(EncodeFloat(type, *y)) : absl::nullopt;
 }
 
+// Modulo 2^128.
+Int128 Product(Int128 a, Int128 b) {
+  return static_cast<Int128>(static_cast<unsigned __int128>(a) * static_cast<unsigned __int128>(b));
+}
+
 absl::optional<Int128> IntegerOp(ScalarOp op, DType type, Int128 a, Int128 b) {
   const bool wide_shift = b < 0 || b >= WidthOf(type);
   switch (op) {
@@ -190,8 +199,8 @@ absl::optional<Int128> IntegerOp(ScalarOp op, DType type, Int128 a, Int128 b) {
     case ScalarOp::kAdd: return a + b;
     case ScalarOp::kSub: return a - b;
     case ScalarOp::kMul:
-    case ScalarOp::kMulz: return a * b;
-    case ScalarOp::kSquare: return a * a;
+    case ScalarOp::kMulz: return Product(a, b);
+    case ScalarOp::kSquare: return Product(a, a);
     case ScalarOp::kRelu: return a > 0 ? a : 0;
     case ScalarOp::kFloorDiv: return b == 0 ? 0 : FloorQuotient(a, b);
     case ScalarOp::kMod: return b == 0 ? 0 : a - b * FloorQuotient(a, b);
@@ -200,7 +209,7 @@ absl::optional<Int128> IntegerOp(ScalarOp op, DType type, Int128 a, Int128 b) {
     case ScalarOp::kAnd: return a & b;
     case ScalarOp::kOr: return a | b;
     case ScalarOp::kXor: return a ^ b;
-    case ScalarOp::kShl: return wide_shift ? 0 : a * (Int128{1} << static_cast<int>(b));
+    case ScalarOp::kShl: return wide_shift ? 0 : Product(a, Int128{1} << static_cast<int>(b));
     case ScalarOp::kShr: return wide_shift ? (a < 0 ? -1 : 0) : FloorQuotient(a, Int128{1} << static_cast<int>(b));
     default: return absl::nullopt;
   }
@@ -254,7 +263,7 @@ Bits ApplyScalarOp(ScalarOp op, DType operand, DType target, const Bits* v) {
   if (IsFloat(operand)) {
     if (const auto y = FloatOpOnBits(op, operand, v, arity)) return *y;
   } else {
-    const auto y = IntegerOp(op, operand, static_cast<int64_t>(v[0]), arity > 1 ? static_cast<int64_t>(v[1]) : 0);
+    const auto y = IntegerOp(op, operand, ToInteger(operand, v[0]), arity > 1 ? ToInteger(operand, v[1]) : 0);
     if (y) return Wrap(operand, *y);
   }
   return FunctionOf(op, operand, target)(v);
@@ -571,7 +580,9 @@ class Evaluator {
         const Dense& tensor = values_[node.value];
         const int64_t offset = OffsetOf(tensor.shape, args);
         if (offset < 0) return absl::nullopt;
-        return static_cast<int64_t>(tensor.elements[offset]);
+        const Int128 value = ToInteger(tensor.type, tensor.elements[offset]);
+        if (value > GreatestOf(DType::kI64)) return absl::nullopt;
+        return static_cast<int64_t>(value);
       }
       default: break;
     }

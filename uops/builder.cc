@@ -240,7 +240,7 @@ absl::Status OpBuilder::AddParam(absl::string_view name, DType type, const Param
   for (const auto& [expr, scalar] : literals) {
     if (!*expr) continue;
     const ExprNode& node = *(*expr)->node();
-    if (node.form == Form::kLiteral) *scalar = ParseLiteral(node.text, type);
+    if (node.form == Form::kLiteral) *scalar = ParseParamLiteral(node.text, type);
     if (!*scalar) return Misuse(absl::StrCat("its default and limits must be literals that fit ", nestor::Name(type)));
   }
   op_.params.push_back(std::move(info));

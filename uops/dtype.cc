@@ -15,19 +15,23 @@
 namespace nestor {
 namespace {
 
-struct TypeRow {
-  DType type;
-  const char* name;
-  int bytes;
-};
-constexpr TypeRow kTypes[] = {
-    {DType::kBool, "bool", 1}, {DType::kU8, "u8", 1},   {DType::kI8, "i8", 1},
-    {DType::kI32, "i32", 4},   {DType::kI64, "i64", 8}, {DType::kBF16, "bf16", 2},
-    {DType::kF16, "f16", 2},   {DType::kF32, "f32", 4}, {DType::kF64, "f64", 8},
+constexpr DType kAllTypes[] = {
+#define ELEMENT(Enumerator, ...) DType::k##Enumerator,
+#include "uops/element_types.inc"
+#undef ELEMENT
 };
 
-constexpr DType kAllTypes[] = {DType::kBool, DType::kU8,  DType::kI8,  DType::kI32, DType::kI64,
-                               DType::kBF16, DType::kF16, DType::kF32, DType::kF64};
+// ---- Floats as bits: the sign, the exponent, the significand but its hidden bit.
+
+constexpr Bits InfinityOf(const TypeFacts& facts) {
+  const int fraction = facts.significand - 1;
+  return ((Bits{1} << (8 * facts.bytes - facts.significand)) - 1) << fraction;
+}
+
+// The one NaN: the first bit of the fraction.
+constexpr Bits NaNOf(const TypeFacts& facts) { return InfinityOf(facts) | Bits{1} << (facts.significand - 2); }
+
+constexpr Bits MagnitudeOf(const TypeFacts& facts, Bits bits) { return bits & (~Bits{0} >> (65 - 8 * facts.bytes)); }
 
 bool IsDecimal(absl::string_view text) {
   for (char c : text) {
@@ -48,6 +52,24 @@ absl::optional<Scalar> ParseFloat(absl::string_view text, DType type) {
   const bool literal_is_finite = !absl::StrContains(text, "inf") && !absl::StrContains(text, "nan");
   if (literal_is_finite && !std::isfinite(value.ToDouble())) return absl::nullopt;
   return value;
+}
+
+// `wide` where it is a value of the type. Its bits are, modulo 2^64; so is its sign.
+template <class T>
+absl::optional<Scalar> Fitting(T wide, DType type) {
+  const Scalar narrow = Scalar::Of(type, wide);
+  const bool is_negative = IsSigned(type) && narrow.ToInt() < 0;
+  if (narrow.bits != static_cast<Bits>(wide) || is_negative != (wide < 0)) return absl::nullopt;
+  return narrow;
+}
+
+absl::optional<Scalar> ParseInteger(absl::string_view text, DType type) {
+  const bool minus = !text.empty() && text[0] == '-';
+  int64_t number;
+  uint64_t magnitude;
+  if (!IsDecimal(minus ? text.substr(1) : text)) return absl::nullopt;
+  if (minus) return absl::SimpleAtoi(text, &number) ? Fitting(number, type) : absl::nullopt;
+  return absl::SimpleAtoi(text, &magnitude) ? Fitting(magnitude, type) : absl::nullopt;
 }
 
 template <class T>
@@ -98,16 +120,14 @@ Scalar Stored(DType type, T v) {
 
 absl::Span<const DType> AllTypes() { return kAllTypes; }
 
-absl::string_view Name(DType type) { return kTypes[static_cast<int>(type)].name; }
+absl::string_view Name(DType type) { return FactsOf(type).name; }
 
 absl::optional<DType> TypeByName(absl::string_view name) {
-  for (const TypeRow& row : kTypes) {
+  for (const TypeFacts& row : kTypeFacts) {
     if (name == row.name) return row.type;
   }
   return absl::nullopt;
 }
-
-int ByteSize(DType type) { return kTypes[static_cast<int>(type)].bytes; }
 
 Scalar Scalar::Float(DType type, double v) {
   return VisitType(type, [&](auto zero) {
@@ -132,26 +152,13 @@ Scalar Scalar::Unsigned(DType type, uint64_t v) {
   return Float(type, 2 * OddDouble(static_cast<int64_t>((v >> 1) | (v & 1))));
 }
 
+// All exponent bits and some bit of the fraction: above infinity's bits.
 bool Scalar::IsNaN() const {
-  // All exponent bits and some bit of the fraction: above infinity's bits.
-  switch (type) {
-    case DType::kBF16: return (bits & 0x7fff) > 0x7f80;
-    case DType::kF16: return (bits & 0x7fff) > 0x7c00;
-    case DType::kF32: return (bits & 0x7fffffff) > 0x7f800000;
-    case DType::kF64: return (bits & 0x7fffffffffffffff) > 0x7ff0000000000000;
-    default: return false;
-  }
+  const TypeFacts& facts = FactsOf(type);
+  return facts.kind == TypeKind::kFloat && MagnitudeOf(facts, bits) > InfinityOf(facts);
 }
 
-Scalar Scalar::Canonical() const {
-  if (!IsNaN()) return *this;
-  switch (type) {
-    case DType::kBF16: return {type, 0x7fc0};
-    case DType::kF16: return {type, 0x7e00};
-    case DType::kF32: return {type, 0x7fc00000};
-    default: return {type, 0x7ff8000000000000};
-  }
-}
+Scalar Scalar::Canonical() const { return IsNaN() ? Scalar{type, NaNOf(FactsOf(type))} : *this; }
 
 double Scalar::ToDouble() const {
   return VisitType(type, [&](auto zero) -> double {
@@ -183,6 +190,7 @@ Scalar Highest(DType type) {
 
 std::string LiteralText(const Scalar& value) {
   if (value.type == DType::kBool) return value.bits ? "true" : "false";
+  if (IsUnsigned(value.type)) return absl::StrCat(value.bits);
   if (IsInteger(value.type)) return absl::StrCat(value.ToInt());
   const double d = value.ToDouble();
   if (std::isnan(d)) return "nan";
@@ -201,13 +209,12 @@ absl::optional<Scalar> ParseLiteral(absl::string_view text, DType type) {
   }
   if (type == DType::kBool) return absl::nullopt;
   if (IsFloat(type)) return ParseFloat(text, type);
-  absl::string_view digits = text;
-  if (!digits.empty() && digits[0] == '-') digits.remove_prefix(1);
-  int64_t wide;
-  if (!IsDecimal(digits) || !absl::SimpleAtoi(text, &wide)) return absl::nullopt;
-  const Scalar narrow = Scalar::Integer(type, wide);
-  if (narrow.ToInt() != wide) return absl::nullopt;
-  return narrow;
+  return ParseInteger(text, type);
+}
+
+absl::optional<Scalar> ParseParamLiteral(absl::string_view text, DType type) {
+  const absl::optional<Scalar> value = ParseLiteral(text, type);
+  return value && value->FitsInt64() ? value : absl::nullopt;
 }
 
 }  // namespace nestor

@@ -1,4 +1,5 @@
-// The element types of Nestor and scalar values of them.
+// The element types of Nestor and scalar values of them. The types are the rows of
+// element_types.inc; this header gives access to them.
 //
 // A Scalar is a type and its bits, so that constants compare by bits (-0.0 is
 // not 0.0) and every engine can hold a value of any type in eight bytes. There
@@ -21,7 +22,34 @@
 
 namespace nestor {
 
-enum class DType : uint8_t { kBool, kU8, kI8, kI32, kI64, kBF16, kF16, kF32, kF64 };
+enum class DType : uint8_t {
+#define ELEMENT(Enumerator, ...) k##Enumerator,
+#include "uops/element_types.inc"
+#undef ELEMENT
+};
+
+enum class TypeKind : uint8_t { kBoolean, kUnsigned, kSigned, kFloat };
+
+// A row; see element_types.inc.
+struct TypeFacts {
+  DType type;
+  const char* name;  // in the notation
+  TypeKind kind;
+  int bytes;
+  int significand;
+  int least_exponent;
+  DType accumulator;
+};
+
+inline constexpr TypeFacts kTypeFacts[] = {
+#define ELEMENT(Enumerator, Type, name, kind, significand, least_exponent, accumulator) \
+  {DType::k##Enumerator, name, TypeKind::kind, sizeof(Type), significand, least_exponent, DType::k##accumulator},
+#include "uops/element_types.inc"
+#undef ELEMENT
+};
+inline constexpr int kNumTypes = sizeof(kTypeFacts) / sizeof(kTypeFacts[0]);
+
+constexpr const TypeFacts& FactsOf(DType type) { return kTypeFacts[static_cast<int>(type)]; }
 
 // Every type, in the order of the enumeration.
 absl::Span<const DType> AllTypes();
@@ -30,20 +58,25 @@ absl::Span<const DType> AllTypes();
 absl::string_view Name(DType type);
 absl::optional<DType> TypeByName(absl::string_view name);
 
-// Bytes of one element.
-int ByteSize(DType type);
+// Bytes and bits of one element in memory.
+constexpr int ByteSize(DType type) { return FactsOf(type).bytes; }
+constexpr int BitWidth(DType type) { return 8 * ByteSize(type); }
 
-inline bool IsFloat(DType t) { return t >= DType::kBF16; }
-inline bool IsInteger(DType t) { return t >= DType::kU8 && t <= DType::kI64; }
+constexpr bool IsFloat(DType t) { return FactsOf(t).kind == TypeKind::kFloat; }
+constexpr bool IsSigned(DType t) { return FactsOf(t).kind == TypeKind::kSigned; }
+constexpr bool IsUnsigned(DType t) { return FactsOf(t).kind == TypeKind::kUnsigned; }
+constexpr bool IsInteger(DType t) { return IsSigned(t) || IsUnsigned(t); }
+// Whether every value of the type is an i64: of the integers all but u64.
+constexpr bool WidensToI64(DType t) { return IsInteger(t) && FactsOf(t).significand < 64; }
 
 // The type that sums and products of `type` accumulate in: f32 for the two
 // half-width floats, else the type itself.
-inline DType AccumulatorType(DType type) {
-  return type == DType::kBF16 || type == DType::kF16 ? DType::kF32 : type;
-}
+constexpr DType AccumulatorType(DType type) { return FactsOf(type).accumulator; }
+// Whether `type` is a float that is computed in a wider one.
+constexpr bool IsNarrowFloat(DType type) { return AccumulatorType(type) != type; }
 
-// The bits of one value, in the low bytes. An i32 is stored sign-extended to 64
-// bits, a bool as 0 or 1, so that equal values have equal Bits.
+// The bits of one value, in the low bytes. An integer is stored extended to 64 bits
+// by its own signedness, a bool as 0 or 1, so that equal values have equal Bits.
 using Bits = uint64_t;
 
 template <class T>
@@ -81,15 +114,10 @@ T FromBits(Bits b) {
 template <class F>
 decltype(auto) VisitType(DType type, F&& f) {
   switch (type) {
-    case DType::kBool: return f(bool{});
-    case DType::kU8: return f(uint8_t{});
-    case DType::kI8: return f(int8_t{});
-    case DType::kI32: return f(int32_t{});
-    case DType::kI64: return f(int64_t{});
-    case DType::kBF16: return f(BF16{});
-    case DType::kF16: return f(F16{});
-    case DType::kF32: return f(float{});
-    case DType::kF64: return f(double{});
+#define ELEMENT(Enumerator, Type, ...) \
+  case DType::k##Enumerator: return f(Type{});
+#include "uops/element_types.inc"
+#undef ELEMENT
   }
   __builtin_unreachable();
 }
@@ -114,9 +142,11 @@ struct Scalar {
   bool IsNaN() const;
   // The same value with the one NaN of its type.
   Scalar Canonical() const;
-  // The value as a double; exact but for large i64.
+  // The value as a double; exact but for large i64 and u64.
   double ToDouble() const;
-  // REQUIRES: an integer or bool type.
+  // Whether the value, of an integer or bool type, is an int64_t: only a u64 from 2^63 on is none.
+  bool FitsInt64() const { return !IsUnsigned(type) || static_cast<int64_t>(bits) >= 0; }
+  // The value modulo 2^64; where it fits, the value. REQUIRES: an integer or bool type.
   int64_t ToInt() const { return static_cast<int64_t>(bits); }
 
   friend bool operator==(const Scalar& a, const Scalar& b) {
@@ -160,6 +190,9 @@ std::string LiteralText(const Scalar& value);
 // Reads the text of a numeric literal ("12", "1.5e3", "inf", "nan", with an
 // optional minus) as `type`, rounding once; nullopt where it does not fit.
 absl::optional<Scalar> ParseLiteral(absl::string_view text, DType type);
+
+// The same for a `$param`. One of an integer type is an index value, and so an i64 (SEMANTICS 2).
+absl::optional<Scalar> ParseParamLiteral(absl::string_view text, DType type);
 
 }  // namespace nestor
 

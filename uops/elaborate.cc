@@ -171,7 +171,7 @@ class Elaborator {
 
   absl::StatusOr<absl::optional<Scalar>> ParamLiteral(const absl::optional<ast::Literal>& literal, DType type) {
     if (!literal) return absl::optional<Scalar>();
-    const auto value = ParseLiteral(literal->text, type);
+    const auto value = ParseParamLiteral(literal->text, type);
     if (value) return value;
     return ErrorAt(literal->position, absl::StrCat("the literal '", literal->text, "' does not fit ", Name(type)));
   }

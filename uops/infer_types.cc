@@ -9,7 +9,14 @@
 namespace nestor::internal {
 namespace {
 
+absl::Status Mixed(DType type, const TextPosition& position) {
+  return ErrorIn(position, absl::StrCat("types ", Name(type), " and i64 (an index) do not mix: cast one"));
+}
+
 absl::StatusOr<MetType> Unify(MetType a, MetType b, const TextPosition& position) {
+  for (const DType type : {a.type.value_or(DType::kI64), b.type.value_or(DType::kI64)}) {
+    if ((a.index_value || b.index_value) && IsInteger(type) && !WidensToI64(type)) return Mixed(type, position);
+  }
   // An integer beside an index value is i64 already.
   for (MetType* t : {&a, &b}) {
     if (t->type) t->type = t->Resolved();
@@ -123,7 +130,7 @@ absl::StatusOr<Types> InferTypes(const ExprNode& body, absl::optional<DType> dec
   NESTOR_ASSIGN_OR_RETURN(const MetType met, Unify({declared}, whole, body.position));
   // A result of a declared type is not widened.
   if (met.Resolved() == *declared) return walk.Take();
-  return ErrorIn(body.position, absl::StrCat("types ", Name(*declared), " and i64 (an index) do not mix: cast one"));
+  return Mixed(*declared, body.position);
 }
 
 }  // namespace nestor::internal

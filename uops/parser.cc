@@ -185,7 +185,9 @@ class Parser {
     if (token.kind != TokenKind::kName) return Expected("a type");
     const bool variable = token.text[0] >= 'A' && token.text[0] <= 'Z';
     if (!variable && !TypeByName(token.text)) {
-      return Expected("a type (bool u8 i8 i32 i64 bf16 f16 f32 f64, or a capital name)");
+      std::string names = "a type (";
+      for (DType type : AllTypes()) absl::StrAppend(&names, type == AllTypes()[0] ? "" : " ", Name(type));
+      return Expected(absl::StrCat(names, ", or a capital name)"));
     }
     ++next_;
     return ast::TypeName{token.position, token.text};

@@ -56,9 +56,9 @@ constexpr bool Takes(OperandTypes operands, DType type) {
   switch (operands) {
     case kAny: return true;
     case kNumber: return type != DType::kBool;
-    case kFloat: return type >= DType::kBF16;
-    case kInteger: return type >= DType::kU8 && type <= DType::kI64;
-    case kBoolOrInteger: return type <= DType::kI64;
+    case kFloat: return IsFloat(type);
+    case kInteger: return IsInteger(type);
+    case kBoolOrInteger: return !IsFloat(type);
   }
   return false;
 }
@@ -118,32 +118,30 @@ Bits RunPrimitive(const Bits* v) {
   }
 }
 
+// What has more bits than an f32 holds is a 16-bit float by one rounding, not two.
+template <class From, class To>
+constexpr bool kRoundsTwice = (std::is_same_v<To, BF16> || std::is_same_v<To, F16>) &&
+                              std::numeric_limits<From>::digits > std::numeric_limits<float>::digits;
+
 template <class From, class To>
 Bits RunCast(const Bits* v) {
   using Wide = decltype(Widened(To{}));
   return Narrowed<To>(arith::Cast<Wide>(Widened(FromBits<From>(v[0]))));
 }
-// From i64 and f64 a 16-bit float is one rounding away, not two.
-template <DType to>
-Bits RunCastFromF64(const Bits* v) {
-  return Scalar::Float(to, FromBits<double>(v[0])).bits;
+template <class From, DType to>
+Bits RunCastOnce(const Bits* v) {
+  return Scalar::Of(to, FromBits<From>(v[0])).bits;
 }
-template <DType to>
-Bits RunCastFromI64(const Bits* v) {
-  return Scalar::Integer(to, FromBits<int64_t>(v[0])).bits;
+
+template <class From, class To>
+PrimitiveFunction CastOf() {
+  if constexpr (!kRoundsTwice<From, To>) return RunCast<From, To>;
+  else return RunCastOnce<From, std::is_same_v<To, BF16> ? DType::kBF16 : DType::kF16>;
 }
 
 PrimitiveFunction CastFunction(DType from, DType to) {
-  if (from == DType::kF64 && to == DType::kBF16) return RunCastFromF64<DType::kBF16>;
-  if (from == DType::kF64 && to == DType::kF16) return RunCastFromF64<DType::kF16>;
-  // The bits of an i32 are those of the i64.
-  const bool wide_integer = from == DType::kI64 || from == DType::kI32;
-  if (wide_integer && to == DType::kBF16) return RunCastFromI64<DType::kBF16>;
-  if (wide_integer && to == DType::kF16) return RunCastFromI64<DType::kF16>;
   return VisitType(from, [&](auto f) {
-    return VisitType(to, [&](auto t) -> PrimitiveFunction {
-      return RunCast<decltype(f), decltype(t)>;
-    });
+    return VisitType(to, [](auto t) { return CastOf<decltype(f), decltype(t)>(); });
   });
 }
 

@@ -281,11 +281,11 @@ class InnerBoundsWalk {
     return IntegerEnds(absl::get<IntegerSet>(set), type);
   }
 
-  // An i64 beyond 2^53 is not an f64.
+  // An integer beyond 2^53 is not an f64.
   FloatSet IntegerEnds(const IntegerSet& x, DType type) {
     const NodeId wide = graph_.AddCast(x.value, DType::kF64);
     NodeId known = x.known;
-    if (type == DType::kI64) known = KnownBoth(f64_, known, f64_.Apply(ScalarOp::kLt, f64_.Abs(wide), 0x1p53));
+    if (ByteSize(type) == 8) known = KnownBoth(f64_, known, f64_.Apply(ScalarOp::kLt, f64_.Abs(wide), 0x1p53));
     return PointSet(known.valid() ? f64_.OnlyWhere(known, wide) : wide);
   }
 

@@ -202,6 +202,7 @@ class PointMaker {
     if (!pool().HasLoad(e)) return graph_.AddIndex(e, shape);
     const IndexNode node = pool()[e];
     if (node.kind == IndexKind::kLoad) {
+      RefuseBeyondI64(node);
       const IndexList place(node.args.begin(), node.args.end());
       return graph_.AddCast(graph_.AddReindex(NodeId{static_cast<int32_t>(node.value)}, shape, place), DType::kI64);
     }
@@ -218,6 +219,12 @@ class PointMaker {
     const bool joins = node.kind == IndexKind::kAnd || node.kind == IndexKind::kOr;
     const auto operand = [&](IndexId arg) { return joins ? ConditionOf(arg, shape) : ValueOf(arg, shape); };
     return graph_.AddMap(OpOf(node.kind), {operand(node.args[0]), operand(node.args[1])});
+  }
+
+  // An index that is no i64 is out of bounds; a value that it is cast to is not.
+  void RefuseBeyondI64(const IndexNode& load) {
+    if (WidensToI64(graph_.type(NodeId{static_cast<int32_t>(load.value)}))) return;
+    status_ = absl::UnimplementedError("an index is gathered from u64, in what is gathered");
   }
 
   // Where arithmetic on a number that a caller's tensor holds overflows, or divides by zero,

@@ -30,32 +30,27 @@ Scalar DrawFloat(DType type, std::mt19937_64& random) {
 }
 
 Scalar DrawInteger(DType type, std::mt19937_64& random) {
-  const int bits = 8 * ByteSize(type);
-  const int64_t highest = type == DType::kU8 ? 255 : static_cast<int64_t>(~uint64_t{0} >> (65 - bits));
-  const int64_t lowest = type == DType::kU8 ? 0 : -highest - 1;
+  const int bits = BitWidth(type);
+  const int64_t highest = Highest(type).ToInt(), lowest = Lowest(type).ToInt();
   const int64_t specials[] = {0, 1, highest, lowest, highest - 1, lowest + 1};
   switch (random() % 4) {
     case 0: return Scalar::Integer(type, specials[random() % std::size(specials)]);
     case 1: return Scalar::Integer(type, static_cast<int64_t>(random() % 4));
-    default: {
-      const uint64_t drawn = random() >> (64 - bits);  // kept in the type's range
-      if (type == DType::kU8) return Scalar::Integer(type, static_cast<int64_t>(drawn));
-      return Scalar::Integer(type, static_cast<int64_t>(drawn << (64 - bits)) >> (64 - bits));
-    }
+    default: return Scalar::Integer(type, static_cast<int64_t>(random() >> (64 - bits)));
   }
 }
 
 Scalar DrawModerate(DType type, std::mt19937_64& random) {
   if (IsFloat(type)) return Scalar::Float(type, static_cast<double>(random() >> 11) * 0x1p-52 - 1);
   const auto value = static_cast<int64_t>(random() % 6) - 1;
-  return Scalar::Integer(type, type == DType::kU8 ? std::abs(value) : value);
+  return Scalar::Integer(type, IsUnsigned(type) ? std::abs(value) : value);
 }
 
 Scalar DrawSmallInteger(DType type, std::mt19937_64& random) {
   const auto value = static_cast<int64_t>(random() % 7) - 3;
   if (IsFloat(type)) return Scalar::Float(type, value == 0 && random() % 2 == 0 ? -0.0 : static_cast<double>(value));
-  const int64_t high = type == DType::kI64 && random() % 4 == 0 ? int64_t{1} << 32 : 0;
-  return Scalar::Integer(type, (type == DType::kU8 ? std::abs(value) : value) + high);
+  const int64_t high = BitWidth(type) == 64 && random() % 4 == 0 ? int64_t{1} << 32 : 0;
+  return Scalar::Integer(type, (IsUnsigned(type) ? std::abs(value) : value) + high);
 }
 
 Scalar DrawOfAnyKind(DType type, std::mt19937_64& random) {

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "check/engines/program_generator.h"
 
 namespace nestor {
 namespace {
@@ -129,7 +130,7 @@ class Writer {
   }
 
   std::string Literal() {
-    if (!IsFloat()) return absl::StrCat(random_.Between(-2, 3));
+    if (!IsFloat()) return absl::StrCat(random_.Between(IsUnsigned(type_) ? 0 : -2, 3));
     return random_.Pick({std::string("0.5"), std::string("2.0"), std::string("-1.25"), std::string("0.1"),
                          std::string("3.0"), std::string("0.0"), std::string("-0.0")});
   }
@@ -363,7 +364,7 @@ class Writer {
     std::string place = random_.Pick({std::string("j, i"), std::string("2*i + 1, j"), std::string("i, j"),
                                       std::string("3*i - j, j"), std::string("j, i + 1"), std::string("2*i, 3*j"),
                                       std::string("i + j, j"), std::string("i / 2, j"), std::string("i % 2, j")});
-    if (random_.Chance(40)) place = absl::StrCat(NewArgument(random_.Chance(50) ? "i64" : "i32", "M"), "[i], j");
+    if (random_.Chance(40)) place = absl::StrCat(NewArgument(Name(random_.Chance(50) ? DType::kI64 : DrawIntegerType(random_)), "M"), "[i], j");
     const std::string op = random_.Pick(
         {std::string("+="), std::string("+="), std::string("max="), std::string("min="), std::string("*=")});
     const std::string extent = random_.Pick(
@@ -375,7 +376,7 @@ class Writer {
   void AddGather() {
     const std::string x = NewArgument(Name(type_), "M, N");
     const std::string ids =
-        NewArgument(random_.Pick({std::string("i64"), std::string("i64"), std::string("i32"), std::string("u8")}), "K");
+        NewArgument(Name(random_.Chance(50) ? DType::kI64 : DrawIntegerType(random_)), "K");
     const std::string name = absl::StrCat("t", statements_.size());
     const std::string place =
         random_.Chance(60) ? absl::StrCat(ids, "[k], j") : absl::StrCat("(", ids, "[k] + 1) / 2, j");

@@ -53,7 +53,7 @@ class Generator {
     const int integers = static_cast<int>(random_.Below(3));
     for (int i = 0; i < integers; ++i) {
       const std::string name = absl::StrCat("$k", i);
-      const DType type = random_.Pick({DType::kI64, DType::kI64, DType::kI64, DType::kI32, DType::kU8});
+      const DType type = random_.Chance(60) ? DType::kI64 : DrawIntegerType(random_);
       op_.params.push_back(IntegerParam(name, type));
       integer_params_.push_back(pool_.Symbol(name));
     }
@@ -128,7 +128,7 @@ class Generator {
     if (options_.smooth) return random_.Pick({DType::kF64, DType::kF64, DType::kF32});
     return random_.Pick({DType::kF32, DType::kF32, DType::kF32, DType::kF64, DType::kBF16, DType::kF16});
   }
-  DType IndexType() { return random_.Pick({DType::kI64, DType::kI64, DType::kI32, DType::kU8, DType::kI8}); }
+  DType IndexType() { return random_.Chance(40) ? DType::kI64 : DrawIntegerType(random_); }
   DType ValueType() {
     if (options_.floats_only || random_.Chance(55)) return FloatType();
     return random_.Chance(20) ? DType::kBool : IndexType();
@@ -142,7 +142,7 @@ class Generator {
       if (kind == 0) return Lowest(type);
       if (kind == 1) return Highest(type);
       const int64_t value = random_.Between(-2, 4);
-      return Scalar::Integer(type, type == DType::kU8 ? std::abs(value) : value);
+      return Scalar::Integer(type, IsUnsigned(type) ? std::abs(value) : value);
     }
     const int kind = static_cast<int>(random_.Below(options_.smooth ? 12 : 20));
     if (kind < 8) return Scalar::Float(type, static_cast<double>(random_.Between(-3, 3)));
@@ -669,6 +669,13 @@ class Generator {
 };
 
 }  // namespace
+
+DType DrawIntegerType(Random& random) {
+  for (;;) {
+    const DType type = random.Pick(AllTypes());
+    if (IsInteger(type)) return type;
+  }
+}
 
 Op RandomOp(uint64_t seed, const GeneratorOptions& options, std::vector<ConstructorCall>* calls) {
   return Generator(seed, options, calls).Run();

@@ -17,6 +17,11 @@
 
 namespace nestor {
 
+class Random;
+
+// Any integer type.
+DType DrawIntegerType(Random& random);
+
 struct GeneratorOptions {
   // Random steps; each adds one node and what fits its operands to it.
   int nodes = 8;

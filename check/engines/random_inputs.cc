@@ -3,6 +3,7 @@
 // are frequent.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -74,7 +75,7 @@ class InputMaker {
   }
 
   Scalar IntegerWithin(const ParamInfo& param) {
-    int64_t low = param.type == DType::kU8 || random_.Chance(80) ? 0 : -2, high = 4;
+    int64_t low = IsUnsigned(param.type) || random_.Chance(80) ? 0 : -2, high = 4;
     if (param.low) low = std::max(low, param.low->ToInt());
     if (param.high) high = std::min(high, param.high->ToInt());
     if (extremes_ && random_.Chance(30)) return ExtremeWithin(param);
@@ -83,6 +84,7 @@ class InputMaker {
 
   Scalar ExtremeWithin(const ParamInfo& param) {
     Scalar value = Scalar::Integer(param.type, random_.Extreme());
+    if (!value.FitsInt64()) value = Scalar::Integer(param.type, std::numeric_limits<int64_t>::max());
     if (param.low && value.ToInt() < param.low->ToInt()) value = *param.low;
     if (param.high && value.ToInt() > param.high->ToInt()) value = *param.high;
     return value;
@@ -132,7 +134,7 @@ class InputMaker {
     const int kind = static_cast<int>(random_.Below(100));
     if (kind < 70 || options_.moderate) {
       const int64_t value = random_.Between(-1, 4);
-      return Scalar::Integer(type, type == DType::kU8 ? std::abs(value) : value);
+      return Scalar::Integer(type, IsUnsigned(type) ? std::abs(value) : value);
     }
     if (kind < 85) return Scalar::Integer(type, random_.Between(0, 100));
     if (kind < 90) return Lowest(type);

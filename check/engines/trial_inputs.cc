@@ -111,7 +111,7 @@ class Drawer {
   }
 
   Scalar IntegerWithin(const ParamInfo& param, Random& random) const {
-    int64_t low = param.type == DType::kU8 || random.Chance(85) ? 0 : -2, high = 4;
+    int64_t low = IsUnsigned(param.type) || random.Chance(85) ? 0 : -2, high = 4;
     if (param.low) low = std::max(low, param.low->ToInt());
     if (param.high) high = std::min(high, param.high->ToInt());
     return Scalar::Integer(param.type, Given(param.name, random.Between(low, std::max(low, high))));

@@ -30,7 +30,7 @@ Op DrawGraph(Random& random) {
 
 Op DrawNest(Random& random) {
   for (;;) {
-    const DType type = random.Chance(85) ? FloatType(random) : random.Pick({DType::kI32, DType::kI64});
+    const DType type = random.Chance(85) ? FloatType(random) : DrawIntegerType(random);
     const auto module = Module::Parse(DrawNestProgram(random, type));
     if (!module.ok()) continue;
     if (auto op = module->Instantiate("", {}); op.ok()) return *std::move(op);

@@ -259,15 +259,15 @@ void EmitMulOverflowsG(Generator& g, const Operation& op) {
 void EmitLoadG(Generator& g, const Operation& op) {
   const Xbyak::RegExp address = g.AddressOf(op.memory);
   const Xbyak::Reg64 r = g.General(op.result);
-  switch (op.type) {
-    case DType::kBool:
-    case DType::kU8: return g.movzx(r.cvt32(), g.byte[address]);
-    case DType::kI8: return g.movsx(r, g.byte[address]);
-    case DType::kI32: return g.movsxd(r, g.dword[address]);
-    case DType::kI64:
+  NESTOR_CHECK(!IsFloat(op.type), "load_g of a float");
+  const bool is_signed = IsSigned(op.type);
+  switch (ByteSize(op.type)) {
+    case 1: return is_signed ? g.movsx(r, g.byte[address]) : g.movzx(r.cvt32(), g.byte[address]);
+    case 2: return is_signed ? g.movsx(r, g.word[address]) : g.movzx(r.cvt32(), g.word[address]);
+    case 4: return is_signed ? g.movsxd(r, g.dword[address]) : g.mov(r.cvt32(), g.dword[address]);
+    default:
       if (NESTOR_MUTANT("gather_index_of_32_bits")) return g.movsxd(r, g.dword[address]);
       return g.mov(r, g.qword[address]);
-    default: NESTOR_CHECK(false, "load_g of a float");
   }
 }
 
@@ -280,7 +280,7 @@ void EmitLaneG(Generator& g, const Operation& op) {
   const VectorRegister a = g.Loaded(op.operands[0], OperandBytes(op, 0));
   if (LaneBytes(op.lane) == 8) return g.vmovq(r, a);
   g.vmovd(r.cvt32(), a);
-  g.movsxd(r, r.cvt32());
+  if (IsSigned(op.type)) g.movsxd(r, r.cvt32());
 }
 
 // ---- Control.

@@ -94,7 +94,7 @@ void StoreByMask(Generator& g, const Operation& op) {
   }
   const VectorRegister value = g.Loaded(from, bytes);
   if (op.type == DType::kF16) return g.vcvtps2ph(masked, value, 0);
-  if (IsNarrow(op.type)) return g.vpmovdb(masked, value);
+  if (IsNarrow(op.type)) return NarrowLanes(g, masked, value, op.type);
   wide ? g.vmovupd(masked, value) : g.vmovups(masked, value);
 }
 
@@ -221,9 +221,6 @@ void ScatterPacked(Generator& g, const Operation& op, const Operand& count) {
 void LoadElement(Generator& g, const VectorRegister& r, DType type, const Xbyak::RegExp& address) {
   const VectorRegister x = Xmm(g, r);
   switch (type) {
-    case DType::kI8:
-      g.movsx(g.eax, g.byte[address]);
-      return g.vmovd(x, g.eax);
     case DType::kBF16:
       g.movzx(g.eax, g.word[address]);
       g.shl(g.eax, 16);
@@ -231,8 +228,12 @@ void LoadElement(Generator& g, const VectorRegister& r, DType type, const Xbyak:
     case DType::kF16:
       LoadPacked(g, x, address, 2);
       return g.vcvtph2ps(x, x);
-    default: return LoadPacked(g, x, address, ByteSize(type));  // bytes are zero-extended on their way
+    default: break;
   }
+  // What has no sign to extend has zeros on its way.
+  if (!IsSigned(type) || !IsNarrow(type)) return LoadPacked(g, x, address, ByteSize(type));
+  ByteSize(type) == 1 ? g.movsx(g.eax, g.byte[address]) : g.movsx(g.eax, g.word[address]);
+  g.vmovd(x, g.eax);
 }
 
 }  // namespace

@@ -286,9 +286,10 @@ CheckedIndex FunctionBuilder::CheckedLoad(const IndexNode& node) {
   if (place.kind == TensorPlace::kRegister) {
     Operation lane = Make(Opcode::kLaneG, place.scalar, {}, 0);
     lane.lane = LaneOf(type);
+    lane.type = type;
     lane.result = list_.NewGeneral();
     list_.operations.push_back(lane);
-    return {lane.result, {}};
+    return {lane.result, IsIndex(type, lane.result)};
   }
   std::vector<ComputedPlace> computed(node.args.size());
   Operand valid;
@@ -311,7 +312,13 @@ CheckedIndex FunctionBuilder::CheckedLoad(const IndexNode& node) {
   load.result = result;
   list_.operations.push_back(load);
   Label(outside);
-  return {result, valid};
+  return {result, Both(valid, IsIndex(type, result))};
+}
+
+// 0 where the number is no i64: a u64 from 2^63 on. None where every number is one.
+Operand FunctionBuilder::IsIndex(DType type, Operand number) {
+  if (WidensToI64(type)) return {};
+  return General(Opcode::kCompareG, number, Immediate(0), static_cast<int64_t>(Condition::kGreaterEqual));
 }
 
 // Both operands are evaluated; where one has no value the result has none.

@@ -137,6 +137,7 @@ class FunctionBuilder {
   Operand Compute(IndexId e);
   Operand DividesByNonzero(IndexId e);
   CheckedIndex CheckedLoad(const IndexNode& node);
+  Operand IsIndex(DType type, Operand number);
   CheckedIndex CheckedArithmetic(const IndexNode& node);
   // Null: not followed.
   const Polynomial* PolynomialOf(IndexId e);

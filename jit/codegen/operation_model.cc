@@ -404,7 +404,8 @@ class Model {
       }
       case Opcode::kLaneG: {
         const Bytes v = VectorOperand(op.operands[0]);
-        return op.lane == Lane::kI64 ? LaneAt<int64_t>(v, 0) : LaneAt<int32_t>(v, 0);
+        if (op.lane == Lane::kI64) return LaneAt<int64_t>(v, 0);
+        return IsSigned(op.type) ? LaneAt<int32_t>(v, 0) : LaneAt<uint32_t>(v, 0);
       }
       default: NESTOR_CHECK(false, absl::StrCat("not modelled: ", Info(op.opcode).name));
     }

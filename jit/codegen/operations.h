@@ -4,7 +4,7 @@
 //
 // A vector holds `lanes` lanes of one kind: a power of two. A lane is 32 or 64 bits
 // wide; narrower element types are widened when loaded and narrowed when stored:
-//   bool, u8, i8, i32 -> kI32    i64 -> kI64    bf16, f16, f32 -> kF32    f64 -> kF64
+//   f64 -> kF64    other floats -> kF32    integers of 64 bits -> kI64    of fewer, bool -> kI32
 // A scalar is a vector of one lane. An operation on up to 16 bytes uses a 128-bit
 // register; its lanes beyond `lanes` hold anything.
 //

@@ -52,18 +52,28 @@ void Extract(Generator& g, const Xbyak::RegExp& address, const VectorRegister& x
   }
 }
 
+namespace {
+
+void WidenIntegers(Generator& g, const VectorRegister& r, const Xbyak::Operand& packed, DType type) {
+  const bool is_signed = IsSigned(type);
+  switch (ByteSize(type)) {
+    case 1: return is_signed ? g.vpmovsxbd(r, packed) : g.vpmovzxbd(r, packed);
+    case 2: return is_signed ? g.vpmovsxwd(r, packed) : g.vpmovzxwd(r, packed);
+    default: NESTOR_CHECK(false, "elements as wide as their lanes");
+  }
+}
+
+}  // namespace
+
 void Widen(Generator& g, const VectorRegister& r, const Xbyak::Operand& packed, DType type) {
   switch (type) {
-    case DType::kBool:
-    case DType::kU8: return g.vpmovzxbd(r, packed);
-    case DType::kI8: return g.vpmovsxbd(r, packed);
     case DType::kF16: return g.vcvtph2ps(r, packed);
     case DType::kBF16: {
       g.vpmovzxwd(r, packed);
       const VectorRegister whole = g.Vector(r.getIdx(), r.getBit() / 8);
       return g.vpslld(whole, whole, 16);
     }
-    default: NESTOR_CHECK(false, "elements as wide as their lanes");
+    default: return WidenIntegers(g, r, packed, type);
   }
 }
 
@@ -110,8 +120,12 @@ void PackByShuffle(Generator& g, const VectorRegister& r, const VectorRegister& 
 
 }  // namespace
 
+void NarrowLanes(Generator& g, const Xbyak::Operand& to, const VectorRegister& lanes, DType type) {
+  ByteSize(type) == 1 ? g.vpmovdb(to, lanes) : g.vpmovdw(to, lanes);
+}
+
 VectorRegister Pack(Generator& g, const Operation& op, const Operand& from) {
-  constexpr uint64_t kLowBytes = 0x808080800C080400, kUpperWords = 0x0F0E0B0A07060302;
+  constexpr uint64_t kLowBytes = 0x808080800C080400, kLowWords = 0x0D0C090805040100, kUpperWords = 0x0F0E0B0A07060302;
   const int wide = WideBytes(op);
   const VectorRegister r = g.Scratch(wide);
   if (op.type == DType::kF16) {
@@ -125,9 +139,10 @@ VectorRegister Pack(Generator& g, const Operation& op, const Operand& from) {
       g.vpmovdw(g.Scratch(wide <= 32 ? 16 : 32), r);
     }
   } else if (g.avx512()) {
-    g.vpmovdb(g.Scratch(16), g.Loaded(from, wide));
+    NarrowLanes(g, g.Scratch(wide <= 32 || ByteSize(op.type) == 1 ? 16 : 32), g.Loaded(from, wide), op.type);
   } else {
-    PackByShuffle(g, r, g.Loaded(from, wide), kLowBytes, 1);
+    const int element = ByteSize(op.type);
+    PackByShuffle(g, r, g.Loaded(from, wide), element == 1 ? kLowBytes : kLowWords, element);
   }
   return r;
 }

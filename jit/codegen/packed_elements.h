@@ -38,6 +38,8 @@ void WidenInPlace(Generator& g, const VectorRegister& r, DType type);
 // f32 lanes with every NaN made the one NaN, in the scratch vector. Of a spilled value
 // there is no second copy to blend with: its NaNs become quiet, but keep their sign.
 VectorRegister OneNaN(Generator& g, const Operand& from, int bytes);
+// The low bytes of integer lanes; `to` may carry a mask. REQUIRES: AVX-512, IsNarrow(type).
+void NarrowLanes(Generator& g, const Xbyak::Operand& to, const VectorRegister& lanes, DType type);
 // Packed in the scratch vector. REQUIRES: IsNarrow(op.type).
 VectorRegister Pack(Generator& g, const Operation& op, const Operand& from);
 // Packed in whatever register.

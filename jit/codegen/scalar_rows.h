@@ -17,7 +17,8 @@
 namespace nestor::jit {
 
 // A value of an element type in registers. Integers narrower than their lanes are
-// extended by their own signedness; 16-bit floats are held as the f32 of the same
+// extended by their own signedness, so that lanes compare as signed numbers but for u32
+// and u64, which fill theirs; 16-bit floats are held as the f32 of the same
 // value; a bool is a mask. Any NaN stands for the one NaN; of a 16-bit float it is
 // one in the upper half of its bits, too.
 struct TypedValue {

@@ -7,7 +7,8 @@
 // vectors; else by (s | d) - (s ^ d), which is s - 0, NaN, or -0 - -0. With a constant
 // that is not NaN one operation is enough, but for the zero that loses.
 //
-// AVX2 lacks products and min and max of 64-bit integers.
+// AVX2 lacks products and min and max of 64-bit integers. Where unsigned numbers fill their
+// lanes, min and max choose by a comparison.
 #include "jit/codegen/scalar_rows_expansions.h"
 
 namespace nestor::jit {
@@ -52,22 +53,18 @@ Operand SignOfI64(const Expansion& x) {
   return b.Vector(Opcode::kSub, Lane::kI64, {negative, positive});
 }
 
+Operand OneWhereNotZero(const Expansion& x) {
+  ValueBuilder& b = x.builder;
+  const TypedValue zero = b.Compare(Predicate::kEqual, x.lane(), x.a(), b.ConstantOf(x.lane(), 0));
+  return b.Vector(Opcode::kAnd, x.lane(), {b.LanesOf(b.Not(zero), LaneBytes(x.lane())), b.ConstantOf(x.lane(), 1)});
+}
+
 // (a ^ s) - s, where s is -1 for a negative a.
 Operand AbsOfI64(const Expansion& x) {
   ValueBuilder& b = x.builder;
   const TypedValue negative = b.Compare(Predicate::kLess, Lane::kI64, x.a(), b.ConstantOf(Lane::kI64, 0));
   const Operand sign = b.LanesOf(negative, 8);
   return b.Vector(Opcode::kSub, Lane::kI64, {b.Vector(Opcode::kXor, Lane::kI64, {x.a(), sign}), sign});
-}
-
-// lo lo + 2^32 (hi lo + lo hi)
-Operand MulOfI64(ValueBuilder& b, Operand x, Operand y) {
-  const Lane lane = Lane::kI64;
-  const auto high = [&](Operand v) { return b.Vector(Opcode::kShiftRight, lane, {v}, 32); };
-  const Operand cross = b.Vector(Opcode::kAdd, lane, {b.Vector(Opcode::kMulU32, lane, {high(x), y}),
-                                                      b.Vector(Opcode::kMulU32, lane, {high(y), x})});
-  const Operand low = b.Vector(Opcode::kMulU32, lane, {x, y});
-  return b.Vector(Opcode::kAdd, lane, {low, b.Vector(Opcode::kShiftLeft, lane, {cross}, 32)});
 }
 
 // See the head of the file. `opcode`: kMaxX86 or kMinX86.
@@ -100,13 +97,25 @@ Operand MaxOrMinOfFloats(const Expansion& x, Opcode opcode) {
 TypedValue MaxOrMin(const Expansion& x, Opcode opcode) {
   ValueBuilder& b = x.builder;
   if (IsFloat(x.type())) return {x.type(), MaxOrMinOfFloats(x, opcode)};
-  if (x.type() != DType::kI64) return {x.type(), b.Vector(opcode, Lane::kI32, {x.a(), x.b()})};
-  const TypedValue less = b.Compare(Predicate::kLess, Lane::kI64, x.a(), x.b());
-  if (opcode == Opcode::kMinX86) return {x.type(), b.Select(less, Lane::kI64, x.a(), x.b())};
-  return {x.type(), b.Select(less, Lane::kI64, x.b(), x.a())};
+  const Lane lane = x.lane();
+  if (lane == Lane::kI32 && !FillsLaneUnsigned(x.type())) return {x.type(), b.Vector(opcode, lane, {x.a(), x.b()})};
+  const TypedValue less = LessOfIntegers(b, x.type(), x.a(), x.b());
+  if (opcode == Opcode::kMinX86) return {x.type(), b.Select(less, lane, x.a(), x.b())};
+  return {x.type(), b.Select(less, lane, x.b(), x.a())};
 }
 
 }  // namespace
+
+// On AVX2 lo lo + 2^32 (hi lo + lo hi).
+Operand MulOfI64(ValueBuilder& b, Operand x, Operand y) {
+  const Lane lane = Lane::kI64;
+  if (b.isa() == Isa::kAvx512) return b.Vector(Opcode::kMul, lane, {x, y});
+  const auto high = [&](Operand v) { return b.Vector(Opcode::kShiftRight, lane, {v}, 32); };
+  const Operand cross = b.Vector(Opcode::kAdd, lane, {b.Vector(Opcode::kMulU32, lane, {high(x), y}),
+                                                      b.Vector(Opcode::kMulU32, lane, {high(y), x})});
+  const Operand low = b.Vector(Opcode::kMulU32, lane, {x, y});
+  return b.Vector(Opcode::kAdd, lane, {low, b.Vector(Opcode::kShiftLeft, lane, {cross}, 32)});
+}
 
 TypedValue ExpandNeg(const Expansion& x) {
   ValueBuilder& b = x.builder;
@@ -118,7 +127,7 @@ TypedValue ExpandNeg(const Expansion& x) {
 TypedValue ExpandAbs(const Expansion& x) {
   ValueBuilder& b = x.builder;
   if (IsFloat(x.type())) return {x.type(), Magnitude(x, x.a())};
-  if (x.type() == DType::kU8) return x.args[0];
+  if (IsUnsigned(x.type())) return x.args[0];
   if (x.type() == DType::kI64) return {x.type(), AbsOfI64(x)};
   const Operand negated = b.Vector(Opcode::kSub, Lane::kI32, {b.ConstantOf(Lane::kI32, 0), x.a()});
   return Narrowed(b, x.type(), b.Vector(Opcode::kMaxX86, Lane::kI32, {negated, x.a()}));
@@ -127,6 +136,7 @@ TypedValue ExpandAbs(const Expansion& x) {
 TypedValue ExpandSign(const Expansion& x) {
   ValueBuilder& b = x.builder;
   if (IsFloat(x.type())) return {x.type(), SignOfFloat(x)};
+  if (FillsLaneUnsigned(x.type())) return {x.type(), OneWhereNotZero(x)};
   if (x.type() == DType::kI64) return {x.type(), SignOfI64(x)};
   const Operand above = b.Vector(Opcode::kMaxX86, Lane::kI32, {x.a(), b.ConstantOf(Lane::kI32, ~uint64_t{0})});
   return {x.type(), b.Vector(Opcode::kMinX86, Lane::kI32, {above, b.ConstantOf(Lane::kI32, 1)})};
@@ -143,7 +153,7 @@ TypedValue ExpandDiv(const Expansion& x) { return Direct(x, Opcode::kDiv); }
 TypedValue ExpandFma(const Expansion& x) { return Direct(x, Opcode::kFma); }
 
 TypedValue ExpandMul(const Expansion& x) {
-  if (x.type() == DType::kI64 && x.builder.isa() == Isa::kAvx2) return {x.type(), MulOfI64(x.builder, x.a(), x.b())};
+  if (x.lane() == Lane::kI64) return {x.type(), MulOfI64(x.builder, x.a(), x.b())};
   return Direct(x, Opcode::kMul);
 }
 

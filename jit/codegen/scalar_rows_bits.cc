@@ -1,8 +1,11 @@
 // Comparisons, choice, logic, shifts, and the bits of floats.
 //
-// Shifts: x86 gives 0 (or the sign) for counts not in [0, width) of the lane; a u8 or i8
-// stands extended in a lane of 32 bits, where counts in [8, 32) come out right of
-// themselves. AVX2 has no arithmetic shift of 64 bits.
+// Comparisons are of signed lanes: unsigned numbers that fill theirs have their first bit
+// turned before.
+//
+// Shifts: x86 gives 0 (or the sign) for counts not in [0, width) of the lane; a narrow
+// integer stands extended in a lane of 32 bits, where counts from its width to 31 come out
+// right of themselves. AVX2 has no arithmetic shift of 64 bits.
 //
 // Ones are counted in pairs, fours and bytes of a lane at once; then the bytes are added,
 // by shifts, since AVX2 has no product of 64 bits. Leading zeros are the width
@@ -17,8 +20,9 @@ namespace {
 
 // a < b or a <= b; of integers the latter is !(b < a).
 TypedValue Ordered(const Expansion& x, Predicate predicate, Operand a, Operand b) {
-  if (predicate == Predicate::kLess || IsFloat(x.lane())) return x.builder.Compare(predicate, x.lane(), a, b);
-  return x.builder.Not(x.builder.Compare(Predicate::kLess, x.lane(), b, a));
+  if (IsFloat(x.lane())) return x.builder.Compare(predicate, x.lane(), a, b);
+  if (predicate == Predicate::kLess) return LessOfIntegers(x.builder, x.type(), a, b);
+  return x.builder.Not(LessOfIntegers(x.builder, x.type(), b, a));
 }
 
 TypedValue Logic(const Expansion& x, Opcode of_lanes, Opcode of_masks) {
@@ -26,14 +30,12 @@ TypedValue Logic(const Expansion& x, Opcode of_lanes, Opcode of_masks) {
   return {x.type(), x.builder.Vector(of_lanes, x.lane(), {x.a(), x.b()})};
 }
 
-int BitsOf(DType type) { return 8 * ByteSize(type); }
-
 // The count where every lane's is the same: a number in [0, width], where `width` stands
 // for all that are not below it.
 absl::optional<int> KnownCount(const Expansion& x) {
   const absl::optional<uint64_t> bits = x.builder.KnownBits(x.b());
   if (!bits) return absl::nullopt;
-  const auto width = static_cast<uint64_t>(BitsOf(x.type()));
+  const auto width = static_cast<uint64_t>(BitWidth(x.type()));
   return static_cast<int>(std::min(*bits, width));
 }
 
@@ -60,8 +62,9 @@ Operand Bytes(ValueBuilder& b, Lane lane, uint64_t byte) { return b.ConstantOf(l
 
 // The bits of the type alone, without what extends them to a lane.
 Operand OwnBits(const Expansion& x) {
-  if (BitsOf(x.type()) != 8) return x.a();
-  return x.builder.Vector(Opcode::kAnd, x.lane(), {x.a(), x.builder.ConstantOf(x.lane(), 0xff)});
+  if (BitWidth(x.type()) == 8 * LaneBytes(x.lane()) || IsUnsigned(x.type())) return x.a();
+  const uint64_t own = (uint64_t{1} << BitWidth(x.type())) - 1;
+  return x.builder.Vector(Opcode::kAnd, x.lane(), {x.a(), x.builder.ConstantOf(x.lane(), own)});
 }
 
 // (v & mask) + (v >> shift & mask)
@@ -88,10 +91,10 @@ TypedValue ExpandPopcount(const Expansion& x) { return {x.type(), CountOnes(x.bu
 TypedValue ExpandClz(const Expansion& x) {
   ValueBuilder& b = x.builder;
   Operand v = OwnBits(x);
-  for (int shift = 1; shift < BitsOf(x.type()); shift *= 2) {
+  for (int shift = 1; shift < BitWidth(x.type()); shift *= 2) {
     v = b.Vector(Opcode::kOr, x.lane(), {v, b.Vector(Opcode::kShiftRight, x.lane(), {v}, shift)});
   }
-  const Operand width = b.ConstantOf(x.lane(), static_cast<uint64_t>(BitsOf(x.type())));
+  const Operand width = b.ConstantOf(x.lane(), static_cast<uint64_t>(BitWidth(x.type())));
   return {x.type(), b.Vector(Opcode::kSub, x.lane(), {width, CountOnes(b, x.lane(), v)})};
 }
 
@@ -133,7 +136,7 @@ TypedValue ExpandSelect(const Expansion& x) {
 
 TypedValue ExpandNot(const Expansion& x) {
   if (x.type() == DType::kBool) return x.builder.Not(x.args[0]);
-  const uint64_t ones = x.type() == DType::kU8 ? 0xff : ~uint64_t{0};
+  const uint64_t ones = IsUnsigned(x.type()) ? Highest(x.type()).bits : ~uint64_t{0};
   return {x.type(), x.builder.Vector(Opcode::kXor, x.lane(), {x.a(), x.builder.ConstantOf(x.lane(), ones)})};
 }
 
@@ -145,22 +148,22 @@ TypedValue ExpandShl(const Expansion& x) {
   ValueBuilder& b = x.builder;
   const absl::optional<int> count = KnownCount(x);
   if (!count) return Narrowed(b, x.type(), b.Vector(Opcode::kShiftLeftBy, x.lane(), {x.a(), x.b()}));
-  if (*count == BitsOf(x.type())) return b.Constant(Scalar::Zero(x.type()));
+  if (*count == BitWidth(x.type())) return b.Constant(Scalar::Zero(x.type()));
   return Narrowed(b, x.type(), b.Vector(Opcode::kShiftLeft, x.lane(), {x.a()}, *count));
 }
 
 TypedValue ExpandShr(const Expansion& x) {
   ValueBuilder& b = x.builder;
-  const bool is_signed = x.type() != DType::kU8;
-  const bool composed = x.type() == DType::kI64 && b.isa() == Isa::kAvx2;
+  const bool is_signed = IsSigned(x.type());
+  const bool composed = is_signed && x.lane() == Lane::kI64 && b.isa() == Isa::kAvx2;
   const absl::optional<int> known = KnownCount(x);
   if (!known) {
     if (composed) return {x.type(), ShiftI64RightBy(b, x.a(), x.b())};
     const Opcode opcode = is_signed ? Opcode::kShiftRightSignedBy : Opcode::kShiftRightBy;
     return {x.type(), b.Vector(opcode, x.lane(), {x.a(), x.b()})};
   }
-  // The last bit of a signed number is its sign, too; that of a u8 goes with the 8th.
-  const int count = is_signed ? std::min(*known, BitsOf(x.type()) - 1) : *known;
+  // The last bit of a signed number is its sign, too; an unsigned one's goes with the width.
+  const int count = is_signed ? std::min(*known, BitWidth(x.type()) - 1) : *known;
   if (composed) return {x.type(), ShiftI64Right(b, x.a(), count)};
   const Opcode opcode = is_signed ? Opcode::kShiftRightSigned : Opcode::kShiftRight;
   return {x.type(), b.Vector(opcode, x.lane(), {x.a()}, count)};

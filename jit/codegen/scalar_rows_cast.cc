@@ -3,7 +3,11 @@
 // Float to integer: x86 gives the least integer for whatever does not fit, so NaN is
 // made 0 before, and what lies above the range is corrected after, or clamped before.
 //
-// i64 and i32 to what has fewer bits: a number so large that more bits are left than
+// Unsigned numbers that fill their lanes, where x86 converts signed ones: of u32 the first
+// bit is turned, which takes 2^31 away; or its halves are converted, and their sum rounds
+// once. Floats from 2^31 on are converted less 2^31.
+//
+// Integers of 32 and 64 bits to what has fewer: a number so large that more bits are left than
 // the result keeps, and two, has its lowest bits folded into one above them that says
 // whether any was set ("round to odd": Boldo and Melquiond, 2008). The rest converts
 // exactly, and rounds once.
@@ -11,9 +15,9 @@
 // f64 to a 16-bit float: adding and subtracting C >= |a|, with C's last place one unit of
 // the result at |a|, rounds to nearest even, where the additions round.
 //
-// AVX2 does not convert i64. To f64: the halves are put below the exponents of 2^52 and
-// 2^84 + 2^63, where they are exact, and the sum of the two rounds once. From f64: halves
-// again, read from the low bits of sums with 2^52 and 1.5 2^52.
+// AVX2 does not convert i64, neither set u64. To f64: the halves are put below the exponents
+// of 2^52 and 2^84 (of i64 + 2^63), where they are exact, and the sum of the two rounds once.
+// From f64: halves again, read from the low bits of sums with 2^52 and 1.5 2^52.
 #include <cmath>
 
 #include "jit/codegen/scalar_rows_expansions.h"
@@ -27,31 +31,36 @@ Operand Convert(ValueBuilder& b, Lane from, Lane to, Operand v) {
 
 // ---- Integer to float
 
-// v, or where it is not in [-2^limit, 2^limit) v with its low bits folded into one.
-Operand FoldLowBits(ValueBuilder& b, Lane lane, Operand v, int limit, int low_bits) {
+// v, or where its magnitude has more than `limit` bits, v with its low bits folded into one.
+Operand FoldLowBits(ValueBuilder& b, DType type, Operand v, int limit, int low_bits) {
+  const Lane lane = LaneOf(type);
   const auto vector = [&](Opcode opcode, Operand x, Operand y) { return b.Vector(opcode, lane, {x, y}); };
   const Operand low = b.ConstantOf(lane, (uint64_t{1} << low_bits) - 1);
   const Operand high = b.ConstantOf(lane, ~uint64_t{0} << low_bits);
   const Operand carried = vector(Opcode::kAdd, vector(Opcode::kAnd, v, low), low);
   const Operand folded = vector(Opcode::kAnd, vector(Opcode::kOr, carried, v), high);
-  const Operand offset = vector(Opcode::kAdd, v, b.ConstantOf(lane, uint64_t{1} << limit));
-  const Operand beyond = b.Vector(Opcode::kShiftRight, lane, {offset}, limit + 1);
+  const int sign = IsSigned(type);
+  const Operand offset = sign ? vector(Opcode::kAdd, v, b.ConstantOf(lane, uint64_t{1} << limit)) : v;
+  const Operand beyond = b.Vector(Opcode::kShiftRight, lane, {offset}, limit + sign);
   return b.Select(b.Compare(Predicate::kEqual, lane, beyond, b.ConstantOf(lane, 0)), lane, v, folded);
 }
 
-Operand I64ToF64(ValueBuilder& b, Operand v) {
-  if (b.isa() == Isa::kAvx512) return Convert(b, Lane::kI64, Lane::kF64, v);
+Operand I64ToF64(ValueBuilder& b, DType from, Operand v) {
+  if (IsSigned(from) && b.isa() == Isa::kAvx512) return Convert(b, Lane::kI64, Lane::kF64, v);
   const auto constant = [&](uint64_t bits) { return b.ConstantOf(Lane::kI64, bits); };
+  const uint64_t sign = IsSigned(from) ? 0x80000000 : 0;
   Operand low = b.Vector(Opcode::kAnd, Lane::kI64, {v, constant(0xffffffff)});
   low = b.Vector(Opcode::kOr, Lane::kI64, {low, constant(0x4330000000000000)});           // 2^52 + low
   Operand high = b.Vector(Opcode::kShiftRight, Lane::kI64, {v}, 32);
-  high = b.Vector(Opcode::kXor, Lane::kI64, {high, constant(0x4530000080000000)});        // 2^84 + 2^63 + 2^32 high
-  high = b.Vector(Opcode::kSub, Lane::kF64, {high, constant(0x4530000080100000)});        // 2^32 high - 2^52
+  high = b.Vector(Opcode::kXor, Lane::kI64, {high, constant(0x4530000000000000 | sign)});  // 2^84 + 2^32 (sign + high)
+  high = b.Vector(Opcode::kSub, Lane::kF64, {high, constant(0x4530000000100000 | sign)});  // 2^32 high - 2^52
   return b.Vector(Opcode::kAdd, Lane::kF64, {high, low});
 }
 
 // What is folded has at most 53 bits left, what is not at most 41: exact.
-Operand FoldedI64ToF64(ValueBuilder& b, Operand v) { return I64ToF64(b, FoldLowBits(b, Lane::kI64, v, 40, 11)); }
+Operand FoldedI64ToF64(ValueBuilder& b, DType from, Operand v) {
+  return I64ToF64(b, from, FoldLowBits(b, from, v, 40, 11));
+}
 
 // ---- Float to float
 
@@ -85,17 +94,24 @@ TypedValue FloatToFloat(const Expansion& x) {
   return Narrowed(b, x.target, x.a());
 }
 
+TypedValue I64ToFloat(const Expansion& x) {
+  ValueBuilder& b = x.builder;
+  if (x.target == DType::kF64) return {x.target, I64ToF64(b, x.type(), x.a())};
+  const bool direct = IsSigned(x.type()) && !IsNarrowFloat(x.target) && b.isa() == Isa::kAvx512;
+  if (direct) return {x.target, Convert(b, Lane::kI64, Lane::kF32, x.a())};
+  return FromF64(b, x.target, FoldedI64ToF64(b, x.type(), x.a()));
+}
+
+// An f32 holds what is folded: its own bits are left.
 TypedValue IntegerToFloat(const Expansion& x) {
   ValueBuilder& b = x.builder;
-  const bool narrow = x.target == DType::kBF16 || x.target == DType::kF16;
-  if (x.type() == DType::kI64) {
-    if (x.target == DType::kF64) return {x.target, I64ToF64(b, x.a())};
-    if (!narrow && b.isa() == Isa::kAvx512) return {x.target, Convert(b, Lane::kI64, Lane::kF32, x.a())};
-    return FromF64(b, x.target, FoldedI64ToF64(b, x.a()));
-  }
-  if (!narrow || x.type() != DType::kI32) return {x.target, Convert(b, Lane::kI32, LaneOf(x.target), x.a())};
-  const Operand folded = FoldLowBits(b, Lane::kI32, x.a(), 24, 7);
-  return Narrowed(b, x.target, Convert(b, Lane::kI32, Lane::kF32, folded));
+  if (x.lane() == Lane::kI64) return I64ToFloat(x);
+  const TypeFacts &from = FactsOf(x.type()), &to = FactsOf(x.target), &single = FactsOf(DType::kF32);
+  const bool folds = IsNarrowFloat(x.target) && from.significand > single.significand;
+  const Operand v = folds ? FoldLowBits(b, x.type(), x.a(), single.significand, from.significand - single.significand) : x.a();
+  const Operand converted = I32ToFloat(b, x.type(), LaneOf(x.target), v);
+  if (from.significand <= to.significand) return {x.target, converted};
+  return Narrowed(b, x.target, converted);
 }
 
 // ---- Float to integer
@@ -113,30 +129,70 @@ Operand TruncateSaturating(ValueBuilder& b, Lane from, Lane to, Operand v) {
   return b.Vector(Opcode::kXor, to, {Convert(b, from, to, number), above});
 }
 
-Operand F64ToI64(ValueBuilder& b, Operand v) {
-  if (b.isa() == Isa::kAvx512) return TruncateSaturating(b, Lane::kF64, Lane::kI64, v);
+Operand RoundedF64(ValueBuilder& b, Operand v, RoundingMode mode) {
+  return b.Vector(Opcode::kRound, Lane::kF64, {v}, static_cast<int64_t>(mode));
+}
+
+// 0 or -1 where end <= v.
+Operand LanesFrom(ValueBuilder& b, Lane lane, double end, Operand v) {
+  return b.LanesOf(b.Compare(Predicate::kLessEqual, lane, b.FloatOf(lane, end), v), LaneBytes(lane));
+}
+
+// Modulo 2^64. REQUIRES: whole numbers in [-2^63, 2^64].
+Operand WholeToI64(ValueBuilder& b, Operand n) {
   const auto real = [&](Opcode opcode, Operand x, Operand y) { return b.Vector(opcode, Lane::kF64, {x, y}); };
   const auto bits = [&](Opcode opcode, Operand x, Operand y) { return b.Vector(opcode, Lane::kI64, {x, y}); };
   const auto number = [&](double value) { return b.FloatOf(Lane::kF64, value); };
-  const auto round = [&](Operand x, RoundingMode mode) {
-    return b.Vector(Opcode::kRound, Lane::kF64, {x}, static_cast<int64_t>(mode));
-  };
-  Operand n = round(ZeroForNan(b, Lane::kF64, v), RoundingMode::kTruncate);
-  n = real(Opcode::kMaxX86, real(Opcode::kMinX86, n, number(0x1p63)), number(-0x1p63));
-  const Operand above = b.LanesOf(b.Compare(Predicate::kLessEqual, Lane::kF64, number(0x1p63), n), 8);
   // n = 2^32 high + low, 0 <= low < 2^32, all exact.
-  const Operand high = round(real(Opcode::kMul, n, number(0x1p-32)), RoundingMode::kFloor);
+  const Operand high = RoundedF64(b, real(Opcode::kMul, n, number(0x1p-32)), RoundingMode::kFloor);
   const Operand low = b.Vector(Opcode::kFma, Lane::kF64, {high, number(-0x1p32), n});
   const Operand high_bits = b.Vector(Opcode::kShiftLeft, Lane::kI64, {real(Opcode::kAdd, high, number(0x1.8p52))}, 32);
   const Operand low_bits = bits(Opcode::kXor, real(Opcode::kAdd, low, number(0x1p52)), number(0x1p52));
+  return bits(Opcode::kOr, high_bits, low_bits);
+}
+
+Operand F64ToI64(ValueBuilder& b, Operand v) {
+  if (b.isa() == Isa::kAvx512) return TruncateSaturating(b, Lane::kF64, Lane::kI64, v);
+  Operand n = RoundedF64(b, ZeroForNan(b, Lane::kF64, v), RoundingMode::kTruncate);
+  n = b.Vector(Opcode::kMinX86, Lane::kF64, {n, b.FloatOf(Lane::kF64, 0x1p63)});
+  n = b.Vector(Opcode::kMaxX86, Lane::kF64, {n, b.FloatOf(Lane::kF64, -0x1p63)});
+  const Operand above = LanesFrom(b, Lane::kF64, 0x1p63, n);
   // 2^63 has come out as the least integer.
-  return bits(Opcode::kXor, bits(Opcode::kOr, high_bits, low_bits), above);
+  return b.Vector(Opcode::kXor, Lane::kI64, {WholeToI64(b, n), above});
+}
+
+// max_x86 gives its second operand for a NaN.
+Operand ZeroForNegative(ValueBuilder& b, Lane lane, Operand v) {
+  return b.Vector(Opcode::kMaxX86, lane, {v, b.FloatOf(lane, 0)});
+}
+
+Operand F64ToU64(ValueBuilder& b, Operand v) {
+  Operand n = RoundedF64(b, ZeroForNegative(b, Lane::kF64, v), RoundingMode::kTruncate);
+  n = b.Vector(Opcode::kMinX86, Lane::kF64, {n, b.FloatOf(Lane::kF64, 0x1p64)});
+  return b.Vector(Opcode::kOr, Lane::kI64, {WholeToI64(b, n), LanesFrom(b, Lane::kF64, 0x1p64, n)});
+}
+
+Operand F64ToU32(ValueBuilder& b, Operand v) {
+  const Operand number = ZeroForNegative(b, Lane::kF64, v);
+  const Operand below_end = b.Vector(Opcode::kMinX86, Lane::kF64, {number, b.FloatOf(Lane::kF64, 0xffffffff)});
+  return WholeToU32(b, RoundedF64(b, below_end, RoundingMode::kTruncate));
+}
+
+// From 2^31 on, less that, which is exact; then its bit is set.
+Operand F32ToU32(ValueBuilder& b, Operand v) {
+  const Operand n = ZeroForNegative(b, Lane::kF32, v);
+  const Operand large = LanesFrom(b, Lane::kF32, 0x1p31, n);
+  const Operand part = b.Vector(Opcode::kAnd, Lane::kF32, {large, b.FloatOf(Lane::kF32, 0x1p31)});
+  const Operand rest = Convert(b, Lane::kF32, Lane::kI32, b.Vector(Opcode::kSub, Lane::kF32, {n, part}));
+  const Operand bit = b.Vector(Opcode::kAnd, Lane::kI32, {large, b.ConstantOf(Lane::kI32, SignBitOf(Lane::kI32))});
+  const Operand whole = b.Vector(Opcode::kOr, Lane::kI32, {rest, bit});
+  return b.Vector(Opcode::kOr, Lane::kI32, {whole, LanesFrom(b, Lane::kF32, 0x1p32, n)});
 }
 
 // Lanes of `from` to 32 bits, clamped before.
-Operand ToByte(ValueBuilder& b, Lane from, Operand v, DType to) {
-  // max_x86 gives its second operand for a NaN: 0, the least u8.
-  if (to == DType::kI8) v = ZeroForNan(b, from, v);
+Operand ToNarrow(ValueBuilder& b, Lane from, Operand v, DType to) {
+  // max_x86 gives its second operand for a NaN: 0, the least unsigned number.
+  if (IsSigned(to)) v = ZeroForNan(b, from, v);
   const Scalar least = Lowest(to), greatest = Highest(to);
   v = b.Vector(Opcode::kMaxX86, from, {v, b.FloatOf(from, least.ToDouble())});
   v = b.Vector(Opcode::kMinX86, from, {v, b.FloatOf(from, greatest.ToDouble())});
@@ -146,8 +202,12 @@ Operand ToByte(ValueBuilder& b, Lane from, Operand v, DType to) {
 Operand FloatToInteger(const Expansion& x) {
   ValueBuilder& b = x.builder;
   const Lane from = x.lane();
-  if (ByteSize(x.target) == 1) return ToByte(b, from, x.a(), x.target);
-  if (x.target == DType::kI64) return F64ToI64(b, Convert(b, from, Lane::kF64, x.a()));
+  if (ByteSize(x.target) < 4) return ToNarrow(b, from, x.a(), x.target);
+  if (LaneOf(x.target) == Lane::kI64) {
+    const Operand wide = Convert(b, from, Lane::kF64, x.a());
+    return IsUnsigned(x.target) ? F64ToU64(b, wide) : F64ToI64(b, wide);
+  }
+  if (IsUnsigned(x.target)) return from == Lane::kF32 ? F32ToU32(b, x.a()) : F64ToU32(b, x.a());
   if (from == Lane::kF32) return TruncateSaturating(b, from, Lane::kI32, x.a());
   const Operand number = ZeroForNan(b, from, x.a());
   const Operand below_end = b.Vector(Opcode::kMinX86, from, {number, b.FloatOf(from, 0x7fffffff)});
@@ -170,7 +230,33 @@ TypedValue FromBool(const Expansion& x) {
   return {x.target, b.Vector(Opcode::kAnd, lane, {b.LanesOf(x.args[0], LaneBytes(lane)), one})};
 }
 
+// Lanes are widened by their sign, which a u32 does not have.
+TypedValue IntegerToInteger(const Expansion& x) {
+  ValueBuilder& b = x.builder;
+  Operand v = Convert(b, x.lane(), LaneOf(x.target), x.a());
+  const bool widens = LaneBytes(x.lane()) < LaneBytes(LaneOf(x.target));
+  if (widens && FillsLaneUnsigned(x.type())) v = b.Vector(Opcode::kAnd, Lane::kI64, {v, b.ConstantOf(Lane::kI64, 0xffffffff)});
+  return Narrowed(b, x.target, v);
+}
+
 }  // namespace
+
+Operand I32ToFloat(ValueBuilder& b, DType from, Lane to, Operand v) {
+  if (!FillsLaneUnsigned(from)) return Convert(b, Lane::kI32, to, v);
+  if (to == Lane::kF64) {
+    const Operand turned = b.Vector(Opcode::kXor, Lane::kI32, {v, b.ConstantOf(Lane::kI32, SignBitOf(Lane::kI32))});
+    return b.Vector(Opcode::kAdd, to, {Convert(b, Lane::kI32, to, turned), b.FloatOf(to, 0x1p31)});
+  }
+  const Operand high = Convert(b, Lane::kI32, to, b.Vector(Opcode::kShiftRight, Lane::kI32, {v}, 16));
+  const Operand low = Convert(b, Lane::kI32, to, b.Vector(Opcode::kAnd, Lane::kI32, {v, b.ConstantOf(Lane::kI32, 0xffff)}));
+  return b.Vector(Opcode::kFma, to, {high, b.FloatOf(to, 0x1p16), low});
+}
+
+Operand WholeToU32(ValueBuilder& b, Operand whole) {
+  const Operand less = b.Vector(Opcode::kSub, Lane::kF64, {whole, b.FloatOf(Lane::kF64, 0x1p31)});
+  const Operand turned = Convert(b, Lane::kF64, Lane::kI32, less);
+  return b.Vector(Opcode::kXor, Lane::kI32, {turned, b.ConstantOf(Lane::kI32, SignBitOf(Lane::kI32))});
+}
 
 TypedValue ExpandCast(const Expansion& x) {
   if (x.type() == x.target) return x.args[0];
@@ -178,7 +264,7 @@ TypedValue ExpandCast(const Expansion& x) {
   if (x.type() == DType::kBool) return FromBool(x);
   if (IsFloat(x.target)) return IsFloat(x.type()) ? FloatToFloat(x) : IntegerToFloat(x);
   if (IsFloat(x.type())) return {x.target, FloatToInteger(x)};
-  return Narrowed(x.builder, x.target, Convert(x.builder, x.lane(), LaneOf(x.target), x.a()));
+  return IntegerToInteger(x);
 }
 
 }  // namespace nestor::jit

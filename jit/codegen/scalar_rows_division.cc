@@ -5,8 +5,11 @@
 // 2^31 / |b| 2^-53 < 1 / |b|; a quotient that is not an integer is at least 1 / |b| away
 // from every integer, so rounding neither reaches nor passes one, and its floor is that
 // of a / b. -2^31 / -1 converts to INT32_MIN, as it should wrap.
-// u8, i8: likewise in f32: 2^8 / |b| 2^-24 < 1 / |b|.
+// u32: likewise, below 2^32 / |b|.
+// Of 8 and 16 bits: likewise in f32: 2^16 / |b| 2^-24 < 1 / |b|.
 // i64: in general registers, lane by lane.
+// u64: through i64 (Warren, "Hacker's Delight", unsigned from signed division): twice the
+// quotient of n / 2 is that of n or one less. A divisor from 2^63 on goes into n once at most.
 #include "absl/functional/function_ref.h"
 #include "jit/codegen/scalar_rows_expansions.h"
 #include "uops/mutant.h"
@@ -17,13 +20,12 @@ namespace {
 // floor(a / b) where b is not 0; else anything.
 Operand QuotientThroughFloats(const Expansion& x) {
   ValueBuilder& b = x.builder;
-  const Lane real = x.type() == DType::kI32 ? Lane::kF64 : Lane::kF32;
-  const auto convert = [&](Operand v) {
-    return b.Vector(Opcode::kConvert, real, {v}, static_cast<int64_t>(Lane::kI32));
-  };
+  const Lane real = ByteSize(x.type()) == 4 ? Lane::kF64 : Lane::kF32;
+  const auto convert = [&](Operand v) { return I32ToFloat(b, x.type(), real, v); };
   Operand q = b.Vector(Opcode::kDiv, real, {convert(x.a()), convert(x.b())});
   q = b.Vector(Opcode::kRound, real, {q}, static_cast<int64_t>(NESTOR_MUTANT("floordiv_truncates") ? RoundingMode::kTruncate
                                                                                                 : RoundingMode::kFloor));
+  if (FillsLaneUnsigned(x.type())) return WholeToU32(b, q);
   return b.Vector(Opcode::kConvert, Lane::kI32, {q}, static_cast<int64_t>(real));
 }
 
@@ -47,12 +49,11 @@ Operand LaneOfVector(ValueBuilder& b, Operand v, int lane) {
 }
 
 // f of each pair of lanes.
-Operand LaneByLane(const Expansion& x, absl::FunctionRef<Operand(Operand, Operand)> f) {
-  ValueBuilder& b = x.builder;
+Operand LaneByLane(ValueBuilder& b, Operand n, Operand d, absl::FunctionRef<Operand(Operand, Operand)> f) {
   const Operand numbers = b.list().AddConstant({Lane::kI64, 0, 1});
   Operand all;
   for (int i = 0; i < b.lanes(); ++i) {
-    const Operand y = f(LaneOfVector(b, x.a(), i), LaneOfVector(b, x.b(), i));
+    const Operand y = f(LaneOfVector(b, n, i), LaneOfVector(b, d, i));
     const Operand everywhere = b.Vector(Opcode::kBroadcastGeneral, Lane::kI64, {y});
     if (i == 0) {
       all = everywhere;
@@ -66,27 +67,52 @@ Operand LaneByLane(const Expansion& x, absl::FunctionRef<Operand(Operand, Operan
 
 // n by d in general registers. `opcode`: kFloorDivG or kFloorModG, which take no 0; d is 1
 // instead then.
-Operand DivideI64(const Expansion& x, Opcode opcode) {
-  ValueBuilder& b = x.builder;
-  return LaneByLane(x, [&](Operand n, Operand d) {
+Operand DivideI64(ValueBuilder& b, Opcode opcode, Operand dividends, Operand divisors) {
+  return LaneByLane(b, dividends, divisors, [&](Operand n, Operand d) {
     const auto equal = static_cast<int64_t>(Condition::kEqual);
     const Operand is_zero = b.General(Opcode::kCompareG, {d, Operand::Immediate(0)}, equal);
     return b.General(opcode, {n, b.General(Opcode::kOrG, {d, is_zero})});
   });
 }
 
+Operand Remainder(const Expansion& x, Operand quotient) {
+  ValueBuilder& b = x.builder;
+  const bool wide = x.lane() == Lane::kI64;
+  const Operand product = wide ? MulOfI64(b, quotient, x.b()) : b.Vector(Opcode::kMul, Lane::kI32, {quotient, x.b()});
+  return b.Vector(Opcode::kSub, x.lane(), {x.a(), NESTOR_MUTANT("mod_of_wrong_sign") ? b.Vector(Opcode::kXor, x.lane(), {product, b.ConstantOf(x.lane(), ~uint64_t{0})}) : product});
+}
+
+// -1 where r is not below the divisor, else 0.
+Operand LanesNotBelow(const Expansion& x, Operand r) {
+  return x.builder.LanesOf(x.builder.Not(LessOfIntegers(x.builder, x.type(), r, x.b())), 8);
+}
+
+// Of u64; anything where b is 0.
+Operand QuotientU64(const Expansion& x) {
+  ValueBuilder& b = x.builder;
+  const Lane lane = x.lane();
+  const Operand half = b.Vector(Opcode::kShiftRight, lane, {x.a()}, 1);
+  const Operand twice = b.Vector(Opcode::kShiftLeft, lane, {DivideI64(b, Opcode::kFloorDivG, half, x.b())}, 1);
+  const Operand missed = LanesNotBelow(x, Remainder(x, twice));
+  const Operand small = b.Vector(Opcode::kSub, lane, {twice, missed});
+  const Operand once = b.Vector(Opcode::kAnd, lane, {LanesNotBelow(x, x.a()), b.ConstantOf(lane, 1)});
+  const TypedValue is_large = b.Compare(Predicate::kLess, lane, x.b(), b.ConstantOf(lane, 0));
+  return b.Select(is_large, lane, once, small);
+}
+
 }  // namespace
 
 TypedValue ExpandFloorDiv(const Expansion& x) {
-  if (x.type() == DType::kI64) return ZeroByZero(x, DivideI64(x, Opcode::kFloorDivG));
+  if (x.type() == DType::kI64) return ZeroByZero(x, DivideI64(x.builder, Opcode::kFloorDivG, x.a(), x.b()));
+  if (x.lane() == Lane::kI64) return ZeroByZero(x, QuotientU64(x));
   return ZeroByZero(x, Narrowed(x.builder, x.type(), QuotientThroughFloats(x)).operand);
 }
 
 TypedValue ExpandMod(const Expansion& x) {
-  ValueBuilder& b = x.builder;
-  if (x.type() == DType::kI64) return {x.type(), DivideI64(x, Opcode::kFloorModG)};  // by 1: 0
-  const Operand product = b.Vector(Opcode::kMul, Lane::kI32, {QuotientThroughFloats(x), x.b()});
-  return ZeroByZero(x, b.Vector(Opcode::kSub, Lane::kI32, {x.a(), NESTOR_MUTANT("mod_of_wrong_sign") ? b.Vector(Opcode::kXor, Lane::kI32, {product, b.ConstantOf(Lane::kI32, ~uint64_t{0})}) : product}));
+  // By 1: 0.
+  if (x.type() == DType::kI64) return {x.type(), DivideI64(x.builder, Opcode::kFloorModG, x.a(), x.b())};
+  const Operand quotient = x.lane() == Lane::kI64 ? QuotientU64(x) : QuotientThroughFloats(x);
+  return ZeroByZero(x, Remainder(x, quotient));
 }
 
 }  // namespace nestor::jit

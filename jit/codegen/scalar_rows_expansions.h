@@ -75,6 +75,23 @@ TypedValue ExpandCast(const Expansion& x);
 
 inline uint64_t SignBitOf(Lane lane) { return LaneBytes(lane) == 4 ? uint64_t{1} << 31 : uint64_t{1} << 63; }
 
+// Whether the type's values fill their lanes and have no sign: lanes compare and convert as
+// signed numbers.
+inline bool FillsLaneUnsigned(DType type) {
+  return IsUnsigned(type) && ByteSize(type) == LaneBytes(LaneOf(type));
+}
+
+// a < b, of an integer type.
+TypedValue LessOfIntegers(ValueBuilder& builder, DType type, Operand a, Operand b);
+
+// The floats of integers in lanes of 32 bits, each rounded once. `to`: a float lane.
+Operand I32ToFloat(ValueBuilder& builder, DType from, Lane to, Operand v);
+// The u32 that an f64 is. REQUIRES: it is a whole number in [0, 2^32), or the result does not matter.
+Operand WholeToU32(ValueBuilder& builder, Operand whole);
+
+// The product of lanes of 64 bits.
+Operand MulOfI64(ValueBuilder& builder, Operand x, Operand y);
+
 // The value of `type` that lanes hold after an operation on them: the narrow floats
 // are rounded, of the narrow integers the low bits count.
 TypedValue Narrowed(ValueBuilder& builder, DType type, Operand lanes);

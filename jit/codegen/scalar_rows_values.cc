@@ -96,15 +96,12 @@ Operand ValueBuilder::General(Opcode opcode, std::initializer_list<Operand> oper
 
 TypedValue ValueBuilder::Constant(const Scalar& value) {
   const Lane lane = LaneOf(value.type);
-  switch (value.type) {
-    case DType::kBool: {
-      const Operand lanes = Vector(Opcode::kMove, lane, {ConstantOf(lane, -value.bits)});
-      return {value.type, Mask(Opcode::kMaskOfLanes, lane, {lanes}), LaneBytes(lane)};
-    }
-    case DType::kBF16:
-    case DType::kF16: return {value.type, FloatOf(lane, value.ToDouble())};
-    default: return {value.type, ConstantOf(lane, value.bits)};
+  if (value.type == DType::kBool) {
+    const Operand lanes = Vector(Opcode::kMove, lane, {ConstantOf(lane, -value.bits)});
+    return {value.type, Mask(Opcode::kMaskOfLanes, lane, {lanes}), LaneBytes(lane)};
   }
+  if (IsNarrowFloat(value.type)) return {value.type, FloatOf(lane, value.ToDouble())};
+  return {value.type, ConstantOf(lane, value.bits)};
 }
 
 Operand ValueBuilder::ConstantOf(Lane lane, uint64_t bits) { return list_.AddConstant({lane, bits}); }
@@ -156,7 +153,22 @@ Operand ValueBuilder::Select(const TypedValue& mask, Lane lane, Operand b, Opera
   return Vector(Opcode::kBlend, lane, {same_width, b, c});
 }
 
+namespace {
+
+// The low bits, extended by the type's own signedness. REQUIRES: an integer.
+Operand NarrowedInteger(ValueBuilder& builder, DType type, Operand lanes) {
+  const Lane lane = LaneOf(type);
+  const int rest = 8 * LaneBytes(lane) - BitWidth(type);
+  if (rest == 0) return lanes;
+  if (IsUnsigned(type)) return builder.Vector(Opcode::kAnd, lane, {lanes, builder.ConstantOf(lane, Highest(type).bits)});
+  const Operand top = builder.Vector(Opcode::kShiftLeft, lane, {lanes}, rest);
+  return builder.Vector(Opcode::kShiftRightSigned, lane, {top}, rest);
+}
+
+}  // namespace
+
 TypedValue Narrowed(ValueBuilder& builder, DType type, Operand lanes) {
+  if (IsInteger(type)) return {type, NarrowedInteger(builder, type, lanes)};
   switch (type) {
     case DType::kBF16:
       if (NESTOR_MUTANT("bf16_truncated")) {
@@ -164,14 +176,20 @@ TypedValue Narrowed(ValueBuilder& builder, DType type, Operand lanes) {
       }
       return {type, RoundToBF16(builder, lanes)};
     case DType::kF16: return {type, builder.Vector(Opcode::kRoundToF16, Lane::kF32, {lanes})};
-    case DType::kU8:
-      return {type, builder.Vector(Opcode::kAnd, Lane::kI32, {lanes, builder.ConstantOf(Lane::kI32, 0xff)})};
-    case DType::kI8: {
-      const Operand top = builder.Vector(Opcode::kShiftLeft, Lane::kI32, {lanes}, 24);
-      return {type, builder.Vector(Opcode::kShiftRightSigned, Lane::kI32, {top}, 24)};
-    }
     default: return {type, lanes};
   }
+}
+
+TypedValue LessOfIntegers(ValueBuilder& builder, DType type, Operand a, Operand b) {
+  const Lane lane = LaneOf(type);
+  if (FillsLaneUnsigned(type)) {
+    const auto turned = [&](Operand v) {
+      if (const auto bits = builder.KnownBits(v)) return builder.ConstantOf(lane, *bits ^ SignBitOf(lane));
+      return builder.Vector(Opcode::kXor, lane, {v, builder.ConstantOf(lane, SignBitOf(lane))});
+    };
+    a = turned(a), b = turned(b);
+  }
+  return builder.Compare(Predicate::kLess, lane, a, b);
 }
 
 TypedValue FromLoaded(ValueBuilder& builder, DType type, Operand loaded) {

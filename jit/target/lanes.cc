@@ -24,11 +24,12 @@ constexpr int kNumScalarOps = 0
 #undef MIXED
 #undef TRANSCENDENTAL
     ;
-constexpr int kNumTypes = static_cast<int>(DType::kF64) + 1;
 
 // Of a primitive: the operands' lanes, the result's, and what lies between.
 int LaneBytesOfPrimitive(ScalarOp op, DType operand, DType target) {
-  if (op == ScalarOp::kFloorDiv || op == ScalarOp::kMod) return operand == DType::kI32 ? 8 : LaneBytes(LaneOf(operand));
+  // Quotients of 32 bits are found in f64.
+  const bool divides = op == ScalarOp::kFloorDiv || op == ScalarOp::kMod;
+  if (divides && IsInteger(operand) && ByteSize(operand) == 4) return 8;
   return std::max(LaneBytes(LaneOf(operand)), LaneBytes(LaneOf(target)));
 }
 
@@ -57,18 +58,9 @@ int WidestLane(const Program& program, ValueId root) {
 }  // namespace
 
 Lane LaneOf(DType type) {
-  switch (type) {
-    case DType::kBool:
-    case DType::kU8:
-    case DType::kI8:
-    case DType::kI32: return Lane::kI32;
-    case DType::kI64: return Lane::kI64;
-    case DType::kBF16:
-    case DType::kF16:
-    case DType::kF32: return Lane::kF32;
-    case DType::kF64: return Lane::kF64;
-  }
-  __builtin_unreachable();
+  const bool wide = ByteSize(type) == 8;
+  if (IsFloat(type)) return wide ? Lane::kF64 : Lane::kF32;
+  return wide ? Lane::kI64 : Lane::kI32;
 }
 
 int LaneBytesOf(ScalarOp op, DType operand, DType target) {
