@@ -22,12 +22,14 @@ at::ScalarType TypeOf(DType type) {
     case DType::kBool: return at::kBool;
     case DType::kU8: return at::kByte;
     case DType::kI8: return at::kChar;
+    case DType::kI16: return at::kShort;
     case DType::kI32: return at::kInt;
     case DType::kI64: return at::kLong;
     case DType::kBF16: return at::kBFloat16;
     case DType::kF16: return at::kHalf;
     case DType::kF32: return at::kFloat;
     case DType::kF64: return at::kDouble;
+    default: NESTOR_CHECK(false, std::string(Name(type)));
   }
   __builtin_unreachable();
 }

@@ -162,7 +162,7 @@ TEST(DrawElements, HoldInfinitiesAndNaNWhereAskedFor) {
 
 TEST(DrawElements, IntegersCoverTheirRange) {
   const std::pair<int64_t, int64_t> ranges[] = {{0, 0}, {0, 1}, {-3, 3}, {-100, 100}, {-128, 127}};
-  for (DType type : {DType::kI8, DType::kI32, DType::kI64}) {
+  for (DType type : {DType::kI8, DType::kI16, DType::kI32, DType::kI64}) {
     for (const auto& [low, high] : ranges) {
       const std::vector<double> numbers = Numbers(Integers(type, {low, high}));
       const std::set<double> distinct(numbers.begin(), numbers.end());
@@ -172,10 +172,13 @@ TEST(DrawElements, IntegersCoverTheirRange) {
     }
   }
   EXPECT_NEAR(ShareOf(Numbers(Integers(DType::kBool, {0, 1})), [](double x) { return x == 1; }), 0.5, 0.03);
-  for (DType type : {DType::kI32, DType::kI64}) {  // any bits
+  for (DType type : AllTypes()) {  // any bits
+    if (!IsInteger(type)) continue;
     const std::vector<double> any = Numbers(Integers(type, {Lowest(type).ToInt(), Highest(type).ToInt()}));
-    EXPECT_NEAR(ShareOf(any, [](double x) { return x < 0; }), 0.5, 0.03);
-    EXPECT_GT(ShareOf(any, [&](double x) { return x > Highest(type).ToDouble() / 2; }), 0.2);
+    const double middle = Lowest(type).ToDouble() / 2 + Highest(type).ToDouble() / 2;
+    EXPECT_NEAR(ShareOf(any, [&](double x) { return x < middle; }), 0.5, 0.03) << Name(type);
+    const double high = middle / 2 + Highest(type).ToDouble() / 2;
+    EXPECT_GT(ShareOf(any, [&](double x) { return x > high; }), 0.2) << Name(type);
   }
 }
 

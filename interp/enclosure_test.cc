@@ -279,8 +279,7 @@ class Case {
     const auto rows = AllScalarOps();
     const ScalarOpRow& row = rows[random_.Below(static_cast<int>(rows.size()))];
     if (row.op == ScalarOp::kSelect) return "";
-    const DType types[] = {DType::kBool, DType::kI32, DType::kI64, DType::kU8, DType::kBF16, DType::kF16, DType::kF32, DType::kF64};
-    const auto target = ResultTypeOf(row.op, type_, types[random_.Below(8)]);
+    const auto target = ResultTypeOf(row.op, type_, AllTypes()[random_.Below(kNumTypes)]);
     if (!Accepts(row.operands, type_) || !target) return "";
     std::vector<Node> args;
     std::vector<Enclosure> sets;

@@ -97,11 +97,49 @@ TEST(ReferenceArithmetic, RowsOfIntegers) {
       {ScalarOp::kMod, {set(5, 7), set(4, 4)}, "[1, 3]"},
       {ScalarOp::kAbs, {set(-3000, 10)}, "[0, 3000]"},
       {ScalarOp::kMax, {set(-3000, 10), set(0, 5)}, "[0, 10]"},
+      {ScalarOp::kMul, {set(-5000, -3), set(0, 1000)}, "[-5000000, 0]"},
       {ScalarOp::kNot, {set(0, 1)}, "[-2, -1]"},
   };
   for (const auto& c : kCases) {
     EXPECT_EQ(ToString(ApplyRow(c.op, DType::kI64, DType::kI64, c.args)), c.want) << Row(c.op).name;
   }
+}
+
+TEST(ReferenceArithmetic, RowsOfOtherIntegers) {
+  const auto set = [](long double low, long double high) { return FromEnds(DType::kU64, low, high); };
+  const long double half = 0x1p63L;
+  const char* const kAllU64 = "[0, 18446744073709551615]";
+  const struct {
+    DType type;
+    ScalarOp op;
+    std::vector<Enclosure> args;
+    const char* want;
+  } kCases[] = {
+      {DType::kU64, ScalarOp::kAdd, {set(half, half), set(half, half)}, "0"},
+      {DType::kU64, ScalarOp::kAdd, {set(0, half - 1), set(0, half)}, kAllU64},
+      {DType::kU64, ScalarOp::kAdd, {set(0, half), set(0, half)}, kAllU64},
+      {DType::kU64, ScalarOp::kAdd, {set(half, half + 1000), set(0, 1000)}, "[9223372036854775808, 9223372036854777808]"},
+      {DType::kU64, ScalarOp::kMul, {set(3, 0x1p32L), set(0, 0x1p31L)}, "[0, 9223372036854775808]"},
+      {DType::kU64, ScalarOp::kMul, {set(0, 2 * half - 1), set(1, 2 * half - 1)}, kAllU64},
+      {DType::kU64, ScalarOp::kNeg, {set(1, 2)}, "[18446744073709551614, 18446744073709551615]"},
+      {DType::kU64, ScalarOp::kNeg, {set(1, 1000)}, kAllU64},
+      {DType::kU64, ScalarOp::kAbs, {set(0, half + 3000)}, "[0, 9223372036854778808]"},
+      {DType::kU64, ScalarOp::kMax, {set(half, half + 3000), set(0, half)}, "[9223372036854775808, 9223372036854778808]"},
+      {DType::kU64, ScalarOp::kNot, {set(0, 1)}, "[18446744073709551614, 18446744073709551615]"},
+      {DType::kU32, ScalarOp::kSub, {set(0, 1000), set(0, 1000)}, "[0, 4294967295]"},
+      {DType::kU32, ScalarOp::kAdd, {set(0, 4294967295), set(0, 0)}, "[0, 4294967295]"},
+      {DType::kI16, ScalarOp::kAbs, {set(-32768, 32767)}, "[-32768, 32767]"},
+      {DType::kI16, ScalarOp::kMul, {set(-100, 200), set(3, 150)}, "[-15000, 30000]"},
+      {DType::kU16, ScalarOp::kMul, {set(0, 1000), set(0, 66)}, "[0, 65535]"},
+  };
+  for (const auto& c : kCases) {
+    EXPECT_EQ(ToString(ApplyRow(c.op, c.type, c.type, c.args)), c.want) << Row(c.op).name << " of " << Name(c.type);
+  }
+  EXPECT_EQ(ToString(ApplyRow(ScalarOp::kCast, DType::kU64, DType::kI64, {set(0, half)})),
+            "[-9223372036854775808, 9223372036854775807]");
+  EXPECT_EQ(ToString(ApplyRow(ScalarOp::kCast, DType::kU64, DType::kU16, {set(3, 65535)})), "[3, 65535]");
+  EXPECT_EQ(ToString(ApplyRow(ScalarOp::kCast, DType::kU64, DType::kF64, {set(half - 1, 2 * half - 1)})),
+            "[9223372036854775808, 18446744073709551616]");
 }
 
 TEST(ReferenceArithmetic, Accumulations) {

@@ -23,7 +23,8 @@ absl::Status Error(const Signature& signature, absl::string_view what) {
 
 absl::Status CheckParam(const Signature& signature, const ParamInfo& param, int64_t value) {
   const bool in_range = (!param.low || value >= param.low->ToInt()) && (!param.high || value <= param.high->ToInt());
-  if (in_range && Scalar::Integer(param.type, value).ToInt() == value) return absl::OkStatus();
+  const Scalar narrow = Scalar::Integer(param.type, value);
+  if (in_range && narrow.FitsInt64() && narrow.ToInt() == value) return absl::OkStatus();
   return Error(signature, absl::StrCat(param.name, " = ", value, " is out of its range"));
 }
 

@@ -113,7 +113,7 @@ class Binder {
     if (IsFloat(param.type) && given.type != DType::kBool) return absl::optional<Scalar>(AsFloat(given, param.type));
     if (IsInteger(param.type) && from_integer && fits) {
       const Scalar narrow = Scalar::Integer(param.type, given.ToInt());
-      if (narrow.ToInt() == given.ToInt()) return absl::optional<Scalar>(narrow);
+      if (narrow.FitsInt64() && narrow.ToInt() == given.ToInt()) return absl::optional<Scalar>(narrow);
     }
     return Error(absl::StrCat(param.name, " is ", Name(param.type), ", ", LiteralText(given), " does not fit"));
   }

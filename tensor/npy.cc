@@ -68,16 +68,21 @@ std::string Excerpt(absl::string_view text) {
 
 // ---- Element types ----
 
-// The codes of numpy without their byte order. The last two hold bf16 where the
-// caller says so.
-struct Code {
-  const char* code;
-  DType type;
-};
-constexpr Code kCodes[] = {{"b1", DType::kBool}, {"u1", DType::kU8},  {"i1", DType::kI8},
-                           {"i4", DType::kI32},  {"i8", DType::kI64}, {"f2", DType::kF16},
-                           {"f4", DType::kF32},  {"f8", DType::kF64}, {"u2", DType::kBF16},
-                           {"V2", DType::kBF16}};
+// The code of numpy without its byte order: a letter for the kind, and the bytes. bf16, which
+// numpy has not, lies in files as uint16; its other code is that of two bytes of no type.
+constexpr absl::string_view kTwoBytes = "V2";
+
+std::string CodeOf(DType type) {
+  const char* const kind = type == DType::kBool                        ? "b"
+                           : type == DType::kBF16 || IsUnsigned(type) ? "u"
+                           : IsSigned(type)                           ? "i"
+                                                                      : "f";
+  return absl::StrCat(kind, ByteSize(type));
+}
+
+bool MayStore(absl::string_view code, DType type) {
+  return code == CodeOf(type) || (type == DType::kBF16 && code == kTwoBytes);
+}
 
 // How the elements of a file are stored.
 struct Element {
@@ -85,33 +90,38 @@ struct Element {
   bool swapped;  // big endian
 };
 
+std::string KnownCodes() {
+  return absl::StrJoin(AllTypes(), " ", [](std::string* out, DType type) {
+    absl::StrAppend(out, type == DType::kBF16 ? std::string(kTwoBytes) : CodeOf(type));
+  });
+}
+
+// The type of the elements where they are of the type that they have in numpy.
+absl::StatusOr<DType> OwnType(absl::string_view code, absl::string_view descr, absl::optional<DType> expected) {
+  for (DType type : AllTypes()) {
+    if (type == DType::kBF16 || code != CodeOf(type)) continue;
+    if (!expected) return type;
+    return Malformed("holds ", Name(type), " where ", Name(*expected), " is expected");
+  }
+  if (code != kTwoBytes) {
+    return absl::UnimplementedError(absl::StrCat("elements of type '", Excerpt(descr), "' are not supported, only ",
+                                                 KnownCodes()));
+  }
+  return Malformed("elements of type '", descr, "' are read only where bf16 is expected",
+                   expected ? absl::StrCat(", here ", Name(*expected), " is") : "");
+}
+
 absl::StatusOr<Element> ElementOf(absl::string_view descr, absl::optional<DType> expected) {
   absl::string_view code = descr;
   const char order = descr.empty() ? '\0' : descr[0];
   if (absl::StrContains("<>=|", order)) code.remove_prefix(1);
-  const Code* row = std::find_if(std::begin(kCodes), std::end(kCodes),
-                                 [&](const Code& c) { return code == c.code; });
-  if (row == std::end(kCodes)) {
-    return absl::UnimplementedError(absl::StrCat(
-        "elements of type '", Excerpt(descr), "' are not supported, only ",
-        absl::StrJoin(kCodes, " ", [](std::string* out, const Code& c) { *out += c.code; })));
+  if (!expected || !MayStore(code, *expected)) {
+    NESTOR_ASSIGN_OR_RETURN(expected, OwnType(code, descr, expected));
   }
-  if (row->type == DType::kBF16 && expected != DType::kBF16) {
-    return Malformed("elements of type '", descr, "' are read only where bf16 is expected",
-                     expected ? absl::StrCat(", here ", Name(*expected), " is") : "");
-  }
-  if (expected && row->type != *expected) {
-    return Malformed("holds ", Name(row->type), " where ", Name(*expected), " is expected");
-  }
-  return Element{row->type, order == '>' && ByteSize(row->type) > 1};
+  return Element{*expected, order == '>' && ByteSize(*expected) > 1};
 }
 
-std::string DescrOf(DType type) {
-  for (const Code& row : kCodes) {
-    if (row.type == type) return absl::StrCat(ByteSize(type) == 1 ? "|" : "<", row.code);
-  }
-  __builtin_unreachable();
-}
+std::string DescrOf(DType type) { return absl::StrCat(ByteSize(type) == 1 ? "|" : "<", CodeOf(type)); }
 
 // ---- Header ----
 

@@ -193,6 +193,11 @@ TEST(Read, ElementTypes) {
       {"<u2", {"\x80\x3f", 2}, DType::kBF16, Scalar::Float(DType::kBF16, 1)},
       {">u2", {"\x3f\x80", 2}, DType::kBF16, Scalar::Float(DType::kBF16, 1)},
       {"<V2", {"\x80\x3f", 2}, DType::kBF16, Scalar::Float(DType::kBF16, 1)},
+      {"<u2", {"\x80\xbf", 2}, {}, Scalar::Integer(DType::kU16, 0xbf80)},
+      {">u2", {"\xbf\x80", 2}, DType::kU16, Scalar::Integer(DType::kU16, 0xbf80)},
+      {">i2", {"\xbf\x80", 2}, {}, Scalar::Integer(DType::kI16, 0xbf80 - 0x10000)},
+      {">u4", {"\xff\0\1\2", 4}, {}, Scalar::Integer(DType::kU32, 0xff000102)},
+      {"<u8", {"\xfe\xff\xff\xff\xff\xff\xff\xff", 8}, {}, Scalar::Of(DType::kU64, ~uint64_t{1})},
   };
   for (const auto& c : kCases) {
     const absl::StatusOr<Tensor> tensor =
@@ -253,11 +258,13 @@ TEST(Read, Refusals) {
       {i4("(2,)"), "truncated: the data of i32[2] needs 8 bytes, there are 4"},
       {i4("(0,)"), "the data of i32[0] is 0 bytes, but more follow"},
       {i4(absl::StrCat("(", std::string(130, '1'), ")")), "where an extent is expected"},
-      {Npy(1, Header("<i2", "(2,)"), four), "elements of type '<i2' are not supported"},
+      {Npy(1, Header("<c8", "(1,)"), four), "elements of type '<c8' are not supported"},
       {Npy(1, Header("|O", "(1,)"), four), "elements of type '|O' are not supported"},
       {Npy(1, Header("", "(1,)"), four), "elements of type '' are not supported"},
-      {Npy(1, Header("<u2", "(2,)"), four), "'<u2' are read only where bf16 is expected"},
-      {Npy(1, Header("<u2", "(2,)"), four), "bf16 is expected, here f16 is", DType::kF16},
+      {Npy(1, Header("<V2", "(2,)"), four), "'<V2' are read only where bf16 is expected"},
+      {Npy(1, Header("<V2", "(2,)"), four), "bf16 is expected, here u16 is", DType::kU16},
+      {Npy(1, Header("<u2", "(2,)"), four), "holds u16 where f16 is expected", DType::kF16},
+      {Npy(1, Header("<i2", "(2,)"), four), "holds i16 where bf16 is expected", DType::kBF16},
       {i4("(1,)"), "holds i32 where f32 is expected", DType::kF32},
       {i4("(1,)"), "holds i32 where bf16 is expected", DType::kBF16},
   };

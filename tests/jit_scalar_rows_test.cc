@@ -183,7 +183,7 @@ std::string ConstantText(DType type, std::mt19937_64& random, bool special) {
   const Scalar one = IsFloat(type) ? Scalar::Float(type, 1) : Scalar::Integer(type, 1);
   std::vector<std::string> texts = {"2", "3", "7"};
   if (special) texts = {"0", LiteralText(one), LiteralText(Lowest(type)), LiteralText(Highest(type))};
-  if (special && type != DType::kU8) texts.push_back("-1");
+  if (special && !IsUnsigned(type)) texts.push_back("-1");
   if (special && IsFloat(type)) texts.insert(texts.end(), {"-0.0", "nan", "0.5", "-2.5"});
   return absl::StrCat(Name(type), "(", texts[random() % texts.size()], ")");
 }

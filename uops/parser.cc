@@ -186,7 +186,7 @@ class Parser {
     const bool variable = token.text[0] >= 'A' && token.text[0] <= 'Z';
     if (!variable && !TypeByName(token.text)) {
       std::string names = "a type (";
-      for (DType type : AllTypes()) absl::StrAppend(&names, type == AllTypes()[0] ? "" : " ", Name(type));
+      for (DType type : AllTypes()) absl::StrAppend(&names, type == AllTypes()[0] ? "" : " ", nestor::Name(type));
       return Expected(absl::StrCat(names, ", or a capital name)"));
     }
     ++next_;

@@ -214,7 +214,9 @@ TEST_F(EmitGeneralTest, LoadsAndAddresses) {
     int64_t want;
   } kCases[] = {{DType::kBool, 0xffffffffffffff01, 1},         {DType::kU8, 0xfffffffffffffffe, 254},
                 {DType::kI8, 0x00000000000000fe, -2},          {DType::kI32, 0x00000000fffffffd, -3},
-                {DType::kI64, 0x8000000000000001, kMin + 1}};
+                {DType::kU16, 0xfffffffffffffffe, 0xfffe},     {DType::kI16, 0x000000000000fffe, -2},
+                {DType::kU32, 0xfffffffffffffffd, 0xfffffffd}, {DType::kI64, 0x8000000000000001, kMin + 1},
+                {DType::kU64, 0x8000000000000001, kMin + 1}};
   for (const auto& c : kCases) {
     for (const bool indexed : {false, true}) {
       TestFunction f(Isa::kAvx2);
@@ -237,7 +239,8 @@ TEST_F(EmitGeneralTest, LoadsAndAddresses) {
 
 TEST_F(EmitGeneralTest, LaneOfAVector) {
   for (const bool spilled : {false, true}) {
-    for (const Lane lane : {Lane::kI32, Lane::kI64}) {
+    for (const DType type : {DType::kI32, DType::kU32, DType::kI64, DType::kU64}) {
+      const Lane lane = LaneOf(type);
       const int64_t whole[8] = {-5};
       TestFunction f(Isa::kAvx2);
       f.LoadWhole(4, 0);
@@ -246,11 +249,12 @@ TEST_F(EmitGeneralTest, LaneOfAVector) {
       move.result = spilled ? f.NewSlot(32) : Register(9);
       f.Add(move);
       Operation get{Opcode::kLaneG, lane};
+      get.type = type;
       get.operands[0] = move.result;
       get.result = Register(15);
       f.Add(get);
       f.Return(Register(15));
-      EXPECT_EQ(Sealed(f.Encode())({reinterpret_cast<int64_t>(whole)}), -5);
+      EXPECT_EQ(Sealed(f.Encode())({reinterpret_cast<int64_t>(whole)}), type == DType::kU32 ? int64_t{0xfffffffb} : -5);
     }
   }
 }

@@ -70,7 +70,8 @@ uint64_t Widened(DType type, uint64_t bits) {
     using T = decltype(zero);
     if constexpr (std::is_same_v<T, bool>) return bits;
     if constexpr (std::is_same_v<T, BF16> || std::is_same_v<T, F16>) return ToBits<float>(FromBits<T>(bits).Widen());
-    if constexpr (std::is_same_v<T, int8_t>) return static_cast<uint32_t>(static_cast<int8_t>(bits));
+    constexpr bool sign_extended = std::is_integral_v<T> && std::is_signed_v<T> && sizeof(T) < sizeof(uint32_t);
+    if constexpr (sign_extended) return static_cast<uint32_t>(static_cast<T>(bits));
     return bits;
   });
 }
@@ -79,7 +80,7 @@ uint64_t Widened(DType type, uint64_t bits) {
 uint64_t Narrowed(DType type, uint64_t lane) {
   if (type == DType::kBF16) return SameLane(Lane::kF32, lane, 0x7fc00000) ? 0x7fc0 : lane >> 16;
   if (type == DType::kF16) return F16::Round(FromBits<float>(lane)).bits;
-  return ByteSize(type) == 1 ? lane & 0xff : lane;
+  return lane & (~uint64_t{0} >> (64 - 8 * ByteSize(type)));
 }
 
 bool SameElement(DType type, uint64_t x, uint64_t y) {

@@ -162,8 +162,9 @@ TypedValue ExpandShr(const Expansion& x) {
     const Opcode opcode = is_signed ? Opcode::kShiftRightSignedBy : Opcode::kShiftRightBy;
     return {x.type(), b.Vector(opcode, x.lane(), {x.a(), x.b()})};
   }
-  // The last bit of a signed number is its sign, too; an unsigned one's goes with the width.
-  const int count = is_signed ? std::min(*known, BitWidth(x.type()) - 1) : *known;
+  if (!is_signed && *known == BitWidth(x.type())) return b.Constant(Scalar::Zero(x.type()));
+  // The last bit of a signed number is its sign, too.
+  const int count = std::min(*known, BitWidth(x.type()) - 1);
   if (composed) return {x.type(), ShiftI64Right(b, x.a(), count)};
   const Opcode opcode = is_signed ? Opcode::kShiftRightSigned : Opcode::kShiftRight;
   return {x.type(), b.Vector(opcode, x.lane(), {x.a()}, count)};

@@ -186,7 +186,7 @@ std::vector<Bits> EdgeValues(DType type, int random_ones = 24) {
   std::mt19937_64 random(7);
   if (type == DType::kBool) return {0, 1, 2, 255};
   if (ByteSize(type) == 1) {
-    for (int i = 0; i < 256; ++i) values.push_back(type == DType::kU8 ? Bits(i) : ToBits(static_cast<int8_t>(i)));
+    for (int i = 0; i < 256; ++i) values.push_back(VisitType(type, [&](auto zero) { return ToBits(FromBits<decltype(zero)>(i)); }));
     return values;
   }
   if (IsFloat(type)) AddFloats(type, values);
