@@ -56,11 +56,28 @@ absl::StatusOr<GivenShape> ParseShape(const NameValue& word) {
   return given;
 }
 
+bool IsTypeVariable(const ast::Argument& arg) { return !TypeByName(arg.type.text); }
+
 class WordReader {
  public:
   explicit WordReader(const Program& program) : syntax_(program.Syntax()) {
     for (const ast::Argument& arg : syntax_.args) args_.push_back(arg.name);
     for (const ast::Param& param : syntax_.params) params_.push_back(param.name);
+  }
+
+  // Whether the word says what a type variable stands for.
+  bool IsType(const NameValue& word) const {
+    const bool is_variable = absl::c_any_of(syntax_.args, [&](const ast::Argument& arg) {
+      return IsTypeVariable(arg) && arg.type.text == word.name;
+    });
+    return is_variable && (TypeByName(word.value) || !IsDimension(word.name));
+  }
+
+  absl::Status ReadType(const NameValue& word, Given& given) const {
+    const auto type = TypeByName(word.value);
+    if (!type) return Error(absl::StrCat(Text(word), ": ", UnknownType(word.value)));
+    given.types[word.name] = *type;
+    return absl::OkStatus();
   }
 
   absl::Status Read(const NameValue& word, Given& given) const {
@@ -97,10 +114,13 @@ class WordReader {
     });
   }
 
-  // A type that the program names is the one expected, which is how uint16 files
+  // A type that the program or a word names is the one expected, which is how uint16 files
   // are bf16.
   absl::Status ReadTensor(const NameValue& word, size_t arg, Given& given) const {
-    absl::StatusOr<Tensor> tensor = ReadNpy(word.value, TypeByName(syntax_.args[arg].type.text));
+    const std::string& type = syntax_.args[arg].type.text;
+    const auto said = given.types.find(type);
+    const auto expected = said == given.types.end() ? TypeByName(type) : absl::make_optional(said->second);
+    absl::StatusOr<Tensor> tensor = ReadNpy(word.value, expected);
     if (!tensor.ok()) {
       return absl::Status(tensor.status().code(),
                           absl::StrCat("argument ", word.name, ": ", tensor.status().message()));
@@ -125,7 +145,20 @@ ArgumentSpecs SpecsOf(const Given& given) {
   return specs;
 }
 
-bool IsTypeVariable(const ast::Argument& arg) { return !TypeByName(arg.type.text); }
+// What the words say of type variables.
+absl::Status SetGivenTypes(const ast::Op& syntax, const Given& given, ArgumentSpecs& specs) {
+  for (const ast::Argument& arg : syntax.args) {
+    const auto said = given.types.find(arg.type.text);
+    if (said == given.types.end()) continue;
+    absl::optional<DType>& type = specs[arg.name].type;
+    if (type.value_or(said->second) != said->second) {
+      return Error(absl::StrCat("argument ", arg.name, " is ", Name(*type), ", but ", arg.type.text, " is given as ",
+                                Name(said->second)));
+    }
+    type = said->second;
+  }
+  return absl::OkStatus();
+}
 
 // Arguments of one variable get its type together: a type that is given for one of them
 // is that of all.
@@ -154,13 +187,19 @@ absl::StatusOr<absl::optional<DType>> ReadType(const Arguments& arguments, const
 absl::StatusOr<Given> ReadWords(const Arguments& arguments, const Program& program) {
   const WordReader reader(program);
   Given given;
-  for (const NameValue& word : arguments.words) NESTOR_RETURN_IF_ERROR(reader.Read(word, given));
+  for (const NameValue& word : arguments.words) {
+    if (reader.IsType(word)) NESTOR_RETURN_IF_ERROR(reader.ReadType(word, given));
+  }
+  for (const NameValue& word : arguments.words) {
+    if (!reader.IsType(word)) NESTOR_RETURN_IF_ERROR(reader.Read(word, given));
+  }
   return given;
 }
 
 absl::StatusOr<Given> ReadShapeWords(const Arguments& arguments, const Program& program) {
+  const WordReader reader(program);
   for (const NameValue& word : arguments.words) {
-    if (IsShape(word.value)) continue;
+    if (IsShape(word.value) || reader.IsType(word)) continue;
     return Error(absl::StrCat(Text(word), ": only types and shapes are read here, as in ", word.name,
                               "=f32[2,3]; dimensions and $params stay symbols"));
   }
@@ -169,6 +208,7 @@ absl::StatusOr<Given> ReadShapeWords(const Arguments& arguments, const Program& 
 
 absl::StatusOr<Op> InstantiateFor(const Program& program, const Given& given, absl::optional<DType> type) {
   ArgumentSpecs specs = SpecsOf(given);
+  NESTOR_RETURN_IF_ERROR(SetGivenTypes(program.Syntax(), given, specs));
   if (type) SetTypeVariables(program.Syntax(), *type, specs);
   NESTOR_ASSIGN_OR_RETURN(Op op, program.Instantiate(specs));
   for (const Argument& arg : op.args) {

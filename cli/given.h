@@ -1,5 +1,5 @@
-// The NAME=value words: tensors from .npy files, shapes of inputs to make up,
-// numbers for $params and dimensions.
+// The NAME=value words: tensors from .npy files, shapes of inputs to make up, types for
+// type variables, numbers for $params and dimensions.
 #ifndef NESTOR_CLI_GIVEN_H_
 #define NESTOR_CLI_GIVEN_H_
 
@@ -25,6 +25,7 @@ struct GivenShape {
 struct Given {
   absl::flat_hash_map<std::string, Tensor> tensors;                // by argument name
   absl::flat_hash_map<std::string, GivenShape> shapes;             // of arguments without a tensor
+  absl::flat_hash_map<std::string, DType> types;                   // by type variable
   std::vector<std::pair<std::string, std::string>> params;         // "$k" and the text of its value
   std::vector<std::pair<std::string, std::string>> dims;           // "N" and the text of its value
 };
@@ -34,7 +35,7 @@ struct Given {
 // is known only of the instantiated op.
 absl::StatusOr<Given> ReadWords(const Arguments& arguments, const Program& program);
 
-// The same where only types and shapes make sense: `x=f32[2,3]`.
+// The same where only types and shapes make sense: `x=f32[2,3]`, `T=bf16`.
 absl::StatusOr<Given> ReadShapeWords(const Arguments& arguments, const Program& program);
 
 // The type of --type, where it is given. An error where it names none, or where the op has
