@@ -107,8 +107,9 @@ TypedValue IntegerToFloat(const Expansion& x) {
   ValueBuilder& b = x.builder;
   if (x.lane() == Lane::kI64) return I64ToFloat(x);
   const TypeFacts &from = FactsOf(x.type()), &to = FactsOf(x.target), &single = FactsOf(DType::kF32);
-  const bool folds = IsNarrowFloat(x.target) && from.significand > single.significand;
-  const Operand v = folds ? FoldLowBits(b, x.type(), x.a(), single.significand, from.significand - single.significand) : x.a();
+  const int beyond = from.significand - single.significand;
+  const bool folds = IsNarrowFloat(x.target) && beyond > 0;
+  const Operand v = folds ? FoldLowBits(b, x.type(), x.a(), single.significand, beyond) : x.a();
   const Operand converted = I32ToFloat(b, x.type(), LaneOf(x.target), v);
   if (from.significand <= to.significand) return {x.target, converted};
   return Narrowed(b, x.target, converted);
@@ -235,7 +236,9 @@ TypedValue IntegerToInteger(const Expansion& x) {
   ValueBuilder& b = x.builder;
   Operand v = Convert(b, x.lane(), LaneOf(x.target), x.a());
   const bool widens = LaneBytes(x.lane()) < LaneBytes(LaneOf(x.target));
-  if (widens && FillsLaneUnsigned(x.type())) v = b.Vector(Opcode::kAnd, Lane::kI64, {v, b.ConstantOf(Lane::kI64, 0xffffffff)});
+  if (widens && FillsLaneUnsigned(x.type())) {
+    v = b.Vector(Opcode::kAnd, Lane::kI64, {v, b.ConstantOf(Lane::kI64, 0xffffffff)});
+  }
   return Narrowed(b, x.target, v);
 }
 
@@ -247,9 +250,10 @@ Operand I32ToFloat(ValueBuilder& b, DType from, Lane to, Operand v) {
     const Operand turned = b.Vector(Opcode::kXor, Lane::kI32, {v, b.ConstantOf(Lane::kI32, SignBitOf(Lane::kI32))});
     return b.Vector(Opcode::kAdd, to, {Convert(b, Lane::kI32, to, turned), b.FloatOf(to, 0x1p31)});
   }
-  const Operand high = Convert(b, Lane::kI32, to, b.Vector(Opcode::kShiftRight, Lane::kI32, {v}, 16));
-  const Operand low = Convert(b, Lane::kI32, to, b.Vector(Opcode::kAnd, Lane::kI32, {v, b.ConstantOf(Lane::kI32, 0xffff)}));
-  return b.Vector(Opcode::kFma, to, {high, b.FloatOf(to, 0x1p16), low});
+  const Operand high = b.Vector(Opcode::kShiftRight, Lane::kI32, {v}, 16);
+  const Operand low = b.Vector(Opcode::kAnd, Lane::kI32, {v, b.ConstantOf(Lane::kI32, 0xffff)});
+  return b.Vector(Opcode::kFma, to, {Convert(b, Lane::kI32, to, high), b.FloatOf(to, 0x1p16),
+                                     Convert(b, Lane::kI32, to, low)});
 }
 
 Operand WholeToU32(ValueBuilder& b, Operand whole) {

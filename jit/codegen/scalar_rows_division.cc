@@ -78,8 +78,11 @@ Operand DivideI64(ValueBuilder& b, Opcode opcode, Operand dividends, Operand div
 Operand Remainder(const Expansion& x, Operand quotient) {
   ValueBuilder& b = x.builder;
   const bool wide = x.lane() == Lane::kI64;
-  const Operand product = wide ? MulOfI64(b, quotient, x.b()) : b.Vector(Opcode::kMul, Lane::kI32, {quotient, x.b()});
-  return b.Vector(Opcode::kSub, x.lane(), {x.a(), NESTOR_MUTANT("mod_of_wrong_sign") ? b.Vector(Opcode::kXor, x.lane(), {product, b.ConstantOf(x.lane(), ~uint64_t{0})}) : product});
+  Operand product = wide ? MulOfI64(b, quotient, x.b()) : b.Vector(Opcode::kMul, Lane::kI32, {quotient, x.b()});
+  if (NESTOR_MUTANT("mod_of_wrong_sign")) {
+    product = b.Vector(Opcode::kXor, x.lane(), {product, b.ConstantOf(x.lane(), ~uint64_t{0})});
+  }
+  return b.Vector(Opcode::kSub, x.lane(), {x.a(), product});
 }
 
 // -1 where r is not below the divisor, else 0.

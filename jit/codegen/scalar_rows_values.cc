@@ -160,7 +160,9 @@ Operand NarrowedInteger(ValueBuilder& builder, DType type, Operand lanes) {
   const Lane lane = LaneOf(type);
   const int rest = 8 * LaneBytes(lane) - BitWidth(type);
   if (rest == 0) return lanes;
-  if (IsUnsigned(type)) return builder.Vector(Opcode::kAnd, lane, {lanes, builder.ConstantOf(lane, Highest(type).bits)});
+  if (IsUnsigned(type)) {
+    return builder.Vector(Opcode::kAnd, lane, {lanes, builder.ConstantOf(lane, Highest(type).bits)});
+  }
   const Operand top = builder.Vector(Opcode::kShiftLeft, lane, {lanes}, rest);
   return builder.Vector(Opcode::kShiftRightSigned, lane, {top}, rest);
 }
