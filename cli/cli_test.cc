@@ -462,7 +462,7 @@ TEST_F(CliTest, Results) {
       {"nestor run half.nestor x=half.npy -o y=z.npy && cmp half.npy z.npy", 0, {""}, {""}},
       {"nestor run 'op f(x: T[N]) -> (y) { y[i] = x[i] }' x=half.npy T=bf16 -o y=z.npy && cmp half.npy z.npy", 0, {""}, {""}},
       {"nestor run 'op f(x: T[N]) -> (y) { y[i] = x[i] }' x=half.npy | head -1", 0, {"y: u16["}, {""}},
-      {"nestor run 'op f(;$n = 2) -> (y) { y[i] = not(u64(i)) where i < $n }' -o y=u.npy && nestor run 'op f(x: T[N]) -> (y) { y[i] = x[i] }' x=u.npy", 0,
+      {"nestor run 'op f(;$n = 2) -> (y) { y[i] = not(u64(i)) where i < $n }' -o y=z.npy && nestor run 'op f(x: T[N]) -> (y) { y[i] = x[i] }' x=z.npy", 0,
        {"[18446744073709551615, 18446744073709551614]"}, {""}},
       {"nestor run two.nestor x=x.npy -o y=x.npy && cmp x.npy y.npy", 0, {""}, {""}},
       {"nestor run two.nestor x=x.npy -o y=/dev/stdout | cmp - x.npy", 0, {""}, {""}},

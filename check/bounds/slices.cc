@@ -83,6 +83,7 @@ class SeparableUse {
   }
   void LookAt(const Recurrence&, const Shape&) {}
   void LookAt(const Scatter& scatter, const Shape& shape) {
+    for (IndexId e : scatter.place) IsFree(e, graph_.shape(scatter.x));
     for (const Shape& each : {shape, Shape(graph_.shape(scatter.x))}) {
       holds_ = holds_ && !absl::c_linear_search(each, dimension_);
     }

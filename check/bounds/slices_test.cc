@@ -128,6 +128,9 @@ TEST(Slices, AreOfDimensionsThatNothingElseDependsOn) {
                 UnorderedElementsAre()) << value;
   }
   EXPECT_THAT(Separable("op f(x: f32[N, N]) -> (y) { y[i, j] = x[i, j] * f32(i < j) }"), UnorderedElementsAre());
+  // The place that a scatter stores to.
+  EXPECT_THAT(Separable("op f(x: f32[N], a: f32[M]) -> (y, b) { y[min(i, M)]: f32[4] += x[i]; b[j] = a[j] }"),
+              UnorderedElementsAre());
 }
 
 }  // namespace
