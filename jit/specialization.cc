@@ -6,8 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
+#include "uops/index_expr.h"
 #include "uops/invariant.h"
 #include "uops/message.h"
 
@@ -42,20 +46,33 @@ absl::Status CheckConstant(const Signature& signature, const std::vector<std::st
   return Error(signature, absl::StrCat("dimension ", name, " = ", value, value < 0 ? " is negative" : " exceeds 2^48"));
 }
 
-// Copies expressions over symbols from one program into another.
+// Copies expressions over symbols and the indices of domains from one program into another.
 class Importer {
  public:
-  Importer(const IndexPool& from, IndexPool& to) : from_(from), to_(to) {}
-  IndexId operator()(IndexId e) { return CopyIndex(from_, e, to_); }
-  Shape operator()(const Shape& shape) {
-    Shape copy;
-    for (IndexId extent : shape) copy.push_back((*this)(extent));
+  Importer(const Program& from, Program& to) : from_(from), to_(to) {
+    for (size_t i = 0; i < from.domain_vars.size(); ++i) {
+      if (i == to.domain_vars.size()) to.domain_vars.push_back(to.AddVar(from.vars[from.domain_vars[i]]));
+      var_of_[from.domain_vars[i]] = to.domain_vars[i];
+    }
+  }
+
+  IndexId operator()(IndexId e) {
+    return CopyIndex(from_.pool, e, to_.pool,
+                     [&](const IndexNode& node, absl::Span<const IndexId>) -> absl::optional<IndexId> {
+                       if (node.kind != IndexKind::kVar) return absl::nullopt;
+                       return to_.pool.Var(var_of_.at(node.value));
+                     });
+  }
+  IndexList operator()(const IndexList& list) {
+    IndexList copy;
+    for (IndexId e : list) copy.push_back((*this)(e));
     return copy;
   }
 
  private:
-  const IndexPool& from_;
-  IndexPool& to_;
+  const Program& from_;
+  Program& to_;
+  absl::flat_hash_map<int64_t, int32_t> var_of_;
 };
 
 void TakeShapes(Program& program, const std::vector<TensorId>& tensors, const Program& general,
@@ -75,7 +92,7 @@ absl::Status CheckConstants(const Signature& signature, const SizeClass& constan
 }
 
 Program WithSignature(Program scheduled, const Program& general, const SizeClass& constants) {
-  Importer import(general.pool, scheduled.pool);
+  Importer import(general, scheduled);
   TakeShapes(scheduled, scheduled.inputs, general, general.inputs, import);
   TakeShapes(scheduled, scheduled.outputs, general, general.outputs, import);
   scheduled.params = general.params;
@@ -86,6 +103,11 @@ Program WithSignature(Program scheduled, const Program& general, const SizeClass
   }
   scheduled.range_checks = general.range_checks;
   for (RangeCheck& check : scheduled.range_checks) check.value = import(check.value);
+  // With numbers in it an expression may have folded to one that does not overflow.
+  scheduled.domains = general.domains;
+  for (loop::Domain& domain : scheduled.domains) {
+    for (IndexList* list : {&domain.extents, &domain.places, &domain.values}) *list = import(*list);
+  }
   for (const auto& [name, value] : constants) {
     scheduled.equalities.push_back({scheduled.pool.Symbol(name), scheduled.pool.Const(value),
                                     absl::StrCat(name, ", which the program was specialized to")});

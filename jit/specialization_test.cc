@@ -148,5 +148,23 @@ TEST(Specialize, NeedsWhatWasScheduled) {
   EXPECT_EQ(scheduled->Specialize({{"K", 3}}).status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
+// (d + 3*2^61*d_2)/3 is d/3 + 2^61*d_2, which stays in int64 where the sum does not: a call is
+// judged by the program as it is written.
+TEST(Specialize, KeepsWhatIsCheckedOfIndices) {
+  CompileOptions options;
+  options.executor = &InlineExecutor();
+  const auto general = Compile(loop::ParseProgram(R"(program p(x: f32[N]) -> (y: f32[N]) {
+    domain d < N, d_2 < N: (d + 6917529027641081856*d_2)/N
+    for i in [0, N) { y[i] = x[i] }
+  })").value(), options).value();
+  const auto specialized = general->Specialize({{"N", 3}}).value();
+  const Tensor x = Drawn(3);
+  Tensor y = Drawn(3);
+  for (const Executable* executable : {general.get(), specialized.get()}) {
+    Workspace workspace;
+    ExpectInvalid(executable->Run({{x}, {y}, {}}, &workspace), {"overflows"});
+  }
+}
+
 }  // namespace
 }  // namespace nestor::jit
