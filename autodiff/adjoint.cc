@@ -223,7 +223,8 @@ class ReverseWalk {
   void FindValues(const Recurrence& n, const Steps& steps) {
     for (size_t k = 0; k < n.carries.size(); ++k) {
       const NodeId view = graph_.AddRecurrence(n.bodies[k], n.carries, n.bodies);
-      block_->values[n.carries[k]] = block_->values[n.bodies[k]] = view;
+      block_->values[n.bodies[k]] = view;  // not in one statement: a reference into the map moves
+      block_->values[n.carries[k]] = view;
     }
     for (NodeId step : steps.nodes) {
       if (block_->values.contains(step)) continue;

@@ -322,7 +322,7 @@ IndexId IndexPool::DivOrMod(IndexKind kind, IndexId a, IndexId b) {
   Polynomial quotient, rest;
   for (const Polynomial::Term& term : p->terms()) {
     const int64_t q = FloorDiv(term.coefficient, *d);
-    const int64_t r = term.coefficient - q * *d;
+    const int64_t r = *CheckedApply(IndexKind::kMod, term.coefficient, *d);
     const bool split = term.atoms.empty() || r == 0;
     if (split && q != 0) quotient.terms_.push_back({term.atoms, q});
     if (split && r != 0) rest.terms_.push_back({term.atoms, r});
