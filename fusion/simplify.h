@@ -19,8 +19,8 @@ namespace nestor::fusion {
 // Returns whether it changed anything; if not, the program is untouched, but for
 // unused expressions in its pool. A second run changes nothing. REQUIRES: Verify
 // accepts the program; and so it does afterwards (so the last statement that writes
-// an output which may have elements stays, though it may never run). What ran before gives the same bits. A
-// condition that is dropped is no longer checked for overflow.
+// an output which may have elements stays, though it may never run). What ran before
+// gives the same bits. A condition that is dropped is no longer checked for overflow.
 absl::StatusOr<bool> Simplify(loop::Program& program);
 
 }  // namespace nestor::fusion

@@ -118,10 +118,8 @@ class Lowering {
 
   // The step's tensor is that of the view, an output where it is a result.
   void ShareTensor(NodeId view, NodeId step) {
-    if (const auto output = tensors_.find(view); output != tensors_.end()) {
-      const TensorId tensor = output->second;  // which moves while another is added
-      tensors_.emplace(step, tensor);
-    }
+    const auto output = tensors_.find(view);
+    if (output != tensors_.end()) tensors_.emplace(step, TensorId(output->second));  // a copy: the map grows
     tensors_[view] = Target(step);
   }
 

@@ -233,10 +233,7 @@ class Printer {
       const auto it = named_.find(NodeId{i});
       if (it != named_.end() && it->second.empty() && !alias_.contains(NodeId{i})) it->second = FreshTensor();
     }
-    for (const auto& [node, named] : alias_) {
-      const std::string name = named_.at(named);  // in the map, it moves while another is added
-      named_[node] = name;
-    }
+    for (const auto& [node, named] : alias_) named_[node] = std::string(named_.at(named));  // a copy: the map grows
   }
 
   // The tensors that an index expression gathers from.

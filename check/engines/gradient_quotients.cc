@@ -117,18 +117,19 @@ class Differentiated {
     if (!at.ok() || !DrawAdjoints(*at)) return absl::nullopt;
     const Results gradients = RunGradient(*at);
     if (!gradients.ok()) return absl::nullopt;
-    const absl::optional<double> ahead = Extrapolated(*at, kStep), behind = Extrapolated(*at, -kStep);
+    const absl::optional<Slope> ahead = Extrapolated(*at, kStep), behind = Extrapolated(*at, -kStep);
     double scale = 0;
     const double product = Product(*gradients, scale);
     if (!ahead || !behind || !std::isfinite(product) || !std::isfinite(scale)) return absl::nullopt;
-    const double quotient = (*ahead + *behind) / 2;
+    const double quotient = (ahead->value + behind->value) / 2;
     const double terms = scale + std::abs(quotient) + 1e-3;
-    if (std::abs(*ahead - *behind) > kSettled * terms || jump_ > kSmooth * terms) return absl::nullopt;
+    if (std::abs(ahead->value - behind->value) > kSettled * terms) return absl::nullopt;
+    if (std::max(ahead->change, behind->change) > kSmooth * terms) return absl::nullopt;
     if (quotient == 0 && IsRoundedAway(*at)) return absl::nullopt;
     settled = true;
     if (std::abs(product - quotient) <= kDifferent * terms) return absl::nullopt;
-    return absl::StrCat("the gradient gives ", product, " along a direction, difference quotients ", *ahead,
-                        " ahead and ", *behind, " behind");
+    return absl::StrCat("the gradient gives ", product, " along a direction, difference quotients ",
+                        ahead->value, " ahead and ", behind->value, " behind");
   }
 
  private:
@@ -183,11 +184,14 @@ class Differentiated {
   bool IsRoundedAway(const std::vector<Tensor>& here) { return Quotient(here, 0.5).value_or(0) != 0; }
 
   // One-sided, without the term of its error that is linear in the step.
-  absl::optional<double> Extrapolated(const std::vector<Tensor>& here, double h) {
+  struct Slope {
+    double value;
+    double change;  // of the quotient, where the step is a quarter
+  };
+  absl::optional<Slope> Extrapolated(const std::vector<Tensor>& here, double h) {
     const absl::optional<double> coarse = Quotient(here, h), fine = Quotient(here, h / 4);
     if (!coarse || !fine) return absl::nullopt;
-    jump_ = std::max(jump_, std::abs(*fine - *coarse));
-    return (4 * *fine - *coarse) / 3;
+    return Slope{(4 * *fine - *coarse) / 3, std::abs(*fine - *coarse)};
   }
 
   absl::optional<double> Quotient(const std::vector<Tensor>& here, double h) {
@@ -225,7 +229,6 @@ class Differentiated {
   const int draw_;
   std::vector<std::pair<std::string, Tensor>> base_;
   std::vector<Tensor> adjoints_;
-  double jump_ = 0;  // by how much a quotient of a quarter of the step was another
 };
 
 // Names that the gradient may have changed, so that nothing is taken for something else.

@@ -305,7 +305,8 @@ class Tiling {
   Scope NarrowTiles(int64_t rows, IndexId row) {
     Scope scope;
     IndexId done = Times(tile_.vectors, WholeTiles());  // vectors
-    // A pair whose second vector is not whole is beside whole pairs, too.
+    // A pair whose second vector is not whole is beside whole pairs, too; of three vectors that
+    // would be as much code again as the widest tile.
     for (int64_t vectors = tile_.vectors == 2 ? 2 : (tile_.vectors + 1) / 2; vectors > 1; vectors = (vectors + 1) / 2) {
       const IndexId count = Over(pool_.Sub(Vectors(), done), vectors);
       Append(scope, InARow({{rows, vectors}, row, done}, vectors, count));
