@@ -61,7 +61,7 @@ absl::StatusOr<std::unique_ptr<const Kernel>> Kernel::Compile(loop::Program prog
   std::vector<uint8_t> code;
   std::vector<int64_t> offsets;
   const auto compile = [&](jit::Step& step) -> absl::Status {
-    ReuseComputations(step.operations);
+    ReuseComputations(step.operations, file);
     RemoveDeadWrites(step.operations);
     HoistInvariants(step.operations, file);
     const Allocated allocated = AllocateRegisters(step.operations, file);

@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "jit/codegen/allocate_registers.h"
 #include "jit/codegen/operand_constraints.h"
+#include "jit/codegen/pressure.h"
 
 namespace nestor::jit {
 namespace {
@@ -21,36 +22,10 @@ void VisitReads(const Operation& op, Visit visit) {
   if (op.memory.index.is_register()) visit(op.memory.index);
 }
 
-// How many registers of each class are needed at once, at most, at [first, last].
-class Pressure {
- public:
-  explicit Pressure(const OperationList& list) {
-    for (std::vector<int>& live : live_) live.resize(list.operations.size() + 2);
-    for (const LiveRange& range : LiveRangesOf(list)) {
-      std::vector<int>& live = live_[static_cast<int>(list.classes[range.reg])];
-      // What is written early overlaps with what ends there.
-      const bool early = range.begin > 0 && WritesResultEarly(list.operations[range.begin].opcode);
-      ++live[range.begin - (early ? 1 : 0)];
-      --live[std::max(range.end, range.begin + 1)];
-    }
-    for (std::vector<int>& live : live_) {
-      for (size_t i = 1; i < live.size(); ++i) live[i] += live[i - 1];
-    }
-  }
-
-  int Most(RegisterClass c, size_t first, size_t last) const {
-    const std::vector<int>& live = live_[static_cast<int>(c)];
-    return *std::max_element(live.begin() + static_cast<int64_t>(first), live.begin() + static_cast<int64_t>(last) + 1);
-  }
-
- private:
-  std::vector<int> live_[4];  // by class, by operation
-};
-
 class Hoister {
  public:
   Hoister(OperationList& list, const RegisterFile& file)
-      : list_(list), file_(file), pressure_(list), writes_(list.classes.size()), writes_inside_(list.classes.size()) {
+      : list_(list), file_(file), pressure_(list, LiveRangesOf(list)), writes_(list.classes.size()), writes_inside_(list.classes.size()) {
     for (const RegisterClass c : kHoisted) {
       const int all = static_cast<int>(file_.Of(c).size());
       const bool spills = pressure_.Most(c, 0, list_.operations.size() - 1) > all;

@@ -12,9 +12,11 @@ namespace nestor::jit {
 void RemoveDeadWrites(OperationList& list);
 
 // Where a register holds already what is computed or loaded again, takes it from there:
-// the loads and broadcasts that unrolled copies of a body share are made once. A line is
-// prefetched once.
-void ReuseComputations(OperationList& list);
+// the loads and broadcasts that unrolled copies of a body share are made once. What a load
+// brings is kept for it only as far as registers are free: to load it again costs less than to
+// spill what it would displace ("Rematerialization", P. Briggs, K. Cooper and L. Torczon, 1992).
+// A line is prefetched once.
+void ReuseComputations(OperationList& list, const RegisterFile& file);
 
 // Before each innermost loop, computes what does not change in it: constants of the pool,
 // which then need not come from memory each time, masks, and scalars in all lanes, also those that

@@ -20,7 +20,7 @@ struct Case {
   const char* after;
 };
 
-std::string Normal(const char* text) { return ToString(ParseOperations(text, Isa::kAvx2)); }
+std::string Normal(const std::string& text) { return ToString(ParseOperations(text, Isa::kAvx2)); }
 
 TEST(OperationPasses, RemovesDeadWrites) {
   const Case kCases[] = {
@@ -51,6 +51,7 @@ TEST(OperationPasses, RemovesDeadWrites) {
 }
 
 TEST(OperationPasses, ReusesComputations) {
+  const RegisterFile kFourVectors = {{0, 1, 2, 3}, {}, {1, 3, 5}};
   const Case kCases[] = {
       {"a load that unrolled copies share",
        "v0 = load.f32x8 f32 [g8]\nv1 = load.f32x8 f32 [g8]\nv2 = add.f32x8 v0, v1\nstore.f32x8 f32 [g9], v2",
@@ -76,8 +77,8 @@ TEST(OperationPasses, ReusesComputations) {
        "g7 = move_g 64\nv0 = load.f32x8 f32 [g7]\ng7 = add_g g7, 4\nv1 = load.f32x8 f32 [g7]\n"
        "v2 = add.f32x8 v0, v1\nstore.f32x8 f32 [g9], v2"},
       {"not into a register that is written again",
-       "v0 = move.f32x8 v5\nv0 = load.f32x8 f32 [g8]\nv1 = load.f32x8 f32 [g8]\nstore.f32x8 f32 [g9], v1",
-       "v0 = move.f32x8 v5\nv0 = load.f32x8 f32 [g8]\nv1 = load.f32x8 f32 [g8]\nstore.f32x8 f32 [g9], v1"},
+       "v0 = load.f32x8 f32 [g9]\nv0 = load.f32x8 f32 [g8]\nv1 = load.f32x8 f32 [g8]\nstore.f32x8 f32 [g9], v1",
+       "v0 = load.f32x8 f32 [g9]\nv0 = load.f32x8 f32 [g8]\nv1 = load.f32x8 f32 [g8]\nstore.f32x8 f32 [g9], v1"},
       {"behind a branch, what was known before it alone",
        "v0 = load.f32x8 f32 [g8]\nbranch less g8, 0, L0\nv1 = load.f32x8 f32 [g8+4]\nv2 = load.f32x8 f32 [g8]\n"
        "label L0\nv3 = load.f32x8 f32 [g8]\nv4 = load.f32x8 f32 [g8+4]\nv5 = add.f32x8 v3, v4\n"
@@ -94,13 +95,23 @@ TEST(OperationPasses, ReusesComputations) {
        "v1 = load.f32x8 f32 [g8]\nstore.f32x8 f32 [g9], v1\n"
        "g7 = add_g g7, 1\nloop_end less g7, 5, L0\nv2 = load.f32x8 f32 [g8+4]\nlabel L1\n"
        "v3 = load.f32x8 f32 [g8+4]\nstore.f32x8 f32 [g9], v3"},
+      {"as far as registers are free: else it is loaded again",
+       "v0 = load.f32x8 f32 [g8]\nv1 = load.f32x8 f32 [g8+32]\nv2 = mul.f32x8 v1, v1\nv3 = load.f32x8 f32 [g8+64]\n"
+       "v4 = load.f32x8 f32 [g8+96]\nv5 = load.f32x8 f32 [g8+32]\nv6 = add.f32x8 v0, v3\nv6 = add.f32x8 v6, v4\n"
+       "v6 = add.f32x8 v6, v5\nstore.f32x8 f32 [g9], v6\nstore.f32x8 f32 [g9], v2\nv7 = mul.f32x8 v5, v5\n"
+       "store.f32x8 f32 [g9], v7",
+       "v0 = load.f32x8 f32 [g8]\nv1 = load.f32x8 f32 [g8+32]\nv2 = mul.f32x8 v1, v1\nv3 = load.f32x8 f32 [g8+64]\n"
+       "v4 = load.f32x8 f32 [g8+96]\nv5 = load.f32x8 f32 [g8+32]\nv6 = add.f32x8 v0, v3\nv6 = add.f32x8 v6, v4\n"
+       "v6 = add.f32x8 v6, v5\nstore.f32x8 f32 [g9], v6\nstore.f32x8 f32 [g9], v2\nv7 = mul.f32x8 v5, v5\n"
+       "store.f32x8 f32 [g9], v7"},
       {"a line is prefetched once",
        "prefetch.f32x8 f32 [g8]\nprefetch.f32x8 f32 [g8]\nreturn 0", "prefetch.f32x8 f32 [g8]\nreturn 0"},
   };
   for (const Case& c : kCases) {
-    OperationList list = ParseOperations(c.before, Isa::kAvx2);
-    ReuseComputations(list);
-    EXPECT_EQ(ToString(list), Normal(c.after)) << c.what;
+    const std::string addresses = "g8 = parameter_g 0\ng9 = parameter_g 1\n";
+    OperationList list = ParseOperations(addresses + c.before, Isa::kAvx2);
+    ReuseComputations(list, kFourVectors);
+    EXPECT_EQ(ToString(list), Normal(addresses + c.after)) << c.what;
   }
 }
 
@@ -297,7 +308,7 @@ TEST(OperationPasses, RandomListsStoreTheSame) {
       const OperationList before = RandomOperations(options);
       OperationList list = WithCopies(before);
       const size_t all = list.operations.size();
-      ReuseComputations(list);
+      ReuseComputations(list, RegistersOf(isa));
       const size_t distinct = list.operations.size();
       reused += static_cast<int>(all - distinct);
       RemoveDeadWrites(list);

@@ -13,6 +13,7 @@
 #include "absl/hash/hash.h"
 #include "jit/codegen/operation_passes.h"
 #include "jit/codegen/operations.h"
+#include "jit/codegen/pressure.h"
 
 namespace nestor::jit {
 namespace {
@@ -50,8 +51,7 @@ struct Key {
 
 class Reuse {
  public:
-  explicit Reuse(OperationList& list)
-      : list_(list), writes_(list.classes.size(), 0), versions_(list.classes.size(), 0), names_(list.classes.size()) {}
+  Reuse(OperationList& list, const RegisterFile& file) : Reuse(list, file, LiveRangesOf(list)) {}
 
   void Run() {
     for (const Operation& op : list_.operations) {
@@ -60,6 +60,7 @@ class Reuse {
     std::vector<Operation> kept;
     kept.reserve(list_.operations.size());
     for (Operation op : list_.operations) {
+      ++at_;
       Rename(op);
       if (IsControl(op)) Pass(op);
       else if (IsStore(op.opcode)) ++stores_;
@@ -71,6 +72,17 @@ class Reuse {
   }
 
  private:
+  Reuse(OperationList& list, const RegisterFile& file, const std::vector<LiveRange>& ranges)
+      : list_(list),
+        file_(file),
+        pressure_(list, ranges),
+        writes_(list.classes.size(), 0),
+        versions_(list.classes.size(), 0),
+        ends_(list.classes.size(), 0),
+        names_(list.classes.size()) {
+    for (const LiveRange& range : ranges) ends_[range.reg] = range.end;
+  }
+
   struct Known {
     Key key;
     Operand result;
@@ -107,12 +119,27 @@ class Reuse {
     Key key = KeyOf(op);
     const size_t hash = absl::HashOf(key);
     const auto [place, is_new] = places_.try_emplace(hash, order_.size());
-    if (is_new || !(order_[place->second].key == key)) {
+    if (is_new || !(order_[place->second].key == key) || !Keep(order_[place->second].result, op)) {
       place->second = order_.size();
       order_.push_back({std::move(key), op.result, hash});
       return false;
     }
     if (!is_prefetch) names_[op.result.value] = order_[place->second].result;
+    return true;
+  }
+
+  // Has `known` live as long as the result of `op`, for which it is to stand. Whether there is
+  // a register for it until then: for what is no load it is worth a spill.
+  bool Keep(const Operand& known, const Operation& op) {
+    if (!known.is_register()) return true;  // of a prefetch
+    int32_t& end = ends_[known.value];
+    const RegisterClass c = list_.classes[known.value];
+    if (end < at_) {
+      const size_t first = static_cast<size_t>(end), last = static_cast<size_t>(at_) - 1;
+      if (ReadsMemory(op) && pressure_.Most(c, first, last) >= static_cast<int>(file_.Of(c).size())) return false;
+      pressure_.Add(c, first, last);
+    }
+    end = std::max(end, ends_[op.result.value]);
     return true;
   }
 
@@ -141,8 +168,12 @@ class Reuse {
   }
 
   OperationList& list_;
+  const RegisterFile& file_;
+  Pressure pressure_;
+  int32_t at_ = -1;              // the operation
   std::vector<int> writes_;      // by register
   std::vector<int> versions_;    // by register: its writes so far
+  std::vector<int32_t> ends_;    // by register: the last operation that needs it, by all its names
   std::vector<Operand> names_;   // by register: what stands for it, if anything does
   std::vector<Known> order_;     // what is known, in the order in which it was computed
   absl::flat_hash_map<size_t, size_t> places_;  // in order_, by hash; of equal hashes the last
@@ -152,6 +183,6 @@ class Reuse {
 
 }  // namespace
 
-void ReuseComputations(OperationList& list) { Reuse(list).Run(); }
+void ReuseComputations(OperationList& list, const RegisterFile& file) { Reuse(list, file).Run(); }
 
 }  // namespace nestor::jit

@@ -1,0 +1,36 @@
+// Ranges are counted where they begin and end, and the counts are summed up in the order of
+// the list.
+#include "jit/codegen/pressure.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "jit/codegen/operand_constraints.h"
+
+namespace nestor::jit {
+
+Pressure::Pressure(const OperationList& list, absl::Span<const LiveRange> ranges) {
+  for (std::vector<int>& live : live_) live.resize(list.operations.size() + 2);
+  for (const LiveRange& range : ranges) {
+    std::vector<int>& live = live_[static_cast<int>(list.classes[range.reg])];
+    // What is written early overlaps with what ends there.
+    const bool early = range.begin > 0 && WritesResultEarly(list.operations[range.begin].opcode);
+    ++live[range.begin - (early ? 1 : 0)];
+    --live[std::max(range.end, range.begin + 1)];
+  }
+  for (std::vector<int>& live : live_) {
+    for (size_t i = 1; i < live.size(); ++i) live[i] += live[i - 1];
+  }
+}
+
+int Pressure::Most(RegisterClass c, size_t first, size_t last) const {
+  const std::vector<int>& live = live_[static_cast<int>(c)];
+  return *std::max_element(live.begin() + static_cast<int64_t>(first), live.begin() + static_cast<int64_t>(last) + 1);
+}
+
+void Pressure::Add(RegisterClass c, size_t first, size_t last) {
+  std::vector<int>& live = live_[static_cast<int>(c)];
+  for (size_t i = first; i <= last; ++i) ++live[i];
+}
+
+}  // namespace nestor::jit
