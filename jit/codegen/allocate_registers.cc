@@ -1,10 +1,11 @@
 // Linear scan: ranges come by begin; those that have ended give their registers back;
 // the next takes a free one, or the cheapest of it and those that hold one goes to
-// memory for all its length. A class that spills is scanned once more with a register set
-// aside, through which spilled values pass on their way to and from the operations that
-// take no memory, and with another one as long as some operation wants more of them. So a
-// second round of ranges for these ways, as graph colouring has it, is not needed, and
-// time is linear in the list.
+// memory for all its length. A class that spills is scanned again with registers set aside,
+// through which spilled values pass on their way to and from the operations that take no
+// memory: where such operations are, and only there, so that what is spilled in one loop takes
+// no register from another. As long as a scan spills at places where the one before did not,
+// the next one sets registers aside there, too. So ranges for these ways, as graph colouring
+// has them, are not needed, and time is linear in the list.
 //
 // An operation reads before it writes: its result may take the register of an operand
 // that ends there, and does where it can, which spares two-address code a move.
@@ -84,18 +85,48 @@ class Endings {
   size_t next_ = 0;
 };
 
+// Where spilled values pass through the last `registers` of a file, which hold nothing else
+// there.
+class SetAside {
+ public:
+  explicit SetAside(const OperationList& list) : wanted_(list.operations.size(), false) {}
+
+  int registers() const { return registers_; }
+  // Adds what the operation wants; whether that is more than before.
+  bool Add(size_t operation, int registers) {
+    const bool more = registers > registers_ || (registers > 0 && !wanted_[operation]);
+    registers_ = std::max(registers_, registers);
+    if (registers > 0) wanted_[operation] = true;
+    return more;
+  }
+  void AddEverywhere() { wanted_.assign(wanted_.size(), true); }
+  // By operation, how many before it want some.
+  std::vector<int32_t> Counts() const {
+    std::vector<int32_t> counts(wanted_.size() + 1, 0);
+    for (size_t i = 0; i < wanted_.size(); ++i) counts[i + 1] = counts[i] + (wanted_[i] ? 1 : 0);
+    return counts;
+  }
+
+ private:
+  int registers_ = 0;
+  std::vector<bool> wanted_;  // by operation
+};
+
 // The registers of one class, by their place in the file's order.
 class Scan {
  public:
   // `assigned`, by range, receives a register or kSpilled.
-  Scan(const Problem& problem, RegisterClass register_class, size_t registers, std::vector<int32_t>& assigned)
+  Scan(const Problem& problem, RegisterClass register_class, size_t registers, const SetAside& aside,
+       std::vector<int32_t>& assigned)
       : problem_(problem),
         class_(register_class),
+        aside_before_(aside.Counts()),
         holders_(registers),
         assigned_(assigned),
         endings_(problem, static_cast<int>(register_class)) {
     NESTOR_CHECK(registers <= 32, "free registers are bits of 32");
     free_ = static_cast<uint32_t>((uint64_t{1} << registers) - 1);
+    aside_ = free_ & ~static_cast<uint32_t>((uint64_t{1} << (registers - static_cast<size_t>(aside.registers()))) - 1);
   }
 
   // How many it spilled.
@@ -111,26 +142,37 @@ class Scan {
     endings_.Until(WritesResultEarly(op.opcode) ? begin - 1 : begin, [&](int32_t ended) {
       if (assigned_[ended] != kSpilled) free_ |= Bit(assigned_[ended]);
     });
-    if (free_ == 0) return Spill(range);
-    Give(range, PreferredBy(op));
+    const uint32_t usable = UsableBy(range);
+    if ((free_ & usable) == 0) return Spill(range, usable);
+    Give(range, PreferredBy(op, free_ & usable));
     free_ &= ~Bit(assigned_[range]);
   }
 
-  // That of an operand whose last use this is; else the first in the file's order.
-  int32_t PreferredBy(const Operation& op) const {
+  // All but those that are set aside somewhere in the range.
+  uint32_t UsableBy(int32_t range) const {
+    const LiveRange& live = problem_.ranges[range];
+    const bool passes = aside_before_[live.end + 1] > aside_before_[live.begin];
+    return passes ? ~aside_ : ~uint32_t{0};
+  }
+
+  // Of `free` that of an operand whose last use this is; else one that not every range can use;
+  // else the first in the file's order.
+  int32_t PreferredBy(const Operation& op, uint32_t free) const {
     for (const Operand& operand : op.operands) {
       if (!operand.is_register() || problem_.list.classes[operand.value] != class_) continue;
       const int32_t its = assigned_[problem_.range_of[operand.value]];
-      if (its != kSpilled && (free_ & Bit(its)) != 0) return its;
+      if (its != kSpilled && (free & Bit(its)) != 0) return its;
     }
-    return __builtin_ctz(free_);
+    return __builtin_ctz((free & aside_) != 0 ? free & aside_ : free);
   }
 
-  void Spill(int32_t range) {
+  void Spill(int32_t range, uint32_t usable) {
     ++spilled_;
     int32_t victim = range;
-    for (const int32_t holder : holders_) {
-      if (problem_.price[holder] < problem_.price[victim]) victim = holder;
+    for (size_t i = 0; i < holders_.size(); ++i) {
+      // One that is free is of no use to this range.
+      if ((usable & ~free_ & Bit(static_cast<int32_t>(i))) == 0) continue;
+      if (problem_.price[holders_[i]] < problem_.price[victim]) victim = holders_[i];
     }
     const int32_t freed = assigned_[victim];
     assigned_[victim] = kSpilled;
@@ -146,22 +188,24 @@ class Scan {
 
   const Problem& problem_;
   const RegisterClass class_;
+  const std::vector<int32_t> aside_before_;  // by operation: how many before it want registers set aside
   std::vector<int32_t> holders_;  // by register: the last range that was given it
   std::vector<int32_t>& assigned_;
   Endings endings_;
-  uint32_t free_ = 0;
+  uint32_t free_ = 0, aside_ = 0;
   int spilled_ = 0;
 };
 
-// How many scratch registers of a class the operations want at most, where `assigned` is
-// what it is. The agreement with Rewriter::LoadAndStoreAround.
-int ScratchWanted(const Problem& problem, RegisterClass c, const std::vector<int32_t>& assigned) {
+// Adds the scratch registers of a class that each operation wants where `assigned` is what it
+// is; whether they are more. The agreement with Rewriter::LoadAndStoreAround.
+bool AddScratchWanted(const Problem& problem, RegisterClass c, const std::vector<int32_t>& assigned, SetAside& aside) {
   const auto is_spilled = [&](const Operand& operand) {
     return operand.is_register() && problem.list.classes[operand.value] == c &&
            assigned[problem.range_of[operand.value]] == kSpilled;
   };
-  int most = 0;
-  for (const Operation& op : problem.list.operations) {
+  bool more = false;
+  for (size_t i = 0; i < problem.list.operations.size(); ++i) {
+    const Operation& op = problem.list.operations[i];
     const bool spills = absl::c_any_of(op.operands, is_spilled) || is_spilled(op.memory.base) ||
                         is_spilled(op.memory.index) || is_spilled(op.result);
     if (!spills) continue;
@@ -175,21 +219,24 @@ int ScratchWanted(const Problem& problem, RegisterClass c, const std::vector<int
     }
     const bool result = is_spilled(op.result);
     if (StackOperandOf(with_slots) >= 0) --loads;
-    most = std::max({most, loads, result ? 1 + (WritesResultEarly(op.opcode) ? loads : 0) : 0});
+    const int wanted = std::max(loads, result ? 1 + (WritesResultEarly(op.opcode) ? loads : 0) : 0);
+    more |= aside.Add(i, std::min(wanted, MostScratchRegisters(c)));
   }
-  return std::min(most, MostScratchRegisters(c));
+  return more;
 }
 
 // Registers of every class. kSpilled where there was none.
 std::vector<int32_t> AssignRegisters(const Problem& problem, const RegisterFile& file) {
+  constexpr int kMostScans = 4;
   std::vector<int32_t> assigned(problem.ranges.size(), kSpilled);
   for (const RegisterClass c : kClasses) {
-    const int all = static_cast<int>(file.Of(c).size());
-    if (Scan(problem, c, all, assigned).Run() == 0) continue;
-    NESTOR_CHECK(all >= MostScratchRegisters(c), "a register file too small to spill through");
-    for (int scratch = 1; scratch <= MostScratchRegisters(c); ++scratch) {
-      Scan(problem, c, all - scratch, assigned).Run();
-      if (ScratchWanted(problem, c, assigned) <= scratch) break;
+    const size_t all = file.Of(c).size();
+    SetAside aside(problem.list);
+    if (Scan(problem, c, all, aside, assigned).Run() == 0) continue;
+    NESTOR_CHECK(static_cast<int>(all) >= MostScratchRegisters(c), "a register file too small to spill through");
+    for (int scans = 1; AddScratchWanted(problem, c, assigned, aside); ++scans) {
+      if (scans >= kMostScans) aside.AddEverywhere();
+      Scan(problem, c, all, aside, assigned).Run();
     }
   }
   return assigned;

@@ -367,6 +367,26 @@ TEST(AllocateRegisters, WhatIsUsedInnermostStaysInRegisters) {
   EXPECT_EQ(after.substr(inner, after.find("loop_end less", inner) - inner).find("stack"), std::string::npos) << after;
 }
 
+// A loop that needs every register keeps them, whatever is spilled behind it.
+TEST(AllocateRegisters, SpillsElsewhereTakeNoRegister) {
+  const RegisterFile file = SmallFile(Isa::kAvx2);
+  const int all = static_cast<int>(file.vector.size());
+  std::string text = "g0 = parameter_g 0\ng1 = move_g 0\n";
+  for (int i = 0; i < all; ++i) absl::StrAppend(&text, "v", 10 + i, " = load.f32x8 f32 [g0 + ", i, "]\n");
+  text += "loop_begin L0\n";
+  for (int i = 0; i < all; ++i) absl::StrAppend(&text, "v", 10 + i, " = add.f32x8 v", 10 + i, ", v", 10 + (i + 1) % all, "\n");
+  text += "g1 = add_g g1, 1\nloop_end less g1, 3, L0\n";
+  for (int i = 0; i < all; ++i) absl::StrAppend(&text, "store.f32x8 f32 [g0], v", 10 + i, "\n");
+  for (int i = 0; i < 2 * all; ++i) absl::StrAppend(&text, "v", 100 + i, " = load.f32x8 f32 [g0 + ", i, "]\n");
+  for (int i = 0; i < 2 * all; ++i) absl::StrAppend(&text, "store.f32x8 f32 [g0], v", 100 + i, "\n");
+  const OperationList list = ParseOperations(text, Isa::kAvx2);
+  const Allocated allocated = AllocateRegisters(list, file);
+  ExpectRight(list, file, allocated);
+  EXPECT_EQ(allocated.spilled, all + 1);  // all that lie beside one, which others pass through
+  const std::string after = TextOf(list, allocated);
+  EXPECT_EQ(after.substr(0, after.find("loop_end")).find("stack"), std::string::npos) << after;
+}
+
 // Values that do not live at the same time take the same slots.
 TEST(AllocateRegisters, SlotsAreShared) {
   std::string text = "g0 = parameter_g 0\n";
