@@ -23,6 +23,7 @@
 #include "jit/schedule/sum_order.h"
 #include "jit/schedule/sum_terms.h"
 #include "jit/schedule/transpose_tiles.h"
+#include "jit/schedule/turn_results.h"
 #include "jit/schedule/unroll_and_jam.h"
 #include "jit/schedule/unroll_sums.h"
 #include "jit/schedule/work.h"
@@ -67,6 +68,7 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
       {"sum_order", SumWindowsFirst, /*reorders_rounding=*/true},
       {"sum_terms", SeparateSums},
       {"strips", [=](loop::Program& program) { return RunInStrips(program, options.strips); }},
+      {"turn_results", [=](loop::Program& program) { return TurnResults(program, isa); }},
       {"padded_views", MaterializePaddedViews},
       {"contractions", [=](loop::Program& program) { return TileContractions(program, contractions); }},
       {"hoist_copies", HoistCopies},

@@ -5,11 +5,14 @@
 #include <algorithm>
 #include <set>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/match.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "jit/schedule/work.h"
 #include "loop_ir/constants.h"
+#include "uops/index_expr.h"
 #include "uops/mutant.h"
 
 namespace nestor::jit {
@@ -25,16 +28,49 @@ class ComputedWith {
  public:
   explicit ComputedWith(const Program& program) : program_(program) {}
 
-  void AddScope(const Scope& scope) {
-    VisitItems(scope, [&](const Item& item) {
+  void AddBlock(const loop::Block& block) {
+    bool slides = false;
+    VisitItems(block.body, [&](const Item& item) {
       if (const Loop* loop = item.As<Loop>()) ends_[loop->var] = loop->end;
-      else if (item.As<Statement>() != nullptr) VisitIndices(program_, item, [&](IndexId e) { AddIndex(e); });
+      if (item.As<Statement>() == nullptr) return;
+      VisitIndices(program_, item, [&](IndexId e) {
+        AddIndex(e);
+        slides = slides || IsWindow(e);
+      });
+    });
+    if (!slides) return;
+    VisitItems(block.body, [&](const Item& item) {
+      const Loop* loop = item.As<Loop>();
+      if (loop == nullptr) return;
+      VisitIndex(program_.pool, loop->end, [&](IndexId id, const IndexNode& node) {
+        if (node.kind == IndexKind::kSymbol) beside_windows_.insert(program_.pool.SymbolName(id));
+      });
     });
   }
 
-  std::vector<std::string> Names() const { return {names_.begin(), names_.end()}; }
+  ProgramSymbols Symbols() const {
+    return {{names_.begin(), names_.end()}, {beside_windows_.begin(), beside_windows_.end()}};
+  }
 
  private:
+  // Whether two loops move it, by steps that no dimension says: one window is not where the
+  // next one is, but elements of an axis that was split in two are.
+  bool IsWindow(IndexId e) const {
+    const IndexPool& pool = program_.pool;
+    const auto polynomial = pool.IsAffine(e) ? Polynomial::Of(pool, e) : absl::nullopt;
+    if (!polynomial) return false;
+    const auto moves = [&](IndexId atom) { return pool[atom].kind == IndexKind::kVar; };
+    const auto is_dimension = [&](IndexId atom) {
+      return pool[atom].kind == IndexKind::kSymbol && !absl::StartsWith(pool.SymbolName(atom), "$");
+    };
+    int loops = 0;
+    for (const Polynomial::Term& term : polynomial->terms()) {
+      if (!absl::c_any_of(term.atoms, moves)) continue;
+      if (absl::c_any_of(term.atoms, is_dimension)) return false;
+      ++loops;
+    }
+    return loops > 1;
+  }
 
   // An index that stands alone is no arithmetic.
   void AddIndex(IndexId e) {
@@ -52,7 +88,7 @@ class ComputedWith {
 
   const Program& program_;
   absl::flat_hash_map<int64_t, IndexId> ends_;  // by loop index: of loops whose symbols are not in names_ yet
-  std::set<std::string> names_;
+  std::set<std::string> names_, beside_windows_;
 };
 
 absl::optional<int64_t> ValueOf(const Program& program, IndexId e, loop::SymbolValue symbol) {
@@ -92,10 +128,10 @@ int64_t NumStatements(const Program& program) {
 
 }  // namespace
 
-std::vector<std::string> SymbolsComputedWith(const Program& program) {
+ProgramSymbols SymbolsOf(const Program& program) {
   ComputedWith computed(program);
-  for (const loop::Block& block : program.blocks) computed.AddScope(block.body);
-  return computed.Names();
+  for (const loop::Block& block : program.blocks) computed.AddBlock(block);
+  return computed.Symbols();
 }
 
 double WorkAt(const Program& program, loop::SymbolValue symbol) {
@@ -107,18 +143,24 @@ double WorkAt(const Program& program, loop::SymbolValue symbol) {
 SizeClasses::SizeClasses(const Program& program, const SizeClassOptions& options)
     : program_(program),
       options_(options),
-      symbols_(options.variants > 0 ? SymbolsComputedWith(program) : std::vector<std::string>()),
+      symbols_(options.variants > 0 ? SymbolsOf(program) : ProgramSymbols()),
       least_work_(static_cast<double>(options.least_work) * static_cast<double>(NumStatements(program))) {}
 
 SizeClass SizeClasses::Of(loop::SymbolValue symbol) const {
   SizeClass constants;
-  for (const std::string& name : symbols_) {
-    const absl::optional<int64_t> value = symbol(name);
-    if (value && *value >= -options_.largest_constant && *value <= options_.largest_constant) {
-      constants.emplace_back(name, NESTOR_MUTANT("size_class_too_high") ? *value + 1 : *value);
+  const auto add = [&](const std::vector<std::string>& names) {
+    for (const std::string& name : names) {
+      const absl::optional<int64_t> value = symbol(name);
+      if (value && *value >= -options_.largest_constant && *value <= options_.largest_constant) {
+        constants.emplace_back(name, NESTOR_MUTANT("size_class_too_high") ? *value + 1 : *value);
+      }
     }
-  }
+  };
+  add(symbols_.computed_with);
   if (constants.empty() || WorkAt(program_, symbol) < least_work_) return {};
+  add(symbols_.beside_windows);
+  std::sort(constants.begin(), constants.end());
+  constants.erase(std::unique(constants.begin(), constants.end()), constants.end());
   return constants;
 }
 

@@ -2,8 +2,9 @@
 //
 // The window of a convolution, its stride and its padding stand in index arithmetic. As
 // symbols they hide from passes what is in range and what lies side by side; as numbers they
-// fold away. What is only the length of a loop gains next to nothing by being a number, and
-// large sizes are many: both stay symbols.
+// fold away. So do few images, channels or kernels beside windows: they say which
+// loop fills lanes, and which fills a tile. What else is only the length of a loop gains next
+// to nothing by being a number, and large sizes are many: both stay symbols.
 #ifndef NESTOR_JIT_SIZE_CLASSES_H_
 #define NESTOR_JIT_SIZE_CLASSES_H_
 
@@ -30,10 +31,16 @@ struct SizeClassOptions {
 // The constants of a class by name, in the order of names. Empty: of the code for all sizes.
 using SizeClass = std::vector<std::pair<std::string, int64_t>>;
 
-// The dimensions and integer $params that index arithmetic of the program holds, sorted:
-// those in a place, a condition or a value, unless it is a loop's index alone; and those in
-// the end of a loop whose index stands there: of an image, too, whose windows fit H + 2 - R times.
-std::vector<std::string> SymbolsComputedWith(const loop::Program& program);
+// Symbols of a program, sorted.
+struct ProgramSymbols {
+  // The dimensions and integer $params that index arithmetic holds: those in a place, a
+  // condition or a value, unless it is a loop's index alone; and those in the end of a loop
+  // whose index stands there: of an image, too, whose windows fit H + 2 - R times.
+  std::vector<std::string> computed_with;
+  // Of the ends of all loops of blocks where windows go over an axis.
+  std::vector<std::string> beside_windows;
+};
+ProgramSymbols SymbolsOf(const loop::Program& program);
 
 // Scalar operations at these sizes, a statement without any being one. Loops whose bounds
 // hold the index of another one, which lowering makes none of, count as one iteration.
@@ -45,13 +52,14 @@ class SizeClasses {
   // `program` must outlive this, and not change.
   SizeClasses(const loop::Program& program, const SizeClassOptions& options);
 
-  // By the sizes alone, never by what was called before.
+  // By the sizes alone, never by what was called before. What stands beside windows is a
+  // constant only where the program computes with a small size, too.
   SizeClass Of(loop::SymbolValue symbol) const;
 
  private:
   const loop::Program& program_;
   const SizeClassOptions options_;
-  const std::vector<std::string> symbols_;
+  const ProgramSymbols symbols_;
   double least_work_;
 };
 

@@ -21,7 +21,7 @@ loop::Program Parse(const char* loops) {
   return loop::ParseProgram(absl::StrCat(kHead, loops, "\n}")).value();
 }
 
-TEST(SizeClasses, SymbolsComputedWith) {
+TEST(SizeClasses, ComputedWith) {
   const struct {
     const char* loops;
     const char* symbols;
@@ -45,7 +45,22 @@ TEST(SizeClasses, SymbolsComputedWith) {
       {"for n in [0, N) { for c in [0, C) { y[n, c] = f32(index(C)) } }", "C"},
       {"for n in [0, N) { for c in [0, C) { y[n, c] = f32(i[c | index($k)]) } }", "$k"},
   };
-  for (const auto& c : kCases) EXPECT_EQ(absl::StrJoin(SymbolsComputedWith(Parse(c.loops)), " "), c.symbols) << c.loops;
+  for (const auto& c : kCases) EXPECT_EQ(absl::StrJoin(SymbolsOf(Parse(c.loops)).computed_with, " "), c.symbols) << c.loops;
+}
+
+TEST(SizeClasses, BesideWindows) {
+  const struct {
+    const char* loops;
+    const char* symbols;
+  } kCases[] = {
+      {"for n in [0, N) { for c in [0, C) { for k in [0, K) { y[n, c] += x[n, c + k | 0.0] * w[k] } } }", "C K N"},
+      {"for n in [0, N) { for c in [0, C) { for k in [0, K) { y[n, c] += x[n, $s*c + 2*k | 0.0] * w[k] } } }", "C K N"},
+      // Not in another block, of an axis that was split in two, or of what is shifted.
+      {"for c in [0, 3) { for k in [0, 2) { y[0, 0] += x[0, c + k | 0.0] } } for n in [0, N) { y[n, 0] = 0.0 }", ""},
+      {"for n in [0, N) { for c in [0, 2) { for k in [0, K) { drop y[n, K*c + k] = x[n, K*c + k | 0.0] } } }", ""},
+      {"for n in [0, N) { for c in [0, C) { y[n, c] = x[n, c + 1 | 0.0] } }", ""},
+  };
+  for (const auto& c : kCases) EXPECT_EQ(absl::StrJoin(SymbolsOf(Parse(c.loops)).beside_windows, " "), c.symbols) << c.loops;
 }
 
 absl::optional<int64_t> Find(const Sizes& sizes, const std::string& name) {
@@ -83,12 +98,12 @@ TEST(SizeClasses, OfSizes) {
         SizeClasses(program, options).Of([&](const std::string& name) { return Find(sizes, name); });
     return absl::StrJoin(constants, " ", absl::PairFormatter("="));
   };
-  EXPECT_EQ(text({{"N", 10}, {"C", 100}, {"K", 3}, {"$s", 2}, {"$k", 0}}), "$k=0 $s=2 K=3");
-  EXPECT_EQ(text({{"N", 10}, {"C", 100}, {"K", 16}, {"$s", 17}, {"$k", -16}}), "$k=-16 K=16");
-  EXPECT_EQ(text({{"N", 10}, {"C", 1}, {"K", 100}, {"$s", 2000}, {"$k", -17}}), "C=1");
+  EXPECT_EQ(text({{"N", 10}, {"C", 100}, {"K", 3}, {"$s", 2}, {"$k", 0}}), "$k=0 $s=2 K=3 N=10");
+  EXPECT_EQ(text({{"N", 10}, {"C", 100}, {"K", 16}, {"$s", 17}, {"$k", -16}}), "$k=-16 K=16 N=10");
+  EXPECT_EQ(text({{"N", 10}, {"C", 1}, {"K", 100}, {"$s", 2000}, {"$k", -17}}), "C=1 N=10");
   EXPECT_EQ(text({{"N", 10}, {"C", 100}, {"K", 30}, {"$s", 17}, {"$k", 30}}), "") << "all are large";
   // Two operations each.
-  EXPECT_EQ(text({{"N", 5}, {"C", 50}, {"K", 2}, {"$s", 30}, {"$k", 30}}), "K=2");
+  EXPECT_EQ(text({{"N", 5}, {"C", 50}, {"K", 2}, {"$s", 30}, {"$k", 30}}), "K=2 N=5");
   EXPECT_EQ(text({{"N", 5}, {"C", 49}, {"K", 2}, {"$s", 30}, {"$k", 30}}), "") << "too little work";
   EXPECT_EQ(text({{"N", 0}, {"C", 49}, {"K", 2}, {"$s", 30}, {"$k", 30}}), "") << "no work";
   options.largest_constant = 1;

@@ -1,0 +1,134 @@
+// The sum moves into a nest of its own, with the loops that share its operands turned around;
+// what is done with it stays where it was.
+#include "jit/schedule/turn_results.h"
+
+#include <cstdint>
+#include <iterator>
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/types/optional.h"
+#include "fusion/decided_copy.h"
+#include "fusion/scopes.h"
+#include "jit/schedule/contraction.h"
+#include "jit/schedule/loop_maker.h"
+#include "jit/schedule/replace_loops.h"
+#include "jit/target/lanes.h"
+#include "loop_ir/lanes.h"
+#include "loop_ir/ranges.h"
+#include "loop_ir/rewrite.h"
+
+namespace nestor::jit {
+namespace {
+
+using loop::Access;
+using loop::Item;
+using loop::Loop;
+using loop::Program;
+using loop::Scope;
+using loop::Statement;
+using loop::TensorId;
+
+class Turner {
+ public:
+  Turner(Program& program, loop::Ranges& ranges, Isa isa)
+      : program_(program), pool_(program.pool), ranges_(ranges), isa_(isa) {}
+
+  absl::optional<Scope> Turned(const Loop& loop) {
+    const absl::optional<Contraction> nest = ContractionOf(program_, loop);
+    if (!nest || !MayTurn(*nest) || !FillsMoreLanes(*nest)) return absl::nullopt;
+    return Rebuilt(*nest);
+  }
+
+ private:
+  bool MayTurn(const Contraction& nest) const {
+    const auto is_plain = [&](const Item& item) {
+      const auto* declaration = item.As<loop::Declaration>();
+      return declaration == nullptr || declaration->tensor == nest.accumulator;
+    };
+    const auto is_fixed = [&](const Loop& side) { return !pool_.HasVar(side.begin) && !pool_.HasVar(side.end); };
+    const auto slides = [&](const Contraction::Operand& operand) { return Slides(nest, operand); };
+    return !nest.is_ragged && absl::c_all_of(*nest.core, is_plain) && is_fixed(*nest.row) && is_fixed(*nest.column) &&
+           absl::c_all_of(nest.columns, slides);
+  }
+
+  // Whether a window of known size slides over the operand's rows, with the column.
+  bool Slides(const Contraction& nest, const Contraction::Operand& operand) const {
+    const Access access = AccessOf(program_, operand);
+    if (access.place.empty() || !HoldsVar(pool_, access.place.back(), nest.column->var)) return false;
+    return absl::c_any_of(nest.sums, [&](const Loop* sum) {
+      const auto length = pool_.ConstValue(pool_.Sub(sum->end, sum->begin));
+      return HoldsVar(pool_, access.place.back(), sum->var) && length && *length > 1;
+    });
+  }
+
+  // A single vector of kernels would be too narrow a tile. Where nothing is known, some kernels
+  // more or less matter less than what is left over of each row of an image.
+  bool FillsMoreLanes(const Contraction& nest) const {
+    const int64_t lanes = VectorBytes(isa_) / LaneBytes(LaneOf(program_[nest.accumulator].type));
+    const auto kernels = KnownLength(*nest.row), columns = KnownLength(*nest.column);
+    if (kernels && *kernels < 2 * lanes) return false;
+    const auto vectors = [&](int64_t length) { return (length + lanes - 1) / lanes; };
+    const double filled = kernels ? static_cast<double>(*kernels) / static_cast<double>(vectors(*kernels)) : static_cast<double>(lanes);
+    return !columns || filled * static_cast<double>(vectors(*columns)) > static_cast<double>(*columns);
+  }
+
+  absl::optional<int64_t> KnownLength(const Loop& loop) const {
+    return pool_.ConstValue(pool_.Sub(loop.end, loop.begin));
+  }
+
+  // In the batch loops the sums, and then what is done with them.
+  Scope Rebuilt(const Contraction& nest) {
+    const IndexList place = {FromBegin(*nest.column), FromBegin(*nest.row)};
+    const TensorId turned = program_.AddTensor({"turned", program_[nest.accumulator].type,
+                                                {ranges_.LengthOf(*nest.column), ranges_.LengthOf(*nest.row)}, loop::Storage::kTemp});
+    AssumeFewElements(program_, program_[turned].shape);
+    Scope scope = {fusion::DeclarationOf(turned)};
+    Append(scope, Around(*nest.column, Around(*nest.row, Sums(nest, turned, place))));
+    Append(scope, Ends(nest, turned, place));
+    for (size_t i = nest.batch.size(); i-- > 0;) scope = Around(*nest.batch[i], std::move(scope));
+    return scope;
+  }
+
+  IndexId FromBegin(const Loop& loop) { return pool_.Sub(pool_.Var(loop.var), loop.begin); }
+
+  static Scope Around(const Loop& loop, Scope body) {
+    return ScopeOf({loop.var, loop.begin, loop.end, 1, {}, std::move(body)});
+  }
+
+  Scope Sums(const Contraction& nest, TensorId turned, const IndexList& place) {
+    Scope sums;
+    absl::c_copy_if(*nest.core, std::back_inserter(sums), [](const Item& item) { return item.As<Statement>() == nullptr; });
+    Append(sums, Assignment(turned, place, program_.AddLoad({nest.accumulator, {}})));
+    return sums;
+  }
+
+  // Statements at loops of their own.
+  Scope Ends(const Contraction& nest, TensorId turned, const IndexList& place) {
+    Scope ends;
+    absl::c_copy_if(*nest.core, std::back_inserter(ends), [](const Item& item) { return item.As<Statement>() != nullptr; });
+    VisitStatements(ends, [&](Statement& statement) {
+      RewriteLoads(program_, statement, nest.accumulator, [&](Access& sum) { sum = {turned, place}; });
+    });
+    Loop loop = *Around(*nest.row, Around(*nest.column, std::move(ends)))[0].As<Loop>();
+    ranges_.Enter(loop);
+    absl::optional<Loop> fresh = fusion::DecidedCopy(program_, ranges_, loop, /*fresh=*/true);
+    ranges_.Leave();
+    return fresh ? ScopeOf(*std::move(fresh)) : Scope();
+  }
+
+  Program& program_;
+  IndexPool& pool_;
+  loop::Ranges& ranges_;
+  const Isa isa_;
+};
+
+}  // namespace
+
+absl::StatusOr<bool> TurnResults(Program& program, Isa isa) {
+  loop::Ranges ranges(program);
+  Turner turner(program, ranges, isa);
+  return ReplaceLoops(program, ranges, [&](Loop& loop) { return turner.Turned(loop); });
+}
+
+}  // namespace nestor::jit

@@ -1,0 +1,38 @@
+// Results of a contraction along whose rows windows slide are summed across these rows, and
+// turned afterwards.
+#ifndef NESTOR_JIT_SCHEDULE_TURN_RESULTS_H_
+#define NESTOR_JIT_SCHEDULE_TURN_RESULTS_H_
+
+#include "absl/status/statusor.h"
+#include "jit/runtime/cpu_features.h"
+#include "loop_ir/program.h"
+
+namespace nestor::jit {
+
+//   for n in [0, B) { for o in [0, O) { for i in [0, N) {
+//     acc s: f32 = sum  for r in [0, 3) { s += w[o, r] * x[n, i + r - 1 | 0.0] }  y[n, o, i] = max(s, b[o])
+//   } } }
+//     ->
+//   for n in [0, B) {
+//     temp turned: f32[N, O]
+//     for i in [0, N) { for o in [0, O) {
+//       acc s: f32 = sum  for r in [0, 3) { s += w[o, r] * x[n, i + r - 1 | 0.0] }  turned[i, o] = s
+//     } }
+//     for o in [0, O) { for i in [0, N) { y[n, o, i] = max(turned[i, o], b[o]) } }
+//   }
+//
+// for nests that ContractionOf finds, with windows of known size. Lanes along the row of an
+// image lose what is left over beside whole vectors, and fetch each element once for each
+// place in a window. There are as many kernels, O, as one likes, most often whole vectors of
+// them; `w` is packed for them, once for all images, and of `x` single elements go to all
+// lanes. The schedule does so by itself (contraction_tiles.h) where results lie side by side
+// along o. Where the numbers are known, that fills more lanes is asked for.
+//
+// Returns whether it changed anything; if not, the program is untouched. A second run changes
+// nothing. No result changes in any bit. REQUIRES: Verify accepts the program; and so it does
+// afterwards.
+absl::StatusOr<bool> TurnResults(loop::Program& program, Isa isa);
+
+}  // namespace nestor::jit
+
+#endif  // NESTOR_JIT_SCHEDULE_TURN_RESULTS_H_

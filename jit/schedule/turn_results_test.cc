@@ -1,0 +1,52 @@
+#include "jit/schedule/turn_results.h"
+
+#include "fusion/pass_testing.h"
+#include "gtest/gtest.h"
+
+namespace nestor::jit {
+namespace {
+
+constexpr fusion::Frame kFrame = {
+    "program p(x: f32[B, C, N], w: f32[O, C, R], b: f32[O]; $s: i64 = 1) -> (y: f32[B, O, N], one: f32[1]) {\n",
+    "\n  block { drop one[0] = 0.0 }\n}\n"};
+
+#define SUM(window, value) \
+  "acc s: f32 = sum for c in [0, C) { for r in [0, " window ") { s += " value " } }"
+// A convolution; `o`, `n`: ends of the loops over kernels and columns.
+#define CONVOLUTION(o, n, window, value, ends) \
+  "for i in [0, B) { for o in [0, " o ") { for j in [0, " n ") { " SUM(window, value) " " ends " } } }"
+#define TURNED(assumed, o, n, value, ends) TURNED_("assume : " assumed, o, n, value, ends)
+#define TURNED_(assume, o, n, value, ends)                                                       \
+  assume " for i in [0, B) { temp turned: f32[" n ", " o "] for j in [0, " n ") {"  \
+  " for o in [0, " o ") { " SUM("3", value) " turned[j, o] = s } }"                              \
+  " for o_2 in [0, " o ") { for j_2 in [0, " n ") { " ends " } } }"
+
+absl::StatusOr<bool> ForAvx2(loop::Program& program) { return TurnResults(program, Isa::kAvx2); }
+
+TEST(TurnResults, TextInTextOut) {
+  fusion::ExpectPass(ForAvx2, kFrame, {
+      {CONVOLUTION("O", "N", "3", "w[o, c, r] * x[i, c, j + r - 1 | 0.0]", "y[i, o, j] = s"),
+       TURNED("549755813887*N*O", "O", "N", "w[o, c, r] * x[i, c, j + r - 1 | 0.0]", "y[i, o_2, j_2] = turned[j_2, o_2]")},
+      // What is done with the sum stays along the row.
+      {CONVOLUTION("O", "N", "3", "w[o, c, r] * x[i, c, 2*j + r | 0.0]", "y[i, o, j] = max(s * s, b[o])"),
+       TURNED("549755813887*N*O", "O", "N", "w[o, c, r] * x[i, c, r + 2*j | 0.0]",
+              "y[i, o_2, j_2] = max(turned[j_2, o_2] * turned[j_2, o_2], b[o_2])")},
+      // Kernels that fill vectors, and columns that leave more of them empty.
+      {CONVOLUTION("24", "12", "3", "w[o, c, r] * x[i, c, j + r | 0.0]", "drop y[i, o, j] = s"),
+       TURNED_("", "24", "12", "w[o, c, r] * x[i, c, j + r | 0.0]", "drop y[i, o_2, j_2] = turned[j_2, o_2]")},
+      // Not for one vector of kernels, nor where columns fill as many lanes.
+      {CONVOLUTION("8", "N", "3", "w[o, c, r] * x[i, c, j + r | 0.0]", "drop y[i, o, j] = s"), ""},
+      {CONVOLUTION("18", "12", "3", "w[o, c, r] * x[i, c, j + r | 0.0]", "drop y[i, o, j] = s"), ""},
+      {CONVOLUTION("O", "16", "3", "w[o, c, r] * x[i, c, j + r | 0.0]", "drop y[i, o, j] = s"), ""},
+      // Nor for windows of unknown size, of one element, or that do not slide along the row.
+      {CONVOLUTION("O", "N", "R", "w[o, c, r] * x[i, c, j + r | 0.0]", "y[i, o, j] = s"), ""},
+      {CONVOLUTION("O", "N", "1", "w[o, c, r] * x[i, c, j + r | 0.0]", "y[i, o, j] = s"), ""},
+      {CONVOLUTION("O", "N", "3", "w[o, c, r] * x[i, c + r, j | 0.0]", "y[i, o, j] = s"), ""},
+      // Nor where results lie side by side along the kernels already.
+      {"for i in [0, B) { for j in [0, N) { for o in [0, O) { " SUM("3", "w[o, c, r] * x[i, c, j + r | 0.0]")
+       " drop y[i, j, o] = s } } }", ""},
+  });
+}
+
+}  // namespace
+}  // namespace nestor::jit
