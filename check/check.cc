@@ -189,7 +189,7 @@ absl::Status ApplyEnvironment(CheckOptions& options) {
 struct Progress {
   char fault_message[512] = "";
   int64_t trials = 0;  // the number of the one that runs, or of those that have run
-  int64_t skipped = 0, undecided = 0, without_sizes = 0, by_bounds = 0;
+  int64_t skipped = 0, undecided = 0, without_sizes = 0, by_bounds = 0, by_wider = 0;
   ErrorHistogram histogram;
   Fault fault = Fault::kNone;  // of the trial with number `trials`
   char message[400] = "";
@@ -244,6 +244,7 @@ class Checker {
     Progress& progress = *progress_;
     progress.histogram.Add(outcome.verdict.histogram);
     progress.by_bounds += outcome.verdict.by_bounds;
+    progress.by_wider += outcome.verdict.by_wider;
     if (outcome.fault == Fault::kSkipped) ++progress.skipped;
     if (outcome.fault == Fault::kUndecided) ++progress.undecided;
     if (!IsFinding(outcome.fault) && outcome.fault != Fault::kMisuse) return true;
@@ -313,6 +314,7 @@ class Checker {
     report.undecided = progress_->undecided + progress_->without_sizes;
     report.histogram = progress_->histogram;
     report.by_bounds = progress_->by_bounds;
+    report.by_wider = progress_->by_wider;
     report.seed = options_.seed;
     report.time = absl::Now() - start_;
     return report;

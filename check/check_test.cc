@@ -260,7 +260,7 @@ TEST(Check, ZerosHaveSignsWhereAskedFor) {
   const auto report = Check(kNegate, negate, Few().SignedZeros());
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_EQ(report->fault, Fault::kWrong);
-  EXPECT_THAT(report->ToString(), HasSubstr("= 0.0, but must be in -0"));
+  EXPECT_THAT(report->ToString(), HasSubstr("= 0.0, but must be -0"));
 }
 
 // ---- Faults

@@ -36,6 +36,7 @@ std::string ToBytes(const Outcome& outcome) {
   bytes += outcome.message;
   Append(outcome.verdict.elements, bytes);
   Append(outcome.verdict.by_bounds, bytes);
+  Append(outcome.verdict.by_wider, bytes);
   Append(outcome.verdict.wrong_count, bytes);
   Append(outcome.verdict.histogram, bytes);
   Append(outcome.verdict.wrong.size(), bytes);
@@ -52,6 +53,7 @@ Outcome FromBytes(absl::string_view bytes) {
   bytes.remove_prefix(size);
   outcome.verdict.elements = Take<int64_t>(bytes);
   outcome.verdict.by_bounds = Take<int64_t>(bytes);
+  outcome.verdict.by_wider = Take<int64_t>(bytes);
   outcome.verdict.wrong_count = Take<int64_t>(bytes);
   outcome.verdict.histogram = Take<ErrorHistogram>(bytes);
   const size_t count = Take<size_t>(bytes);

@@ -88,17 +88,21 @@ int64_t CountOf(const ElementLists& lists) {
 
 bool IsZero(const Scalar& value) { return IsFloat(value.type) && value.ToDouble() == 0; }
 
-// Holds one element against its enclosure.
-void DecideOne(int result, int64_t element, const Enclosure& want, const TensorView& tensor, const Allowance& allowance,
-               Verdict& verdict) {
+// Holds one element against its enclosure, counts it in one of the verdicts, and says whether it is right.
+bool DecideOne(size_t result, int64_t element, const Enclosure& want, const TensorView& tensor,
+               const Allowance& allowance, Verdict& if_right, Verdict& if_wrong) {
   const Scalar got = ElementOf(tensor, element);
   const bool is_within = Encloses(want, got) || (!allowance.signed_zeros && IsZero(got) && want.HasZero());
-  const double units = UnitsOf(want, got, is_within);
-  Count(units, is_within && IsNarrow(want, got.type), verdict.histogram);
   const bool promises_all = allowance.times == 1 && allowance.ulps == 0;
-  if (is_within || (!promises_all && Encloses(Widened(want, got.type, allowance), got))) return;
-  ++verdict.wrong_count;
-  if (verdict.wrong.size() < Verdict::kMostKept) verdict.wrong.push_back({result, element, got, want, units});
+  const bool is_right = is_within || (!promises_all && Encloses(Widened(want, got.type, allowance), got));
+  const double units = UnitsOf(want, got, is_within);
+  Count(units, is_within && IsNarrow(want, got.type), (is_right ? if_right : if_wrong).histogram);
+  if (is_right) return true;
+  ++if_wrong.wrong_count;
+  if (if_wrong.wrong.size() < Verdict::kMostKept) {
+    if_wrong.wrong.push_back({static_cast<int32_t>(result), element, got, want, units});
+  }
+  return false;
 }
 
 loop::Program OracleOf(const Op& op) {
@@ -199,20 +203,18 @@ ElementLists Judge::AcceptAll(const RunInputs& inputs, absl::Span<const TensorVi
 
 // ---- The oracle
 
-absl::Status Judge::EncloseAll(const RunInputs& inputs, absl::Span<const TensorView> got, const ElementLists& open,
-                               Verdict& verdict) const {
-  NESTOR_ASSIGN_OR_RETURN(const std::vector<ReferenceTensor> want, InterpretReference(program_, inputs));
+absl::Status Judge::EncloseAll(Precision precision, const RunInputs& inputs, absl::Span<const TensorView> got,
+                               const ElementLists& open, Decision decide) const {
+  NESTOR_ASSIGN_OR_RETURN(const std::vector<ReferenceTensor> want, InterpretReference(program_, inputs, {}, precision));
   for (size_t r = 0; r < got.size(); ++r) {
     NESTOR_CHECK(want[r].shape == got[r].shape && want[r].type == got[r].type, "a result has another shape");
-    for (int64_t i : open[r]) {
-      DecideOne(static_cast<int>(r), i, want[r].elements[static_cast<size_t>(i)], got[r], allowance_, verdict);
-    }
+    for (int64_t i : open[r]) decide(r, i, want[r].elements[static_cast<size_t>(i)]);
   }
   return absl::OkStatus();
 }
 
-absl::Status Judge::EnclosePoints(const RunInputs& inputs, absl::Span<const TensorView> got, const ElementLists& open,
-                                  Verdict& verdict) const {
+absl::Status Judge::EnclosePoints(Precision precision, const RunInputs& inputs, absl::Span<const TensorView> got,
+                                  const ElementLists& open, Decision decide) const {
   // Enclosures of all terms of a sum lie in memory at once.
   constexpr size_t kAtOnce = 128;
   size_t longest = 0;
@@ -225,31 +227,55 @@ absl::Status Judge::EnclosePoints(const RunInputs& inputs, absl::Span<const Tens
       groups.push_back(GroupsOfOne(got[r].shape, part.back()));
     }
     const PointInputs at = AddPoints(points_->op, inputs, groups);
-    NESTOR_ASSIGN_OR_RETURN(const std::vector<ReferenceTensor> want, InterpretReference(points_->program, at.inputs));
+    NESTOR_ASSIGN_OR_RETURN(const std::vector<ReferenceTensor> want,
+                            InterpretReference(points_->program, at.inputs, {}, precision));
     for (size_t r = 0; r < got.size(); ++r) {
-      for (size_t p = 0; p < part[r].size(); ++p) {
-        DecideOne(static_cast<int>(r), part[r][p], want[r].elements[p], got[r], allowance_, verdict);
-      }
+      for (size_t p = 0; p < part[r].size(); ++p) decide(r, part[r][p], want[r].elements[p]);
     }
   }
   return absl::OkStatus();
 }
 
+absl::Status Judge::EncloseIn(Precision precision, const RunInputs& inputs, absl::Span<const TensorView> got,
+                              const ElementLists& open, Method method, Decision decide) const {
+  return method == Method::kPoints ? EnclosePoints(precision, inputs, got, open, decide)
+                                   : EncloseAll(precision, inputs, got, open, decide);
+}
+
+// First in the op's own types: what is decided there, as an index that is made of floats, may be undecided
+// in others.
 absl::Status Judge::Enclose(const RunInputs& inputs, absl::Span<const TensorView> got, const ElementLists& open,
-                            Verdict& verdict) const {
-  const int64_t count = CountOf(open);
-  if (count == 0) return absl::OkStatus();
-  // Points cost more each, as they share nothing.
-  constexpr int64_t kPointCost = 16;
-  const bool is_little = count * kPointCost < CountOf(got);
-  return points_ != nullptr && is_little ? EnclosePoints(inputs, got, open, verdict)
-                                         : EncloseAll(inputs, got, open, verdict);
+                            Method method, Verdict& verdict) const {
+  if (CountOf(open) == 0) return absl::OkStatus();
+  Verdict outside, wider;
+  ElementLists doubted(got.size());
+  NESTOR_RETURN_IF_ERROR(EncloseIn(Precision::kAsWritten, inputs, got, open, method,
+                                   [&](size_t r, int64_t i, const Enclosure& want) {
+                                     if (DecideOne(r, i, want, got[r], allowance_, verdict, outside)) return;
+                                     doubted[r].push_back(i);
+                                   }));
+  if (CountOf(doubted) == 0) return absl::OkStatus();
+  const absl::Status status = EncloseIn(Precision::kAsWrittenOrWider, inputs, got, doubted, method,
+                                        [&](size_t r, int64_t i, const Enclosure& want) {
+                                          wider.by_wider += DecideOne(r, i, want, got[r], allowance_, wider, wider);
+                                        });
+  const Verdict& decided = status.ok() ? wider : outside;
+  verdict.histogram.Add(decided.histogram);
+  verdict.by_wider += decided.by_wider;
+  verdict.wrong_count += decided.wrong_count;
+  verdict.wrong = decided.wrong;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Verdict> Judge::Decide(const RunInputs& inputs, absl::Span<const TensorView> got) const {
   Verdict verdict;
   verdict.elements = CountOf(got);
-  NESTOR_RETURN_IF_ERROR(Enclose(inputs, got, AcceptAll(inputs, got, verdict), verdict));
+  const ElementLists open = AcceptAll(inputs, got, verdict);
+  // Points cost more each, as they share nothing.
+  constexpr int64_t kPointCost = 16;
+  const bool are_few = CountOf(open) * kPointCost < CountOf(got);
+  const Method method = points_ != nullptr && are_few ? Method::kPoints : Method::kAll;
+  NESTOR_RETURN_IF_ERROR(Enclose(inputs, got, open, method, verdict));
   return verdict;
 }
 
@@ -276,7 +302,7 @@ absl::StatusOr<Verdict> Judge::DecideSlices(const RunInputs& inputs, absl::Span<
     KeepOnly(NumbersOf(DrawGroups(slice.along, sample, random), slice.along), numbers);
     open.push_back(AcceptSome(got[r], r, ends, std::move(numbers), verdict));
   }
-  NESTOR_RETURN_IF_ERROR(EnclosePoints(inputs, got, open, verdict));
+  NESTOR_RETURN_IF_ERROR(Enclose(inputs, got, open, Method::kPoints, verdict));
   return verdict;
 }
 
@@ -293,7 +319,7 @@ absl::StatusOr<Verdict> Judge::DecideGroups(const RunInputs& inputs, absl::Span<
     RemoveRepeated(numbers);
     open.push_back(AcceptSome(got[r], r, ends, std::move(numbers), verdict));
   }
-  NESTOR_RETURN_IF_ERROR(EnclosePoints(inputs, got, open, verdict));
+  NESTOR_RETURN_IF_ERROR(Enclose(inputs, got, open, Method::kPoints, verdict));
   return verdict;
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -61,6 +62,7 @@ Dims IndexOf(int64_t element, const Dims& shape);
 struct Verdict {
   int64_t elements = 0;   // that were judged
   int64_t by_bounds = 0;  // of these, by compiled bounds; the oracle judged the others
+  int64_t by_wider = 0;   // right only as computed in types wider than the op's own
   int64_t wrong_count = 0;
   std::vector<WrongElement> wrong;  // the first kMostKept of them
   ErrorHistogram histogram;
@@ -70,7 +72,8 @@ struct Verdict {
 
 // Accepts by compiled bounds (fast_judge.h) what these hold; the oracle decides the rest,
 // where that is little by an op for those elements alone (point_op.h). What has no such
-// bounds the oracle decides as a whole. Not thread-safe; movable.
+// bounds the oracle decides as a whole. A kernel may compute in wider types than its op: what lies outside of
+// the bounds is held against those that hold then, too. Not thread-safe; movable.
 class Judge {
  public:
   explicit Judge(const Op& op, const Allowance& allowance = {});
@@ -101,12 +104,18 @@ class Judge {
                                        Random& random) const;
   std::vector<int64_t> AcceptSome(const TensorView& got, size_t result, absl::Span<const Tensor> ends,
                                   std::vector<int64_t> numbers, Verdict& verdict) const;
+  // Called with a result, an element of it, and what that must lie in.
+  using Decision = absl::FunctionRef<void(size_t, int64_t, const Enclosure&)>;
+  enum class Method { kAll, kPoints };  // the op as a whole, or for some elements
+
   absl::Status Enclose(const RunInputs& inputs, absl::Span<const TensorView> got, const ElementLists& open,
-                       Verdict& verdict) const;
-  absl::Status EncloseAll(const RunInputs& inputs, absl::Span<const TensorView> got, const ElementLists& open,
-                          Verdict& verdict) const;
-  absl::Status EnclosePoints(const RunInputs& inputs, absl::Span<const TensorView> got, const ElementLists& open,
-                             Verdict& verdict) const;
+                       Method method, Verdict& verdict) const;
+  absl::Status EncloseIn(Precision precision, const RunInputs& inputs, absl::Span<const TensorView> got,
+                         const ElementLists& open, Method method, Decision decide) const;
+  absl::Status EncloseAll(Precision precision, const RunInputs& inputs, absl::Span<const TensorView> got,
+                          const ElementLists& open, Decision decide) const;
+  absl::Status EnclosePoints(Precision precision, const RunInputs& inputs, absl::Span<const TensorView> got,
+                             const ElementLists& open, Decision decide) const;
 
   Op op_;
   std::vector<std::string> separable_;  // dimensions (slices.h)

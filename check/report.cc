@@ -46,11 +46,18 @@ std::string Headline(const CheckReport& report) {
 std::string ElementText(const CheckReport::Element& element) {
   std::string text = absl::StrCat(element.place, " = ", element.got);
   if (!element.bound.empty()) {
-    absl::StrAppend(&text, ", but must be in ", element.bound, " (", UnitsText(element.units),
-                    " half-widths from its middle)");
+    absl::StrAppend(&text, ", but must be ", element.bound[0] == '[' ? "in " : "", element.bound);
+    // Infinite where the bound is a single value, or the element no number.
+    if (std::isfinite(element.units)) {
+      absl::StrAppend(&text, absl::StrFormat(" (%.3g half-widths from its middle)", element.units));
+    }
   }
   if (!element.want.empty()) absl::StrAppend(&text, "; in order it is ", element.want);
-  if (element.ulps > 0) absl::StrAppend(&text, absl::StrFormat(", %.3g ulps away", element.ulps));
+  // Of more the unit says nothing: the one is about 0, or of another magnitude.
+  constexpr double kMostUlps = 1e6;
+  if (element.ulps > 0 && element.ulps < kMostUlps) {
+    absl::StrAppend(&text, absl::StrFormat(", %.3g ulps away", element.ulps));
+  }
   return text;
 }
 
@@ -104,7 +111,9 @@ std::string CheckReport::ToString() const {
   if (histogram.Total() > 0) {
     absl::StrAppend(
         &text, "  ", Counted(histogram.Total(), "element"), " judged, ", by_bounds,
-        " by compiled bounds, the others by the oracle\n  distance from the middle of the bound, in half-widths: ",
+        " by compiled bounds, the others by the oracle",
+        by_wider > 0 ? absl::StrCat("; ", by_wider, " right only as computed in wider types than the op's") : "",
+        "\n  distance from the middle of the bound, in half-widths: ",
         HistogramText(histogram), "; the largest ", UnitsText(histogram.largest), "\n");
   }
   if (!reproduce.empty()) absl::StrAppend(&text, "  to see it again: ", reproduce, "\n");
@@ -117,7 +126,7 @@ std::string CheckReport::ToJson() const {
       ", \"fault\": ", JsonString(Name(fault)), ", \"message\": ", JsonString(message), ", \"trials\": ", trials,
       ", \"skipped\": ", skipped, ", \"undecided\": ", undecided, ", \"seconds\": ", absl::ToDoubleSeconds(time),
       ", \"seed\": ", seed, ",\n \"histogram\": {\"exact\": ", histogram.exact, ", \"tenths\": [",
-      absl::StrJoin(histogram.counts.begin(), histogram.counts.end() - 1, ", "), "], \"by_bounds\": ", by_bounds,
+      absl::StrJoin(histogram.counts.begin(), histogram.counts.end() - 1, ", "), "], \"by_bounds\": ", by_bounds, ", \"by_wider\": ", by_wider,
       ", \"beyond\": ", histogram.counts.back(), ", \"largest\": ", JsonNumber(histogram.largest), "}");
   if (fault != Fault::kNone) {
     absl::StrAppend(&json, ",\n \"failing_seed\": ", failing_seed, ", \"case\": ", JsonString(failing_case),

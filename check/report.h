@@ -37,6 +37,7 @@ struct CheckReport {
 
   ErrorHistogram histogram;  // of all elements judged
   int64_t by_bounds = 0;     // of these, accepted by compiled bounds; the oracle judged the others
+  int64_t by_wider = 0;      // of those, right only as computed in types wider than the op's own
 
   // Of a finding.
   uint64_t failing_seed = 0;  // with one trial, reproduces it

@@ -10,6 +10,9 @@
 //  - Where a quotient reaches a discrete step, each float on the way to it has two
 //    enclosures: one for that step, of quotients as they are written, and one for all
 //    other uses, of products with reciprocals, too. The first lies within the second.
+//  - Where values may stay in wider types, an operation's enclosure is the join of what it gives
+//    in its own type and in each wider one, on the same operands. So overflow half-way may
+//    happen or not.
 //
 // Temporaries of the program have memory while its plan says that they are needed, but
 // none in place of another: an element holds more than its bytes.
@@ -54,8 +57,15 @@ constexpr int kMaxCombinations = 64;
 struct Element {
   bool written = false;
   Enclosure value;
-  std::unique_ptr<Accumulation> sum;  // in place of the value
+  std::vector<Accumulation> sums;  // in place of the value; one for each type that they may run in
 };
+
+// The type itself, or `least` where that is a wider float.
+DType AtLeast(DType type, DType least) {
+  return IsFloat(type) && FormatOf(type).precision < FormatOf(least).precision ? least : type;
+}
+
+constexpr DType kWiderTypes[] = {DType::kF32, DType::kF64};
 
 // A tensor while the program runs: an input's view, or elements.
 struct Cell {
@@ -104,8 +114,8 @@ class StepOperands {
 
 class ReferenceInterpreter {
  public:
-  ReferenceInterpreter(const Program& program, const InterpreterOptions& options)
-      : program_(program), options_(options), step_operands_(program), cells_(program.tensors.size()),
+  ReferenceInterpreter(const Program& program, const InterpreterOptions& options, Precision precision)
+      : program_(program), options_(options), precision_(precision), step_operands_(program), cells_(program.tensors.size()),
         step_cells_(program.tensors.size()), vars_(program.vars.size()) {}
 
   absl::StatusOr<std::vector<ReferenceTensor>> Run(const RunInputs& inputs) {
@@ -291,33 +301,78 @@ class ReferenceInterpreter {
     Cell& cell = CellOf(statement.target.tensor);
     Element& element = cell.elements[offset];
     if (!statement.op) {
-      element = {true, value, nullptr};
+      element = {true, value, {}};
     } else if (!element.written) {
       return Error(absl::StatusCode::kInternal, "read of what was not written");
     } else if (compared) {
-      cell.args[offset].Take(Rounded(cell.view.type, value), position);
+      cell.args[offset].Take(InEachType(cell.view.type, [&](DType type) { return Rounded(type, value); }), position);
     } else {
       Accumulate(*statement.op, cell.view.type, value, element);
     }
     return absl::OkStatus();
   }
 
-  static void Accumulate(ReduceOp op, DType type, const Enclosure& value, Element& element) {
+  void Accumulate(ReduceOp op, DType type, const Enclosure& value, Element& element) const {
     const bool any_order = IsFloat(type) && (op == ReduceOp::kSum || op == ReduceOp::kProd);
     if (!any_order) {
       const Enclosure current = ValueOf(element);
-      element = {true, ApplyRow(StepOp(op), type, type, {current, value}), nullptr};
+      const auto step = [&](DType in) { return ApplyRow(StepOp(op), in, in, {current, value}); };
+      element = {true, InEachType(type, step), {}};
       return;
     }
-    if (!element.sum || element.sum->op() != op) {
+    if (element.sums.empty() || element.sums[0].op() != op) {
       const Enclosure start = ValueOf(element);
-      element.sum = std::make_unique<Accumulation>(op, type);
-      if (OnlyMember(type, start) != Identity(op, type)) element.sum->Take(start);
+      element.sums.clear();
+      ForEachType(type, [&](DType in) { element.sums.emplace_back(op, in); });
+      if (OnlyMember(type, start) != Identity(op, type)) Take(start, element);
     }
-    element.sum->Take(op == ReduceOp::kSum ? value : Rounded(type, value));
+    Take(value, element);
   }
 
-  static Enclosure ValueOf(const Element& element) { return element.sum ? element.sum->Value() : element.value; }
+  static void Take(const Enclosure& term, Element& element) {
+    for (Accumulation& sum : element.sums) {
+      sum.Take(sum.op() == ReduceOp::kSum ? term : Rounded(sum.type(), term));
+    }
+  }
+
+  static Enclosure ValueOf(const Element& element) {
+    if (element.sums.empty()) return element.value;
+    Enclosure value = element.sums[0].Value();
+    for (size_t i = 1; i < element.sums.size(); ++i) value = Join(value, element.sums[i].Value());
+    return value;
+  }
+
+  // ---- Types
+
+  // Calls `visit` with each type that a value of `type` may be computed in, its own first.
+  template <class Visit>
+  void ForEachType(DType type, const Visit& visit) const {
+    visit(type);
+    if (precision_ == Precision::kAsWritten) return;
+    for (DType wider : kWiderTypes) {
+      if (AtLeast(type, wider) != type) visit(wider);
+    }
+  }
+
+  // The join of what `enclose` gives for each of these types.
+  template <class Enclose>
+  Enclosure InEachType(DType type, const Enclose& enclose) const {
+    Enclosure join = enclose(type);
+    ForEachType(type, [&](DType in) {
+      if (in != type) join = Join(join, enclose(in));
+    });
+    return join;
+  }
+
+  // Whether the operation may run in wider types. Bits are those of one type, and what is cast to a
+  // narrower type is meant to be rounded, but where that ends a sum of 16-bit floats.
+  bool MayBeWider(const loop::ApplyValue& apply, DType operand, DType target) const {
+    if (apply.op == ScalarOp::kToBits || apply.op == ScalarOp::kFromBits) return false;
+    const bool is_of_floats = IsFloat(operand) && IsFloat(target);
+    const bool narrows = apply.op == ScalarOp::kCast && is_of_floats && AtLeast(target, operand) != target;
+    const auto* load = absl::get_if<loop::LoadValue>(&program_[apply.args[0]].node);
+    return !narrows || (load != nullptr && program_[load->access.tensor].storage == Storage::kAccumulator);
+  }
 
   // ---- Accesses
 
@@ -422,7 +477,14 @@ class ReferenceInterpreter {
     }
     if (!status_.ok()) return Enclosure();
     const auto row = for_step_ ? ApplyRow : ApplyInProgram;
-    return row(apply.op, program_[apply.args.back()].type, program_[id].type, args);
+    const DType operand = program_[apply.args.back()].type, target = program_[id].type;
+    Enclosure image = row(apply.op, operand, target, args);
+    if (precision_ == Precision::kAsWritten || !MayBeWider(apply, operand, target)) return image;
+    for (DType least : kWiderTypes) {
+      const DType from = AtLeast(operand, least), to = AtLeast(target, least);
+      if (from != operand || to != target) image = Join(image, row(apply.op, from, to, args));
+    }
+    return image;
   }
 
   Enclosure EvalIndexValue(IndexId index) {
@@ -500,6 +562,7 @@ class ReferenceInterpreter {
 
   const Program& program_;
   const InterpreterOptions& options_;
+  const Precision precision_;
   const StepOperands step_operands_;
   Binding binding_;
   std::vector<Cell> cells_;
@@ -530,8 +593,9 @@ std::string ExcessText(long double excess) {
 }  // namespace
 
 absl::StatusOr<std::vector<ReferenceTensor>> InterpretReference(const loop::Program& program, const RunInputs& inputs,
-                                                                const InterpreterOptions& options) {
-  return ReferenceInterpreter(program, options).Run(inputs);
+                                                                const InterpreterOptions& options,
+                                                                Precision precision) {
+  return ReferenceInterpreter(program, options, precision).Run(inputs);
 }
 
 absl::Status CheckEnclosed(const ReferenceTensor& want, const TensorView& got) {

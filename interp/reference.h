@@ -29,6 +29,13 @@ struct ReferenceTensor {
   std::vector<Enclosure> elements;
 };
 
+// In which types an allowed evaluation computes.
+enum class Precision {
+  kAsWritten,         // in the program's own
+  kAsWrittenOrWider,  // each value in its own type or a wider one: f32 for 16-bit floats, f64 for all. What
+                      // an op casts to a narrower type is rounded to that
+};
+
 // Runs `program` on inputs that are taken as exact; the results are in the order of
 // its signature. Errors as Interpret; besides, InvalidArgument "... undecided ..."
 // where an element to write, a condition or an index depends on a value that its
@@ -36,7 +43,8 @@ struct ReferenceTensor {
 // options.max_bytes counts the enclosures; loops run in order, options.shuffle_seed
 // is not used. Thread-safe.
 absl::StatusOr<std::vector<ReferenceTensor>> InterpretReference(const loop::Program& program, const RunInputs& inputs,
-                                                                const InterpreterOptions& options = {});
+                                                                const InterpreterOptions& options = {},
+                                                                Precision precision = Precision::kAsWritten);
 
 // OK where every element of `got` lies in its enclosure. Else InvalidArgument that
 // names the worst one: its index, value and enclosure, and how many half-widths of

@@ -32,6 +32,7 @@ class Accumulation {
   }
 
   ReduceOp op() const { return op_; }
+  DType type() const { return type_; }
   void Take(const Enclosure& term);
   // Of the terms taken so far and the identity.
   Enclosure Value() const { return op_ == ReduceOp::kSum ? Sum() : Product(); }
