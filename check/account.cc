@@ -65,10 +65,8 @@ std::string PatternOf(const FailedTrial& failed, const Outcome& outcome, Examine
 // ---- The smallest case
 
 Case Smallest(const FailedTrial& failed, Fault fault, ExamineCase examine) {
-  ShrinkLimits limits;
-  if (fault == Fault::kHang) limits.max_cases = 12;
-  return ShrinkCase(
-      failed.subject.source, failed.failing, [&](const Case& given) { return examine(given).fault == fault; }, limits);
+  return ShrinkCase(failed.subject.source, failed.failing,
+                    [&](const Case& given) { return examine(given).fault == fault; });
 }
 
 std::string InputsText(const Op& op, const Case& given) {
@@ -108,7 +106,7 @@ CheckReport::Element Describe(const Op& op, const Case& given, const WrongElemen
 }
 
 void DescribeSmallest(const Subject& subject, const Case& smallest, const Outcome& outcome, CheckReport& report) {
-  report.message = outcome.message;
+  if (report.fault != Fault::kHang) report.message = outcome.message;  // which names a shorter time
   report.smallest_case = CaseText(subject.source, smallest);
   report.inputs = InputsText(subject.source.op, smallest);
   report.wrong_elements = outcome.verdict.wrong_count;

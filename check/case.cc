@@ -34,7 +34,7 @@ absl::optional<SymbolValues> DrawSizes(const CaseSource& source, Random& random)
   SizeLimits limits = source.limits;
   // Small ones are judged fast, and find nearly all faults.
   if (!random.Chance(10)) {
-    limits.max_work = std::min<int64_t>(limits.max_work, random.Chance(70) ? kSmallWork : 5 * kSmallWork);
+    limits.max_work = std::min<int64_t>(limits.max_work, random.Chance(55) ? kSmallWork : 5 * kSmallWork);
   }
   absl::optional<SymbolValues> sizes = source.solver.Draw(random, limits);
   return sizes ? sizes : source.solver.Draw(random, source.limits);

@@ -333,8 +333,10 @@ class Checker {
       if (trial < 0 || &SubjectOf(trial) != &subject) return absl::nullopt;
       return CaseOf(trial);
     };
+    // One that hung is known to; of smaller cases a part of the time tells.
+    const absl::Duration patience = options_.patience / (report.fault == Fault::kHang ? 10 : 1);
     const auto examine = [&](const Case& given) {
-      return options_.isolated ? ExamineInChild(subject, given, options_.patience) : Examine(subject, given, pool_);
+      return options_.isolated ? ExamineInChild(subject, given, patience) : Examine(subject, given, pool_);
     };
     Account({subject, *failing, case_around}, examine, report);
   }

@@ -228,12 +228,17 @@ PatternFinder::Choice PatternFinder::Choose(const std::vector<Predicate>& predic
     consider({&predicates[i]});
     for (size_t j = i + 1; j < predicates.size(); ++j) consider({&predicates[i], &predicates[j]});
   }
-  if (best.size() < 2) return best;
-  const Choice two = best;
-  for (const Predicate& third : predicates) {
-    Choice three = two;
-    three.push_back(&third);
-    consider(std::move(three));
+  if (best.size() == 2) {
+    const Choice two = best;
+    for (const Predicate& third : predicates) consider({two[0], two[1], &third});
+  }
+  // What was the best of one or two need not be the best beside what came later.
+  for (size_t i = 0; i < best.size(); ++i) {
+    Choice other = best;
+    for (const Predicate& predicate : predicates) {
+      other[i] = &predicate;
+      consider(other);
+    }
   }
   return best;
 }

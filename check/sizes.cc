@@ -203,10 +203,13 @@ int64_t SizeSolver::Work(const SymbolValues& sizes) const {
 
 // ---- Drawing
 
-std::vector<int64_t> SizeSolver::DrawWishes(Random& random, int64_t largest) const {
-  enum Style { kTiny, kEdge, kOneLong, kEqual, kUniform, kStyles };
-  const int64_t style = random.Below(kStyles), common = Edge(random, largest);
-  const int64_t chosen = random.Below(std::max<int64_t>(1, static_cast<int64_t>(names_.size())));
+std::vector<int64_t> SizeSolver::DrawWishes(Random& random, Style style, int64_t largest) const {
+  const int64_t common = Edge(random, largest);
+  std::vector<size_t> dimensions;
+  for (size_t i = 0; i < variables_.size(); ++i) {
+    if (variables_[i].is_dimension) dimensions.push_back(i);
+  }
+  const size_t chosen = dimensions.empty() ? 0 : random.Pick(dimensions);
   std::vector<int64_t> wishes;
   for (size_t i = 0; i < variables_.size(); ++i) {
     const Variable& variable = variables_[i];
@@ -214,13 +217,14 @@ std::vector<int64_t> SizeSolver::DrawWishes(Random& random, int64_t largest) con
       const bool usual = variable.preferred && random.Chance(50);
       wishes.push_back(usual ? *variable.preferred
                              : std::max<int64_t>(variable.low, 0) + random.Pick({0, 0, 1, 1, 2, 3}));
-    } else if (style == kOneLong) {
-      wishes.push_back(static_cast<int64_t>(i) == chosen ? Edge(random, 16 * largest) : Tiny(random));
-    } else {
-      wishes.push_back(style == kTiny    ? Tiny(random)
-                       : style == kEdge  ? Edge(random, largest)
-                       : style == kEqual ? common
-                                         : random.Between(1, std::max<int64_t>(largest, 1)));
+      continue;
+    }
+    switch (style) {
+      case Style::kTiny: wishes.push_back(Tiny(random)); break;
+      case Style::kEdge: wishes.push_back(Edge(random, largest)); break;
+      case Style::kOneLong: wishes.push_back(i == chosen ? Edge(random, 16 * largest) : Tiny(random)); break;
+      case Style::kEqual: wishes.push_back(common); break;
+      case Style::kUniform: wishes.push_back(random.Between(1, std::max<int64_t>(largest, 1))); break;
     }
   }
   return wishes;
@@ -305,9 +309,11 @@ absl::optional<std::vector<absl::optional<int64_t>>> SizeSolver::Solve(Random& r
 }
 
 absl::optional<SymbolValues> SizeSolver::Draw(Random& random, const SizeLimits& limits) const {
+  // Once: else what is too large too often, as one axis that is long, would give way to other styles.
+  const Style style = random.Pick({Style::kTiny, Style::kEdge, Style::kOneLong, Style::kEqual, Style::kUniform});
   int64_t largest = random.Pick({5, 9, 17, 40, 70, 130});
   for (int attempt = 0; attempt < (is_fixed_ ? 1 : kAttempts); ++attempt) {
-    const auto values = Solve(random, DrawWishes(random, std::min(largest, limits.max_extent)), limits.max_extent);
+    const auto values = Solve(random, DrawWishes(random, style, std::min(largest, limits.max_extent)), limits.max_extent);
     if (!values) continue;
     SymbolValues sizes;
     for (size_t i = 0; i < names_.size(); ++i) sizes[names_[i]] = *(*values)[i];

@@ -22,9 +22,9 @@ using SymbolValues = absl::flat_hash_map<std::string, int64_t>;
 // How large sizes may be.
 struct SizeLimits {
   // Of all arguments and results together.
-  int64_t max_elements = 4096;
+  int64_t max_elements = 5000;
   // Of one dimension.
-  int64_t max_extent = 1000;
+  int64_t max_extent = 1030;
   // Points at which the op computes something: a matmul has M * K * N products.
   int64_t max_work = 50000;
 };
@@ -65,6 +65,7 @@ class SizeSolver {
     std::vector<int> variables;
   };
   class Assignment;
+  enum class Style { kTiny, kEdge, kOneLong, kEqual, kUniform };  // of what dimensions are wished for
 
   bool IsExtentOfResult(const std::string& param);
   void AddVariables();
@@ -76,7 +77,7 @@ class SizeSolver {
   absl::optional<int64_t> Evaluate(IndexId e, absl::Span<const absl::optional<int64_t>> values) const;
   int64_t Count(const Shape& shape, absl::Span<const absl::optional<int64_t>> values) const;
   std::vector<absl::optional<int64_t>> Values(const SymbolValues& sizes) const;
-  std::vector<int64_t> DrawWishes(Random& random, int64_t largest) const;
+  std::vector<int64_t> DrawWishes(Random& random, Style style, int64_t largest) const;
   absl::optional<std::vector<absl::optional<int64_t>>> Solve(Random& random, absl::Span<const int64_t> wishes,
                                                              int64_t max_extent) const;
 

@@ -87,5 +87,20 @@ TEST(Sizes, EdgesAreFrequent) {
   EXPECT_GE(beside_vectors, 50);
 }
 
+// Loops over whole pages, and what is behind them.
+TEST(Sizes, OneAxisIsLongOften) {
+  const Op op = *MacroLibrary().Instantiate("layer_norm", {});
+  int rows = 0, long_rows = 0, beyond_pages = 0;
+  DrawMany(op, {}, [&](const SymbolValues& s) {
+    if (s.at("N0") == 0) return;
+    rows += s.at("N0") > 300;
+    long_rows += s.at("C") > 300;
+    beyond_pages += s.at("C") > 1023;
+  });
+  EXPECT_GE(rows, 10);
+  EXPECT_GE(long_rows, 10);
+  EXPECT_GE(beyond_pages, 1);
+}
+
 }  // namespace
 }  // namespace nestor
