@@ -48,7 +48,9 @@ std::string MapText(const Subject& subject, const Case& given, const Verdict& ve
   return map;
 }
 
-std::string PatternOf(const FailedTrial& failed, const Outcome& outcome, ExamineCase examine) {
+// Of the cases around, and of the smallest one, which often lies at the limit.
+std::string PatternOf(const FailedTrial& failed, const Outcome& outcome, const Case& smallest,
+                      const Outcome& of_smallest, ExamineCase examine) {
   if (outcome.verdict.wrong.empty()) return "";
   constexpr int64_t kAround = 120;
   PatternFinder finder(failed.subject.source, outcome.verdict.wrong.front().result);
@@ -59,6 +61,7 @@ std::string PatternOf(const FailedTrial& failed, const Outcome& outcome, Examine
     const Outcome around = examine(*drawn);
     if (around.fault == outcome.fault || around.fault == Fault::kNone) finder.Add(*drawn, around.verdict.wrong);
   }
+  if (of_smallest.fault == outcome.fault) finder.Add(smallest, of_smallest.verdict.wrong);
   return finder.Describe();
 }
 
@@ -130,9 +133,10 @@ void Account(const FailedTrial& failed, ExamineCase examine, CheckReport& report
     return;
   }
   report.map = MapText(failed.subject, failed.failing, outcome.verdict);
-  report.pattern = PatternOf(failed, outcome, examine);
   const Case smallest = Smallest(failed, report.fault, examine);
-  DescribeSmallest(failed.subject, smallest, examine(smallest), report);
+  const Outcome of_smallest = examine(smallest);
+  report.pattern = PatternOf(failed, outcome, smallest, of_smallest, examine);
+  DescribeSmallest(failed.subject, smallest, of_smallest, report);
 }
 
 }  // namespace nestor

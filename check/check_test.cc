@@ -65,6 +65,62 @@ TEST(Check, AcceptsRightKernels) {
   EXPECT_THAT(Check(kScale, Scale, Few().Layouts(Layouts::kAny)), IsRight());
 }
 
+// Softmax of elements of type T that computes in type Wide.
+template <class T, class Wide>
+void SoftmaxIn(const KernelCall& k) {
+  const T* x = k.input<T>("x");
+  T* y = k.output<T>("y");
+  const auto widened = [&](int64_t i) {
+    if constexpr (std::is_same_v<T, BF16>) return static_cast<Wide>(x[i].Widen());
+    else return static_cast<Wide>(x[i]);
+  };
+  const int64_t rows = k.dim("N0"), columns = k.dim("C");
+  for (int64_t row = 0; row < rows; ++row) {
+    const int64_t begin = row * columns, end = begin + columns;
+    Wide largest = -std::numeric_limits<Wide>::infinity(), sum = 0;
+    for (int64_t i = begin; i < end; ++i) largest = std::max(largest, widened(i));
+    for (int64_t i = begin; i < end; ++i) sum += std::exp(widened(i) - largest);
+    for (int64_t i = begin; i < end; ++i) {
+      const Wide value = std::exp(widened(i) - largest) / sum;
+      if constexpr (std::is_same_v<T, BF16>) y[i] = T::Round(static_cast<float>(value));
+      else y[i] = static_cast<T>(value);
+    }
+  }
+}
+
+// Values need not be rounded to the op's own type on the way, even where they overflow there.
+TEST(Check, AcceptsKernelsThatComputeInWiderTypes) {
+  const auto f32 = Check("softmax", SoftmaxIn<float, double>);
+  EXPECT_THAT(f32, IsRight());
+  EXPECT_GT(f32->by_wider, 0);
+  EXPECT_THAT(f32->ToString(), HasSubstr(" right only as computed in wider types than the op's"));
+  EXPECT_THAT(Check("softmax", SoftmaxIn<BF16, float>, Few().Trials(60).Types({DType::kBF16})), IsRight());
+  constexpr char kNorm[] = "op norm(x: f32[N]) -> (y) { y = sqrt(sum[i](square(x[i]))) }";
+  const auto norm = [](const KernelCall& k) {
+    double sum = 0;
+    for (int64_t i = 0; i < k.dim("N"); ++i) sum += std::pow(static_cast<double>(k.input<float>("x")[i]), 2);
+    k.output<float>("y")[0] = static_cast<float>(std::sqrt(sum));
+  };
+  EXPECT_THAT(Check(kNorm, norm), IsRight());
+  EXPECT_THAT(Check(kNorm, norm, CheckOptions().Sample(1)), IsRight());
+}
+
+// What the op itself rounds must be rounded, and what computes in narrower types is wrong.
+TEST(Check, WiderTypesExcuseNothingElse) {
+  constexpr char kRounds[] = "op rounds(x: f32[N]) -> (y) { y[i] = f32(bf16(x[i])) }";
+  const auto copies = [](const KernelCall& k) {
+    for (int64_t i = 0; i < k.dim("N"); ++i) k.output<float>("y")[i] = k.input<float>("x")[i];
+  };
+  EXPECT_THAT(Check(kRounds, copies, Few()), Not(IsRight()));
+  constexpr char kSum[] = "op total(x: f32[N]) -> (y) { y = sum[i](x[i]) }";
+  const auto in_bf16 = [](const KernelCall& k) {
+    BF16 sum = BF16::Round(0.0f);
+    for (int64_t i = 0; i < k.dim("N"); ++i) sum = BF16::Round(sum.Widen() + k.input<float>("x")[i]);
+    k.output<float>("y")[0] = sum.Widen();
+  };
+  EXPECT_THAT(Check(kSum, in_bf16, Few()), Not(IsRight()));
+}
+
 TEST(Check, TakesAnyKindOfOp) {
   EXPECT_THAT(Check(*MacroLibrary().Instantiate("matmul", {}), Matmul, Few()), IsRight());
   const absl::StatusOr<GradientResult> gradient = Gradient(*ParseOp("op f(x: f32[N]) -> (y) { y[i] = square(x[i]) }"));
@@ -367,7 +423,9 @@ TEST(Check, FindsAWriteBesideTheElements) {
     return ReportOn([=](const KernelCall& k) {
       Scale(k);
       const TensorView& view = k.view(name);
-      if (k.dim("N") % 16 == 1) static_cast<float*>(view.data)[at < 0 ? at : k.dim("N") + at] = 0;
+      constexpr uintptr_t kPage = 4096;
+      const bool has_room = at >= 0 || reinterpret_cast<uintptr_t>(view.data) % kPage != 0;
+      if (k.dim("N") % 16 == 1 && has_room) static_cast<float*>(view.data)[at < 0 ? at : k.dim("N") + at] = 0;
     }, Few().Alignment(64));
   };
   for (const char* name : {"x", "y"}) {

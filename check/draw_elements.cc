@@ -1,6 +1,6 @@
 // Each element is made from one random word of its size, and a second one where few elements
-// are of another kind. Loops over a block have a length that the compiler knows, and work
-// on arrays of their own: it makes vector instructions of them.
+// are of another kind. Loops over a block have a length that the compiler knows: it makes
+// vector instructions of them.
 #include "check/draw_elements.h"
 
 #include <algorithm>
@@ -20,17 +20,21 @@ constexpr size_t kBlock = 64;
 template <class T>
 using WordOf = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
 
-// Fills `values` block by block: make(words, block) gives a block of values, of which the last
-// may not be needed.
+// Fills `values` block by block: make(words, block) gives a block of values. Of the last one not
+// all may be needed.
 template <class T, class Make>
 void FillBlocks(RandomWords& random, absl::Span<T> values, const Make& make) {
   alignas(64) WordOf<T> words[kBlock];
-  alignas(64) T block[kBlock];
-  for (size_t begin = 0; begin < values.size(); begin += kBlock) {
+  size_t begin = 0;
+  for (; begin + kBlock <= values.size(); begin += kBlock) {
     random.Fill(words);
-    make(words, block);
-    std::copy_n(block, std::min(kBlock, values.size() - begin), values.data() + begin);
+    make(words, *reinterpret_cast<T(*)[kBlock]>(values.data() + begin));
   }
+  if (begin == values.size()) return;
+  T block[kBlock];
+  random.Fill(words);
+  make(words, block);
+  std::copy_n(block, values.size() - begin, values.data() + begin);
 }
 
 // Whether a random word says "yes", which it does in so many of 100 cases.

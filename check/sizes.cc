@@ -31,6 +31,13 @@ int64_t Edge(Random& random, int64_t largest) {
   return kEdges[random.Below(end - std::begin(kEdges))];
 }
 
+// In the upper part of [1, largest].
+int64_t LongEdge(Random& random, int64_t largest) {
+  const auto begin = std::lower_bound(std::begin(kEdges), std::end(kEdges), std::max<int64_t>(largest / 4, 1));
+  const auto end = std::upper_bound(std::begin(kEdges), std::end(kEdges), std::max<int64_t>(largest, 1));
+  return begin < end ? begin[random.Below(end - begin)] : largest;
+}
+
 }  // namespace
 
 // ---- Construction
@@ -222,7 +229,7 @@ std::vector<int64_t> SizeSolver::DrawWishes(Random& random, Style style, int64_t
     switch (style) {
       case Style::kTiny: wishes.push_back(Tiny(random)); break;
       case Style::kEdge: wishes.push_back(Edge(random, largest)); break;
-      case Style::kOneLong: wishes.push_back(i == chosen ? Edge(random, 16 * largest) : Tiny(random)); break;
+      case Style::kOneLong: wishes.push_back(i == chosen ? LongEdge(random, 16 * largest) : Tiny(random)); break;
       case Style::kEqual: wishes.push_back(common); break;
       case Style::kUniform: wishes.push_back(random.Between(1, std::max<int64_t>(largest, 1))); break;
     }

@@ -22,7 +22,7 @@ using SymbolValues = absl::flat_hash_map<std::string, int64_t>;
 // How large sizes may be.
 struct SizeLimits {
   // Of all arguments and results together.
-  int64_t max_elements = 5000;
+  int64_t max_elements = 8192;
   // Of one dimension.
   int64_t max_extent = 1030;
   // Points at which the op computes something: a matmul has M * K * N products.

@@ -67,6 +67,23 @@ DType AtLeast(DType type, DType least) {
 
 constexpr DType kWiderTypes[] = {DType::kF32, DType::kF64};
 
+// Marks the tensors that statements accumulate into.
+void FindAccumulated(const loop::Scope& scope, std::vector<bool>& is_accumulated) {
+  for (const Item& item : scope) {
+    if (const auto* loop = item.As<loop::Loop>()) FindAccumulated(loop->body, is_accumulated);
+    const auto* statement = item.As<loop::Statement>();
+    if (statement != nullptr && statement->op) {
+      is_accumulated[static_cast<size_t>(statement->target.tensor.value)] = true;
+    }
+  }
+}
+
+std::vector<bool> AccumulatedIn(const Program& program) {
+  std::vector<bool> is_accumulated(program.tensors.size(), false);
+  for (const loop::Block& block : program.blocks) FindAccumulated(block.body, is_accumulated);
+  return is_accumulated;
+}
+
 // A tensor while the program runs: an input's view, or elements.
 struct Cell {
   TensorView view;  // of what the program writes, without data
@@ -115,7 +132,8 @@ class StepOperands {
 class ReferenceInterpreter {
  public:
   ReferenceInterpreter(const Program& program, const InterpreterOptions& options, Precision precision)
-      : program_(program), options_(options), precision_(precision), step_operands_(program), cells_(program.tensors.size()),
+      : program_(program), options_(options), precision_(precision), step_operands_(program),
+        is_accumulated_(AccumulatedIn(program)), cells_(program.tensors.size()),
         step_cells_(program.tensors.size()), vars_(program.vars.size()) {}
 
   absl::StatusOr<std::vector<ReferenceTensor>> Run(const RunInputs& inputs) {
@@ -371,7 +389,7 @@ class ReferenceInterpreter {
     const bool is_of_floats = IsFloat(operand) && IsFloat(target);
     const bool narrows = apply.op == ScalarOp::kCast && is_of_floats && AtLeast(target, operand) != target;
     const auto* load = absl::get_if<loop::LoadValue>(&program_[apply.args[0]].node);
-    return !narrows || (load != nullptr && program_[load->access.tensor].storage == Storage::kAccumulator);
+    return !narrows || (load != nullptr && is_accumulated_[static_cast<size_t>(load->access.tensor.value)]);
   }
 
   // ---- Accesses
@@ -457,7 +475,7 @@ class ReferenceInterpreter {
     struct Visitor {
       ReferenceInterpreter& self;
       ValueId id;
-      Enclosure operator()(const loop::ConstantValue& v) const { return Point(v.value); }
+      Enclosure operator()(const loop::ConstantValue& v) const { return self.EvalConstant(v.value); }
       Enclosure operator()(const loop::ParamValue& v) const { return Point(self.binding_.params.at(v.name)); }
       Enclosure operator()(const loop::IndexValue& v) const {
         return self.OverCandidates([&] { return self.EvalIndexValue(v.index); });
@@ -468,6 +486,19 @@ class ReferenceInterpreter {
       Enclosure operator()(const loop::ApplyValue& v) const { return self.EvalApply(id, v); }
     };
     return absl::visit(Visitor{*this, id}, program_[id].node);
+  }
+
+  // A literal that was rounded to its type may stand as it was written where values are wider. One of
+  // few bits, as 0.5, was not.
+  Enclosure EvalConstant(const Scalar& value) const {
+    const Enclosure point = Point(value);
+    if (precision_ == Precision::kAsWritten || !IsFloat(value.type) || !point.HasFinite()) return point;
+    const FloatFormat format = FormatOf(value.type);
+    FloatFormat half = format;
+    half.precision = (format.precision + 1) / 2;
+    if (half.Nearest(point.low) == point.low) return point;
+    const long double reach = format.Ulp(point.low) / 2;
+    return FromEnds(DType::kF64, point.low - reach, point.low + reach);
   }
 
   Enclosure EvalApply(ValueId id, const loop::ApplyValue& apply) {
@@ -564,6 +595,7 @@ class ReferenceInterpreter {
   const InterpreterOptions& options_;
   const Precision precision_;
   const StepOperands step_operands_;
+  const std::vector<bool> is_accumulated_;  // by tensor
   Binding binding_;
   std::vector<Cell> cells_;
   std::vector<Cell> step_cells_;  // for steps, of tensors that are split

@@ -32,8 +32,9 @@ struct ReferenceTensor {
 // In which types an allowed evaluation computes.
 enum class Precision {
   kAsWritten,         // in the program's own
-  kAsWrittenOrWider,  // each value in its own type or a wider one: f32 for 16-bit floats, f64 for all. What
-                      // an op casts to a narrower type is rounded to that
+  kAsWrittenOrWider,  // each value in its own type or a wider one: f32 for 16-bit floats, f64 for all, and
+                      // literals as they were before their types rounded them. What an op casts to a
+                      // narrower type is rounded to that
 };
 
 // Runs `program` on inputs that are taken as exact; the results are in the order of

@@ -191,17 +191,34 @@ struct SampleRun {
   loop::Program program;
 };
 
-absl::Status Prepare(const MacroOp& macro, const Sample& sample, DType type, uint64_t seed, SampleRun& run) {
+// `x` with every element in another type.
+Tensor Converted(const Tensor& x, DType type) {
+  std::vector<double> values;
+  const int64_t size = ByteSize(x.type());
+  for (int64_t i = 0; i < x.num_elements(); ++i) {
+    values.push_back(Load(x.type(), static_cast<const char*>(x.data()) + i * size).ToDouble());
+  }
+  return Tensor::Of(type, x.shape(), values);
+}
+
+// The op in `type`, on values of the type `drawn`.
+absl::Status Prepare(const MacroOp& macro, const Sample& sample, DType type, uint64_t seed, SampleRun& run,
+                     absl::optional<DType> drawn = absl::nullopt) {
   Engine random(seed);
   ArgumentSpecs specs;
   for (const SampleArgument& arg : sample.args) {
     const DType arg_type = ArgumentType(MacroLibrary().Syntax(macro.name), arg.name, type);
+    const DType drawn_type = ArgumentType(MacroLibrary().Syntax(macro.name), arg.name, drawn.value_or(type));
     specs[arg.name] = {arg_type, static_cast<int>(arg.shape.size())};
-    run.tensors[arg.name] = DrawTensor(arg_type, arg, random);
+    run.tensors[arg.name] = DrawTensor(drawn_type, arg, random);
+    if (drawn_type != arg_type) run.tensors[arg.name] = Converted(run.tensors[arg.name], arg_type);
     run.inputs.tensors[arg.name] = run.tensors[arg.name].view();
   }
   const absl::StatusOr<Op> op = MacroLibrary().Instantiate(macro.name, specs);
   if (!op.ok()) return op.status();
+  for (const ParamInfo& param : op->params) {
+    if (param.value) run.inputs.params[param.name] = *param.value;
+  }
   for (const auto& [name, literal] : sample.params) run.inputs.params[name] = *ParseLiteral(literal, op->FindParam(name)->type);
   run.program = Lower(*op);
   return absl::OkStatus();
@@ -240,6 +257,43 @@ TEST(Reference, HoldsTheBitsOfMacroOps) {
     std::nth_element(ulps.begin(), ulps.begin() + ulps.size() / 2, ulps.end());
     std::cerr << macro.name << ": f32 enclosures of " << (ulps.empty() ? 0 : ulps[ulps.size() / 2]) << " ulps\n";
   }
+}
+
+// An evaluation in a wider type throughout, rounded at its end, is one that stays wider.
+TEST(Reference, HoldsWiderEvaluationsOfMacroOps) {
+  constexpr std::pair<DType, DType> kTypes[] = {
+      {DType::kF32, DType::kF64}, {DType::kBF16, DType::kF32}, {DType::kF16, DType::kF32}, {DType::kBF16, DType::kF64}};
+  int runs = 0, undecided = 0;
+  int64_t only_wider = 0;
+  for (const MacroOp& macro : MacroOps()) {
+    for (const Sample& sample : macro.samples) {
+      for (const auto& [own, wider] : kTypes) {
+        SCOPED_TRACE(absl::StrCat(macro.name, " of ", Name(own), " in ", Name(wider)));
+        SampleRun written, computed;
+        ASSERT_TRUE(Prepare(macro, sample, own, 5, written).ok());
+        ASSERT_TRUE(Prepare(macro, sample, wider, 5, computed, own).ok());
+        for (auto& [name, value] : computed.inputs.params) {
+          if (IsFloat(value.type)) value = Scalar::Of(value.type, written.inputs.params.at(name).ToDouble());
+        }
+        const auto results = Interpret(computed.program, computed.inputs);
+        ASSERT_TRUE(results.ok()) << results.status();
+        const auto want = InterpretReference(written.program, written.inputs, {}, Precision::kAsWrittenOrWider);
+        const auto narrow = InterpretReference(written.program, written.inputs);
+        ASSERT_TRUE(narrow.ok());
+        ++runs;
+        undecided += !want.ok();
+        if (!want.ok()) continue;
+        for (size_t r = 0; r < want->size(); ++r) {
+          const Tensor rounded = Converted((*results)[r], (*want)[r].type);
+          EXPECT_TRUE(CheckEnclosed((*want)[r], rounded).ok()) << CheckEnclosed((*want)[r], rounded);
+          only_wider += !CheckEnclosed((*narrow)[r], rounded).ok();
+        }
+      }
+    }
+  }
+  std::cerr << runs << " runs, undecided " << undecided << "; " << only_wider << " results are right only so\n";
+  EXPECT_LE(undecided, runs / 50);
+  EXPECT_GE(only_wider, 10);
 }
 
 // Every element of every float result of every sample, moved by four half-widths

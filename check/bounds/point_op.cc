@@ -315,16 +315,22 @@ std::vector<int64_t> NumbersOf(const PointGroups& groups, const Dims& shape) {
   if (shape.empty()) return {0};
   const Dims strides = CompactStrides(shape);
   std::vector<int64_t> numbers;
-  if (NumElements(groups.along).value() == 0) return numbers;
+  const int64_t size = NumElements(groups.along).value();
+  if (size == 0) return numbers;
+  numbers.reserve(static_cast<size_t>(groups.count * size));
+  const auto at = [&](int64_t group, size_t axis, int64_t i) {
+    return groups.indices[axis][static_cast<size_t>(group * groups.along[axis] + i)];
+  };
+  const size_t last = shape.size() - 1;
+  Dims outer = groups.along;
+  outer[last] = 1;
   for (int64_t group = 0; group < groups.count; ++group) {
     Dims index(shape.size(), 0);
     do {
-      int64_t number = 0;
-      for (size_t axis = 0; axis < shape.size(); ++axis) {
-        number += groups.indices[axis][static_cast<size_t>(group * groups.along[axis] + index[axis])] * strides[axis];
-      }
-      numbers.push_back(number);
-    } while (NextIndex(groups.along, absl::MakeSpan(index)));
+      int64_t row = 0;
+      for (size_t axis = 0; axis < last; ++axis) row += at(group, axis, index[axis]) * strides[axis];
+      for (int64_t i = 0; i < groups.along[last]; ++i) numbers.push_back(row + at(group, last, i));
+    } while (NextIndex(outer, absl::MakeSpan(index)));
   }
   return numbers;
 }
