@@ -528,6 +528,16 @@ TEST(Values, AreShrunkWithinTheirRange) {
   EXPECT_THAT(gathered->inputs, HasSubstr("i: i64[1] = [0]"));
 }
 
+// Zeros where that still fails, and ones where not.
+TEST(Values, AreShrunkToZerosAndOnes) {
+  const auto only_first = [](const KernelCall& k) {
+    for (int64_t i = 0; i < k.dim("N"); ++i) k.output<float>("y")[i] = k.input<float>("x")[0];
+  };
+  const auto report = Check("op f(x: f32[N]) -> (y) { y[i] = x[i] }", only_first, CheckOptions().Where("N > 1"));
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_THAT(report->inputs, testing::AnyOf(HasSubstr("= [0.0, 1.0]"), HasSubstr("= [1.0, 0.0]"))) << *report;
+}
+
 // ---- The report
 
 TEST(Check, ATrialIsReproducedByItsSeed) {

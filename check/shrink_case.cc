@@ -142,6 +142,16 @@ class CaseShrinker {
     return Scalar::Float(value.type, std::nearbyint(value.ToDouble() / unit) * unit);
   }
 
+  // Halves first, single elements last.
+  void ShrinkParts(size_t input, const Plainer& plainer) {
+    const int64_t count = best_.inputs[input].num_elements();
+    for (int64_t part = (count + 1) / 2; part > 0; part = part == 1 ? 0 : (part + 1) / 2) {
+      for (int64_t begin = 0; begin < count; begin += part) {
+        TryValues(input, begin, std::min(count, begin + part), plainer);
+      }
+    }
+  }
+
   void ShrinkValues(size_t input) {
     const int64_t count = best_.inputs[input].num_elements();
     const DType type = best_.inputs[input].type();
@@ -151,11 +161,11 @@ class CaseShrinker {
     const Plainer short_one = [](const Scalar& value) { return Rounded(value, 0x1p-4); };
     if (TryValues(input, 0, count, zero)) return;
     if (TryValues(input, 0, count, one)) return;
-    for (int64_t part = (count + 1) / 2; part > 0; part = part == 1 ? 0 : (part + 1) / 2) {
-      for (int64_t begin = 0; begin < count; begin += part) {
-        TryValues(input, begin, std::min(count, begin + part), zero);
-      }
-    }
+    ShrinkParts(input, zero);
+    // What is 0 now stays so.
+    const Plainer one_at_most = [&](const Scalar& value) { return value.ToDouble() == 0 ? value : one(value); };
+    if (TryValues(input, 0, count, one_at_most)) return;
+    ShrinkParts(input, one_at_most);
     if (!TryValues(input, 0, count, whole)) TryValues(input, 0, count, short_one);
   }
 
