@@ -126,7 +126,8 @@ std::string CheckReport::ToJson() const {
       ", \"fault\": ", JsonString(Name(fault)), ", \"message\": ", JsonString(message), ", \"trials\": ", trials,
       ", \"skipped\": ", skipped, ", \"undecided\": ", undecided, ", \"seconds\": ", absl::ToDoubleSeconds(time),
       ", \"seed\": ", seed, ",\n \"histogram\": {\"exact\": ", histogram.exact, ", \"tenths\": [",
-      absl::StrJoin(histogram.counts.begin(), histogram.counts.end() - 1, ", "), "], \"by_bounds\": ", by_bounds, ", \"by_wider\": ", by_wider,
+      absl::StrJoin(histogram.counts.begin(), histogram.counts.end() - 1, ", "), "], \"by_bounds\": ", by_bounds,
+      ", \"by_wider\": ", by_wider,
       ", \"beyond\": ", histogram.counts.back(), ", \"largest\": ", JsonNumber(histogram.largest), "}");
   if (fault != Fault::kNone) {
     absl::StrAppend(&json, ",\n \"failing_seed\": ", failing_seed, ", \"case\": ", JsonString(failing_case),

@@ -320,7 +320,8 @@ absl::optional<SymbolValues> SizeSolver::Draw(Random& random, const SizeLimits& 
   const Style style = random.Pick({Style::kTiny, Style::kEdge, Style::kOneLong, Style::kEqual, Style::kUniform});
   int64_t largest = random.Pick({5, 9, 17, 40, 70, 130});
   for (int attempt = 0; attempt < (is_fixed_ ? 1 : kAttempts); ++attempt) {
-    const auto values = Solve(random, DrawWishes(random, style, std::min(largest, limits.max_extent)), limits.max_extent);
+    const std::vector<int64_t> wishes = DrawWishes(random, style, std::min(largest, limits.max_extent));
+    const auto values = Solve(random, wishes, limits.max_extent);
     if (!values) continue;
     SymbolValues sizes;
     for (size_t i = 0; i < names_.size(); ++i) sizes[names_[i]] = *(*values)[i];
