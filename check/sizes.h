@@ -77,6 +77,7 @@ class SizeSolver {
   absl::optional<int64_t> Evaluate(IndexId e, absl::Span<const absl::optional<int64_t>> values) const;
   int64_t Count(const Shape& shape, absl::Span<const absl::optional<int64_t>> values) const;
   std::vector<absl::optional<int64_t>> Values(const SymbolValues& sizes) const;
+  bool IsVain(absl::Span<const absl::optional<int64_t>> values) const;
   std::vector<int64_t> DrawWishes(Random& random, Style style, int64_t largest) const;
   absl::optional<std::vector<absl::optional<int64_t>>> Solve(Random& random, absl::Span<const int64_t> wishes,
                                                              int64_t max_extent) const;

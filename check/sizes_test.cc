@@ -102,5 +102,20 @@ TEST(Sizes, OneAxisIsLongOften) {
   EXPECT_GE(beyond_pages, 1);
 }
 
+// Of what slides over less than itself there is nothing to see.
+TEST(Sizes, WindowsMostlyFit) {
+  const Op op = *MacroLibrary().Instantiate("depthwise_conv2d", {});
+  int vain = 0, all = 0;
+  DrawMany(op, {}, [&](const SymbolValues& s) {
+    ++all;
+    const auto fits = [&](const char* extent, const char* window) {
+      return s.at(extent) + 2 * s.at("$pad") > s.at("$dilation") * (s.at(window) - 1);
+    };
+    vain += s.at("H") > 0 && s.at("W") > 0 && !(fits("H", "R") && fits("W", "S"));
+  });
+  EXPECT_LE(5 * vain, 2 * all);
+  EXPECT_GE(vain, 5);
+}
+
 }  // namespace
 }  // namespace nestor

@@ -61,7 +61,8 @@ std::vector<PeerKernel> OneDnnElementwise() {
   constexpr char kExpLog[] = "the approximations of exp and log", kErf[] = "the approximation of erf";
   const Function functions[] = {
       {"relu", algorithm::eltwise_relu, "relu(x[i])", "", ""},
-      {"tanh", algorithm::eltwise_tanh, "tanh(x[i])", "", "the approximation of tanh"},
+      {"tanh", algorithm::eltwise_tanh, "tanh(x[i])", "the approximation of tanh, seldom",
+       "the approximation of tanh"},
       {"logistic", algorithm::eltwise_logistic, "sigmoid(x[i])", kExp, kExp, 8, -80, 80},
       {"exp", algorithm::eltwise_exp, "exp(x[i])", kExp, kExp, 8, -80, 80},
       {"log", algorithm::eltwise_log, "log(x[i])", "the approximation of log", "", 32, 4, 1e6},
