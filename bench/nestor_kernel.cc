@@ -2,6 +2,7 @@
 // the caller holds.
 #include "bench/nestor_kernel.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "bench/measure.h"
@@ -27,6 +28,12 @@ absl::StatusOr<std::unique_ptr<NestorKernel>> NestorKernel::Compile(absl::string
   NESTOR_ASSIGN_OR_RETURN(kernel->executable_, jit::Compile(Lower(op), compile));
   kernel->compile_ms_ = (SteadySeconds() - start) * 1e3;
   return kernel;
+}
+
+absl::Status NestorKernel::Bind(const std::string& name, const TensorView& tensor) {
+  NESTOR_ASSIGN_OR_RETURN(executable_, executable_->Bind(name, tensor));
+  arguments_.erase(std::remove(arguments_.begin(), arguments_.end(), name), arguments_.end());
+  return absl::OkStatus();
 }
 
 absl::Status NestorKernel::Run(absl::Span<const TensorView> inputs, absl::Span<const TensorView> outputs) {

@@ -40,6 +40,10 @@ class NestorKernel {
   const std::vector<std::string>& arguments() const { return arguments_; }
   const std::vector<std::string>& results() const { return results_; }
 
+  // Later runs leave the argument out; it is `tensor`, whose elements are copied. A Status where
+  // there is no such argument, or it is of another type or rank.
+  absl::Status Bind(const std::string& name, const TensorView& tensor);
+
   // Reads `inputs` and writes `outputs`, compact tensors of the shapes that the op
   // gives to its results; they do not overlap. For one thread at a time.
   absl::Status Run(absl::Span<const TensorView> inputs, absl::Span<const TensorView> outputs);

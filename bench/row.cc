@@ -43,6 +43,9 @@ absl::StatusOr<Peer> Prepare(absl::string_view engine, absl::Span<const Step> st
     BoundKernel bound;
     const NestorKernel::Options options = {.threads = threads, .gradient = step.gradient, .wrt = step.wrt};
     NESTOR_ASSIGN_OR_RETURN(bound.kernel, NestorKernel::Compile(step.notation, options));
+    for (const std::string& name : step.bound) {
+      NESTOR_RETURN_IF_ERROR(bound.kernel->Bind(name, buffers[name]));
+    }
     NESTOR_ASSIGN_OR_RETURN(bound.inputs, ViewsOf(bound.kernel->arguments(), buffers));
     NESTOR_ASSIGN_OR_RETURN(bound.outputs, ViewsOf(bound.kernel->results(), buffers));
     kernels->push_back(std::move(bound));

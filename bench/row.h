@@ -22,6 +22,9 @@ struct Step {
   std::string notation;
   bool gradient = false;
   std::vector<std::string> wrt = {};  // the arguments of the gradient; empty: every float one
+  // Arguments that are bound before anything is measured: the weights of a layer, which peers
+  // are given in layouts of their own.
+  std::vector<std::string> bound = {};
 };
 
 // Another engine, ready to run on the row's buffers.

@@ -14,7 +14,7 @@ Row ProductRow(int64_t m, int64_t k, int64_t n) {
   Row row;
   row.name = absl::StrCat("matmul f32 ", m, "x", k, "x", n);
   row.buffers = {{"a", DType::kF32, {m, k}}, {"b", DType::kF32, {k, n}}, {"c", DType::kF32, {m, n}, Fill::kOutput}};
-  row.steps = {{MatrixProduct()}};
+  row.steps = {{.notation = MatrixProduct(), .bound = {"b"}}};
   row.multiply_adds = static_cast<double>(m * k * n);
   row.peers = OneDnnProducts();
   row.peers.push_back(OpenBlasProduct);

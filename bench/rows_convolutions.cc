@@ -64,7 +64,7 @@ Row ForwardRow(const Layer& layer) {
   Row row;
   row.name = absl::StrCat("conv f32 ", Text(layer));
   row.buffers = {{"x", DType::kF32, x}, {"w", DType::kF32, w}, {"y", DType::kF32, y, Fill::kOutput}};
-  row.steps = {{Convolution(layer.step.stride, layer.step.pad)}};
+  row.steps = {{.notation = Convolution(layer.step.stride, layer.step.pad), .bound = {"w"}}};
   row.multiply_adds = MultiplyAdds(layer, layer.channels);
   row.peers = OneDnnConvolutions(ConvolutionResult::kForward, layer.step);
   row.goal = {TimesPeer(kBestPeer, layer.times)};
@@ -82,6 +82,7 @@ Row GradientRow(const Layer& layer, std::string wrt, ConvolutionResult result) {
                  {absl::StrCat("g_", wrt), DType::kF32, wrt == "x" ? x : w, Fill::kOutput}};
   row.steps[0].gradient = true;
   row.steps[0].wrt = {wrt};
+  if (wrt == "w") row.steps[0].bound.clear();
   row.peers = OneDnnConvolutions(result, layer.step);
   row.goal = {TimesPeer(kBestPeer, wrt == "x" ? layer.times_by_data : layer.times_by_weights)};
   return row;

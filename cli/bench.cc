@@ -1,5 +1,6 @@
 // nestor bench: how fast an op's machine code runs, beside what this machine can do.
 #include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -55,6 +56,8 @@ a macro op's name. Sizes and inputs are given, or made up, as for `nestor run`.
                     library_gbytes_per_s, and speed_up, its time over Nestor's. It is
                     the function that `nestor header` prints; --symbol=NAME and
                     --strided say which, as they do there. Check it first
+  --bind=w,b        freezes these inputs before measuring, as the weights of a layer:
+                    what is computed of them alone is computed once
   --compile         measures the time of compiling, too: compile_ms, code_bytes, of
                     the code for all sizes
   --mode=fast       sums in lanes and fused multiply-adds (the default), or
@@ -75,7 +78,7 @@ Exit codes: 0 done, 2 bad usage or input, 3 the library crashed or hung while it
 
 constexpr Flag kFlags[] = {{"--op"},   {"--seed"}, {"--json", false}, {"--compile", false}, {"--threads"},
                            {"--mode"}, {"--isa"},  {"--library"},     {"--symbol"},         {"--strided", false},
-                           {"--type"}};
+                           {"--type"},  {"--bind"}};
 
 // What calls take beside the executable, in the order of its signature.
 struct Call {
@@ -91,7 +94,7 @@ struct Call {
 absl::StatusOr<Call> MakeCall(const jit::Executable& executable, const RunInputs& inputs, const Binding& binding) {
   const loop::Program& program = executable.program();
   Call call;
-  for (loop::TensorId id : program.inputs) call.inputs.push_back(inputs.tensors.at(program[id].name));
+  for (loop::TensorId id : executable.inputs()) call.inputs.push_back(inputs.tensors.at(program[id].name));
   for (const ParamInfo& param : program.params) call.params.push_back(binding.params.at(param.name));
   if (!UnboundDimensions(SignatureOf(program), {inputs.tensors, {}, {}}).empty()) call.dims = &inputs.dims;
   NESTOR_ASSIGN_OR_RETURN(const std::vector<Dims> shapes,
@@ -134,6 +137,19 @@ absl::StatusOr<Times> TimesOf(const Op& op, const jit::Executable& executable, c
   if (library == nullptr) return TimesOfCalls(nestor, nullptr);
   NESTOR_ASSIGN_OR_RETURN(const LibraryCall other, LibraryCall::Create(*library, op, inputs, binding));
   return TimesOfCalls(nestor, other.run());
+}
+
+// With the inputs of these names bound.
+absl::StatusOr<std::unique_ptr<const jit::Executable>> CompileBound(const Op& op, const RunInputs& inputs,
+                                                                    const JitSetup& setup,
+                                                                    const std::vector<std::string>& bound) {
+  NESTOR_ASSIGN_OR_RETURN(std::unique_ptr<const jit::Executable> executable, Compile(op, setup.options));
+  for (const std::string& name : bound) {
+    const auto tensor = inputs.tensors.find(name);
+    const TensorView view = tensor == inputs.tensors.end() ? TensorView() : tensor->second;
+    NESTOR_ASSIGN_OR_RETURN(executable, executable->Bind(name, view));
+  }
+  return executable;
 }
 
 absl::StatusOr<fusion::Statistics> FusedStatistics(const Op& op, const SymbolValues& sizes) {
@@ -180,9 +196,9 @@ void AddCompilation(const Op& op, const JitSetup& setup, const jit::Executable& 
 }
 
 absl::StatusOr<Figures> Measure(const Op& op, const RunInputs& inputs, const JitSetup& setup, int64_t max_bytes,
-                                const LibraryKernel* library, bool compiles) {
+                                const std::vector<std::string>& bound, const LibraryKernel* library, bool compiles) {
   NESTOR_ASSIGN_OR_RETURN(const Binding binding, Bind(SignatureOf(op), inputs));
-  NESTOR_ASSIGN_OR_RETURN(const auto executable, Compile(op, setup.options));
+  NESTOR_ASSIGN_OR_RETURN(const auto executable, CompileBound(op, inputs, setup, bound));
   NESTOR_RETURN_IF_ERROR(CheckMemory(*executable, binding.symbols, max_bytes));
   NESTOR_ASSIGN_OR_RETURN(const fusion::Statistics statistics, FusedStatistics(op, binding.symbols));
   NESTOR_ASSIGN_OR_RETURN(const Times times, TimesOf(op, *executable, inputs, binding, library));
@@ -208,9 +224,10 @@ absl::Status Run(const Arguments& arguments) {
   NESTOR_ASSIGN_OR_RETURN(const Inputs inputs, MakeInputs(op, given, program.macro, seed, &max_bytes));
   for (const std::string& remark : remarks) Remark(remark);
   for (const std::string& remark : inputs.remarks) Remark(remark);
+  NESTOR_ASSIGN_OR_RETURN(const std::vector<std::string> bound, arguments.List("--bind"));
   NESTOR_ASSIGN_OR_RETURN(const Figures figures,
-                          Measure(op, inputs.run, setup, max_bytes, library ? &*library : nullptr,
-                                                        arguments.Has("--compile")));
+                          Measure(op, inputs.run, setup, max_bytes, bound,
+                                  library ? &*library : nullptr, arguments.Has("--compile")));
   return WriteStdout(FiguresText(figures, arguments.Has("--json")));
 }
 

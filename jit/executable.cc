@@ -10,6 +10,7 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "jit/argument_layout.h"
@@ -240,7 +241,9 @@ absl::Status Executable::RunWith(const Arguments& arguments, Workspace* workspac
   const Kernel::Observer observer(poison);
   if (hooks.poison_dead) run.before = &observer;
   if (state.bytes >= options().least_parallel_bytes && hooks.caller == nullptr) run.executor = options().executor;
+  run.constants_are_there = state.has_constants;
   const int64_t result = state.kernel->Run(state.table.data(), state.workers, run);
+  state.has_constants = result == 0;
   if (result == 0) return absl::OkStatus();
   return absl::OutOfRangeError(absl::StrCat("program ", program().name, ": access out of range in `",
                                             state.kernel->StatementText(result - 1), "`"));
@@ -405,6 +408,7 @@ absl::Status Executable::Prepare(const Arguments& arguments, Workspace::State& s
   NESTOR_ASSIGN_OR_RETURN(const Binding binding, BindArguments(arguments.inputs, arguments.params, arguments.dims));
   NESTOR_RETURN_IF_ERROR(CheckOutputs(arguments, binding));
   NESTOR_RETURN_IF_ERROR(Measure(arguments, state));
+  state.has_constants = false;
   if (!state.has_results) return absl::OkStatus();
   NESTOR_ASSIGN_OR_RETURN(state.kernel, KernelFor(arguments, binding, state.bytes));
   NoteOverwritten(state);
@@ -418,6 +422,10 @@ absl::StatusOr<std::shared_ptr<const Kernel>> Executable::KernelFor(const Argume
   kernel.translate.isa = options().isa;
   kernel.streaming = options().streaming_bytes > 0 && bytes >= options().streaming_bytes;
   for (size_t i = 0; i < NumArguments(); ++i) kernel.translate.layouts.push_back(LayoutOf(ArgumentAt(arguments, i)));
+  const auto is_bound = [](const Input& input) { return input.position < 0; };
+  if (absl::c_any_of(inputs_, is_bound)) {
+    for (const Input& input : inputs_) kernel.translate.constant.push_back(is_bound(input));
+  }
   return code_->variants->For([&](const std::string& name) { return binding.Find(name); }, kernel);
 }
 

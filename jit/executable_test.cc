@@ -245,6 +245,74 @@ TEST(Executable, BindCopiesAnyLayout) {
   EXPECT_EQ(FirstDifference(y, Tensor::Of<float>({2}, {30, 40})).value_or(""), "");
 }
 
+// What `t` lies in could be that of `v`, if it did not stay for the next run.
+constexpr char kPacked[] = R"(program packed(x: f32[N], w: f32[N]; $k: f32 = 1.0) -> (y: f32[N]) {
+  temp t: f32[N]
+  temp u: f32[N]
+  temp v: f32[N]
+  for i in [0, N) { t[i] = w[i] * w[i] + $k }
+  for i in [0, N) { u[i] = t[i] * x[i] }
+  for i in [0, N) { v[i] = u[N - 1 - i] + 1.0 }
+  for i in [0, N) { y[i] = v[i] + u[i] }
+})";
+
+// A call of the first N elements, and how many functions it ran.
+class CallsOfPacked {
+ public:
+  int Run(const Executable& executable, int n, float param, bool poison) {
+    int functions = 0;
+    const auto count = [&](Kernel::Function function, const int64_t* table, int64_t begin, int64_t end, char* memory) {
+      ++functions;
+      return function(table, begin, end, memory);
+    };
+    const Kernel::Caller caller(count);
+    std::vector<TensorView> inputs;
+    const auto view = [&](std::vector<float>& values) { return TensorView{DType::kF32, {n}, {1}, values.data()}; };
+    for (loop::TensorId input : executable.inputs()) inputs.push_back(view(executable.program()[input].name == "x" ? x : w));
+    std::vector<float> y(x.size(), -1);
+    const Scalar params[] = {Scalar::Of<float>(DType::kF32, param)};
+    const TensorView outputs[] = {view(y)};
+    const absl::Status status = executable.RunForTesting({inputs, outputs, params}, &workspace, {&caller, poison});
+    EXPECT_TRUE(status.ok()) << status;
+    const auto u = [&](int i) { return (w_now[i] * w_now[i] + param) * x[i]; };
+    for (int i = 0; i < n; ++i) EXPECT_EQ(y[i], u(n - 1 - i) + 1 + u(i)) << i << " of " << n;
+    return functions;
+  }
+
+  std::vector<float> x = {1, 2, 3, 4, 5}, w = {3, 1, 4, 1, 6}, w_now = w;
+  Workspace workspace;
+};
+
+TEST(Executable, WhatFollowsFromBoundInputsIsKept) {
+  for (const bool poison : {false, true}) {
+    CallsOfPacked calls;
+    const auto free = MustCompile(kPacked);
+    const auto with_w = [&] {
+      return free->Bind("w", TensorView{DType::kF32, {5}, {1}, calls.w_now.data()}).value();
+    };
+    const auto bound = with_w();
+    const int all = calls.Run(*bound, 5, 1, poison);
+    const int kept = calls.Run(*bound, 5, 1, poison);
+    EXPECT_LT(kept, all);
+    calls.x = {6, 7, 8, 9, 1};
+    EXPECT_EQ(calls.Run(*bound, 5, 1, poison), kept);
+    // Another $param, another executable in the workspace, other weights.
+    EXPECT_EQ(calls.Run(*bound, 5, 2, poison), all);
+    EXPECT_EQ(calls.Run(*bound, 5, 2, poison), kept);
+    calls.Run(*free, 3, 1, poison);
+    EXPECT_EQ(calls.Run(*bound, 5, 2, poison), all);
+    calls.w_now = {2, 7, 1, 8, 2};
+    const auto other = with_w();
+    EXPECT_EQ(calls.Run(*other, 5, 2, poison), all);
+    EXPECT_EQ(calls.Run(*other, 5, 2, poison), kept);
+    // What is not bound may change.
+    calls.w = calls.w_now;
+    const int unbound = calls.Run(*free, 5, 1, poison);
+    calls.w = calls.w_now = {5, 5, 5, 1, 1};
+    EXPECT_EQ(calls.Run(*free, 5, 1, poison), unbound);
+  }
+}
+
 TEST(Executable, BindRefusesWhatDoesNotFit) {
   const auto three = MustCompile(kThree);
   const Tensor b = Tensor::Of<float>({2}, {3, 4});

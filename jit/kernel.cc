@@ -32,6 +32,7 @@ int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 loop::MemoryPlan PlanOf(const loop::Program& program, const Translation& translation) {
   loop::MemoryOptions options;
   options.in_memory = &translation.memory;
+  options.kept = &translation.kept;
   return loop::PlanMemory(program, options);
 }
 
@@ -71,7 +72,7 @@ absl::StatusOr<std::unique_ptr<const Kernel>> Kernel::Compile(loop::Program prog
     code.insert(code.end(), machine.bytes.begin(), machine.bytes.end());
     kernel->code_bytes_ += machine.code_bytes;
     kernel->spilled_ += allocated.spilled;
-    kernel->steps_.push_back({step.name, step.first_item, nullptr, machine.code_bytes, step.parallel, step.begin,
+    kernel->steps_.push_back({step.name, step.first_item, nullptr, machine.code_bytes, step.parallel, step.constant, step.begin,
                               step.end, step.stride, step.granularity, std::move(machine.statements)});
     return absl::OkStatus();
   };
@@ -111,6 +112,7 @@ void Kernel::RegisterForCrashReport() {
 int64_t Kernel::Run(const int64_t* table, absl::Span<char* const> private_memory, const RunOptions& options) const {
   const DefaultFloatSettings settings;
   for (const Step& step : steps_) {
+    if (step.constant && options.constants_are_there) continue;
     if (options.before != nullptr) (*options.before)(step.first_item, step.parallel);
     const int64_t result = step.parallel ? RunParallel(step, table, private_memory, options)
                                          : Call(step, table, 0, 0, private_memory[0], options);

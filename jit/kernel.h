@@ -51,6 +51,9 @@ class Kernel {
     int64_t least_iterations = 1;
     const Caller* caller = nullptr;  // of each function; null: it is just called
     const Observer* before = nullptr;
+    // Leaves out what is computed of constant inputs (TranslateOptions) alone: it lies where the
+    // run before left it.
+    bool constants_are_there = false;
   };
   // Runs the code, under the default floating-point settings whatever the caller's are.
   // 0, or 1 + the number of the statement that left its bounds.
@@ -78,7 +81,7 @@ class Kernel {
     int first_item;
     Function function;
     int64_t code_bytes;
-    bool parallel;
+    bool parallel, constant;
     Operand begin, end;
     int64_t stride, granularity;
     std::vector<std::pair<int32_t, int32_t>> statements;

@@ -1,11 +1,14 @@
-// Kernels lie by a key of one letter for each axis of each argument.
+// Kernels lie by a key of one letter for each axis of each argument, and one for each input
+// where some are constant.
 #include "jit/layout_kernels.h"
 
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/memory/memory.h"
 #include "jit/argument_layout.h"
 #include "jit/schedule/streaming.h"
+#include "loop_ir/constant_blocks.h"
 #include "uops/invariant.h"
 
 namespace nestor::jit {
@@ -14,7 +17,18 @@ namespace {
 std::string KeyOf(const KernelOptions& options) {
   std::string key = options.streaming ? "s" : "";
   for (const Layout& layout : options.translate.layouts) AddToKey(layout, &key);
+  for (const bool constant : options.translate.constant) key += constant ? '1' : '0';
   return key;
+}
+
+// What says of inputs that they are constant makes no other code where nothing is computed of
+// them alone.
+KernelOptions WithoutIdleConstants(const loop::Program& program, KernelOptions options) {
+  std::vector<bool>& constant = options.translate.constant;
+  if (constant.empty()) return options;
+  const std::vector<bool> blocks = ConstantBlocksOf(program, constant).is_constant;
+  if (!absl::c_linear_search(blocks, true)) constant.clear();
+  return options;
 }
 
 absl::StatusOr<std::unique_ptr<const Kernel>> CompileFor(loop::Program program, const KernelOptions& options) {
@@ -31,7 +45,8 @@ absl::StatusOr<std::shared_ptr<const LayoutKernels>> LayoutKernels::Create(loop:
   return kernels;
 }
 
-absl::StatusOr<std::shared_ptr<const Kernel>> LayoutKernels::For(const KernelOptions& options) const {
+absl::StatusOr<std::shared_ptr<const Kernel>> LayoutKernels::For(const KernelOptions& given) const {
+  const KernelOptions options = WithoutIdleConstants(program_, given);
   std::string key = KeyOf(options);
   {
     absl::MutexLock lock(&mutex_);

@@ -125,6 +125,10 @@ class Planner {
 
   MemoryPlan Run() {
     lives_ = LifeWalk(program_, options_).Run(plan_.first_steps);
+    is_kept_.assign(program_.tensors.size(), false);
+    if (options_.kept != nullptr) {
+      for (TensorId tensor : *options_.kept) is_kept_[tensor.value] = true;
+    }
     for (TensorId tensor : Planned()) AddTensor(tensor);
     for (TensorId output : program_.outputs) AddOutput(output);
     for (const Life& life : lives_) plan_.lifetimes.push_back(life.steps);
@@ -173,6 +177,10 @@ class Planner {
 
   void AddTensor(TensorId tensor) {
     const Life& life = LifeOf(tensor);
+    if (is_kept_[tensor.value]) {
+      plan_.buffers.push_back({{tensor}, -1, plan_.first_steps.back(), false, TensorId()});
+      return;
+    }
     const int donor = DonorOf(tensor);
     if (donor < 0) {
       ending_[life.last].push_back(static_cast<int>(plan_.buffers.size()));
@@ -199,6 +207,7 @@ class Planner {
   const Program& program_;
   const MemoryOptions options_;
   std::vector<Life> lives_;  // by tensor
+  std::vector<bool> is_kept_;
   TakeOver take_over_;
   // Buffers by an item in which a tensor of theirs died: the last one, or one before.
   absl::flat_hash_map<const Item*, std::vector<int>> ending_;

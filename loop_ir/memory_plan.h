@@ -31,7 +31,7 @@ struct Lifetime {
 // of the one before it, in place, with the same shape and element size.
 struct PlannedBuffer {
   std::vector<TensorId> tensors;
-  int first = 0, last = 0;  // the steps that need the buffer
+  int first = 0, last = 0;  // the steps that need the buffer; from -1 on: of what is kept
   // Of a tensor that a scope declares: each worker has one for the iteration that it
   // runs.
   bool is_private = false;
@@ -54,6 +54,9 @@ struct MemoryOptions {
   // Lets a temporary live in the memory of an output that takes its place. Then
   // `aliases` is empty: an input there would be overwritten too early.
   bool use_outputs = false;
+  // Temporaries of the program that one run may leave to the next ones: nothing else ever has
+  // their memory. Null: none.
+  const std::vector<TensorId>* kept = nullptr;
   // The temporaries that live in memory; null: the program's, and what scopes declare
   // that LivesInMemory().
   const std::vector<TensorId>* in_memory = nullptr;

@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "jit/codegen/translator.h"
 #include "jit/target/lanes.h"
+#include "loop_ir/constant_blocks.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/text.h"
 #include "uops/invariant.h"
@@ -76,14 +77,14 @@ Translator::Translator(Program& program, const TranslateOptions& options, const 
       sink_(sink),
       registers_(program.tensors.size()) {}
 
-// Parallel loops have a step each; what lies between shares one.
-std::vector<int> Translator::StepsOfBlocks() const {
+// Parallel loops have a step each; what lies between shares one, but for what is constant.
+std::vector<int> Translator::StepsOfBlocks(const std::vector<bool>& is_constant) const {
   std::vector<int> steps;
   int step = 0;
   bool was_parallel = false;
-  for (const loop::Block& block : program_.blocks) {
-    const bool parallel = ParallelLoop(block) != nullptr;
-    if (!steps.empty() && (parallel || was_parallel)) ++step;
+  for (size_t i = 0; i < program_.blocks.size(); ++i) {
+    const bool parallel = ParallelLoop(program_.blocks[i]) != nullptr;
+    if (i > 0 && (parallel || was_parallel || is_constant[i] != is_constant[i - 1])) ++step;
     steps.push_back(step);
     was_parallel = parallel;
   }
@@ -138,7 +139,10 @@ std::vector<TensorPlace> Translator::Places() const {
 }
 
 absl::StatusOr<Translation> Translator::Run() {
-  const std::vector<int> steps = StepsOfBlocks();
+  loop::ConstantBlocks constant{std::vector<bool>(program_.blocks.size(), false), {}};
+  if (!options_.constant.empty()) constant = ConstantBlocksOf(program_, options_.constant);
+  out_.kept = constant.kept;
+  const std::vector<int> steps = StepsOfBlocks(constant.is_constant);
   NESTOR_RETURN_IF_ERROR(CheckLanes());
   homes_ = FindHomes(program_, steps, options_.isa);
   NESTOR_RETURN_IF_ERROR(CheckMemory());
@@ -153,7 +157,7 @@ absl::StatusOr<Translation> Translator::Run() {
     const loop::Loop* parallel = ParallelLoop(block);
     if (i == 0 || steps[i] != steps[i - 1]) {
       if (parallel != nullptr) NESTOR_RETURN_IF_ERROR(FillStep(block.body[0]));
-      BeginStep(parallel != nullptr);
+      BeginStep(parallel != nullptr, constant.is_constant[i]);
       ProgramTemps(steps[i]);
     }
     if (parallel != nullptr) ParallelBlock(*parallel);
@@ -164,8 +168,8 @@ absl::StatusOr<Translation> Translator::Run() {
   return std::move(out_);
 }
 
-void Translator::BeginStep(bool parallel) {
-  Step step{absl::StrCat(program_.name, ".", out_.steps.size()), item_, parallel, {}, {}, 1, 1,
+void Translator::BeginStep(bool parallel, bool constant) {
+  Step step{absl::StrCat(program_.name, ".", out_.steps.size()), item_, parallel, constant, {}, {}, 1, 1,
             OperationList(options_.isa)};
   out_.steps.push_back(std::move(step));
   f_ = std::make_unique<FunctionBuilder>(program_, out_.table, places_, options_.isa);

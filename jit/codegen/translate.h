@@ -24,6 +24,7 @@ struct Step {
   std::string name;  // "softmax.1"
   int first_item = 0;  // at the top of the program, that it runs or fills memory for
   bool parallel = false;
+  bool constant = false;  // what it computes follows from constant inputs (TranslateOptions::constant)
   Operand begin, end;  // of a parallel loop: immediates or table slots
   int64_t stride = 1;  // its step
   // Iterations may be cut only at multiples of this (an unrolled vector), counted from
@@ -38,12 +39,17 @@ struct Translation {
   std::vector<loop::Statement> statements;  // by number, for messages
   // Temps that need memory: of the program, and of the worker that runs their scope.
   std::vector<loop::TensorId> memory;
+  // Those that constant steps leave to others.
+  std::vector<loop::TensorId> kept;
 };
 
 struct TranslateOptions {
   Isa isa = Isa::kAvx2;
   // By argument: inputs, then outputs. Empty: all compact.
   std::vector<Layout> layouts;
+  // By input: whether runs after the first one find the same elements there, so that what is
+  // computed of these alone stays from one to the next. Empty: none.
+  std::vector<bool> constant;
 };
 
 // Takes a step as soon as it is whole; its operations are gone afterwards, so that those of

@@ -59,12 +59,12 @@ class Translator {
   };
 
   // ---- Steps and scopes (translate.cc)
-  std::vector<int> StepsOfBlocks() const;
+  std::vector<int> StepsOfBlocks(const std::vector<bool>& is_constant) const;
   void FindTempsOfSteps();
   absl::Status CheckLanes() const;
   absl::Status CheckMemory();
   std::vector<TensorPlace> Places() const;
-  void BeginStep(bool parallel);
+  void BeginStep(bool parallel, bool constant = false);
   absl::Status EndStep();
   void ProgramTemps(int step);
   std::vector<loop::TensorId> TakeUnfilled(const loop::Item& item);

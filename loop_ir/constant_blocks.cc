@@ -1,0 +1,43 @@
+// All blocks are taken as constant at first. One that is not makes those not constant that read
+// what it writes, or write there, too, until no more are found.
+#include "loop_ir/constant_blocks.h"
+
+#include <cstdint>
+
+#include "absl/algorithm/container.h"
+#include "loop_ir/dependence.h"
+
+namespace nestor::loop {
+
+ConstantBlocks ConstantBlocksOf(const Program& program, const std::vector<bool>& constant) {
+  std::vector<bool> varies(program.tensors.size(), true);
+  for (size_t i = 0; i < program.inputs.size(); ++i) varies[program.inputs[i].value] = !constant[i];
+  for (TensorId temp : program.temps) varies[temp.value] = program[temp].storage != Storage::kTemp;
+  std::vector<Footprint> footprints;
+  for (const Block& block : program.blocks) footprints.push_back(FootprintOf(program, block.body));
+
+  ConstantBlocks found{std::vector<bool>(program.blocks.size(), true), {}};
+  const auto is_varying = [&](TensorId tensor) { return varies[tensor.value]; };
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (size_t i = 0; i < footprints.size(); ++i) {
+      const Footprint& footprint = footprints[i];
+      if (!found.is_constant[i]) continue;
+      if (absl::c_none_of(footprint.reads, is_varying) && absl::c_none_of(footprint.writes, is_varying) &&
+          absl::c_none_of(footprint.accumulates, is_varying)) continue;
+      found.is_constant[i] = false;
+      for (TensorId tensor : footprint.writes) varies[tensor.value] = true;
+      for (TensorId tensor : footprint.accumulates) varies[tensor.value] = true;
+      changed = true;
+    }
+  }
+  for (TensorId temp : program.temps) {
+    const auto reads = [&](size_t i) { return !found.is_constant[i] && footprints[i].reads.contains(temp); };
+    bool is_read = false;
+    for (size_t i = 0; i < footprints.size(); ++i) is_read = is_read || reads(i);
+    if (!varies[temp.value] && is_read) found.kept.push_back(temp);
+  }
+  return found;
+}
+
+}  // namespace nestor::loop

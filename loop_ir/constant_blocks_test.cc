@@ -1,0 +1,49 @@
+#include "loop_ir/constant_blocks.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "loop_ir/text.h"
+
+namespace nestor::loop {
+namespace {
+
+// One letter for each block, c where it is constant, and the names of what is kept.
+std::string Found(const char* blocks, bool x, bool w) {
+  constexpr char kHead[] = "program p(x: f32[N], w: f32[N], at: i64[N]) -> (y: f32[N]) {\n temp t: f32[N] temp u: f32[N]\n"
+                           " acc s: f32 = sum\n";
+  const Program program = ParseProgram(absl::StrCat(kHead, blocks, "\n}")).value();
+  const ConstantBlocks found = ConstantBlocksOf(program, {x, w, false});
+  std::string text;
+  for (const bool constant : found.is_constant) text += constant ? 'c' : '-';
+  for (TensorId tensor : found.kept) absl::StrAppend(&text, " ", program[tensor].name);
+  return text;
+}
+
+constexpr char kChain[] =
+    "for i in [0, N) { t[i] = w[i] } for i in [0, N) { u[i] = t[i] + 1.0 } for i in [0, N) { y[i] = u[i] * x[i] }";
+
+TEST(ConstantBlocks, Cases) {
+  EXPECT_EQ(Found(kChain, false, false), "---");
+  EXPECT_EQ(Found(kChain, true, false), "---");
+  EXPECT_EQ(Found(kChain, false, true), "cc- u");
+  // Outputs are written by each run.
+  EXPECT_EQ(Found(kChain, true, true), "cc- u");
+  // What several blocks write is constant where all are.
+  EXPECT_EQ(Found("for i in [0, N) { t[i] = 0.0 } for i in [1, N) { t[i] = w[i] } for i in [0, N) { y[i] = t[i] }", false, true),
+            "cc- t");
+  EXPECT_EQ(Found("for i in [0, N) { t[i] = w[i] } for i in [1, N) { t[i] = x[i] } for i in [0, N) { y[i] = t[i] }", false, true),
+            "---");
+  // Found from behind.
+  EXPECT_EQ(Found("for i in [0, N) { t[i] = w[i] } for i in [0, N) { u[i] = t[i] } for i in [1, N) { t[i] = x[i] }"
+                  " for i in [0, N) { y[i] = t[i] + u[i] }", false, true),
+            "----");
+  // Indices are read, too; accumulators of the program are filled by each run.
+  EXPECT_EQ(Found("for i in [0, N) { t[i] = w[at[i] | 0.0] } for i in [0, N) { y[i] = t[i] }", false, true), "--");
+  EXPECT_EQ(Found("for i in [0, N) { s += w[i] } for i in [0, N) { y[i] = s }", false, true), "--");
+}
+
+}  // namespace
+}  // namespace nestor::loop
