@@ -110,13 +110,15 @@ void HandleFault(int signal, siginfo_t* info, void* context) {
 
 // A kernel that overflows its stack leaves none for the handler.
 void UseSignalStack() {
-  static const bool is_set = [] {
+  // Held here, as nothing but the system knows it otherwise.
+  static void* const memory = [] {
     stack_t stack = {};
     stack.ss_size = 1 << 16;
     stack.ss_sp = std::malloc(stack.ss_size);
-    return stack.ss_sp != nullptr && sigaltstack(&stack, nullptr) == 0;
+    if (stack.ss_sp != nullptr) sigaltstack(&stack, nullptr);
+    return stack.ss_sp;
   }();
-  static_cast<void>(is_set);
+  static_cast<void>(memory);
 }
 
 }  // namespace
