@@ -1,4 +1,4 @@
-// The interpreter's walk, with places for values.
+// The walk over a program (loop_walk.h) that computes no values.
 #include "loop_ir/access_walk.h"
 
 #include <vector>
@@ -6,34 +6,50 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "loop_ir/dependence.h"
-#include "loop_ir/text.h"
+#include "loop_ir/loop_walk.h"
 #include "uops/invariant.h"
 
 namespace nestor::loop {
 namespace {
 
-class Walk {
+class AccessWalk : LoopWalk<AccessWalk> {
  public:
-  Walk(const SizedProgram& sized, GatheredValue gathered, absl::FunctionRef<void(const WalkedAccess&)> access,
-       absl::FunctionRef<void(TensorId)> declare)
-      : sized_(sized), program_(sized.program()), gathered_(gathered), access_(access), declare_(declare),
-        vars_(program_.vars.size()) {}
+  AccessWalk(const SizedProgram& sized, GatheredValue gathered, absl::FunctionRef<void(const WalkedAccess&)> access,
+             absl::FunctionRef<void(TensorId)> declare)
+      : LoopWalk(sized.program()), sized_(sized), gathered_(gathered), access_(access), declare_(declare) {}
 
   absl::Status Run() {
+    BindSymbols([&](IndexId id) -> absl::optional<int64_t> {
+      const auto value = sized_.Over(id, {});
+      return value ? absl::make_optional(value->low) : absl::nullopt;
+    });
     for (size_t i = 0; i < program_.tensors.size(); ++i) {
       NESTOR_ASSIGN_OR_RETURN(std::vector<int64_t> extents, sized_.Extents(TensorId{static_cast<int32_t>(i)}));
-      extents_.push_back(std::move(extents));
+      layouts_.push_back({extents, RowMajor(extents)});
     }
     for (const Block& block : program_.blocks) {
       for (const Item& item : block.body) {
         DeclareFor(item);
-        RunItem(item);
+        NESTOR_RETURN_IF_ERROR(RunItem(item));
       }
     }
-    return status_;
+    return absl::OkStatus();
   }
 
  private:
+  friend LoopWalk;
+
+  struct Layout {
+    std::vector<int64_t> shape, strides;
+  };
+
+  static std::vector<int64_t> RowMajor(const std::vector<int64_t>& extents) {
+    std::vector<int64_t> strides(extents.size());
+    int64_t stride = 1;
+    for (size_t axis = extents.size(); axis-- > 0; stride *= extents[axis]) strides[axis] = stride;
+    return strides;
+  }
+
   void DeclareFor(const Item& item) {
     const Footprint footprint = FootprintOf(program_, item);
     for (TensorId temp : program_.temps) {
@@ -41,28 +57,24 @@ class Walk {
     }
   }
 
-  void RunItem(const Item& item) {
-    if (!status_.ok()) return;
-    if (const auto* loop = item.As<Loop>()) RunLoop(*loop);
-    else if (const auto* statement = item.As<Statement>()) RunStatement(*statement);
-    else declare_(item.As<Declaration>()->tensor);
+  absl::Status Declare(TensorId tensor) {
+    declare_(tensor);
+    return absl::OkStatus();
   }
 
-  void RunLoop(const Loop& loop) {
-    const auto begin = Index(loop.begin), end = Index(loop.end);
-    NESTOR_CHECK(begin && end, ToText(program_));  // SizedProgram evaluates all bounds
-    for (int64_t i = *begin; i < *end; i += loop.step) {
-      vars_[loop.var] = Progression::Single(i);
-      for (const Item& item : loop.body) RunItem(item);
+  absl::Status StartIteration() const { return absl::OkStatus(); }
+
+  absl::Status UndefinedBound(const Loop& loop) const {
+    return absl::InvalidArgumentError(absl::StrCat("a bound of loop ", program_.vars[loop.var], " is undefined"));
+  }
+
+  absl::Status RunStatement(const Statement& statement) {
+    if (const absl::optional<int64_t> element = Locate(statement.target)) {
+      RunValue(statement.value);
+      if (statement.position.valid()) RunValue(statement.position);
+      access_({statement.target.tensor, *element, statement.op.has_value(), true});
     }
-  }
-
-  void RunStatement(const Statement& statement) {
-    const absl::optional<int64_t> element = Locate(statement.target);
-    if (!element) return;
-    RunValue(statement.value);
-    if (statement.position.valid()) RunValue(statement.position);
-    access_({statement.target.tensor, *element, statement.op.has_value(), true});
+    return status_;
   }
 
   void RunValue(ValueId id) {
@@ -70,62 +82,31 @@ class Walk {
     if (const auto* apply = absl::get_if<ApplyValue>(&value.node)) {
       for (ValueId arg : apply->args) RunValue(arg);
     } else if (const auto* index = absl::get_if<IndexValue>(&value.node)) {
-      Index(index->index);
+      EvalIndex(index->index);
     } else if (const auto* load = absl::get_if<LoadValue>(&value.node)) {
       if (const auto element = Locate(load->access)) access_({load->access.tensor, *element, true, false});
     }
   }
 
-  absl::optional<int64_t> Locate(const Access& access) {
-    for (IndexId condition : access.conditions) {
-      const auto holds = Index(condition);
-      if (!holds || *holds == 0) return absl::nullopt;
-    }
-    const auto element = Locate(access.tensor, access.place);
-    if (!element && !access.masked && status_.ok()) {
-      status_ = absl::InvalidArgumentError(absl::StrCat("out of range: ", ToText(program_, access)));
-    }
-    return element;
+  const Layout& ViewOf(TensorId tensor) const { return layouts_[tensor.value]; }
+
+  void OutOfRange(const Access& access) {
+    if (status_.ok()) status_ = absl::InvalidArgumentError(absl::StrCat("out of range: ", AccessText(access)));
   }
 
-  absl::optional<int64_t> Locate(TensorId tensor, absl::Span<const IndexId> place) {
-    int64_t element = 0;
-    for (size_t axis = 0; axis < place.size(); ++axis) {
-      const int64_t extent = extents_[tensor.value][axis];
-      const auto i = Index(place[axis]);
-      if (!i || *i < 0 || *i >= extent) return absl::nullopt;
-      element = element * extent + *i;
-    }
-    return element;
-  }
-
-  absl::optional<int64_t> Index(IndexId id) {
-    const IndexNode& node = program_.pool[id];
-    if (node.kind == IndexKind::kLoad) {
-      const TensorId tensor{static_cast<int32_t>(node.value)};
-      const auto element = Locate(tensor, node.args);
-      if (!element) return absl::nullopt;
-      access_({tensor, *element, true, false});
-      return gathered_(tensor, *element);
-    }
-    if (node.args.empty()) {
-      const auto value = sized_.Over(id, vars_);
-      return value ? absl::make_optional(value->low) : absl::nullopt;
-    }
-    const auto a = Index(node.args[0]);
-    if (node.kind == IndexKind::kNot) return a ? absl::make_optional<int64_t>(*a == 0) : absl::nullopt;
-    const auto b = Index(node.args[1]);
-    return a && b ? CheckedApply(node.kind, *a, *b) : absl::nullopt;
+  absl::optional<int64_t> Gather(const Access& access) {
+    const auto element = Locate(access);
+    if (!element) return absl::nullopt;
+    access_({access.tensor, *element, true, false});
+    return gathered_(access.tensor, *element);
   }
 
   const SizedProgram& sized_;
-  const Program& program_;
   const GatheredValue gathered_;
   const absl::FunctionRef<void(const WalkedAccess&)> access_;
   const absl::FunctionRef<void(TensorId)> declare_;
-  VarValues vars_;
-  std::vector<std::vector<int64_t>> extents_;  // by tensor
-  absl::flat_hash_set<TensorId> declared_;     // of the program's temps
+  std::vector<Layout> layouts_;             // by tensor
+  absl::flat_hash_set<TensorId> declared_;  // of the program's temps
   absl::Status status_;
 };
 
@@ -134,7 +115,7 @@ class Walk {
 absl::Status WalkAccesses(const SizedProgram& program, GatheredValue gathered,
                           absl::FunctionRef<void(const WalkedAccess&)> access,
                           absl::FunctionRef<void(TensorId)> declare) {
-  return Walk(program, gathered, access, declare).Run();
+  return AccessWalk(program, gathered, access, declare).Run();
 }
 
 }  // namespace nestor::loop

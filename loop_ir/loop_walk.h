@@ -1,0 +1,147 @@
+// The walk over a program that every interpreter of it makes, whatever its values are: loops
+// run, indices are evaluated, accesses are located. `Walk` derives from it and says what is
+// done at each step by members of these names, which are found at compile time, so that a
+// walk costs nothing:
+//
+//   absl::Status RunStatement(const Statement&);
+//   absl::Status Declare(TensorId);          // a scope declares the tensor
+//   absl::Status StartIteration();           // of any loop
+//   const View& ViewOf(TensorId);            // where elements are: View has `shape` and `strides`
+//   absl::optional<int64_t> Gather(const Access&);  // the element that an index loads
+//   void OutOfRange(const Access&);          // an unmasked access
+//   absl::Status UndefinedBound(const Loop&);
+//
+// An index expression is nothing where it overflows, divides by zero or gathers from outside of
+// a tensor. An access whose subscripts are nothing is out of range.
+#ifndef NESTOR_LOOP_IR_LOOP_WALK_H_
+#define NESTOR_LOOP_IR_LOOP_WALK_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/base/attributes.h"
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/types/optional.h"
+#include "loop_ir/program.h"
+#include "uops/invariant.h"
+
+namespace nestor::loop {
+
+template <class Walk>
+class LoopWalk {
+ protected:
+  // REQUIRES: the program outlives this and does not change.
+  explicit LoopWalk(const Program& program)
+      : program_(program), vars_(program.vars.size()), symbols_(program.pool.size()) {}
+
+  // `value_of`: of a symbol, by its id; nullopt where it has none.
+  template <class ValueOf>
+  void BindSymbols(const ValueOf& value_of) {
+    for (size_t i = 0; i < symbols_.size(); ++i) {
+      const IndexId id{static_cast<int32_t>(i)};
+      if (program_.pool[id].kind == IndexKind::kSymbol) symbols_[i] = value_of(id);
+    }
+  }
+
+  // ---- Scopes
+
+  absl::Status RunItem(const Item& item) {
+    item_ = &item;
+    if (const auto* loop = item.As<Loop>()) return RunLoop(*loop);
+    if (const auto* statement = item.As<Statement>()) return walk().RunStatement(*statement);
+    return walk().Declare(item.As<Declaration>()->tensor);
+  }
+
+  absl::Status RunLoop(const Loop& loop) {
+    const auto begin = EvalIndex(loop.begin), end = EvalIndex(loop.end);
+    if (!begin || !end) return walk().UndefinedBound(loop);
+    return walk().RunIterations(loop, *begin, *end);
+  }
+
+  absl::Status RunIterations(const Loop& loop, int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end;) {
+      NESTOR_RETURN_IF_ERROR(RunIteration(loop, i));
+      if (__builtin_add_overflow(i, loop.step, &i)) break;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status RunIteration(const Loop& loop, int64_t i) {
+    NESTOR_RETURN_IF_ERROR(walk().StartIteration());
+    vars_[loop.var] = i;
+    for (const Item& item : loop.body) NESTOR_RETURN_IF_ERROR(RunItem(item));
+    return absl::OkStatus();
+  }
+
+  // ---- Accesses
+
+  // The offset in elements; nullopt where a condition excludes the access, and where it is out
+  // of range.
+  absl::optional<int64_t> Locate(const Access& access) {
+    for (IndexId condition : access.conditions) {
+      const auto holds = EvalIndex(condition);
+      if (!holds || *holds == 0) return absl::nullopt;
+    }
+    const auto& view = walk().ViewOf(access.tensor);
+    int64_t offset = 0;
+    for (size_t axis = 0; axis < access.place.size(); ++axis) {
+      const auto i = EvalIndex(access.place[axis]);
+      if (!i || *i < 0 || *i >= view.shape[axis]) {
+        if (!access.masked) walk().OutOfRange(access);
+        return absl::nullopt;
+      }
+      offset += *i * view.strides[axis];
+    }
+    return offset;
+  }
+
+  // For errors: the tensor and its subscripts as they are now.
+  std::string AccessText(const Access& access) {
+    const auto text = [&](std::string* out, IndexId e) {
+      const auto value = EvalIndex(e);
+      absl::StrAppend(out, value ? absl::StrCat(*value) : "undefined");
+    };
+    return absl::StrCat(program_[access.tensor].name, "[", absl::StrJoin(access.place, ", ", text), "] of [",
+                        absl::StrJoin(walk().ViewOf(access.tensor).shape, ", "), "]");
+  }
+
+  // ---- Index expressions
+
+  absl::optional<int64_t> EvalIndex(IndexId id) {
+    const IndexNode& node = program_.pool[id];
+    switch (node.kind) {
+      case IndexKind::kConst: return node.value;
+      case IndexKind::kVar: return vars_[node.value];
+      case IndexKind::kSymbol: return symbols_[id.value];
+      case IndexKind::kLoad: return EvalLoadIn(node);
+      case IndexKind::kNot: {
+        const auto operand = EvalIndex(node.args[0]);
+        return operand ? absl::make_optional<int64_t>(*operand == 0) : absl::nullopt;
+      }
+      default: break;
+    }
+    const auto a = EvalIndex(node.args[0]), b = EvalIndex(node.args[1]);
+    return a && b ? CheckedApply(node.kind, *a, *b) : absl::nullopt;
+  }
+
+  const Program& program_;
+  const Item* item_ = nullptr;  // that runs
+
+ private:
+  Walk& walk() { return static_cast<Walk&>(*this); }
+
+  // Not inlined: it is rare, and its access would make every evaluation's frame a large one.
+  ABSL_ATTRIBUTE_NOINLINE absl::optional<int64_t> EvalLoadIn(const IndexNode& node) {
+    return walk().Gather({{static_cast<int32_t>(node.value)}, {node.args.begin(), node.args.end()}, true});
+  }
+
+  std::vector<int64_t> vars_;
+  std::vector<absl::optional<int64_t>> symbols_;  // by IndexId
+};
+
+}  // namespace nestor::loop
+
+#endif  // NESTOR_LOOP_IR_LOOP_WALK_H_
