@@ -188,11 +188,8 @@ class ReverseWalk {
     return values;
   }
   IndexId ValueOf(IndexId e) {
-    if (block_ == nullptr || !pool_.HasLoad(e)) return e;
-    return CopyIndex(pool_, e, pool_, [&](const IndexNode& node, absl::Span<const IndexId> args) -> absl::optional<IndexId> {
-      if (node.kind != IndexKind::kLoad) return absl::nullopt;
-      return pool_.Load(ValueOf(NodeId{static_cast<int32_t>(node.value)}).value, args);
-    });
+    if (block_ == nullptr) return e;
+    return ReplaceLoads(pool_, e, [&](int64_t node) { return ValueOf(NodeId{static_cast<int32_t>(node)}).value; });
   }
   IndexList ValuesOf(const IndexList& list) {
     IndexList values;

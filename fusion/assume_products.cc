@@ -50,9 +50,7 @@ absl::optional<Domain> DomainOf(Program& program, IndexId e, absl::Span<const lo
     domain.extents.push_back(*extent);
   }
   if (domain.extents.size() != vars.size()) return absl::nullopt;
-  domain.places.push_back(CopyIndex(program.pool, e, program.pool, [&](const IndexNode& node, absl::Span<const IndexId>) {
-    return node.kind == IndexKind::kVar ? absl::optional<IndexId>(renamed[node.value]) : absl::nullopt;
-  }));
+  domain.places.push_back(SubstituteVars(program.pool, e, renamed));
   return domain;
 }
 
@@ -63,41 +61,30 @@ class Walk {
   }
 
   bool Run() {
-    for (const loop::Block& block : program_.blocks) Look(block.body);
+    VisitItemsInLoops(program_, [&](const loop::Item& item, const loop::LoopsAround& around) {
+      if (item.As<loop::Statement>() == nullptr) return;
+      VisitIndices(program_, item, [&](IndexId e) { Collect(e, around); });
+    });
     const bool changed = !found_.empty();
     for (Domain& domain : found_) program_.assumptions.push_back(std::move(domain));
     return changed;
   }
 
  private:
-  void Look(const loop::Scope& scope) {
-    for (const loop::Item& item : scope) {
-      if (item.As<loop::Statement>() != nullptr) {
-        VisitIndices(program_, item, [&](IndexId e) { Collect(e); });
-      }
-      const auto* loop = item.As<loop::Loop>();
-      if (loop == nullptr) continue;
-      around_.push_back(loop);
-      Look(loop->body);
-      around_.pop_back();
-    }
-  }
-
-  void Collect(IndexId e) {
+  void Collect(IndexId e, const loop::LoopsAround& around) {
     const IndexNode node = program_.pool[e];
     const bool is_number = !IsCondition(node.kind) && !program_.pool.HasLoad(e);
     if (is_number && program_.pool.IsAffine(e)) return;
-    if (is_number) return Assume(e);
-    for (IndexId arg : node.args) Collect(arg);
+    if (is_number) return Assume(e, around);
+    for (IndexId arg : node.args) Collect(arg, around);
   }
 
-  void Assume(IndexId e) {
-    absl::optional<Domain> domain = DomainOf(program_, e, around_);
+  void Assume(IndexId e, const loop::LoopsAround& around) {
+    absl::optional<Domain> domain = DomainOf(program_, e, around);
     if (domain && seen_.insert(*domain).second) found_.push_back(*std::move(domain));
   }
 
   Program& program_;
-  std::vector<const loop::Loop*> around_;
   absl::flat_hash_set<Domain> seen_;
   std::vector<Domain> found_;
 };

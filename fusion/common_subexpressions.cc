@@ -15,13 +15,13 @@
 #include "fusion/scopes.h"
 #include "fusion/value_numbers.h"
 #include "loop_ir/dependence.h"
+#include "loop_ir/rewrite.h"
 
 namespace nestor::fusion {
 namespace {
 
 using loop::ApplyValue;
 using loop::Item;
-using loop::Loop;
 using loop::Program;
 using loop::Scope;
 using loop::Statement;
@@ -132,13 +132,9 @@ class ScopeEliminator {
   }
 
   void CountWrites() {
-    for (const Item& item : scope_) {
-      const auto count = [&](const Item& inner) {
-        if (const auto* statement = inner.As<Statement>()) ++writes_[statement->target.tensor];
-      };
-      count(item);
-      if (const Loop* loop = item.As<Loop>()) VisitItems(loop->body, count);
-    }
+    VisitItems(scope_, [&](const Item& item) {
+      if (const auto* statement = item.As<Statement>()) ++writes_[statement->target.tensor];
+    });
   }
 
   bool IsShared(int number) const {
@@ -200,19 +196,15 @@ class ScopeEliminator {
   bool changed_ = false;
 };
 
-bool EliminateIn(Program& program, Scope& scope, std::vector<TensorId>* declared) {
-  bool changed = ScopeEliminator(program, scope).Run(declared);
-  for (Item& item : scope) {
-    if (Loop* loop = item.As<Loop>()) changed |= EliminateIn(program, loop->body, nullptr);
-  }
-  return changed;
-}
-
 }  // namespace
 
 absl::StatusOr<bool> EliminateCommonSubexpressions(Program& program) {
-  return RewriteTopScopes(program, [&](Scope& scope, bool is_program) {
-    return EliminateIn(program, scope, is_program ? &program.temps : nullptr);
+  return RewriteTopScopes(program, [&](Scope& top, bool is_program) {
+    bool changed = false;
+    VisitScopes(top, [&](Scope& scope) {
+      changed |= ScopeEliminator(program, scope).Run(is_program && &scope == &top ? &program.temps : nullptr);
+    });
+    return changed;
   });
 }
 

@@ -106,12 +106,10 @@ std::vector<TensorId> ReadsOf(const Program& program, const Item& write) {
 
 int CountWrites(const Item& item, TensorId tensor) {
   int count = 0;
-  const auto visit = [&](const Item& inner) {
+  VisitItems(item, [&](const Item& inner) {
     const auto* statement = inner.As<Statement>();
     count += statement != nullptr && statement->target.tensor == tensor;
-  };
-  visit(item);
-  if (const Loop* loop = item.As<Loop>()) VisitItems(loop->body, visit);
+  });
   return count;
 }
 
@@ -119,15 +117,13 @@ int CountWrites(const Item& item, TensorId tensor) {
 // behind it.
 bool IsLocal(const Item& item, absl::Span<const TensorId> tensors) {
   bool local = false;
-  const auto visit = [&](const Item& inner) {
+  VisitItems(item, [&](const Item& inner) {
     const auto among = [&](TensorId t) { return std::find(tensors.begin(), tensors.end(), t) != tensors.end(); };
     const auto* declaration = inner.As<loop::Declaration>();
     const auto* statement = inner.As<Statement>();
     local = local || (declaration != nullptr && among(declaration->tensor)) ||
             (statement != nullptr && among(statement->target.tensor));
-  };
-  visit(item);
-  if (const Loop* loop = item.As<Loop>()) VisitItems(loop->body, visit);
+  });
   return local;
 }
 

@@ -38,7 +38,7 @@ struct Plan {
 // What the accesses of a tensor have in common.
 struct Uses {
   bool any = false;
-  std::vector<const Loop*> chain;  // loops around all of them, outermost first
+  loop::LoopsAround chain;         // the loops around all of them
   std::vector<IndexId> indices;    // per axis the one in all, or invalid: there are several
 };
 
@@ -46,7 +46,12 @@ class Analysis {
  public:
   explicit Analysis(Program& program)
       : program_(program), uses_(program.tensors.size()), depth_(program.tensors.size(), 0) {
-    for (const loop::Block& block : program.blocks) Walk(block.body);
+    VisitItemsInLoops(program, [&](const Item& item, const loop::LoopsAround& around) {
+      if (const auto* declaration = item.As<Declaration>()) depth_[declaration->tensor.value] = around.size();
+      VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind) {
+        Note(uses_[tensor.value], place, around);
+      });
+    });
   }
 
   // May add expressions to the program's pool.
@@ -83,30 +88,16 @@ class Analysis {
     return program_.pool.IsConst(loop.begin, 0) && loop.end == extent;
   }
 
-  void Walk(const Scope& scope) {
-    for (const Item& item : scope) {
-      if (const auto* declaration = item.As<Declaration>()) depth_[declaration->tensor.value] = chain_.size();
-      VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind) {
-        Note(uses_[tensor.value], place);
-      });
-      const Loop* loop = item.As<Loop>();
-      if (loop == nullptr) continue;
-      chain_.push_back(loop);
-      Walk(loop->body);
-      chain_.pop_back();
-    }
-  }
-
-  void Note(Uses& uses, absl::Span<const IndexId> place) const {
+  static void Note(Uses& uses, absl::Span<const IndexId> place, const loop::LoopsAround& around) {
     if (!uses.any) {
       uses.any = true;
-      uses.chain = chain_;
+      uses.chain = around;
       uses.indices.assign(place.begin(), place.end());
       return;
     }
     if (NESTOR_MUTANT("contraction_of_what_is_read_later")) return;
     size_t common = 0;
-    while (common < uses.chain.size() && common < chain_.size() && uses.chain[common] == chain_[common]) ++common;
+    while (common < uses.chain.size() && common < around.size() && uses.chain[common] == around[common]) ++common;
     uses.chain.resize(common);
     for (size_t axis = 0; axis < place.size(); ++axis) {
       if (place[axis] != uses.indices[axis]) uses.indices[axis] = IndexId();
@@ -116,7 +107,6 @@ class Analysis {
   Program& program_;
   std::vector<Uses> uses_;     // by tensor
   std::vector<size_t> depth_;  // by tensor, of its declaration
-  std::vector<const Loop*> chain_;
 };
 
 template <class List>
@@ -194,15 +184,16 @@ struct FoundLoop {
   size_t position = 0;
 };
 
-FoundLoop FindLoop(Scope& scope, int32_t var) {
-  for (size_t i = 0; i < scope.size(); ++i) {
-    Loop* loop = scope[i].As<Loop>();
-    if (loop == nullptr) continue;
-    if (loop->var == var) return {&scope, i};
-    const FoundLoop found = FindLoop(loop->body, var);
-    if (found.around != nullptr) return found;
-  }
-  return {};
+FoundLoop FindLoop(Program& program, int32_t var) {
+  FoundLoop found;
+  const auto look = [&](Scope& scope) {
+    for (size_t i = 0; i < scope.size(); ++i) {
+      const Loop* loop = scope[i].As<Loop>();
+      if (loop != nullptr && loop->var == var) found = {&scope, i};
+    }
+  };
+  for (loop::Block& block : program.blocks) VisitScopes(block.body, look);
+  return found;
 }
 
 bool RemoveDeclaration(Scope& scope, TensorId tensor) {
@@ -225,10 +216,7 @@ absl::Status NotExpanded(const Program& program, TensorId tensor, int32_t var, a
 absl::StatusOr<bool> ContractTemporaries(Program& program) { return Contractor(program).Run(); }
 
 absl::Status ExpandTemporary(Program& program, TensorId tensor, int32_t var) {
-  FoundLoop found;
-  for (size_t b = 0; b < program.blocks.size() && found.around == nullptr; ++b) {
-    found = FindLoop(program.blocks[b].body, var);
-  }
+  const FoundLoop found = FindLoop(program, var);
   if (found.around == nullptr) return NotExpanded(program, tensor, var, "there is no such loop");
   Loop& loop = *(*found.around)[found.position].As<Loop>();
   if (!program.pool.IsConst(loop.begin, 0)) return NotExpanded(program, tensor, var, "it does not begin at 0");

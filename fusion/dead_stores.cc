@@ -84,7 +84,8 @@ class Eliminator {
   }
 
   void Collect(const Scope& scope, AccessesOf& accesses) {
-    for (const Item& item : scope) {
+    VisitItems(scope, [&](const Item& item) {
+      if (const auto* loop = item.As<Loop>()) inner_[loop->var] = loop;
       VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind kind) {
         const auto found = accesses.find(tensor);
         if (found == accesses.end()) return;
@@ -93,11 +94,7 @@ class Eliminator {
         else if (kind == AccessKind::kWrite) of_tensor.stores.emplace_back(item.As<Statement>(), RegionOf(place));
         else of_tensor.any_other = true;
       });
-      if (const auto* loop = item.As<Loop>()) {
-        inner_[loop->var] = loop;
-        Collect(loop->body, accesses);
-      }
-    }
+    });
   }
 
   Region RegionOf(absl::Span<const IndexId> place) const {

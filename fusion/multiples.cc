@@ -23,11 +23,9 @@ bool IsMultipliedByMuch(const IndexPool& pool, IndexId e, int32_t var) {
 bool MovesLargeProduct(const loop::Program& program, const loop::Item& item, int32_t var, IndexId by) {
   if (program.pool.VarValue(by) >= 0 || program.pool.ConstValue(by)) return false;
   bool found = false;
-  const auto look = [&](const loop::Item& each) {
+  VisitItems(item, [&](const loop::Item& each) {
     VisitIndices(program, each, [&](IndexId e) { found = found || IsMultipliedByMuch(program.pool, e, var); });
-  };
-  look(item);
-  if (const auto* nest = item.As<loop::Loop>()) VisitItems(nest->body, look);
+  });
   return found;
 }
 

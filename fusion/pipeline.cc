@@ -116,9 +116,7 @@ constexpr int64_t kMaxStatements = 250'000;
 
 absl::Status CheckSize(const loop::Program& program) {
   int64_t statements = 0;
-  for (const loop::Block& block : program.blocks) {
-    VisitItems(block.body, [&](const loop::Item& item) { statements += item.As<loop::Statement>() != nullptr; });
-  }
+  VisitItems(program, [&](const loop::Item& item) { statements += item.As<loop::Statement>() != nullptr; });
   if (statements <= kMaxStatements) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat("program ", program.name, ": ", statements,
                                                    " statements, where the passes take at most ", kMaxStatements));

@@ -15,7 +15,6 @@ using loop::DiscreteSteps;
 using loop::Item;
 using loop::Loop;
 using loop::Program;
-using loop::Scope;
 using loop::Statement;
 using loop::ValueId;
 
@@ -40,15 +39,6 @@ bool RewriteIn(Program& program, const DiscreteSteps& steps, const Loop& loop, S
   return changed;
 }
 
-bool RewriteIn(Program& program, const DiscreteSteps& steps, Loop& loop) {
-  bool changed = false;
-  for (Item& item : loop.body) {
-    if (Loop* inner = item.As<Loop>()) changed |= RewriteIn(program, steps, *inner);
-    else if (Statement* statement = item.As<Statement>()) changed |= RewriteIn(program, steps, loop, *statement);
-  }
-  return changed;
-}
-
 }  // namespace
 
 absl::StatusOr<bool> UseReciprocals(Program& program) {
@@ -56,7 +46,9 @@ absl::StatusOr<bool> UseReciprocals(Program& program) {
   bool changed = false;
   for (loop::Block& block : program.blocks) {
     for (Item& item : block.body) {
-      if (Loop* loop = item.As<Loop>()) changed |= RewriteIn(program, steps, *loop);
+      VisitStatements(item, [&](Statement& statement, const loop::LoopsAround& around) {
+        if (!around.empty()) changed |= RewriteIn(program, steps, *around.back(), statement);
+      });
     }
   }
   return changed;

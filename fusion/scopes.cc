@@ -42,14 +42,12 @@ int64_t SizeOf(const Program& program, loop::ValueId value) {
 
 int64_t SizeOf(const Program& program, const Item& item) {
   int64_t size = 0;
-  const auto add = [&](const Item& inner) {
+  VisitItems(item, [&](const Item& inner) {
     const auto* statement = inner.As<loop::Statement>();
     if (statement == nullptr) return;
     size += SizeOf(program, statement->value);
     if (statement->position.valid()) size += SizeOf(program, statement->position);
-  };
-  add(item);
-  if (const auto* loop = item.As<loop::Loop>()) VisitItems(loop->body, add);
+  });
   return size;
 }
 
@@ -59,16 +57,14 @@ namespace {
 // into `touched`.
 void TakeTouched(const Program& program, const Item& item, absl::flat_hash_map<TensorId, size_t>& pending,
                  std::vector<size_t>& touched) {
-  const auto take = [&](const Item& inner) {
+  VisitItems(item, [&](const Item& inner) {
     VisitAccesses(program, inner, [&](TensorId tensor, absl::Span<const IndexId>, loop::AccessKind) {
       const auto it = pending.find(tensor);
       if (it == pending.end()) return;
       touched.push_back(it->second);
       pending.erase(it);
     });
-  };
-  take(item);
-  if (const auto* loop = item.As<loop::Loop>()) VisitItems(loop->body, take);
+  });
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ class Walk {
  public:
   explicit Walk(Program& program)
       : program_(program), ranges_(program), at_top_(program), writes_(program.tensors.size(), 0) {
-    for (const Block& block : program.blocks) CountWrites(block.body, 1);
+    VisitItems(program, [&](const Item& item) { CountWrite(item, 1); });
   }
 
   bool Run() {
@@ -78,17 +78,12 @@ class Walk {
  private:
   // ---- Removal: some statement must go on writing each output that may have elements
 
-  void CountWrites(const Scope& scope, int by) {
-    VisitItems(scope, [&](const Item& item) { CountWrite(item, by); });
-  }
-
   void CountWrite(const Item& item, int by) {
     if (const auto* statement = item.As<Statement>()) writes_[statement->target.tensor.value] += by;
   }
 
   void CountAllWrites(const Item& item, int by) {
-    CountWrite(item, by);
-    if (const Loop* loop = item.As<Loop>()) CountWrites(loop->body, by);
+    VisitItems(item, [&](const Item& each) { CountWrite(each, by); });
   }
 
   // Removes the item if it may go.

@@ -159,12 +159,10 @@ class Splitter {
 
   bool IsWritten(loop::TensorId tensor) const {
     bool written = false;
-    for (const loop::Block& block : program_.blocks) {
-      VisitItems(block.body, [&](const Item& item) {
-        const auto* statement = item.As<Statement>();
-        written = written || (statement != nullptr && statement->target.tensor == tensor);
-      });
-    }
+    VisitItems(program_, [&](const Item& item) {
+      const auto* statement = item.As<Statement>();
+      written = written || (statement != nullptr && statement->target.tensor == tensor);
+    });
     return written;
   }
 

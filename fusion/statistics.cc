@@ -103,8 +103,8 @@ class OperationCounter {
 
 // ---- The text
 
-void CountText(const Scope& scope, Statistics& statistics) {
-  VisitItems(scope, [&](const Item& item) {
+void CountText(const Program& program, Statistics& statistics) {
+  VisitItems(program, [&](const Item& item) {
     statistics.loops += item.As<Loop>() != nullptr;
     statistics.statements += item.As<Statement>() != nullptr;
   });
@@ -136,9 +136,9 @@ absl::StatusOr<Statistics> StatisticsOf(const Program& program, const Sizes& siz
   NESTOR_ASSIGN_OR_RETURN(const SizedProgram sized, SizedProgram::Create(program, sizes));
   Statistics statistics;
   OperationCounter operations(sized);
+  CountText(program, statistics);
   for (const loop::Block& block : program.blocks) {
     statistics.blocks += HoldsLoop(block.body);
-    CountText(block.body, statistics);
     statistics.flops += operations.Count(block.body);
   }
   NESTOR_RETURN_IF_ERROR(AddBytes(sized, program.inputs, statistics.input_bytes));

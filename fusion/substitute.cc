@@ -149,7 +149,7 @@ class ScopeSubstituter {
 
  private:
   void Collect(size_t i) {
-    VisitNested(scope_[i], [&](const Item& item) {
+    VisitItems(scope_[i], [&](const Item& item) {
       VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId>, AccessKind kind) {
         Uses& uses = uses_[tensor];
         if (kind == AccessKind::kRead) {
@@ -167,11 +167,6 @@ class ScopeSubstituter {
   bool Computes(const Statement& statement) const {
     const auto* apply = absl::get_if<loop::ApplyValue>(&program_[statement.value].node);
     return apply != nullptr && apply->op != ScalarOp::kCast;
-  }
-
-  static void VisitNested(const Item& item, absl::FunctionRef<void(const Item&)> visit) {
-    visit(item);
-    if (const Loop* loop = item.As<Loop>()) VisitItems(loop->body, visit);
   }
 
   void Substitute(TensorId tensor, size_t at, bool copies) {
@@ -209,25 +204,16 @@ class ScopeSubstituter {
   // ---- One reading item
 
   void SubstituteInto(const Definition& definition, size_t i) {
-    std::vector<const Loop*> chain;
     const int before = replaced_;
-    Visit(definition, scope_[i], chain);
+    VisitStatements(scope_[i], [&](Statement& statement, const loop::LoopsAround& chain) {
+      VisitStatement(definition, statement, chain);
+    });
     if (replaced_ == before) return;
     changed_ = true;
     Recount(definition, i);
   }
 
-  void Visit(const Definition& definition, Item& item, std::vector<const Loop*>& chain) {
-    if (Loop* loop = item.As<Loop>()) {
-      chain.push_back(loop);
-      for (Item& inner : loop->body) Visit(definition, inner, chain);
-      chain.pop_back();
-      return;
-    }
-    if (Statement* statement = item.As<Statement>()) VisitStatement(definition, *statement, chain);
-  }
-
-  void VisitStatement(const Definition& definition, Statement& statement, const std::vector<const Loop*>& chain) {
+  void VisitStatement(const Definition& definition, Statement& statement, const loop::LoopsAround& chain) {
     const auto in_index = [&](IndexId e) { return ReplaceInIndex(definition, e, chain); };
     const bool gathered = gathered_.Contains(definition.tensor);
     if (gathered) statement.target = RewriteAccess(program_, std::move(statement.target), in_index);
@@ -257,7 +243,7 @@ class ScopeSubstituter {
 
   // What is computed with a loaded number is checked when it runs. With an expression for the
   // number it would be exact, so that it does not overflow becomes an assumption.
-  IndexId ReplaceInIndex(const Definition& definition, IndexId e, const std::vector<const Loop*>& chain) {
+  IndexId ReplaceInIndex(const Definition& definition, IndexId e, const loop::LoopsAround& chain) {
     if (!program_.pool.HasLoad(e)) return e;
     IndexReplacement replacement;
     const IndexId by = Replaced(definition, e, replacement);
@@ -290,7 +276,7 @@ class ScopeSubstituter {
   }
 
   bool Pays(const Definition& definition, const Access& access, const Statement& statement,
-            const std::vector<const Loop*>& chain) {
+            const loop::LoopsAround& chain) {
     if (IsExpansion(definition)) return true;
     if (definition.cost == 0) return chain.empty() || !definition.vars.empty() || IsLeaf(definition);
     const int loads = uses_.at(definition.tensor).loads;
@@ -313,7 +299,7 @@ class ScopeSubstituter {
     if (known != feeds_.end()) return known->second;
     bool found = false;
     for (const auto& [item, loads] : it->second.reads) {
-      VisitNested(scope_[item], [&](const Item& inner) {
+      VisitItems(scope_[item], [&](const Item& inner) {
         const auto* reader = inner.As<Statement>();
         found = found || (reader != nullptr && reader->target.tensor != target && Reads(*reader, target) &&
                           FeedsReduction(*reader, depth + 1));
@@ -355,7 +341,7 @@ class ScopeSubstituter {
            }) <= 1;
   }
 
-  bool IsInOrder(const Access& access, const std::vector<const Loop*>& chain) const {
+  bool IsInOrder(const Access& access, const loop::LoopsAround& chain) const {
     for (size_t axis = 0; axis < access.place.size(); ++axis) {
       if (program_.pool.VarValue(access.place[axis]) != chain[axis]->var) return false;
     }
@@ -364,7 +350,7 @@ class ScopeSubstituter {
 
   // The statement also reads the tensor in the order of the loops: merging can
   // serve one order only.
-  bool HasInOrder(TensorId tensor, const Statement& statement, const std::vector<const Loop*>& chain) const {
+  bool HasInOrder(TensorId tensor, const Statement& statement, const loop::LoopsAround& chain) const {
     bool found = false;
     VisitValues(program_, statement.value, [&](ValueId, const loop::Value& value) {
       const auto* load = absl::get_if<loop::LoadValue>(&value.node);
@@ -375,12 +361,12 @@ class ScopeSubstituter {
   }
 
   // The place is a permutation of the loops around.
-  bool ReadsEachOnce(const Access& access, const std::vector<const Loop*>& chain) const {
+  bool ReadsEachOnce(const Access& access, const loop::LoopsAround& chain) const {
     return access.place.size() == chain.size() && IsPrefix(access, chain);
   }
 
   // The place is a permutation of the outermost loops: merging can share those.
-  bool IsPrefix(const Access& access, const std::vector<const Loop*>& chain) const {
+  bool IsPrefix(const Access& access, const loop::LoopsAround& chain) const {
     const size_t rank = access.place.size();
     if (rank > chain.size()) return false;
     return std::all_of(chain.begin(), chain.begin() + static_cast<int64_t>(rank), [&](const Loop* loop) {
@@ -399,7 +385,7 @@ class ScopeSubstituter {
   }
 
   void VisitReads(const Item& item, absl::FunctionRef<void(TensorId)> visit) const {
-    VisitNested(item, [&](const Item& inner) {
+    VisitItems(item, [&](const Item& inner) {
       VisitAccesses(program_, inner, [&](TensorId tensor, absl::Span<const IndexId>, AccessKind kind) {
         CountSteps(1);
         if (kind == AccessKind::kRead) visit(tensor);
@@ -453,19 +439,16 @@ class ScopeSubstituter {
   bool changed_ = false;
 };
 
-bool SubstituteIn(Program& program, Gathered& gathered, Scope& scope, std::vector<TensorId> declared, bool is_program) {
-  bool changed = false;
-  if (!declared.empty()) changed = ScopeSubstituter(program, gathered, scope, std::move(declared), is_program).Run();
-  for (Item& item : scope) {
-    Loop* loop = item.As<Loop>();
-    if (loop != nullptr) changed |= SubstituteIn(program, gathered, loop->body, DeclaredIn(loop->body), false);
-  }
-  return changed;
-}
-
 bool SubstituteOnce(Program& program, Gathered& gathered) {
-  return RewriteTopScopes(program, [&](Scope& scope, bool is_program) {
-    return SubstituteIn(program, gathered, scope, is_program ? program.temps : DeclaredIn(scope), is_program);
+  return RewriteTopScopes(program, [&](Scope& top, bool top_is_program) {
+    bool changed = false;
+    VisitScopes(top, [&](Scope& scope) {
+      const bool is_program = top_is_program && &scope == &top;
+      std::vector<TensorId> declared = is_program ? program.temps : DeclaredIn(scope);
+      if (declared.empty()) return;
+      changed |= ScopeSubstituter(program, gathered, scope, std::move(declared), is_program).Run();
+    });
+    return changed;
   });
 }
 

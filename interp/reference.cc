@@ -66,12 +66,11 @@ constexpr DType kWiderTypes[] = {DType::kF32, DType::kF64};
 // Whether statements accumulate into it, by tensor.
 std::vector<bool> AccumulatedIn(const Program& program) {
   std::vector<bool> is_accumulated(program.tensors.size(), false);
-  const auto mark = [&](const loop::Item& item) {
+  VisitItems(program, [&](const loop::Item& item) {
     const auto* statement = item.As<loop::Statement>();
     if (statement == nullptr || !statement->op) return;
     is_accumulated[static_cast<size_t>(statement->target.tensor.value)] = true;
-  };
-  for (const loop::Block& block : program.blocks) VisitItems(block.body, mark);
+  });
   return is_accumulated;
 }
 

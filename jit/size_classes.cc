@@ -120,9 +120,7 @@ double WorkOf(const Program& program, const Scope& scope, loop::SymbolValue symb
 
 int64_t NumStatements(const Program& program) {
   int64_t count = 0;
-  for (const loop::Block& block : program.blocks) {
-    VisitItems(block.body, [&](const Item& item) { count += item.As<Statement>() != nullptr; });
-  }
+  VisitItems(program, [&](const Item& item) { count += item.As<Statement>() != nullptr; });
   return count;
 }
 

@@ -3,7 +3,6 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/types/optional.h"
-#include "absl/types/span.h"
 #include "loop_ir/rewrite.h"
 
 namespace nestor::loop {
@@ -17,7 +16,7 @@ class Constants {
     const auto known = memo_.find(e);
     if (known != memo_.end()) return known->second;
     const IndexId replaced =
-        CopyIndex(pool_, e, pool_, [&](const IndexNode& node, absl::Span<const IndexId>) { return ConstantOf(node); });
+        ReplaceLeaves(pool_, e, IndexKind::kSymbol, [&](int64_t symbol) { return ConstantOf(symbol); });
     memo_.emplace(e, replaced);
     return replaced;
   }
@@ -27,11 +26,9 @@ class Constants {
   }
 
  private:
-  absl::optional<IndexId> ConstantOf(const IndexNode& node) {
-    if (node.kind != IndexKind::kSymbol) return absl::nullopt;
-    const absl::optional<int64_t> value = value_(pool_.SymbolNameAt(node.value));
-    if (!value) return absl::nullopt;
-    return pool_.Const(*value);
+  absl::optional<IndexId> ConstantOf(int64_t symbol) {
+    const absl::optional<int64_t> value = value_(pool_.SymbolNameAt(symbol));
+    return value ? absl::make_optional(pool_.Const(*value)) : absl::nullopt;
   }
 
   IndexPool& pool_;

@@ -44,13 +44,12 @@ class FootprintCollector {
   explicit FootprintCollector(const Program& program) : program_(program) {}
 
   void Add(const Item& item) {
-    if (const auto* declaration = item.As<Declaration>()) declared_.push_back(declaration->tensor);
-    VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId>, AccessKind kind) {
-      SetOf(kind).insert(tensor);
+    VisitItems(item, [&](const Item& each) {
+      if (const auto* declaration = each.As<Declaration>()) declared_.push_back(declaration->tensor);
+      VisitAccesses(program_, each, [&](TensorId tensor, absl::Span<const IndexId>, AccessKind kind) {
+        SetOf(kind).insert(tensor);
+      });
     });
-    if (const auto* loop = item.As<Loop>()) {
-      for (const Item& inner : loop->body) Add(inner);
-    }
   }
 
   Footprint Take() {
@@ -178,11 +177,9 @@ class Windows {
   }
 
   IndexId Replace(IndexId e, int64_t var, IndexId by) {
-    return CopyIndex(pool_, e, pool_,
-                     [&](const IndexNode& node, absl::Span<const IndexId>) -> absl::optional<IndexId> {
-                       if (node.kind != IndexKind::kVar || node.value != var) return absl::nullopt;
-                       return by;
-                     });
+    return ReplaceLeaves(pool_, e, IndexKind::kVar, [&](int64_t held) {
+      return held == var ? absl::make_optional(by) : absl::nullopt;
+    });
   }
 
   // The candidates, and those with a min or max replaced by one of its arguments.

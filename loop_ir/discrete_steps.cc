@@ -13,11 +13,9 @@ namespace {
 
 std::vector<const Statement*> StatementsOf(const Program& program) {
   std::vector<const Statement*> statements;
-  for (const Block& block : program.blocks) {
-    VisitItems(block.body, [&](const Item& item) {
-      if (const auto* statement = item.As<Statement>()) statements.push_back(statement);
-    });
-  }
+  VisitItems(program, [&](const Item& item) {
+    if (const auto* statement = item.As<Statement>()) statements.push_back(statement);
+  });
   return statements;
 }
 

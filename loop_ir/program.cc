@@ -91,10 +91,37 @@ void VisitValues(const Program& program, ValueId root, absl::FunctionRef<void(Va
 }
 
 void VisitItems(const Scope& scope, absl::FunctionRef<void(const Item&)> visit) {
+  for (const Item& item : scope) VisitItems(item, visit);
+}
+
+void VisitItems(const Item& item, absl::FunctionRef<void(const Item&)> visit) {
+  visit(item);
+  if (const Loop* loop = item.As<Loop>()) VisitItems(loop->body, visit);
+}
+
+void VisitItems(const Program& program, absl::FunctionRef<void(const Item&)> visit) {
+  for (const Block& block : program.blocks) VisitItems(block.body, visit);
+}
+
+namespace {
+
+void VisitInLoops(const Scope& scope, LoopsAround& around,
+                  absl::FunctionRef<void(const Item&, const LoopsAround&)> visit) {
   for (const Item& item : scope) {
-    visit(item);
-    if (const Loop* loop = item.As<Loop>()) VisitItems(loop->body, visit);
+    visit(item, around);
+    const Loop* loop = item.As<Loop>();
+    if (loop == nullptr) continue;
+    around.push_back(loop);
+    VisitInLoops(loop->body, around, visit);
+    around.pop_back();
   }
+}
+
+}  // namespace
+
+void VisitItemsInLoops(const Program& program, absl::FunctionRef<void(const Item&, const LoopsAround&)> visit) {
+  LoopsAround around;
+  for (const Block& block : program.blocks) VisitInLoops(block.body, around, visit);
 }
 
 namespace {

@@ -239,6 +239,15 @@ void VisitValues(const Program& program, ValueId id, absl::FunctionRef<void(Valu
 // Calls `visit` on every item of the scope and below, in order, a loop before its
 // body.
 void VisitItems(const Scope& scope, absl::FunctionRef<void(const Item&)> visit);
+// On the item and those below it.
+void VisitItems(const Item& item, absl::FunctionRef<void(const Item&)> visit);
+// On all items of the program.
+void VisitItems(const Program& program, absl::FunctionRef<void(const Item&)> visit);
+
+// The loops around an item, the outermost first.
+using LoopsAround = std::vector<const Loop*>;
+// Calls `visit` on every item of the program, in order, with the loops around it.
+void VisitItemsInLoops(const Program& program, absl::FunctionRef<void(const Item&, const LoopsAround&)> visit);
 
 // Calls `visit` on every index expression that the item itself holds: a loop's
 // bounds, a statement's places and conditions and those in its values, a

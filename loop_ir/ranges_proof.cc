@@ -121,15 +121,13 @@ Interval Negative(const Interval& a) { return Scaled(a, -1); }
 
 IndexId Facts::Substituted(IndexId e) {
   if (substitutions_.empty()) return e;
-  return CopyIndex(pool_, e, pool_,
-                   [&](const IndexNode& node, absl::Span<const IndexId>) -> absl::optional<IndexId> {
-                     if (node.kind != IndexKind::kSymbol) return absl::nullopt;
-                     const IndexId symbol = pool_.Make(node.kind, node.value, {});
-                     for (const auto& [from, to] : substitutions_) {
-                       if (from == symbol) return to;
-                     }
-                     return absl::nullopt;
-                   });
+  return ReplaceLeaves(pool_, e, IndexKind::kSymbol, [&](int64_t number) -> absl::optional<IndexId> {
+    const IndexId symbol = pool_.Make(IndexKind::kSymbol, number, {});
+    for (const auto& [from, to] : substitutions_) {
+      if (from == symbol) return to;
+    }
+    return absl::nullopt;
+  });
 }
 
 void Facts::Substitute(IndexId symbol, IndexId by) {

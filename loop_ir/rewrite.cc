@@ -215,7 +215,7 @@ class ValueSweep {
       visit(statement.value);
       visit(statement.position);
     };
-    for (Block& block : program_.blocks) VisitStatements(block.body, visit_statement);
+    VisitStatements(program_, visit_statement);
     if (outside_ != nullptr) VisitStatements(*outside_, visit_statement);
   }
 
@@ -228,10 +228,37 @@ class ValueSweep {
 
 void DropUnusedValues(Program& program, Scope* outside) { ValueSweep(program, outside).Run(); }
 
+namespace {
+
+void VisitInLoops(Item& item, LoopsAround& around, absl::FunctionRef<void(Statement&, const LoopsAround&)> visit) {
+  if (Statement* statement = item.As<Statement>()) return visit(*statement, around);
+  Loop* loop = item.As<Loop>();
+  if (loop == nullptr) return;
+  around.push_back(loop);
+  for (Item& inner : loop->body) VisitInLoops(inner, around, visit);
+  around.pop_back();
+}
+
+}  // namespace
+
+void VisitStatements(Item& item, absl::FunctionRef<void(Statement&, const LoopsAround&)> visit) {
+  LoopsAround around;
+  VisitInLoops(item, around, visit);
+}
+
 void VisitStatements(Scope& scope, absl::FunctionRef<void(Statement&)> visit) {
+  LoopsAround around;
+  for (Item& item : scope) VisitInLoops(item, around, [&](Statement& s, const LoopsAround&) { visit(s); });
+}
+
+void VisitStatements(Program& program, absl::FunctionRef<void(Statement&)> visit) {
+  for (Block& block : program.blocks) VisitStatements(block.body, visit);
+}
+
+void VisitScopes(Scope& scope, absl::FunctionRef<void(Scope&)> visit) {
+  visit(scope);
   for (Item& item : scope) {
-    if (Loop* loop = item.As<Loop>()) VisitStatements(loop->body, visit);
-    else if (Statement* statement = item.As<Statement>()) visit(*statement);
+    if (Loop* loop = item.As<Loop>()) VisitScopes(loop->body, visit);
   }
 }
 
@@ -244,13 +271,10 @@ IndexId VarReplacement::operator()(IndexId e) {
   const auto it = memo_.find(e);
   if (it != memo_.end()) return it->second;
   const IndexId result =
-      CopyIndex(program_.pool, e, program_.pool,
-                [&](const IndexNode& node, absl::Span<const IndexId>) -> absl::optional<IndexId> {
-                  if (node.kind != IndexKind::kVar) return absl::nullopt;
-                  const auto by = by_.find(static_cast<int32_t>(node.value));
-                  if (by == by_.end()) return absl::nullopt;
-                  return by->second;
-                });
+      ReplaceLeaves(program_.pool, e, IndexKind::kVar, [&](int64_t var) -> absl::optional<IndexId> {
+        const auto by = by_.find(static_cast<int32_t>(var));
+        return by == by_.end() ? absl::nullopt : absl::make_optional(by->second);
+      });
   memo_.emplace(e, result);
   return result;
 }

@@ -44,8 +44,15 @@ void RewritePlaces(Program& program, Scope& scope, absl::FunctionRef<bool(Tensor
 // order: REQUIRES: nobody else keeps a ValueId.
 void DropUnusedValues(Program& program, Scope* outside = nullptr);
 
-// Calls `visit` on every statement of the scope and below, in order.
+// Calls `visit` on every statement of the item and below, in order; with the loops around it
+// from the item on; on every statement of the scope and below, and of the program.
+void VisitStatements(Item& item, absl::FunctionRef<void(Statement&, const LoopsAround&)> visit);
 void VisitStatements(Scope& scope, absl::FunctionRef<void(Statement&)> visit);
+void VisitStatements(Program& program, absl::FunctionRef<void(Statement&)> visit);
+
+// Calls `visit` on the scope, and then on the bodies of the loops that it holds, in order, and
+// of those below.
+void VisitScopes(Scope& scope, absl::FunctionRef<void(Scope&)> visit);
 
 // Puts expressions in the place of loop indices. Remembers what it has rewritten.
 class VarReplacement {

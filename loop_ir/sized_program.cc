@@ -169,9 +169,7 @@ absl::Status SizedProgram::BindSymbols(const Sizes& sizes) {
       for (IndexId e : *list) check(e);
     }
   }
-  for (const Block& block : program_->blocks) {
-    VisitItems(block.body, [&](const Item& item) { VisitIndices(*program_, item, check); });
-  }
+  VisitItems(*program_, [&](const Item& item) { VisitIndices(*program_, item, check); });
   NESTOR_RETURN_IF_ERROR(status);
   NESTOR_RETURN_IF_ERROR(CheckDomains(*program_, value_of));
   return ProveNoOverflow(*program_, value_of);

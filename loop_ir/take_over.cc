@@ -46,10 +46,7 @@ const absl::flat_hash_map<TensorId, TakeOver::Touches>& TakeOver::In(const Loop&
         if (program_.pool.VarValue(place[axis]) != loop.var) it->second.along_axis[axis] = false;
       }
     };
-    VisitAccesses(program_, loop.body[i], look);
-    if (const Loop* inner = loop.body[i].As<Loop>()) {
-      VisitItems(inner->body, [&](const Item& item) { VisitAccesses(program_, item, look); });
-    }
+    VisitItems(loop.body[i], [&](const Item& item) { VisitAccesses(program_, item, look); });
   }
   return touches;
 }

@@ -41,9 +41,7 @@ class Writer {
     for (TensorId t : program.outputs) tensors_.NewNumber(t.value);
     for (TensorId t : program.temps) tensors_.NewNumber(t.value);
     for (int32_t var : program.domain_vars) vars_.NewNumber(var);
-    for (const Block& block : program.blocks) {
-      VisitItems(block.body, [&](const Item& item) { Number(item); });
-    }
+    VisitItems(program, [&](const Item& item) { Number(item); });
     KeepVarNamesApart();
   }
 

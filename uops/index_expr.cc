@@ -475,6 +475,22 @@ IndexId CopyIndex(const IndexPool& from, IndexId id, IndexPool& to) {
                    [](const IndexNode&, absl::Span<const IndexId>) -> absl::optional<IndexId> { return absl::nullopt; });
 }
 
+IndexId ReplaceLeaves(IndexPool& pool, IndexId id, IndexKind kind,
+                      absl::FunctionRef<absl::optional<IndexId>(int64_t)> by) {
+  return CopyIndex(pool, id, pool, [&](const IndexNode& node, absl::Span<const IndexId>) {
+    return node.kind == kind ? by(node.value) : absl::nullopt;
+  });
+}
+
+IndexId ReplaceLoads(IndexPool& pool, IndexId id, absl::FunctionRef<int64_t(int64_t)> tensor) {
+  if (!pool.HasLoad(id)) return id;
+  return CopyIndex(pool, id, pool,
+                   [&](const IndexNode& node, absl::Span<const IndexId> args) -> absl::optional<IndexId> {
+                     if (node.kind != IndexKind::kLoad) return absl::nullopt;
+                     return pool.Load(tensor(node.value), args);
+                   });
+}
+
 void VisitIndex(const IndexPool& pool, IndexId id,
                 absl::FunctionRef<void(IndexId, const IndexNode&)> visit) {
   SeenNodes seen;
@@ -523,11 +539,7 @@ bool HoldsVar(const IndexPool& pool, IndexId id, int64_t var) {
 
 IndexId SubstituteVars(IndexPool& pool, IndexId id, absl::Span<const IndexId> replacement) {
   if (!pool.HasVar(id)) return id;
-  return CopyIndex(pool, id, pool,
-                   [&](const IndexNode& node, absl::Span<const IndexId>) -> absl::optional<IndexId> {
-                     if (node.kind != IndexKind::kVar) return absl::nullopt;
-                     return replacement[node.value];
-                   });
+  return ReplaceLeaves(pool, id, IndexKind::kVar, [&](int64_t var) { return absl::make_optional(replacement[var]); });
 }
 
 absl::optional<int64_t> EvaluateIndex(const IndexPool& pool, IndexId id, IndexLeafValue leaf) {

@@ -192,6 +192,14 @@ IndexId CopyIndex(const IndexPool& from, IndexId id, IndexPool& to, IndexLeaf le
 // The same, every leaf kept as it is.
 IndexId CopyIndex(const IndexPool& from, IndexId id, IndexPool& to);
 
+// `id` with each leaf of `kind`, kVar or kSymbol, as `by` gives it for the leaf's number; nullopt:
+// as it is.
+IndexId ReplaceLeaves(IndexPool& pool, IndexId id, IndexKind kind,
+                      absl::FunctionRef<absl::optional<IndexId>(int64_t)> by);
+
+// `id` with each load from that tensor which `tensor` gives for its own.
+IndexId ReplaceLoads(IndexPool& pool, IndexId id, absl::FunctionRef<int64_t(int64_t)> tensor);
+
 // Calls `visit` on every node of `id`, arguments first, shared ones once. It may add to
 // the pool.
 void VisitIndex(const IndexPool& pool, IndexId id,

@@ -441,14 +441,8 @@ class Settler::Impl {
 
   NodeId Image(NodeId id, absl::FunctionRef<NodeId(NodeId)> image) {
     NESTOR_CHECK(graph_.As<Recurrence>(id) == nullptr, "a recurrence in a step of another");
-    const auto index = [&](IndexId e) {
-      if (!graph_.pool().HasLoad(e)) return e;
-      return CopyIndex(graph_.pool(), e, graph_.pool(),
-                       [&](const IndexNode& node, absl::Span<const IndexId> args) -> absl::optional<IndexId> {
-                         if (node.kind != IndexKind::kLoad) return absl::nullopt;
-                         return graph_.pool().Load(image(NodeId{static_cast<int32_t>(node.value)}).value, args);
-                       });
-    };
+    const auto image_of = [&](int64_t node) { return image(NodeId{static_cast<int32_t>(node)}).value; };
+    const auto index = [&](IndexId e) { return ReplaceLoads(graph_.pool(), e, image_of); };
     return Rebuild(graph_, id, graph_, {image, index, [](int64_t tag) { return tag; }});
   }
 

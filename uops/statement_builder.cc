@@ -111,12 +111,11 @@ class NodeBuilder {
     bool same = true;
     for (size_t i = 0; i < axes.size(); ++i) same &= axes[i] == static_cast<int64_t>(i);
     if (same) return list;
-    const auto leaf = [&](const IndexNode& node, absl::Span<const IndexId>) -> absl::optional<IndexId> {
-      if (node.kind != IndexKind::kVar) return absl::nullopt;
-      return pool_.Var(std::find(axes.begin(), axes.end(), node.value) - axes.begin());
+    const auto renumbered = [&](int64_t var) {
+      return absl::make_optional(pool_.Var(std::find(axes.begin(), axes.end(), var) - axes.begin()));
     };
     for (IndexId& e : list) {
-      if (pool_.HasVar(e)) e = CopyIndex(pool_, e, pool_, leaf);
+      if (pool_.HasVar(e)) e = ReplaceLeaves(pool_, e, IndexKind::kVar, renumbered);
     }
     return list;
   }

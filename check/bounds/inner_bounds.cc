@@ -116,18 +116,13 @@ class InnerBoundsWalk {
 
   // ---- Places
 
-  const IntegerSet& Looked(const IndexNode& load) const {
-    return absl::get<IntegerSet>(sets_[static_cast<size_t>(load.value)]);
+  const IntegerSet& Looked(int64_t node) const {
+    return absl::get<IntegerSet>(sets_[static_cast<size_t>(node)]);
   }
 
   // Of the members of what it loads.
   IndexId Mapped(IndexId e) {
-    if (!graph_.pool().HasLoad(e)) return e;
-    return CopyIndex(graph_.pool(), e, graph_.pool(),
-                     [&](const IndexNode& node, absl::Span<const IndexId> args) -> absl::optional<IndexId> {
-                       if (node.kind != IndexKind::kLoad) return absl::nullopt;
-                       return graph_.pool().Load(Looked(node).value.value, args);
-                     });
+    return ReplaceLoads(graph_.pool(), e, [&](int64_t node) { return Looked(node).value.value; });
   }
 
   IndexList Mapped(absl::Span<const IndexId> list) {
@@ -140,11 +135,11 @@ class InnerBoundsWalk {
   NodeId KnownIndex(IndexId e, const Shape& shape) {
     std::vector<IndexNode> loads;
     VisitIndex(graph_.pool(), e, [&](IndexId, const IndexNode& node) {
-      if (node.kind == IndexKind::kLoad && Looked(node).known.valid()) loads.push_back(node);
+      if (node.kind == IndexKind::kLoad && Looked(node.value).known.valid()) loads.push_back(node);
     });
     NodeId known;
     for (const IndexNode& load : loads) {
-      known = KnownBoth(f64_, known, graph_.AddReindex(Looked(load).known, shape, Mapped(load.args), Truth(true)));
+      known = KnownBoth(f64_, known, graph_.AddReindex(Looked(load.value).known, shape, Mapped(load.args), Truth(true)));
     }
     return known;
   }

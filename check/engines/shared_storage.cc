@@ -72,15 +72,13 @@ class Sharing {
   }
 
   void FindGathered() {
-    for (const loop::Block& block : program_.blocks) {
-      loop::VisitItems(block.body, [&](const loop::Item& item) {
-        loop::VisitIndices(program_, item, [&](IndexId e) {
-          VisitIndex(program_.pool, e, [&](IndexId, const IndexNode& node) {
-            if (node.kind == IndexKind::kLoad) gathered_[static_cast<size_t>(node.value)] = true;
-          });
+    loop::VisitItems(program_, [&](const loop::Item& item) {
+      loop::VisitIndices(program_, item, [&](IndexId e) {
+        VisitIndex(program_.pool, e, [&](IndexId, const IndexNode& node) {
+          if (node.kind == IndexKind::kLoad) gathered_[static_cast<size_t>(node.value)] = true;
         });
       });
-    }
+    });
   }
 
   Life& LifeOf(TensorId tensor) { return lives_[static_cast<size_t>(tensor.value)]; }
@@ -128,11 +126,9 @@ class Sharing {
       auto* load = absl::get_if<loop::LoadValue>(&value.node);
       if (load != nullptr && load->access.tensor == temp) load->access.tensor = heir;
     }
-    for (loop::Block& block : program_.blocks) {
-      loop::VisitStatements(block.body, [&](loop::Statement& statement) {
-        if (statement.target.tensor == temp) statement.target.tensor = heir;
-      });
-    }
+    loop::VisitStatements(program_, [&](loop::Statement& statement) {
+      if (statement.target.tensor == temp) statement.target.tensor = heir;
+    });
     program_.temps.erase(absl::c_find(program_.temps, temp));
     LifeOf(heir).first = LifeOf(temp).first;
     LifeOf(temp) = Life();

@@ -93,15 +93,13 @@ std::vector<int> Translator::StepsOfBlocks(const std::vector<bool>& is_constant)
 
 absl::Status Translator::CheckLanes() const {
   absl::Status status;
-  for (const loop::Block& block : program_.blocks) {
-    VisitItems(block.body, [&](const loop::Item& item) {
-      const auto* loop = item.As<loop::Loop>();
-      const int lanes = loop == nullptr ? 0 : loop->attributes.lanes;
-      if (lanes == 0 || lanes <= LanesOf(program_, *loop, options_.isa)) return;
-      status = absl::UnimplementedError(absl::StrCat("program ", program_.name, ": in `", loop::ToText(program_, item),
-                                                     "`: so many lanes do not fit in the vectors of ", Name(options_.isa)));
-    });
-  }
+  VisitItems(program_, [&](const loop::Item& item) {
+    const auto* loop = item.As<loop::Loop>();
+    const int lanes = loop == nullptr ? 0 : loop->attributes.lanes;
+    if (lanes == 0 || lanes <= LanesOf(program_, *loop, options_.isa)) return;
+    status = absl::UnimplementedError(absl::StrCat("program ", program_.name, ": in `", loop::ToText(program_, item),
+                                                   "`: so many lanes do not fit in the vectors of ", Name(options_.isa)));
+  });
   return status;
 }
 
