@@ -8,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
 #include "check/child.h"
@@ -18,16 +19,13 @@ namespace {
 
 using Kind = CParameter::Kind;
 
-// As CType of c_prototype.cc: 16-bit floats and bools as unsigned integers.
 ffi_type* ValueType(DType type) {
-  if (IsFloat(type) && !IsNarrowFloat(type)) return ByteSize(type) == 4 ? &ffi_type_float : &ffi_type_double;
-  const bool is_signed = IsSigned(type);
-  switch (ByteSize(type)) {
-    case 1: return is_signed ? &ffi_type_sint8 : &ffi_type_uint8;
-    case 2: return is_signed ? &ffi_type_sint16 : &ffi_type_uint16;
-    case 4: return is_signed ? &ffi_type_sint32 : &ffi_type_uint32;
-    default: return is_signed ? &ffi_type_sint64 : &ffi_type_uint64;
-  }
+  static const auto* const types = new absl::flat_hash_map<absl::string_view, ffi_type*>{
+      {"bool", &ffi_type_uint8},      {"float", &ffi_type_float},     {"double", &ffi_type_double},
+      {"int8_t", &ffi_type_sint8},    {"int16_t", &ffi_type_sint16},  {"int32_t", &ffi_type_sint32},
+      {"int64_t", &ffi_type_sint64},  {"uint8_t", &ffi_type_uint8},   {"uint16_t", &ffi_type_uint16},
+      {"uint32_t", &ffi_type_uint32}, {"uint64_t", &ffi_type_uint64}};
+  return types->at(CType(type));
 }
 
 ffi_type* TypeOf(const CParameter& parameter) {

@@ -29,16 +29,15 @@ bool IsTakenInC(absl::string_view name) {
   return words->contains(name);
 }
 
-namespace {
-
-using Kind = CParameter::Kind;
-
-// C has no 16-bit floats: their bits are passed.
 std::string CType(DType type) {
   if (type == DType::kBool) return "bool";
   if (IsFloat(type) && !IsNarrowFloat(type)) return ByteSize(type) == 4 ? "float" : "double";
   return absl::StrCat(IsSigned(type) ? "int" : "uint", BitWidth(type), "_t");
 }
+
+namespace {
+
+using Kind = CParameter::Kind;
 
 // ---- Parameters
 

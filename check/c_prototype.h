@@ -24,6 +24,9 @@ constexpr int kKernelDeclines = 1;  // it does not do these sizes; the results a
 // Whether `name` is a word of C or C++, so that nothing can be declared by it.
 bool IsTakenInC(absl::string_view name);
 
+// In C, as a kernel is passed it: C has no 16-bit floats, so their bits.
+std::string CType(DType type);
+
 struct CParameter {
   enum class Kind { kInput, kOutput, kStride, kDimension, kParam };
   Kind kind;

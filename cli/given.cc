@@ -145,31 +145,26 @@ ArgumentSpecs SpecsOf(const Given& given) {
   return specs;
 }
 
-// What the words say of type variables.
-absl::Status SetGivenTypes(const ast::Op& syntax, const Given& given, ArgumentSpecs& specs) {
+// A variable is what the words say; else what some argument of it is; else `otherwise`.
+absl::Status SetTypeVariables(const ast::Op& syntax, const Given& given, absl::optional<DType> otherwise,
+                              ArgumentSpecs& specs) {
+  absl::flat_hash_set<std::string> known;
+  for (const ast::Argument& arg : syntax.args) {
+    if (specs[arg.name].type) known.insert(arg.type.text);
+  }
   for (const ast::Argument& arg : syntax.args) {
     const auto said = given.types.find(arg.type.text);
-    if (said == given.types.end()) continue;
-    absl::optional<DType>& type = specs[arg.name].type;
-    if (type.value_or(said->second) != said->second) {
-      return Error(absl::StrCat("argument ", arg.name, " is ", Name(*type), ", but ", arg.type.text, " is given as ",
-                                Name(said->second)));
+    const bool is_open = IsTypeVariable(arg) && !known.contains(arg.type.text);
+    const auto type = said != given.types.end() ? absl::make_optional(said->second) : is_open ? otherwise : absl::nullopt;
+    if (!type) continue;
+    absl::optional<DType>& own = specs[arg.name].type;
+    if (own.value_or(*type) != *type) {
+      return Error(absl::StrCat("argument ", arg.name, " is ", Name(*own), ", but ", arg.type.text, " is given as ",
+                                Name(*type)));
     }
-    type = said->second;
+    own = type;
   }
   return absl::OkStatus();
-}
-
-// Arguments of one variable get its type together: a type that is given for one of them
-// is that of all.
-void SetTypeVariables(const ast::Op& syntax, DType type, ArgumentSpecs& specs) {
-  absl::flat_hash_set<std::string> said;
-  for (const ast::Argument& arg : syntax.args) {
-    if (specs[arg.name].type) said.insert(arg.type.text);
-  }
-  for (const ast::Argument& arg : syntax.args) {
-    if (IsTypeVariable(arg) && !said.contains(arg.type.text)) specs[arg.name].type = type;
-  }
 }
 
 }  // namespace
@@ -208,8 +203,7 @@ absl::StatusOr<Given> ReadShapeWords(const Arguments& arguments, const Program& 
 
 absl::StatusOr<Op> InstantiateFor(const Program& program, const Given& given, absl::optional<DType> type) {
   ArgumentSpecs specs = SpecsOf(given);
-  NESTOR_RETURN_IF_ERROR(SetGivenTypes(program.Syntax(), given, specs));
-  if (type) SetTypeVariables(program.Syntax(), *type, specs);
+  NESTOR_RETURN_IF_ERROR(SetTypeVariables(program.Syntax(), given, type, specs));
   NESTOR_ASSIGN_OR_RETURN(Op op, program.Instantiate(specs));
   for (const Argument& arg : op.args) {
     const auto shape = given.shapes.find(arg.name);
