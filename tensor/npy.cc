@@ -3,9 +3,7 @@
 //   \x93NUMPY \1 \0 | 0x76 0x00 | {'descr': '<f4', 'fortran_order': False,
 //   'shape': (2, 3), }   ...\n | 24 bytes
 //
-// The header is a Python dictionary. numpy evaluates it; here a cursor walks the
-// small part of that language which the format allows, so that what is refused
-// is refused with the place. The keys come in any order.
+// npy_header.cc reads and writes the header.
 //
 // Reading goes through a Source, which is a string or a file descriptor and may
 // know how many bytes are left. Where it does, they must be exactly those of the
@@ -32,11 +30,9 @@
 #include <memory>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "tensor/npy_header.h"
 #include "uops/invariant.h"
 
 namespace nestor {
@@ -44,231 +40,12 @@ namespace {
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "elements are copied as they lie");
 
-constexpr absl::string_view kMagic("\x93NUMPY", 6);
 constexpr int64_t kChunk = int64_t{1} << 20;
-constexpr int kMaxRank = 64;  // numpy's own limit
 constexpr int64_t kMaxHeader = int64_t{1} << 20;
-
-template <class... Pieces>
-absl::Status Malformed(const Pieces&... pieces) {
-  return absl::InvalidArgumentError(absl::StrCat(pieces...));
-}
 
 absl::Status Named(absl::string_view name, const absl::Status& status) {
   if (status.ok()) return status;
   return absl::Status(status.code(), absl::StrCat(name, ": ", status.message()));
-}
-
-// The start of a piece of the file, fit to be printed in a message.
-std::string Excerpt(absl::string_view text) {
-  std::string printable(text.substr(0, 24));
-  for (char& c : printable) c = absl::ascii_isprint(c) ? c : '?';
-  return printable;
-}
-
-// ---- Element types ----
-
-// The code of numpy without its byte order: a letter for the kind, and the bytes. bf16, which
-// numpy has not, lies in files as uint16; its other code is that of two bytes of no type.
-constexpr absl::string_view kTwoBytes = "V2";
-
-std::string CodeOf(DType type) {
-  const char* const kind = type == DType::kBool                        ? "b"
-                           : type == DType::kBF16 || IsUnsigned(type) ? "u"
-                           : IsSigned(type)                           ? "i"
-                                                                      : "f";
-  return absl::StrCat(kind, ByteSize(type));
-}
-
-bool MayStore(absl::string_view code, DType type) {
-  return code == CodeOf(type) || (type == DType::kBF16 && code == kTwoBytes);
-}
-
-// How the elements of a file are stored.
-struct Element {
-  DType type;
-  bool swapped;  // big endian
-};
-
-std::string KnownCodes() {
-  return absl::StrJoin(AllTypes(), " ", [](std::string* out, DType type) {
-    absl::StrAppend(out, type == DType::kBF16 ? std::string(kTwoBytes) : CodeOf(type));
-  });
-}
-
-// The type of the elements where they are of the type that they have in numpy.
-absl::StatusOr<DType> OwnType(absl::string_view code, absl::string_view descr, absl::optional<DType> expected) {
-  for (DType type : AllTypes()) {
-    if (type == DType::kBF16 || code != CodeOf(type)) continue;
-    if (!expected) return type;
-    return Malformed("holds ", Name(type), " where ", Name(*expected), " is expected");
-  }
-  if (code != kTwoBytes) {
-    return absl::UnimplementedError(absl::StrCat("elements of type '", Excerpt(descr), "' are not supported, only ",
-                                                 KnownCodes()));
-  }
-  return Malformed("elements of type '", descr, "' are read only where bf16 is expected",
-                   expected ? absl::StrCat(", here ", Name(*expected), " is") : "");
-}
-
-absl::StatusOr<Element> ElementOf(absl::string_view descr, absl::optional<DType> expected) {
-  absl::string_view code = descr;
-  const char order = descr.empty() ? '\0' : descr[0];
-  if (absl::StrContains("<>=|", order)) code.remove_prefix(1);
-  if (!expected || !MayStore(code, *expected)) {
-    NESTOR_ASSIGN_OR_RETURN(expected, OwnType(code, descr, expected));
-  }
-  return Element{*expected, order == '>' && ByteSize(*expected) > 1};
-}
-
-std::string DescrOf(DType type) { return absl::StrCat(ByteSize(type) == 1 ? "|" : "<", CodeOf(type)); }
-
-// ---- Header ----
-
-struct Header {
-  std::string descr;
-  bool fortran_order = false;
-  Dims shape;
-};
-
-// header = "{" { string ":" value [ "," ] } "}", a value being a string, True or
-// False, or a tuple of integers, as its key demands.
-class HeaderParser {
- public:
-  explicit HeaderParser(absl::string_view text) : text_(text) {}
-
-  absl::StatusOr<Header> Parse() {
-    if (!Take('{')) return Expected("'{'");
-    while (!Take('}')) {
-      NESTOR_RETURN_IF_ERROR(Field());
-      if (!Take(',') && Peek() != '}') return Expected("',' or '}'");
-    }
-    if (Peek() != '\0' || at_ != text_.size()) return Expected("the end");
-    if (seen_ != (kDescr | kFortranOrder | kShape)) {
-      return Malformed("the header lacks one of 'descr', 'fortran_order', 'shape'");
-    }
-    return std::move(header_);
-  }
-
- private:
-  enum Key { kDescr = 1, kFortranOrder = 2, kShape = 4 };
-
-  // The next character after white space; '\0' at the end.
-  char Peek() {
-    while (at_ < text_.size() && absl::ascii_isspace(text_[at_])) ++at_;
-    return at_ < text_.size() ? text_[at_] : '\0';
-  }
-
-  bool Take(char c) {
-    if (Peek() != c || at_ == text_.size()) return false;
-    ++at_;
-    return true;
-  }
-
-  bool TakeWord(absl::string_view word) {
-    Peek();
-    if (!absl::StartsWith(text_.substr(at_), word)) return false;
-    at_ += word.size();
-    return true;
-  }
-
-  absl::Status Expected(absl::string_view what) {
-    Peek();
-    const std::string found = at_ == text_.size() ? "its end" : Excerpt(text_.substr(at_));
-    return Malformed("the header has ", found, " at byte ", at_, " where ", what, " is expected");
-  }
-
-  absl::Status Field() {
-    std::string key;
-    if (!String(&key)) return Expected("a key");
-    if (!Take(':')) return Expected("':'");
-    if (key == "descr") return Descr();
-    if (key == "fortran_order") return FortranOrder();
-    if (key == "shape") return Shape();
-    return Malformed("the header has the unknown key '", Excerpt(key), "'");
-  }
-
-  absl::Status First(Key key, absl::string_view name) {
-    if (seen_ & key) return Malformed("the header gives '", name, "' twice");
-    seen_ |= key;
-    return absl::OkStatus();
-  }
-
-  absl::Status Descr() {
-    if (Peek() == '[') return absl::UnimplementedError("structured elements are not supported");
-    if (!String(&header_.descr)) return Expected("a type in quotes");
-    return First(kDescr, "descr");
-  }
-
-  absl::Status FortranOrder() {
-    header_.fortran_order = TakeWord("True");
-    if (!header_.fortran_order && !TakeWord("False")) return Expected("True or False");
-    return First(kFortranOrder, "fortran_order");
-  }
-
-  // A tuple of one has a comma: "(3,)"; "(3)" is a number.
-  absl::Status Shape() {
-    if (!Take('(')) return Expected("a shape in parentheses");
-    bool comma = true;
-    while (!Take(')')) {
-      if (!comma) return Expected("',' or ')'");
-      int64_t extent;
-      if (!Integer(&extent)) return Expected("an extent");
-      if (header_.shape.size() == kMaxRank) return Malformed("more than ", kMaxRank, " axes");
-      header_.shape.push_back(extent);
-      comma = Take(',');
-    }
-    if (header_.shape.size() == 1 && !comma) return Malformed("the shape is a number, not a tuple");
-    return First(kShape, "shape");
-  }
-
-  // In either quote, without escapes, which nothing in this format needs.
-  bool String(std::string* value) {
-    const char quote = Peek();
-    if (quote != '\'' && quote != '"') return false;
-    const size_t end = text_.find(quote, at_ + 1);
-    if (end == absl::string_view::npos) return false;
-    *value = std::string(text_.substr(at_ + 1, end - at_ - 1));
-    at_ = end + 1;
-    return true;
-  }
-
-  // Decimal digits that fit, and the L that Python 2 put behind a long.
-  bool Integer(int64_t* value) {
-    Peek();
-    size_t end = at_;
-    while (end < text_.size() && absl::ascii_isdigit(text_[end])) ++end;
-    if (!absl::SimpleAtoi(text_.substr(at_, end - at_), value)) return false;
-    at_ = end;
-    TakeWord("L");
-    return true;
-  }
-
-  absl::string_view text_;
-  size_t at_ = 0;
-  int seen_ = 0;
-  Header header_;
-};
-
-std::string ShapeTuple(absl::Span<const int64_t> shape) {
-  return absl::StrCat("(", absl::StrJoin(shape, ", "), shape.size() == 1 ? ",)" : ")");
-}
-
-// Everything before the elements, which start at a multiple of 64 bytes. With
-// kMaxRank axes the header is far below the 64 KiB of version 1.0.
-std::string HeaderBytes(const TensorView& view) {
-  std::string header = absl::StrCat("{'descr': '", DescrOf(view.type),
-                                    "', 'fortran_order': False, 'shape': ", ShapeTuple(view.shape),
-                                    ", }");
-  const size_t before = kMagic.size() + 4;
-  header.append(63 - (before + header.size()) % 64, ' ');
-  header += '\n';
-  std::string bytes(kMagic);
-  bytes += '\1';
-  bytes += '\0';
-  bytes += static_cast<char>(header.size() & 0xff);
-  bytes += static_cast<char>(header.size() >> 8);
-  return bytes + header;
 }
 
 // ---- Sources of bytes ----
@@ -367,16 +144,16 @@ int64_t Unsigned(absl::string_view bytes) {
   return value;
 }
 
-absl::StatusOr<Header> ReadHeader(Source& source) {
-  std::string start(kMagic.size() + 2, '\0');
+absl::StatusOr<NpyHeader> ReadHeader(Source& source) {
+  std::string start(kNpyMagic.size() + 2, '\0');
   NESTOR_ASSIGN_OR_RETURN(const int64_t got, source.Read(start.data(), start.size()));
   start.resize(got);
-  if (!absl::StartsWith(start, kMagic.substr(0, start.size()))) {
+  if (!absl::StartsWith(start, kNpyMagic.substr(0, start.size()))) {
     return Malformed("not a .npy file (no \\x93NUMPY at its start)");
   }
-  if (start.size() < kMagic.size() + 2) return Truncated("the magic and version", kMagic.size() + 2, got);
-  const int major = static_cast<uint8_t>(start[kMagic.size()]);
-  const int minor = static_cast<uint8_t>(start[kMagic.size() + 1]);
+  if (start.size() < kNpyMagic.size() + 2) return Truncated("the magic and version", kNpyMagic.size() + 2, got);
+  const int major = static_cast<uint8_t>(start[kNpyMagic.size()]);
+  const int minor = static_cast<uint8_t>(start[kNpyMagic.size() + 1]);
   if (major < 1 || major > 3 || minor != 0) {
     return absl::UnimplementedError(
         absl::StrCat("version ", major, ".", minor, " of the format is not supported"));
@@ -386,7 +163,7 @@ absl::StatusOr<Header> ReadHeader(Source& source) {
   const int64_t length = Unsigned(digits);
   if (length > kMaxHeader) return Malformed("a header of ", length, " bytes is no header");
   NESTOR_ASSIGN_OR_RETURN(const std::string text, Next(source, length, "the header"));
-  return HeaderParser(text).Parse();
+  return ParseNpyHeader(text);
 }
 
 // Fills `tensor` from a source that knows that it holds as many bytes.
@@ -436,8 +213,8 @@ absl::StatusOr<Tensor> Transposed(const Tensor& tensor) {
 }
 
 absl::StatusOr<Tensor> Read(Source& source, absl::optional<DType> expected) {
-  NESTOR_ASSIGN_OR_RETURN(Header header, ReadHeader(source));
-  NESTOR_ASSIGN_OR_RETURN(const Element element, ElementOf(header.descr, expected));
+  NESTOR_ASSIGN_OR_RETURN(NpyHeader header, ReadHeader(source));
+  NESTOR_ASSIGN_OR_RETURN(const NpyElement element, NpyElementOf(header.descr, expected));
   if (header.fortran_order) std::reverse(header.shape.begin(), header.shape.end());
   NESTOR_ASSIGN_OR_RETURN(Tensor tensor, ReadElements(source, element.type, header.shape));
   if (element.swapped) SwapBytes(tensor);
@@ -474,8 +251,8 @@ struct Contents {
 
 absl::Status Fill(const TensorView& view, Contents* contents) {
   NESTOR_RETURN_IF_ERROR(CheckView(view));
-  if (view.rank() > kMaxRank) return Malformed("more than ", kMaxRank, " axes");
-  contents->header = HeaderBytes(view);
+  if (view.rank() > kMaxNpyRank) return Malformed("more than ", kMaxNpyRank, " axes");
+  contents->header = NpyHeaderBytes(view);
   const void* data = view.data;
   if (!IsContiguous(view)) {
     NESTOR_ASSIGN_OR_RETURN(contents->copy, Tensor::FromView(view));

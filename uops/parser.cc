@@ -1,14 +1,11 @@
-// Recursive descent, one member function per production. Infix operators are read
-// into chains: a sum of a thousand terms is one node, so that no later walk recurses
-// per term.
+// Recursive descent, one member function per production: files, ops, signatures and statements.
+// Expressions are read by expression_parser.cc.
 #include "uops/parser.h"
-
-#include <algorithm>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "uops/dtype.h"
+#include "uops/expression_parser.h"
 #include "uops/graph.h"
 #include "uops/invariant.h"
 #include "uops/lexer.h"
@@ -19,22 +16,11 @@
 namespace nestor {
 namespace {
 
-using ast::Expr;
-using ast::ExprKind;
 using ast::ExprPtr;
-using ast::Position;
 
-ExprPtr NewExpr(ExprKind kind, Position position, absl::string_view text = "") {
-  auto expr = std::make_unique<Expr>();
-  expr->kind = kind;
-  expr->position = position;
-  expr->text = std::string(text);
-  return expr;
-}
-
-class Parser {
+class Parser : ExpressionParser {
  public:
-  explicit Parser(std::vector<Token> tokens) : tokens_(std::move(tokens)) {}
+  using ExpressionParser::ExpressionParser;
 
   absl::StatusOr<ast::File> File() {
     ast::File file;
@@ -57,53 +43,6 @@ class Parser {
   }
 
  private:
-  // ---- Tokens
-
-  const Token& Peek(size_t ahead = 0) const {
-    return tokens_[std::min(next_ + ahead, tokens_.size() - 1)];
-  }
-  bool At(absl::string_view text, size_t ahead = 0) const {
-    const Token& token = Peek(ahead);
-    return token.kind != TokenKind::kNumber && token.text == text;
-  }
-  bool Take(absl::string_view text) {
-    if (!At(text)) return false;
-    ++next_;
-    return true;
-  }
-  void SkipEnds() {
-    while (Peek().kind == TokenKind::kEnd) ++next_;
-  }
-  absl::Status Expected(absl::string_view what) const {
-    const Token& token = Peek();
-    const std::string found = token.kind == TokenKind::kEof ? "the end of the text"
-                              : token.text == "\n"          ? "the end of the line"
-                                                            : absl::StrCat("'", token.text, "'");
-    return ErrorAt(token.position, absl::StrCat("expected ", what, ", found ", found));
-  }
-  absl::Status Need(absl::string_view text) {
-    return Take(text) ? absl::OkStatus() : Expected(absl::StrCat("'", text, "'"));
-  }
-  absl::StatusOr<Token> Name(absl::string_view what) {
-    const Token& token = Peek();
-    if (token.kind != TokenKind::kName) return Expected(what);
-    if (IsReserved(token.text)) {
-      return ErrorAt(token.position,
-                     absl::StrCat("expected ", what, ", found the reserved word '", token.text, "'"));
-    }
-    return tokens_[next_++];
-  }
-
-  // Reads `element` separated by commas up to `close`, which may come at once.
-  absl::Status List(absl::string_view close, absl::FunctionRef<absl::Status()> element) {
-    if (Take(close)) return absl::OkStatus();
-    do {
-      NESTOR_RETURN_IF_ERROR(element());
-    } while (Take(","));
-    if (!Take(close)) return Expected(absl::StrCat("',' or '", close, "'"));
-    return absl::OkStatus();
-  }
-
   // ---- Ops
 
   absl::StatusOr<ast::Op> Op() {
@@ -215,18 +154,6 @@ class Parser {
       NESTOR_RETURN_IF_ERROR(Need("]"));
     }
     return param;
-  }
-
-  bool AtLiteral(size_t ahead = 0) const {
-    return Peek(ahead).kind == TokenKind::kNumber || At("inf", ahead) || At("nan", ahead) ||
-           At("true", ahead) || At("false", ahead);
-  }
-
-  absl::StatusOr<ast::Literal> SignedLiteral() {
-    const Position position = Peek().position;
-    const bool negative = Take("-");
-    if (!AtLiteral()) return Expected("a literal");
-    return ast::Literal{position, absl::StrCat(negative ? "-" : "", tokens_[next_++].text)};
   }
 
   // ---- Statements
@@ -368,207 +295,7 @@ class Parser {
     return absl::OkStatus();
   }
 
-  // ---- Expressions
-
-  // Items up to and with "]".
-  absl::StatusOr<std::vector<ast::Item>> Items() {
-    std::vector<ast::Item> items;
-    NESTOR_RETURN_IF_ERROR(List("]", [&] { return OneItem(items); }));
-    return items;
-  }
-
-  absl::Status OneItem(std::vector<ast::Item>& items) {
-    ast::Item item;
-    item.position = Peek().position;
-    if (Take("..")) {
-      item.is_pack = true;
-      NESTOR_ASSIGN_OR_RETURN(const Token name, Name("the name of a pack"));
-      item.pack = name.text;
-    } else {
-      NESTOR_ASSIGN_OR_RETURN(item.expr, Expression());
-    }
-    items.push_back(std::move(item));
-    return absl::OkStatus();
-  }
-
-  absl::StatusOr<ExprPtr> Expression() { return Operators(kLoosest); }
-
-  // An operand and the operators behind it that are at least as tight as `tightness`,
-  // by precedence climbing.
-  absl::StatusOr<ExprPtr> Operators(int tightness) {
-    NESTOR_ASSIGN_OR_RETURN(ExprPtr expr, Prefix());
-    for (const InfixOperator* op = AtInfix(); op != nullptr && op->tightness >= tightness; op = AtInfix()) {
-      NESTOR_ASSIGN_OR_RETURN(expr, Chain(std::move(expr), op->tightness));
-    }
-    return expr;
-  }
-
-  // `first` and all that operators of that tightness join to it.
-  absl::StatusOr<ExprPtr> Chain(ExprPtr first, int tightness) {
-    ExprPtr chain = NewExpr(ExprKind::kChain, first->position);
-    chain->args.push_back(std::move(first));
-    for (const InfixOperator* op = AtInfix(); op != nullptr && op->tightness == tightness; op = AtInfix()) {
-      if (op->Compares() && !chain->operators.empty()) return Expected("'&&' or '||' (comparisons do not chain)");
-      chain->operators.push_back(op);
-      chain->operator_positions.push_back(Peek().position);
-      ++next_;
-      NESTOR_ASSIGN_OR_RETURN(ExprPtr operand, Operators(tightness + 1));
-      chain->args.push_back(std::move(operand));
-    }
-    return chain;
-  }
-
-  const InfixOperator* AtInfix() const {
-    return Peek().kind == TokenKind::kSymbol ? FindInfix(Peek().text) : nullptr;
-  }
-
-  // One step deeper in brackets or prefix operators while it lives.
-  class Nesting {
-   public:
-    explicit Nesting(Parser& parser) : parser_(parser) { ++parser_.nesting_; }
-    ~Nesting() { --parser_.nesting_; }
-    absl::Status Check() const {
-      if (parser_.nesting_ <= kMaxNesting) return absl::OkStatus();
-      return ErrorAt(parser_.Peek().position,
-                     absl::StrCat("nested too deeply (more than ", kMaxNesting, " levels)"));
-    }
-
-   private:
-    Parser& parser_;
-  };
-
-  absl::StatusOr<ExprPtr> Prefix() {
-    const Nesting nesting(*this);
-    NESTOR_RETURN_IF_ERROR(nesting.Check());
-    const Token& token = Peek();
-    if (FindPrefix(token.text) == nullptr) return Primary();
-    ++next_;
-    if (token.text == "-" && AtLiteral() && !At("true") && !At("false")) {
-      return NewExpr(ExprKind::kLiteral, token.position, absl::StrCat("-", tokens_[next_++].text));
-    }
-    ExprPtr expr = NewExpr(ExprKind::kPrefix, token.position, token.text);
-    NESTOR_ASSIGN_OR_RETURN(ExprPtr operand, Prefix());
-    expr->args.push_back(std::move(operand));
-    return expr;
-  }
-
-  absl::StatusOr<ExprPtr> Primary() {
-    const Token& token = Peek();
-    if (AtLiteral()) {
-      ++next_;
-      return NewExpr(ExprKind::kLiteral, token.position, token.text);
-    }
-    if (token.kind == TokenKind::kParam) {
-      ++next_;
-      return NewExpr(ExprKind::kParam, token.position, token.text);
-    }
-    if (Take("(")) {
-      NESTOR_ASSIGN_OR_RETURN(ExprPtr inner, Expression());
-      if (!Take(")")) return Expected("an operator or ')'");
-      return inner;
-    }
-    if (token.kind != TokenKind::kName) return Expected("an expression");
-    if (At("size")) return Size();
-    if (ReduceOpByName(token.text) && At("[", 1)) return Reduction();
-    if (ReduceOpByName(token.text) && !(At("(", 1) && ScalarOpByName(token.text))) {
-      ++next_;
-      return Expected(absl::StrCat("'[' and the indices that ", token.text, " runs over"));
-    }
-    if (At("(", 1)) return Function();
-    if (At("if")) return ErrorAt(token.position, absl::StrCat("expected an expression, found 'if'", ForeignHint("?")));
-    if (IsReserved(token.text)) return Expected("an expression");
-    if (At("[", 1)) {
-      NESTOR_ASSIGN_OR_RETURN(ExprPtr access, Access());
-      if (At("(")) return UnknownReduction(*access);
-      return access;
-    }
-    ++next_;
-    return NewExpr(ExprKind::kName, token.position, token.text);
-  }
-
-  // Of `name[..](`, which only reductions are.
-  static absl::Status UnknownReduction(const Expr& access) {
-    std::vector<std::string> known;
-    for (int op = 0; op <= static_cast<int>(ReduceOp::kAll); ++op) known.emplace_back(nestor::Name(ReduceOp{static_cast<uint8_t>(op)}));
-    return ErrorAt(access.position, absl::StrCat("unknown reduction '", access.text, "'", DidYouMean(access.text, known),
-                                                 " (there are ", absl::StrJoin(known, ", "), ")", ForeignHint(access.text)));
-  }
-
-  absl::StatusOr<ExprPtr> Size() {
-    ExprPtr expr = NewExpr(ExprKind::kSize, Peek().position);
-    ++next_;
-    NESTOR_RETURN_IF_ERROR(Need("("));
-    NESTOR_RETURN_IF_ERROR(Need(".."));
-    NESTOR_ASSIGN_OR_RETURN(const Token pack, Name("the name of a pack"));
-    expr->text = pack.text;
-    NESTOR_RETURN_IF_ERROR(Need(")"));
-    return expr;
-  }
-
-  absl::StatusOr<ExprPtr> Reduction() {
-    ExprPtr expr = NewExpr(ExprKind::kReduction, Peek().position, Peek().text);
-    next_ += 2;
-    if (At("]")) return Expected("an index");
-    NESTOR_ASSIGN_OR_RETURN(expr->items, Items());
-    NESTOR_RETURN_IF_ERROR(Need("("));
-    NESTOR_ASSIGN_OR_RETURN(ExprPtr body, Expression());
-    expr->args.push_back(std::move(body));
-    if (!Take(")")) return Expected("an operator or ')'");
-    return expr;
-  }
-
-  absl::StatusOr<ExprPtr> Function() {
-    ExprPtr expr = NewExpr(ExprKind::kCall, Peek().position, Peek().text);
-    next_ += 2;
-    if (TypeByName(expr->text) || type_variables_.contains(expr->text)) {
-      // A cast.
-      NESTOR_ASSIGN_OR_RETURN(ExprPtr arg, Expression());
-      expr->args.push_back(std::move(arg));
-      if (!Take(")")) return Expected("an operator or ')'");
-      return expr;
-    }
-    NESTOR_RETURN_IF_ERROR(List(")", [&]() -> absl::Status {
-      NESTOR_ASSIGN_OR_RETURN(ExprPtr arg, Expression());
-      expr->args.push_back(std::move(arg));
-      return absl::OkStatus();
-    }));
-    const auto op = ScalarOpByName(expr->text);
-    const auto literal = [&](const char* text) { return NewExpr(ExprKind::kLiteral, expr->position, text); };
-    if (op) FillOperands(Row(*op), expr->args, literal);
-    return expr;
-  }
-
-  absl::StatusOr<ExprPtr> Access() {
-    ExprPtr expr = NewExpr(ExprKind::kAccess, Peek().position, Peek().text);
-    next_ += 2;
-    while (!At("]") && !At("|") && !At("if")) {
-      NESTOR_RETURN_IF_ERROR(OneItem(expr->items));
-      if (!Take(",")) break;
-    }
-    if (Take("|")) {
-      if (Peek().kind == TokenKind::kParam) {
-        expr->fill = NewExpr(ExprKind::kParam, Peek().position, Peek().text);
-        ++next_;
-      } else {
-        NESTOR_ASSIGN_OR_RETURN(const ast::Literal literal, SignedLiteral());
-        expr->fill = NewExpr(ExprKind::kLiteral, literal.position, literal.text);
-      }
-    }
-    if (Take("if")) {
-      do {
-        NESTOR_ASSIGN_OR_RETURN(ExprPtr condition, Expression());
-        expr->conditions.push_back(std::move(condition));
-      } while (Take(","));
-    }
-    if (!Take("]")) return Expected("',', '|', 'if' or ']'");
-    return expr;
-  }
-
-  std::vector<Token> tokens_;
-  size_t next_ = 0;
-  int nesting_ = 0;
   bool in_block_ = false;
-  absl::flat_hash_set<std::string> type_variables_;
 };
 
 }  // namespace

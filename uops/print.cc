@@ -1,9 +1,5 @@
-// Which nodes get a statement of their own, and how the rest is written inline.
-//
-// A node is named where the notation needs a name (it is gathered from, scattered,
-// or accessed out of order or out of bounds), where it is used more than once, and
-// where an expression would grow too deep. All else is written inside its user:
-// elaboration computes an expression over just the indices that it mentions, which
+// A node that has a name (print_names.h) gets a statement of its own. All else is written inside
+// its user: elaboration computes an expression over just the indices that it mentions, which
 // is what the graph's canonical form says too, so the same graph comes back.
 //
 // The statement's ranges come back as well: where the first place in which an
@@ -19,86 +15,52 @@
 #include "absl/strings/str_join.h"
 #include "uops/invariant.h"
 #include "uops/operators.h"
-#include "uops/parser.h"
+#include "uops/print_names.h"
 #include "uops/recurrence.h"
 
 namespace nestor {
 namespace {
-
-constexpr int kMaxInlineDepth = 40;
-
-// Ops that the notation would read as part of an index expression.
-bool IsIndexArithmetic(ScalarOp op) {
-  const InfixOperator* infix = InfixOf(op, DType::kI64);
-  return op == ScalarOp::kNeg || (infix != nullptr && infix->IsArithmetic()) || FindIndexFunction(Row(op).name) != nullptr;
-}
 
 using Names = std::vector<std::string>;  // of the indices along a node's axes
 
 class Printer {
  public:
   Printer(const Op& op, const PrintOptions& options)
-      : op_(op), options_(options), graph_(op.graph), pool_(op.graph.pool()) {
+      : op_(op), options_(options), graph_(op.graph), pool_(op.graph.pool()), names_(op) {
     for (const Equality& e : op.equalities) equal_.emplace(std::min(e.left, e.right), std::max(e.left, e.right));
   }
 
   std::string Run() {
-    live_ = Reachable(graph_, op_.ResultNodes());
-    FindBlocks();
-    CollectIdentifiers();
-    NameArgumentsAndResults();
-    ChooseNamedNodes();
     std::string text = Header();
     if (options_.equalities) text += EqualitiesText();
     for (int i = 0; i < graph_.size(); ++i) {
       const NodeId id{i};
-      if (!live_[i] || !named_.contains(id) || graph_.As<Input>(id) != nullptr || step_axes_.contains(id)) continue;
+      if (!names_.Has(id) || graph_.As<Input>(id) != nullptr || names_.StepAxisOf(id) >= 0) continue;
       if (graph_.As<Carry>(id) != nullptr) continue;
       const Recurrence* recurrence = graph_.As<Recurrence>(id);
       if (recurrence == nullptr) absl::StrAppend(&text, "  ", Definition(id), "\n");
       else text += BlockText(*recurrence);
     }
     for (const Result& result : op_.results) {
-      if (named_.at(result.node) != result.name) absl::StrAppend(&text, "  ", CopyOf(result), "\n");
+      if (names_.Of(result.node) != result.name) absl::StrAppend(&text, "  ", CopyOf(result), "\n");
     }
     return text + "}\n";
   }
 
  private:
-  // ---- Recurrences: each system is a block, whose statements are its steps that have names. A
-  // step, the carry that it is and what it is from outside have one name.
-
-  void FindBlocks() {
-    for (int i = 0; i < graph_.size(); ++i) {
-      const Recurrence* recurrence = graph_.As<Recurrence>(NodeId{i});
-      if (!live_[i] || recurrence == nullptr) continue;
-      alias_[NodeId{i}] = recurrence->x;
-      if (!blocks_.try_emplace(recurrence->carries[0]).second) continue;
-      Steps steps = StepsOf(graph_, *recurrence);
-      for (size_t k = 0; k < recurrence->carries.size(); ++k) alias_[recurrence->carries[k]] = recurrence->bodies[k];
-      step_axes_.insert(steps.axes.begin(), steps.axes.end());
-      blocks_[recurrence->carries[0]] = std::move(steps.nodes);
-    }
-  }
-
-  // The node whose name it bears.
-  NodeId Named(NodeId id) const {
-    const auto it = alias_.find(id);
-    return it == alias_.end() ? id : it->second;
-  }
+  // ---- Recurrences: each system is a block, whose statements are its steps that have names.
 
   // Nothing for a system that has been written.
   std::string BlockText(const Recurrence& recurrence) {
-    std::vector<NodeId>& steps = blocks_.at(recurrence.carries[0]);
-    if (steps.empty()) return "";
+    if (!written_.insert(recurrence.carries[0]).second) return "";
+    const std::vector<NodeId>& steps = names_.StepsOf(recurrence);
     const Carry& carry = *graph_.As<Carry>(recurrence.carries[0]);
     const IndexId extent = graph_.shape(recurrence.carries[0])[carry.axis];
     FindUntyped(steps);
-    std::string text = absl::StrCat("  for ", step_index_, " < ", SymbolicText(pool_, extent), " {\n");
+    std::string text = absl::StrCat("  for ", names_.step_index(), " < ", SymbolicText(pool_, extent), " {\n");
     for (NodeId step : steps) {
-      if (named_.contains(step)) absl::StrAppend(&text, "    ", Definition(step), "\n");
+      if (names_.Has(step)) absl::StrAppend(&text, "    ", Definition(step), "\n");
     }
-    steps.clear();
     return text + "  }\n";
   }
 
@@ -106,7 +68,7 @@ class Printer {
   void FindUntyped(absl::Span<const NodeId> steps) {
     std::vector<NodeId> open;
     for (NodeId step : steps) {
-      if (named_.contains(step)) open.push_back(step);
+      if (names_.Has(step)) open.push_back(step);
     }
     absl::flat_hash_set<NodeId> typed;
     while (!open.empty()) {
@@ -124,7 +86,7 @@ class Printer {
   // Whether the text of the node has a type by itself, once the steps `typed` have theirs.
   // `is_statement`: it is written out even if it has a name.
   bool SaysType(NodeId id, bool is_statement, const absl::flat_hash_set<NodeId>& typed) const {
-    if (!is_statement && named_.contains(id)) return !IsStep(id) || typed.contains(Named(id));
+    if (!is_statement && names_.Has(id)) return !names_.IsStep(id) || typed.contains(names_.Named(id));
     if (const Reindex* reindex = graph_.As<Reindex>(id)) return SaysType(reindex->x, false, typed);
     if (const Reduce* reduce = graph_.As<Reduce>(id)) return IsArg(reduce->op) || SaysType(reduce->x, false, typed);
     if (const Map* map = graph_.As<Map>(id)) {
@@ -136,164 +98,13 @@ class Printer {
     return graph_.As<Constant>(id) == nullptr && graph_.As<Index>(id) == nullptr;
   }
 
-  // Inside of its block: a view of it is not.
-  bool IsStep(NodeId id) const { return step_axes_.contains(id) || graph_.As<Carry>(id) != nullptr; }
-
-  // ---- Names
-
-  void CollectIdentifiers() {
-    for (const Argument& arg : op_.args) {
-      identifiers_.insert(arg.name);
-      for (IndexId extent : arg.shape) {
-        VisitIndex(pool_, extent, [&](IndexId id, const IndexNode& node) {
-          if (node.kind == IndexKind::kSymbol) identifiers_.insert(pool_.SymbolName(id));
-        });
-      }
-    }
-    for (const Result& result : op_.results) identifiers_.insert(result.name);
-    step_index_ = FreshName("t", [&](absl::string_view name) { return Taken(name); });
-  }
-
-  bool Taken(absl::string_view name) const {
-    return identifiers_.contains(name) || IsReserved(name) || ScalarOpByName(name);
-  }
-
-  std::string FreshTensor() {
-    for (;;) {
-      std::string name = absl::StrCat("t", next_tensor_++);
-      if (!Taken(name)) {
-        identifiers_.insert(name);
-        return name;
-      }
-    }
-  }
-
   // Index names are kept apart from all others; each statement starts anew.
   std::string FreshIndex() {
     constexpr absl::string_view kLetters = "ijklmnopqrsuvw";
     for (;;) {
       const size_t n = next_index_++;
       std::string name = n < kLetters.size() ? std::string(1, kLetters[n]) : absl::StrCat("i", n);
-      if (!Taken(name)) return name;
-    }
-  }
-
-  void NameArgumentsAndResults() {
-    for (const Argument& arg : op_.args) named_.emplace(arg.node, arg.name);
-    for (const Result& result : op_.results) named_.emplace(Named(result.node), result.name);
-    for (const auto& [node, named] : alias_) {
-      Name(node);
-      Name(named);
-    }
-  }
-
-  // ---- Which nodes are named
-
-  // Repeats its operand along more axes, in order: written as the operand.
-  bool IsRepeat(NodeId id) const {
-    const Reindex* reindex = graph_.As<Reindex>(id);
-    if (reindex == nullptr || !reindex->conditions.empty()) return false;
-    int64_t last = -1;
-    for (size_t j = 0; j < reindex->place.size(); ++j) {
-      const int64_t var = pool_.VarValue(reindex->place[j]);
-      if (var <= last || graph_.shape(id)[var] != graph_.shape(reindex->x)[j]) return false;
-      last = var;
-    }
-    return true;
-  }
-
-  bool IsLeaf(NodeId id) const {
-    return graph_.As<Constant>(id) != nullptr || graph_.As<Param>(id) != nullptr;
-  }
-
-  NodeId ThroughRepeats(NodeId id) const {
-    while (!named_.contains(id) && IsRepeat(id)) id = graph_.As<Reindex>(id)->x;
-    return id;
-  }
-  bool IsIndexOperand(NodeId id) const {
-    id = ThroughRepeats(id);
-    return !named_.contains(id) && graph_.As<Index>(id) != nullptr;
-  }
-  bool IsConstantOperand(NodeId id) const {
-    id = ThroughRepeats(id);
-    return !named_.contains(id) && graph_.As<Constant>(id) != nullptr;
-  }
-
-  void Name(NodeId id) {
-    if (!named_.contains(id)) named_.emplace(id, "");
-  }
-
-  void ChooseNamedNodes() {
-    NameWhatNeedsIt();
-    NameWhatIsShared();
-    NameIndexOperands();
-    NameWhatIsDeep();
-    // Numbered in the order of the text.
-    for (int i = 0; i < graph_.size(); ++i) {
-      const auto it = named_.find(NodeId{i});
-      if (it != named_.end() && it->second.empty() && !alias_.contains(NodeId{i})) it->second = FreshTensor();
-    }
-    for (const auto& [node, named] : alias_) named_[node] = std::string(named_.at(named));  // a copy: the map grows
-  }
-
-  // The tensors that an index expression gathers from.
-  void NameLoaded(IndexId e) {
-    VisitIndex(pool_, e, [&](IndexId, const IndexNode& node) {
-      if (node.kind == IndexKind::kLoad) Name(NodeId{static_cast<int32_t>(node.value)});
-    });
-  }
-
-  void NameWhatNeedsIt() {
-    for (int i = 0; i < graph_.size(); ++i) {
-      const NodeId id{i};
-      if (!live_[i]) continue;
-      if (const Reindex* reindex = graph_.As<Reindex>(id)) {
-        if (!IsRepeat(id)) Name(reindex->x);
-        for (IndexId e : reindex->place) NameLoaded(e);
-        for (IndexId c : reindex->conditions) NameLoaded(c);
-      } else if (graph_.As<Index>(id) != nullptr) {
-        VisitOperands(graph_, id, [&](NodeId x) { Name(x); });
-      } else if (graph_.As<Scatter>(id) != nullptr) {
-        Name(id);
-        VisitOperands(graph_, id, [&](NodeId x) { Name(x); });
-      }
-    }
-  }
-
-  void NameWhatIsShared() {
-    std::vector<int> uses(graph_.size(), 0);
-    for (int i = graph_.size() - 1; i >= 0; --i) {
-      const NodeId id{i};
-      if (!live_[i]) continue;
-      const bool transparent = IsRepeat(id) && !named_.contains(id);
-      if (uses[i] > 1 && !transparent && !IsLeaf(id)) Name(id);
-      const int weight = transparent ? std::min(uses[i], 2) : 1;
-      VisitOperands(graph_, id, [&](NodeId x) { uses[x.value] += weight; });
-    }
-  }
-
-  // An index value must not join its neighbours into one index expression.
-  void NameIndexOperands() {
-    for (int i = 0; i < graph_.size(); ++i) {
-      const Map* map = graph_.As<Map>(NodeId{i});
-      if (!live_[i] || map == nullptr || !IsIndexArithmetic(map->op)) continue;
-      bool all = true;
-      for (NodeId arg : map->args) all &= IsIndexOperand(arg) || IsConstantOperand(arg);
-      if (!all) continue;
-      for (NodeId arg : map->args) {
-        if (IsIndexOperand(arg)) Name(ThroughRepeats(arg));
-      }
-    }
-  }
-
-  void NameWhatIsDeep() {
-    std::vector<int> depth(graph_.size(), 0);
-    for (int i = 0; i < graph_.size(); ++i) {
-      if (!live_[i]) continue;
-      VisitOperands(graph_, NodeId{i}, [&](NodeId x) {
-        if (!named_.contains(x)) depth[i] = std::max(depth[i], depth[x.value] + 1);
-      });
-      if (depth[i] > kMaxInlineDepth) Name(NodeId{i});
+      if (!names_.Taken(name)) return name;
     }
   }
 
@@ -352,19 +163,14 @@ class Printer {
     late_.clear();
     ranges_.clear();
     Names names;
-    for (int i = 0; i < rank; ++i) names.push_back(i == step_axis ? step_index_ : FreshIndex());
+    for (int i = 0; i < rank; ++i) names.push_back(i == step_axis ? names_.step_index() : FreshIndex());
     return names;
-  }
-
-  int StepAxisOf(NodeId id) const {
-    const auto it = step_axes_.find(id);
-    return it == step_axes_.end() ? -1 : it->second;
   }
 
   // The block says that of the step's index.
   void SetRanges(const Names& names, const Shape& extents) {
     for (size_t i = 0; i < names.size(); ++i) {
-      if (names[i] != step_index_) ranges_.emplace_back(names[i], extents[i]);
+      if (names[i] != names_.step_index()) ranges_.emplace_back(names[i], extents[i]);
     }
   }
 
@@ -374,11 +180,11 @@ class Printer {
 
   std::string Definition(NodeId id) {
     if (const Scatter* scatter = graph_.As<Scatter>(id)) return ScatterText(id, *scatter);
-    const Names names = StartStatement(graph_.rank(id), StepAxisOf(id));
+    const Names names = StartStatement(graph_.rank(id), names_.StepAxisOf(id));
     SetRanges(names, graph_.shape(id));
     std::string value = NodeText(id, names, 0, false);
     if (untyped_.contains(id)) value = absl::StrCat(nestor::Name(graph_.type(id)), "(", value, ")");
-    return absl::StrCat(Left(named_.at(id), names), " = ", value, Where());
+    return absl::StrCat(Left(names_.Of(id), names), " = ", value, Where());
   }
 
   std::string CopyOf(const Result& result) {
@@ -389,12 +195,12 @@ class Printer {
   }
 
   std::string ScatterText(NodeId id, const Scatter& scatter) {
-    const int own_axis = StepAxisOf(id);
+    const int own_axis = names_.StepAxisOf(id);
     const int step_axis = own_axis < 0 ? -1 : static_cast<int>(pool_.VarValue(scatter.place[own_axis]));
     const Names names = StartStatement(graph_.rank(scatter.x), step_axis);
     SetRanges(names, graph_.shape(scatter.x));
     RecordAccess(id, scatter.place, names);
-    const std::string left = absl::StrCat(named_.at(id), "[", PlaceText(scatter.place, names), "]");
+    const std::string left = absl::StrCat(names_.Of(id), "[", PlaceText(scatter.place, names), "]");
     const std::string value = ValueText(scatter.x, names, 0, false);
     return absl::StrCat(left, ": ", nestor::Name(graph_.type(id)), "[", Extents(graph_.shape(id)), "] ",
                         AccumulationSign(scatter.op), "= ", value, Where());
@@ -434,7 +240,7 @@ class Printer {
 
   std::string IndexExprText(IndexId e, const Names& names, int tightness = 0, bool in_value = false) const {
     const auto var = [&](int64_t v) { return names[v]; };
-    const auto tensor = [&](int64_t t) { return named_.at(NodeId{static_cast<int32_t>(t)}); };
+    const auto tensor = [&](int64_t t) { return names_.Of(NodeId{static_cast<int32_t>(t)}); };
     return IndexText(pool_, e, {var, tensor, in_value}, tightness);
   }
 
@@ -444,7 +250,7 @@ class Printer {
   }
 
   std::vector<std::pair<std::string, IndexId>>& StandsOf(NodeId tensor) {
-    return IsStep(tensor) ? late_ : stands_;
+    return names_.IsStep(tensor) ? late_ : stands_;
   }
 
   // Notes the places where an index stands alone, in the elaborator's order.
@@ -469,19 +275,19 @@ class Printer {
 
   std::string AccessText(NodeId tensor, const IndexList& place, const Names& names) {
     RecordAccess(tensor, place, names);
-    if (place.empty()) return named_.at(tensor);
-    return absl::StrCat(named_.at(tensor), "[", PlaceText(place, names), "]");
+    if (place.empty()) return names_.Of(tensor);
+    return absl::StrCat(names_.Of(tensor), "[", PlaceText(place, names), "]");
   }
 
   // ---- Values
 
   // A node as an operand: by its name, or written out.
   std::string ValueText(NodeId id, const Names& names, int tightness, bool bare_literal) {
-    if (!named_.contains(id)) return NodeText(id, names, tightness, bare_literal);
+    if (!names_.Has(id)) return NodeText(id, names, tightness, bare_literal);
     for (const std::string& name : names) {
       StandsOf(id).emplace_back(name, graph_.shape(id)[&name - names.data()]);
     }
-    return Left(named_.at(id), names);
+    return Left(names_.Of(id), names);
   }
 
   // A node written out over its axes. `bare_literal`: a literal takes its type
@@ -517,13 +323,13 @@ class Printer {
   }
 
   std::string ReindexText(NodeId id, const Reindex& n, const Names& names, int tightness, bool bare_literal) {
-    if (IsRepeat(id)) {
+    if (names_.IsRepeat(id)) {
       Names kept;
       for (IndexId e : n.place) kept.push_back(names[pool_.VarValue(e)]);
       return ValueText(n.x, kept, tightness, bare_literal);
     }
     RecordAccess(n.x, n.place, names);
-    std::string text = absl::StrCat(named_.at(n.x), "[", PlaceText(n.place, names), FillText(n.fill));
+    std::string text = absl::StrCat(names_.Of(n.x), "[", PlaceText(n.place, names), FillText(n.fill));
     const char* separator = " if ";
     for (IndexId condition : n.conditions) {
       RecordLoads(condition, names);
@@ -543,7 +349,7 @@ class Printer {
     const DType operand = graph_.type(map.args.back());
     const bool choice = Row(map.op).result == ResultType::kChoice;
     bool typed = false;  // some operand gives a bare literal its type
-    for (size_t i = choice ? 1 : 0; i < map.args.size(); ++i) typed |= !IsConstantOperand(map.args[i]);
+    for (size_t i = choice ? 1 : 0; i < map.args.size(); ++i) typed |= !names_.IsConstantOperand(map.args[i]);
     if (const InfixOperator* infix = InfixOf(map.op, operand)) {
       const std::string left = ValueText(map.args[0], names, infix->tightness + infix->Compares(), typed);
       const std::string right = ValueText(map.args[1], names, infix->tightness + 1, typed);
@@ -578,15 +384,9 @@ class Printer {
   const Graph& graph_;
   const IndexPool& pool_;
   absl::flat_hash_set<std::pair<IndexId, IndexId>> equal_;
-  std::vector<bool> live_;
-  absl::flat_hash_set<std::string> identifiers_;
-  absl::flat_hash_map<NodeId, std::string> named_;
-  int next_tensor_ = 0;
-  absl::flat_hash_map<NodeId, std::vector<NodeId>> blocks_;  // the steps of each system, by its first carry
-  absl::flat_hash_map<NodeId, int> step_axes_;               // of all steps
-  absl::flat_hash_map<NodeId, NodeId> alias_;                // of carries and recurrences: the step
-  absl::flat_hash_set<NodeId> untyped_;                      // steps that are written with a cast
-  std::string step_index_;
+  const NodeNames names_;
+  absl::flat_hash_set<NodeId> written_;  // systems, by their first carries
+  absl::flat_hash_set<NodeId> untyped_;  // steps that are written with a cast
   // Of the statement being written:
   size_t next_index_ = 0;
   std::vector<std::pair<std::string, IndexId>> ranges_;  // of its indices

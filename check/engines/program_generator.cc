@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "check/engines/index_generator.h"
 #include "check/random.h"
 #include "uops/invariant.h"
 #include "uops/recurrence.h"
@@ -24,7 +25,8 @@ constexpr int kMaxRank = 3;
 class Generator {
  public:
   Generator(uint64_t seed, const GeneratorOptions& options, std::vector<ConstructorCall>* calls)
-      : options_(options), random_(seed), recurrences_(seed ^ 0x5ca1ab1e), graph_(op_.graph), pool_(op_.graph.pool()), calls_(calls) {
+      : options_(options), random_(seed), recurrences_(seed ^ 0x5ca1ab1e), graph_(op_.graph), pool_(op_.graph.pool()),
+        indices_(options_, random_, graph_, values_), calls_(calls) {
     options_.floats_only |= options_.smooth;
   }
 
@@ -46,7 +48,7 @@ class Generator {
 
   void DeclareDimensions() {
     const int count = static_cast<int>(random_.Between(1, 3));
-    for (int i = 0; i < count; ++i) dims_.push_back(pool_.Symbol(kDims[i]));
+    for (int i = 0; i < count; ++i) indices_.AddDimension(pool_.Symbol(kDims[i]));
   }
 
   void DeclareParams() {
@@ -55,7 +57,7 @@ class Generator {
       const std::string name = absl::StrCat("$k", i);
       const DType type = random_.Chance(60) ? DType::kI64 : DrawIntegerType(random_);
       op_.params.push_back(IntegerParam(name, type));
-      integer_params_.push_back(pool_.Symbol(name));
+      indices_.AddParam(pool_.Symbol(name));
     }
     const int values = static_cast<int>(random_.Below(3));
     for (int i = 0; i < values; ++i) {
@@ -83,7 +85,7 @@ class Generator {
       AddArgument(kArguments[i], type, RandomShape(), shape_only);
     }
     // A dimension is one of some argument.
-    for (IndexId dim : dims_) {
+    for (IndexId dim : indices_.dimensions()) {
       if (Mentioned(dim)) continue;
       const bool shape_only = random_.Chance(50);
       AddArgument(absl::StrCat("u", op_.args.size()), ValueType(), {dim}, shape_only);
@@ -157,201 +159,19 @@ class Generator {
 
   // ---- Shapes
 
-  IndexId Symbol() {
-    if (!integer_params_.empty() && random_.Chance(25)) return random_.Pick(integer_params_);
-    return random_.Pick(dims_);
-  }
-
-  IndexId RandomExtent() {
-    if (const auto extreme = Extreme(3)) return pool_.Min(*extreme, random_.Pick(dims_));
-    const int kind = static_cast<int>(random_.Below(100));
-    if (kind < 60) return random_.Pick(dims_);
-    if (kind < 75) return pool_.Const(random_.Between(kind < 62 ? 0 : 1, 4));
-    const IndexId n = random_.Pick(dims_);
-    const IndexId s = Symbol();
-    const int64_t c = random_.Between(1, 3);
-    const IndexId constant = pool_.Const(c);
-    switch (random_.Below(9)) {
-      case 0: return pool_.Add(n, constant);
-      case 1: return pool_.Mul(n, constant);
-      case 2: return pool_.Mul(n, random_.Pick(dims_));
-      case 3: return pool_.Add(n, s);
-      case 4: return pool_.Max(pool_.Sub(n, constant), pool_.Const(0));
-      case 5: return pool_.Div(pool_.Add(n, s), pool_.Const(2));
-      case 6: return pool_.Min(n, pool_.Add(s, constant));
-      case 7:
-        return pool_.Add(pool_.Div(pool_.Sub(pool_.Add(n, pool_.Mul(pool_.Const(2), s)), constant), pool_.Const(2)),
-                         pool_.Const(1));
-      default: return random_.Chance(50) ? pool_.Div(n, s) : pool_.Mod(n, pool_.Const(c + 1));
-    }
-  }
-
   // Often one that is there already.
   Shape RandomShape() {
     if (!values_.empty() && random_.Chance(40)) {
       Shape shape = graph_.shape(random_.Pick(values_));
       random_.Shuffle(shape);
       if (!shape.empty() && random_.Chance(30)) shape.pop_back();
-      if (shape.size() < kMaxRank && random_.Chance(30)) shape.push_back(RandomExtent());
+      if (shape.size() < kMaxRank && random_.Chance(30)) shape.push_back(indices_.Extent());
       return shape;
     }
     Shape shape;
     const int rank = static_cast<int>(random_.Pick({0, 1, 1, 1, 2, 2, 2, 3}));
-    for (int i = 0; i < rank; ++i) shape.push_back(RandomExtent());
+    for (int i = 0; i < rank; ++i) shape.push_back(indices_.Extent());
     return shape;
-  }
-
-  // ---- Index expressions over the axes of a shape
-
-  IndexId Var(const Shape& over) { return pool_.Var(random_.Below(static_cast<int64_t>(over.size()))); }
-
-  // With options_.extremes, a number near the ends of int64 in so many of 100 cases.
-  absl::optional<IndexId> Extreme(int percent) {
-    if (!options_.extremes || !random_.Chance(percent)) return absl::nullopt;
-    return pool_.Const(random_.Extreme());
-  }
-
-  IndexId Coefficient() {
-    if (const auto extreme = Extreme(5)) return *extreme;
-    const int kind = static_cast<int>(random_.Below(100));
-    if (kind < 12 && !integer_params_.empty()) return random_.Pick(integer_params_);
-    // One that overflows from index 2 on.
-    if (kind == 12 && random_.Chance(40) && !options_.smooth) return pool_.Const(int64_t{3} << 61);
-    return pool_.Const(random_.Pick({1, 1, 1, 1, -1, 2, 2, 3, -2}));
-  }
-
-  IndexId Offset() {
-    if (const auto extreme = Extreme(8)) return *extreme;
-    if (random_.Chance(15)) {
-      const IndexId symbol = Symbol();
-      return random_.Chance(50) ? pool_.Sub(symbol, pool_.Const(1)) : pool_.Neg(symbol);
-    }
-    return pool_.Const(random_.Pick({0, 0, 0, -1, 1, 1, 2, -2}));
-  }
-
-  // coefficient * index + ... + offset
-  IndexId Linear(const Shape& over) {
-    IndexId sum = Offset();
-    const int terms = over.empty() ? 0 : static_cast<int>(random_.Pick({0, 1, 1, 1, 1, 2, 2}));
-    for (int i = 0; i < terms; ++i) {
-      const IndexId coefficient = Coefficient();
-      const IndexId var = Var(over);
-      sum = pool_.Add(sum, pool_.Mul(coefficient, var));
-    }
-    return sum;
-  }
-
-  IndexId Divisor() {
-    if (const auto extreme = Extreme(10)) return *extreme;
-    if (random_.Chance(25)) return Symbol();
-    return pool_.Const(random_.Pick({2, 2, 3, -2, 4, -1, 1}));
-  }
-
-  IndexId Quotient(IndexId a, IndexId b) { return random_.Chance(50) ? pool_.Div(a, b) : pool_.Mod(a, b); }
-
-  // An affine expression of any kind.
-  IndexId Affine(const Shape& over) {
-    const IndexId a = Linear(over);
-    switch (random_.Below(6)) {
-      case 0: {
-        const IndexId divisor = Divisor();
-        const IndexId quotient = Quotient(a, divisor);
-        return random_.Chance(30) ? pool_.Add(pool_.Mul(pool_.Const(2), quotient), Linear(over)) : quotient;
-      }
-      case 1: {
-        const IndexId b = Linear(over);
-        return random_.Chance(50) ? pool_.Min(a, b) : pool_.Max(a, b);
-      }
-      case 2: return pool_.Min(pool_.Max(a, pool_.Const(0)), pool_.Sub(Symbol(), pool_.Const(1)));
-      default: return a;
-    }
-  }
-
-  // Loads and products of indices: what may overflow anywhere. `depth`: how far
-  // gathers may nest.
-  IndexId Irregular(const Shape& over, int depth) {
-    if (random_.Chance(70)) {
-      const IndexId load = Gather(over, depth);
-      if (load.value >= 0) return Spoil(load, over);
-    }
-    if (over.empty()) return Affine(over);
-    const IndexId a = Linear(over);
-    const IndexId b = Linear(over);
-    switch (random_.Below(4)) {
-      case 0: return pool_.Div(a, b);
-      case 1: return pool_.Mod(a, b);
-      case 2: return pool_.Add(pool_.Mul(a, b), Linear(over));
-      default: return pool_.Mul(a, b);
-    }
-  }
-
-  // Arithmetic on a gathered value.
-  IndexId Spoil(IndexId load, const Shape& over) {
-    const IndexId a = Linear(over);
-    switch (random_.Below(12)) {
-      case 0: return pool_.Add(load, a);
-      case 1: return pool_.Sub(a, load);
-      case 2: return pool_.Mul(load, a);
-      case 3: return pool_.Div(load, a);
-      case 4: return pool_.Mod(a, load);
-      case 5: return pool_.Min(pool_.Max(load, pool_.Const(0)), a);
-      case 6: return pool_.Div(pool_.Mul(load, pool_.Const(int64_t{1} << 62)), pool_.Const(int64_t{1} << 61));
-      case 7: return pool_.Neg(pool_.Add(load, pool_.Const(-1)));
-      default: return load;
-    }
-  }
-
-  IndexId Gather(const Shape& over, int depth) {
-    std::vector<NodeId> integers;
-    for (NodeId id : values_) {
-      if (IsInteger(graph_.type(id))) integers.push_back(id);
-    }
-    if (integers.empty()) return IndexId();
-    const NodeId tensor = random_.Pick(integers);
-    const Shape extents = graph_.shape(tensor);
-    IndexList place;
-    for (IndexId extent : extents) place.push_back(Place(extent, over, depth - 1));
-    return pool_.Load(tensor.value, place);
-  }
-
-  // An index into an axis of that extent: mostly what stays inside.
-  IndexId Place(IndexId extent, const Shape& over, int depth = 2) {
-    std::vector<int64_t> fitting;
-    for (size_t v = 0; v < over.size(); ++v) {
-      if (over[v] == extent) fitting.push_back(static_cast<int64_t>(v));
-    }
-    const int kind = static_cast<int>(random_.Below(100));
-    if (!fitting.empty() && kind < 55) return pool_.Var(random_.Pick(fitting));
-    if (!over.empty() && kind < 65) return Var(over);
-    if (kind < 70 && !over.empty()) return pool_.Sub(pool_.Sub(extent, pool_.Const(1)), Var(over));
-    if (kind < 88 || depth <= 0 || options_.smooth) return Affine(over);
-    return Irregular(over, depth);
-  }
-
-  IndexList PlaceIn(const Shape& extents, const Shape& over) {
-    IndexList place;
-    for (IndexId extent : extents) place.push_back(Place(extent, over));
-    return place;
-  }
-
-  IndexId ConditionOperand(const Shape& over) {
-    if (random_.Chance(15) && !options_.smooth) return Irregular(over, 1);
-    return random_.Chance(50) ? Linear(over) : Affine(over);
-  }
-
-  IndexId Condition(const Shape& over, int depth = 2) {
-    const int kind = static_cast<int>(random_.Below(10));
-    if (depth == 0 || kind < 6) {
-      const IndexId a = ConditionOperand(over);
-      const IndexId b = ConditionOperand(over);
-      const IndexKind compare =
-          random_.Pick({IndexKind::kLt, IndexKind::kLt, IndexKind::kLe, IndexKind::kEq, IndexKind::kNe});
-      return pool_.Condition(compare, a, b);
-    }
-    const IndexId a = Condition(over, depth - 1);
-    if (kind == 6) return pool_.Not(a);
-    const IndexId b = Condition(over, depth - 1);
-    return pool_.Condition(kind == 7 ? IndexKind::kOr : IndexKind::kAnd, a, b);
   }
 
   // ---- Constructors, noted
@@ -423,8 +243,8 @@ class Generator {
 
   NodeId RandomIndex() {
     const Shape shape = RandomShape();
-    const IndexId a = Affine(shape);
-    const IndexId b = Linear(shape);
+    const IndexId a = indices_.Affine(shape);
+    const IndexId b = indices_.Linear(shape);
     const IndexId e = random_.Chance(20) ? pool_.Mul(a, b) : a;
     const NodeId index = AddIndex(e, shape);
     if (!options_.floats_only && random_.Chance(60)) return index;
@@ -443,10 +263,10 @@ class Generator {
 
   NodeId RandomReindex(NodeId x, const Shape& shape) {
     const Shape extents = graph_.shape(x);
-    const IndexList place = PlaceIn(extents, shape);
+    const IndexList place = indices_.PlaceIn(extents, shape);
     const NodeId fill = RandomFill(graph_.type(x));
     IndexList conditions;
-    while (random_.Chance(20)) conditions.push_back(Condition(shape));
+    while (random_.Chance(20)) conditions.push_back(indices_.Condition(shape));
     return AddReindex(x, shape, place, fill, conditions);
   }
 
@@ -550,7 +370,7 @@ class Generator {
     if (graph_.type(x) == DType::kBool) x = AddCast(x, IndexType());
     const Shape shape = RandomShape();
     const Shape over = graph_.shape(x);
-    const IndexList place = PlaceIn(shape, over);
+    const IndexList place = indices_.PlaceIn(shape, over);
     const ReduceOp op = options_.smooth ? ReduceOp::kSum
                                         : random_.Pick({ReduceOp::kSum, ReduceOp::kSum, ReduceOp::kProd,
                                                         ReduceOp::kMax, ReduceOp::kMin});
@@ -623,7 +443,7 @@ class Generator {
   // What a carry was at an earlier step, over `over`, whose first axes are the carry's.
   NodeId EarlierStep(const Stepped& stepped, bool backward, const Shape& over) {
     const Shape extents = graph_.shape(stepped.carry);
-    IndexList place = PlaceIn(extents, over);
+    IndexList place = indices_.PlaceIn(extents, over);
     const IndexId lag = pool_.Const(random_.Pick({1, 1, 1, 2, 3}));
     const IndexId step = pool_.Var(stepped.axis);
     place[stepped.axis] = backward ? pool_.Add(step, lag) : pool_.Sub(step, lag);
@@ -631,7 +451,7 @@ class Generator {
       if (static_cast<int>(axis) != stepped.axis && random_.Chance(60)) place[axis] = pool_.Var(static_cast<int64_t>(axis));
     }
     IndexList conditions;
-    if (random_.Chance(15)) conditions.push_back(Condition(over));
+    if (random_.Chance(15)) conditions.push_back(indices_.Condition(over));
     return AddReindex(stepped.carry, over, place, RandomFill(graph_.type(stepped.carry)), conditions);
   }
 
@@ -639,7 +459,7 @@ class Generator {
   NodeId ReducedStep(const Stepped& stepped, bool backward) {
     const DType type = graph_.type(stepped.carry);
     Shape over = graph_.shape(stepped.carry);
-    over.push_back(RandomExtent());
+    over.push_back(indices_.Extent());
     const NodeId read = EarlierStep(stepped, backward, over);
     const bool is_bool = type == DType::kBool;
     const ReduceOp op = is_bool ? random_.Pick({ReduceOp::kAny, ReduceOp::kAll})
@@ -663,8 +483,8 @@ class Generator {
   Op op_;
   Graph& graph_;
   IndexPool& pool_;
-  std::vector<IndexId> dims_, integer_params_;
   std::vector<NodeId> values_;  // what a step may use
+  IndexGenerator indices_;
   std::vector<ConstructorCall>* calls_;
 };
 

@@ -23,6 +23,8 @@
 
 namespace nestor::jit {
 
+inline Operand Immediate(int64_t value) { return Operand::Immediate(value); }
+
 // Where the elements of a tensor are.
 struct TensorPlace {
   enum Kind : uint8_t {

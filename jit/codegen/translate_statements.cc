@@ -1,14 +1,8 @@
 // Statements and values. A value is computed in the lanes of the loop around; what all
 // lanes share is loaded to all of them, and a scalar that was computed before the loop
-// is spread over them once, at its entry.
-//
-// An access that may not be made is guarded: a masked one by a branch around it, one
-// that should be in range but could not be proven to be by a branch that leaves the
-// function with the statement's number.
+// is spread over them once, at its entry. How an element is reached is in translate_accesses.cc.
 #include <algorithm>
-#include <functional>
 
-#include "jit/codegen/transpose.h"
 #include "jit/codegen/translator.h"
 #include "loop_ir/lanes.h"
 #include "uops/invariant.h"
@@ -17,17 +11,8 @@
 namespace nestor::jit {
 
 using loop::Access;
-using loop::Storage;
 using loop::TensorId;
-using loop::TensorInfo;
 using loop::ValueId;
-
-namespace {
-
-Operand Immediate(int64_t v) { return Operand::Immediate(v); }
-bool IsZero(Operand operand) { return operand == Immediate(0); }
-
-}  // namespace
 
 const TypedValue* Translator::Memo::Find(ValueId id) const {
   const auto known = values_.find(id.value);
@@ -243,7 +228,7 @@ Translator::Location Translator::PositionsOf(TensorId tensor, const Location& lo
                               Operand::Table(out_.table.Slot({TableSlot::kPositions, tensor})));
   first = f_->General(Opcode::kAddG, first, bytes);
   Location positions{{first, {}, 1, 0}, location.valid, location.stride};
-  if (!IsZero(location.stride)) {
+  if (!(location.stride == Immediate(0))) {
     NESTOR_CHECK(location.stride == Immediate(size), "positions of strided elements");
     positions.stride = Immediate(8);
   }
@@ -345,222 +330,6 @@ TypedValue Translator::IndexNumber(IndexId e) {
   if (step == 0) return {DType::kI64, first};
   const Operand steps = f_->list().AddConstant({Lane::kI64, 0, static_cast<uint64_t>(step)});
   return {DType::kI64, builder.Vector(Opcode::kAdd, Lane::kI64, {first, steps})};
-}
-
-TypedValue Translator::Load(const Access& access) {
-  if (access.masked) {
-    const Location location = Locate(access);
-    if (location.valid.kind == Operand::kNone) return LoadAt(access, location);
-    return LoadMasked(access, location);
-  }
-  const HomeKind kind = KindOf(access.tensor);
-  if (kind == HomeKind::kScalar || kind == HomeKind::kTile) return LoadAt(access, {});
-  return LoadMemory(access.tensor, Locate(access));
-}
-
-// Without looking at the mask.
-TypedValue Translator::LoadAt(const Access& access, const Location& location) {
-  switch (KindOf(access.tensor)) {
-    case HomeKind::kScalar: return LoadScalar(access.tensor);
-    case HomeKind::kTile: return LoadTile(access);
-    default: return LoadMemory(access.tensor, location);
-  }
-}
-
-// Of vectors that share a cache line, for the first.
-void Translator::Prefetch(const Access& access) {
-  const DType type = program_[access.tensor].type;
-  if (lanes_.var >= 0 && f_->Var(lanes_.var).second * ByteSize(type) % kCacheLineBytes != 0) return;
-  std::vector<ComputedPlace> computed(access.place.size());
-  for (size_t axis = 0; axis < access.place.size(); ++axis) {
-    if (!program_.pool.HasLoad(access.place[axis])) continue;
-    f_->EmitOnEntry(lanes_.region, [&] { computed[axis] = {f_->Checked(access.place[axis]).value, lanes_.region}; });
-  }
-  Emit(MakeMemory(Opcode::kPrefetch, type, lanes_.count, f_->Address(access.tensor, access.place, computed)));
-}
-
-TypedValue Translator::LoadTile(const Access& access) {
-  int64_t lane = 0;
-  const DType type = program_[access.tensor].type;
-  if (access.place.size() == 2 && lanes_.var >= 0 && program_.pool.VarValue(access.place[0]) == lanes_.var) {
-    // Along the first axis: a column.
-    Registers& home = registers_[access.tensor.value];
-    if (home.columns.empty()) home.columns = TransposeTile(f_->list(), LaneOf(type), home.tile);
-    return {type, home.columns[f_->Index(access.place[1]).value]};
-  }
-  const Operand vector = TileRegister(access, lane);
-  if (lane == 0) return {type, vector};
-  ValueBuilder builder(f_->list(), homes_[access.tensor.value].tile_lanes);
-  return {type, builder.Vector(Opcode::kLaneShift, LaneOf(type), {vector}, lane)};
-}
-
-TypedValue Translator::LoadScalar(TensorId tensor) {
-  const TensorInfo& info = program_[tensor];
-  const Registers& home = registers_[tensor.value];
-  const bool is_arg = info.storage == Storage::kAccumulator && IsArg(info.op);
-  const TypedValue value = is_arg ? TypedValue{DType::kI64, home.position} : home.value;
-  return home.lanes == lanes_.count ? value : Spread(value);
-}
-
-// A scalar from before the vector loop, in all lanes.
-TypedValue Translator::Spread(const TypedValue& scalar) {
-  if (scalar.operand.kind == Operand::kConstant) return scalar;
-  const uint8_t lanes = static_cast<uint8_t>(lanes_.count);
-  Operation spread{Opcode::kBroadcast, LaneOf(scalar.type), lanes};
-  spread.operands[0] = scalar.operand;
-  if (scalar.type != DType::kBool) return {scalar.type, f_->OnEntry(lanes_.region, spread)};
-  // In 32-bit lanes, of which a vector has room for as many as any loop runs in.
-  Operand mask = scalar.operand;
-  if (scalar.mask_lane_bytes == 8 && options_.isa == Isa::kAvx2) {
-    Operation narrow{Opcode::kMaskNarrow, Lane::kI64, 1};
-    narrow.operands[0] = mask;
-    mask = f_->OnEntry(lanes_.region, narrow);
-  }
-  Operation to_lanes{Opcode::kLanesOfMask, Lane::kI32, 1};
-  to_lanes.operands[0] = mask;
-  spread.lane = Lane::kI32;
-  spread.operands[0] = f_->OnEntry(lanes_.region, to_lanes);
-  Operation to_mask{Opcode::kMaskOfLanes, Lane::kI32, lanes};
-  to_mask.operands[0] = f_->OnEntry(lanes_.region, spread);
-  return {DType::kBool, f_->OnEntry(lanes_.region, to_mask), 4};
-}
-
-TypedValue Translator::LoadMasked(const Access& access, const Location& location) {
-  TypedValue result = Value(access.fill);
-  if (NESTOR_MUTANT("fill_of_wrong_sign") && IsFloat(result.type)) {
-    ValueBuilder builder = Builder();
-    result = ApplyScalarOp(builder, ScalarOp::kNeg, {result}, result.type);
-  }
-  const bool is_mask = result.type == DType::kBool;
-  TypedValue target = result;
-  target.operand = is_mask ? f_->list().NewMask() : f_->list().NewVector();
-  Operation move{is_mask ? Opcode::kMaskMove : Opcode::kMove, LaneOf(target.type),
-                 static_cast<uint8_t>(lanes_.count)};
-  move.operands[0] = result.operand;
-  EmitTo(target.operand, move);
-  const int outside = f_->list().NewLabel();
-  f_->Branch(Condition::kEqual, location.valid, Immediate(0), outside);
-  f_->OpenRegion();
-  Assign(target, LoadAt(access, location));
-  f_->CloseRegion();
-  f_->Label(outside);
-  return target;
-}
-
-// ---- Memory
-
-// What a read of the tensor gives.
-TypedValue Translator::LoadMemory(TensorId tensor, const Location& location) {
-  const TensorInfo& info = program_[tensor];
-  const bool is_arg = info.storage == Storage::kAccumulator && IsArg(info.op);
-  if (is_arg) return LoadElements(DType::kI64, PositionsOf(tensor, location));
-  return LoadElements(info.type, location, info.storage == Storage::kInput);
-}
-
-TypedValue Translator::LoadElements(DType type, const Location& location, bool invariant) {
-  Operation load = MakeMemory(Opcode::kLoad, type, lanes_.count, location.memory);
-  load.invariant = invariant;
-  ValueBuilder builder = Builder();
-  if (lanes_.count > 1 && IsZero(location.stride)) {
-    load.opcode = Opcode::kLoadBroadcast;
-  } else if (lanes_.count > 1 && !(location.stride == Immediate(ByteSize(type)))) {
-    load.opcode = IsPartial() ? Opcode::kLoadStridedPartial : Opcode::kLoadStrided;
-    load.operands[0] = InRegister(location.stride);
-    load.operands[2] = lanes_.active;
-  } else if (IsPartial()) {
-    load.opcode = Opcode::kLoadPartial;
-    load.operands[1] = ActiveMask(LaneBytes(LaneOf(type)));
-    load.operands[2] = lanes_.active;
-  }
-  return FromLoaded(builder, type, Emit(load));
-}
-
-void Translator::StoreElements(DType type, const Location& location, const TypedValue& value, bool streams) {
-  ValueBuilder builder = Builder();
-  Operation store = MakeMemory(Opcode::kStore, type, lanes_.count, location.memory);
-  store.operands[0] = ToStored(builder, value);
-  if (lanes_.count > 1 && !(location.stride == Immediate(ByteSize(type)))) {
-    store.opcode = IsPartial() ? Opcode::kStoreStridedPartial : Opcode::kStoreStrided;
-    store.operands[1] = InRegister(location.stride);
-    store.operands[2] = lanes_.active;
-  } else if (IsPartial()) {
-    store.opcode = Opcode::kStorePartial;
-    store.operands[1] = ActiveMask(LaneBytes(LaneOf(type)));
-    store.operands[2] = lanes_.active;
-  } else if (streams && lanes_.count > 1) {
-    store.opcode = Opcode::kStoreStream;
-  }
-  Emit(store);
-}
-
-// The register of a tile that an access means, and the first of its lanes.
-Operand& Translator::TileRegister(const Access& access, int64_t& lane) {
-  Registers& home = registers_[access.tensor.value];
-  const Shape& shape = program_[access.tensor].shape;
-  int64_t vector = 0;
-  for (size_t axis = 0; axis < access.place.size(); ++axis) {
-    const bool last = axis + 1 == access.place.size();
-    const Operand at = f_->Index(access.place[axis]);
-    NESTOR_CHECK(at.kind == Operand::kImmediate, "a place in a register tile is a number");
-    lane = last ? at.value % home.lanes : 0;
-    const int64_t extent = ConstantOf(shape[axis]);
-    vector = last ? vector * ((extent + home.lanes - 1) / home.lanes) + at.value / home.lanes
-                  : vector * extent + at.value;
-  }
-  NESTOR_CHECK(vector < static_cast<int64_t>(home.tile.size()), "a place outside a register tile");
-  return home.tile[vector];
-}
-
-Translator::Location Translator::Locate(const Access& access) {
-  Location location;
-  for (IndexId condition : access.conditions) {
-    location.valid = f_->Both(location.valid, f_->ConditionValue(condition));
-  }
-  const Shape& shape = program_[access.tensor].shape;
-  std::vector<ComputedPlace> computed(access.place.size());
-  Operand inside;
-  for (size_t axis = 0; axis < access.place.size(); ++axis) {
-    const IndexId e = access.place[axis];
-    const bool plain = f_->IsFollowed(e);
-    const bool in_range = program_.proven && !access.IsChecked(axis);
-    if (plain && in_range) continue;
-    const bool early = !plain && IsSharedGather(e);
-    Operand axis_inside;
-    const auto compute = [&] {
-      const CheckedIndex checked = f_->Checked(e);
-      if (!plain) computed[axis] = {checked.value, early ? lanes_.region : -1};
-      if (!in_range) axis_inside = f_->InRange(checked, shape[axis]);
-    };
-    if (early) f_->EmitOnEntry(lanes_.region, compute);
-    else compute();
-    inside = f_->Both(inside, axis_inside);
-  }
-  if (access.masked) {
-    location.valid = f_->Both(location.valid, inside);
-  } else if (inside.kind != Operand::kNone) {
-    Trap(inside);
-  }
-  const HomeKind kind = KindOf(access.tensor);
-  if (kind == HomeKind::kScalar || kind == HomeKind::kTile) return location;
-  location.memory = f_->Address(access.tensor, access.place, computed);
-  location.stride = lanes_.var < 0 ? Immediate(0) : f_->Stride(access.tensor, access.place, lanes_.var);
-  return location;
-}
-
-// Whether a gathered index is the same for all of a vector loop and gathers from inputs,
-// so that it can be looked up once before the loop.
-bool Translator::IsSharedGather(IndexId e) const {
-  return lanes_.var >= 0 && f_->FrameOf(e) <= lanes_.region && LoadsOnlyInputs(program_, e);
-}
-
-// Leaves the function unless `valid`.
-void Translator::Trap(Operand valid) {
-  const int good = f_->list().NewLabel();
-  f_->Branch(Condition::kNotEqual, valid, Immediate(0), good);
-  Operation leave{Opcode::kReturn};
-  leave.operands[0] = Immediate(statement_ + 1);
-  Emit(leave);
-  f_->Label(good);
 }
 
 }  // namespace nestor::jit

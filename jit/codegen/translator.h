@@ -1,4 +1,5 @@
-// Internal to translate.cc and translate_statements.cc: the state of a translation.
+// Internal to translate.cc, translate_loops.cc, translate_statements.cc and
+// translate_accesses.cc: the state of a translation.
 #ifndef NESTOR_JIT_CODEGEN_TRANSLATOR_H_
 #define NESTOR_JIT_CODEGEN_TRANSLATOR_H_
 
@@ -70,10 +71,6 @@ class Translator {
   std::vector<loop::TensorId> TakeUnfilled(const loop::Item& item);
   absl::Status FillStep(const loop::Item& item);
   void SequentialBlock(const loop::Block& block);
-  void ParallelBlock(const loop::Loop& loop);
-  std::vector<const loop::Loop*> CollapsedChain(const loop::Loop& outermost) const;
-  void CollapsedLoops(const std::vector<const loop::Loop*>& chain, Operand begin, Operand end);
-  Operand CountOf(const loop::Loop& loop);
   void Scope(const loop::Scope& scope);
   void Item(const loop::Item& item);
   void Declare(loop::TensorId tensor);
@@ -81,6 +78,12 @@ class Translator {
   void DeclareTile(loop::TensorId tensor);
   void Fill(loop::TensorId tensor);
   void FillMemory(Memory memory, DType type, uint64_t bits, Operand count);
+
+  // ---- Loops (translate_loops.cc)
+  void ParallelBlock(const loop::Loop& loop);
+  std::vector<const loop::Loop*> CollapsedChain(const loop::Loop& outermost) const;
+  void CollapsedLoops(const std::vector<const loop::Loop*>& chain, Operand begin, Operand end);
+  Operand CountOf(const loop::Loop& loop);
   void Loop(const loop::Loop& loop);
   void ScalarLoop(const loop::Loop& loop, Operand begin, Operand end);
   void UnrolledLoop(const loop::Loop& loop);
@@ -111,6 +114,8 @@ class Translator {
   TypedValue Compute(loop::ValueId id);
   TypedValue Param(const std::string& name, DType type);
   TypedValue IndexNumber(IndexId e);
+
+  // ---- Accesses (translate_accesses.cc)
   TypedValue Load(const loop::Access& access);
   TypedValue LoadScalar(loop::TensorId tensor);
   TypedValue Spread(const TypedValue& scalar);

@@ -1,0 +1,260 @@
+// The address of x[e1, e2, ..] is base + Σ coefficient * atom, one summand per loop
+// index in the place (see Polynomial). Summands are added from the outermost frame to
+// the innermost, so that each loop adds only what depends on it:
+//
+//   x[i, j] of f32, inside loops i, j:   p_i = base + i * stride   (runs with i)
+//                                        [p_i + j * 4]             (scaled index)
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "jit/codegen/function_builder.h"
+
+namespace nestor::jit {
+namespace {
+
+bool FitsDisplacement(int64_t v) {
+  return v >= std::numeric_limits<int32_t>::min() / 2 && v <= std::numeric_limits<int32_t>::max() / 2;
+}
+
+bool IsScale(int64_t v) { return v == 1 || v == 2 || v == 4 || v == 8; }
+
+}  // namespace
+
+// The bytes from one element of a tensor that lies compactly to the next along the axis;
+// nullopt: extents behind it are symbols.
+absl::optional<int64_t> FunctionBuilder::CompactStride(const loop::TensorInfo& tensor, int axis) const {
+  int64_t bytes = ByteSize(tensor.type);
+  for (size_t i = static_cast<size_t>(axis) + 1; i < tensor.shape.size(); ++i) {
+    const absl::optional<int64_t> extent = program_.pool.ConstValue(tensor.shape[i]);
+    if (!extent || __builtin_mul_overflow(bytes, *extent, &bytes)) return absl::nullopt;
+  }
+  return bytes;
+}
+
+// The stride of an axis: a number of bytes where it is known, else a slot.
+TableSlot::Part FunctionBuilder::StridePart(loop::TensorId tensor, int axis) const {
+  const loop::TensorInfo& info = program_[tensor];
+  const AxisLayout layout = places_[tensor.value].layout[axis];
+  if (layout == AxisLayout::kZero) return {0, {}, {}, 0};
+  if (layout == AxisLayout::kUnit) return {ByteSize(info.type), {}, {}, 0};
+  const auto bytes = layout == AxisLayout::kCompact ? CompactStride(info, axis) : absl::nullopt;
+  if (bytes) return {*bytes, {}, {}, 0};
+  return {1, {}, tensor, axis};
+}
+
+void FunctionBuilder::AddPart(Summands& summands, IndexId atom, const ComputedPlace& computed, TableSlot::Part part) {
+  if (part.factor == 0) return;
+  const auto is_number = [](const TableSlot::Part& p) { return p.symbols.value < 0 && p.tensor.value < 0; };
+  const bool is_fixed = atom.value < 0 && computed.value.kind == Operand::kNone;
+  for (Summand& summand : summands) {
+    if (summand.atom != atom || !(summand.computed.value == computed.value)) continue;
+    // What no index moves is a displacement, and a pointer apart from it: so the places of a
+    // window's row have one, though the distance of its rows is known only at run time.
+    if (is_fixed && is_number(part) != is_number(summand.parts[0])) continue;
+    summand.parts.push_back(part);
+    return;
+  }
+  summands.push_back({atom, computed, {part}});
+}
+
+const Polynomial* FunctionBuilder::PolynomialOf(IndexId e) {
+  const auto [known, is_new] = polynomials_.try_emplace(e);
+  if (is_new && program_.pool.IsAffine(e) && !program_.pool.HasLoad(e)) {
+    known->second = Polynomial::Of(program_.pool, e);
+  }
+  return known->second ? &*known->second : nullptr;
+}
+
+// Addresses are computed modulo 2^64: what is not in range is not accessed.
+int64_t FunctionBuilder::WrappingProduct(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+}
+
+FunctionBuilder::Summands* FunctionBuilder::FollowedSummands(loop::TensorId tensor, const IndexList& place) {
+  const auto [known, is_new] = followed_.try_emplace({tensor, place});
+  if (is_new && absl::c_all_of(place, [&](IndexId e) { return IsFollowed(e); })) {
+    known->second = SummandsOf(tensor, place, {});
+  }
+  return known->second ? &*known->second : nullptr;
+}
+
+FunctionBuilder::Summands FunctionBuilder::SummandsOf(loop::TensorId tensor, const IndexList& place,
+                                                      absl::Span<const ComputedPlace> computed) {
+  Summands summands;
+  for (size_t axis = 0; axis < place.size(); ++axis) {
+    const TableSlot::Part stride = StridePart(tensor, static_cast<int>(axis));
+    const IndexId e = place[axis];
+    const Polynomial* const polynomial = PolynomialOf(e);
+    if (polynomial == nullptr) {
+      AddPart(summands, {}, computed[axis], stride);
+      continue;
+    }
+    for (const Polynomial::Term& term : polynomial->terms()) {
+      TableSlot::Part part = stride;
+      part.factor = WrappingProduct(part.factor, term.coefficient);
+      IndexId atom;
+      for (IndexId factor : term.atoms) {
+        if (program_.pool.HasVar(factor)) {
+          atom = factor;
+        } else {
+          part.symbols = part.symbols.value < 0 ? factor : program_.pool.Mul(part.symbols, factor);
+        }
+      }
+      AddPart(summands, atom, {}, part);
+    }
+  }
+  return summands;
+}
+
+Operand FunctionBuilder::Coefficient(const std::vector<TableSlot::Part>& parts, int64_t times) {
+  TableSlot slot{TableSlot::kCoefficient};
+  if (times == 0) return Immediate(0);
+  int64_t constant = 0;
+  for (TableSlot::Part part : parts) {
+    part.factor = WrappingProduct(part.factor, times);
+    if (part.symbols.value < 0 && part.tensor.value < 0) {
+      constant = static_cast<int64_t>(static_cast<uint64_t>(constant) + static_cast<uint64_t>(part.factor));
+    } else {
+      slot.parts.push_back(part);
+    }
+  }
+  if (slot.parts.empty()) return Immediate(constant);
+  if (constant != 0) slot.parts.push_back({constant, {}, {}, 0});
+  return Operand::Table(table_.Slot(slot));
+}
+
+Operand FunctionBuilder::BaseOf(loop::TensorId tensor) {
+  if (places_[tensor.value].kind == TensorPlace::kTable) {
+    return OnEntry(0, Make(Opcode::kMoveG, Operand::Table(table_.Slot({TableSlot::kAddress, tensor})), {}, 0));
+  }
+  const Operand memory = OnEntry(0, Make(Opcode::kParameterG, {}, {}, 2));
+  return OnEntry(0, Make(Opcode::kAddG, memory, Operand::Table(table_.Slot({TableSlot::kOffset, tensor})), 0));
+}
+
+Memory FunctionBuilder::Address(loop::TensorId tensor, const IndexList& place,
+                                absl::Span<const ComputedPlace> computed) {
+  Summands other;
+  Summands* const followed = FollowedSummands(tensor, place);
+  if (followed == nullptr) other = SummandsOf(tensor, place, computed);
+  Summands& summands = followed == nullptr ? other : *followed;
+  // A pointer that runs with a loop starts before it, so within a frame the loop's own
+  // index comes first.
+  const auto order = [&](const Summand& s) {
+    if (s.computed.value.kind != Operand::kNone) {
+      return std::make_pair(s.computed.depth < 0 ? Depth() + 1 : s.computed.depth, true);
+    }
+    if (s.atom.value < 0) return std::make_pair(0, false);
+    return std::make_pair(FrameOf(s.atom), program_.pool.VarValue(s.atom) < 0);
+  };
+  std::vector<std::pair<std::pair<int, bool>, size_t>> sorted;  // stable, as the number comes last
+  for (size_t i = 0; i < summands.size(); ++i) sorted.push_back({order(summands[i]), i});
+  std::sort(sorted.begin(), sorted.end());
+  Memory memory;
+  Operand pointer = BaseOf(tensor);
+  for (size_t i = 0; i < sorted.size(); ++i) {
+    pointer = PointerAt(pointer, summands[sorted[i].second], memory, i + 1 == sorted.size());
+  }
+  memory.base = pointer;
+  return memory;
+}
+
+// `pointer` with the summand added; a part of it may go into `memory` instead.
+Operand FunctionBuilder::PointerAt(Operand pointer, Summand& summand, Memory& memory, bool last) {
+  const auto add = [&](int depth, Operand bytes) {
+    if (bytes == Immediate(0)) return pointer;
+    return OnEntry(depth, Make(Opcode::kAddG, pointer, bytes, 0));
+  };
+  const auto displace = [&](int depth, int64_t times) {
+    const Operand bytes = Coefficient(summand.parts, times);
+    if (bytes.kind != Operand::kImmediate && depth > 0 && memory.index.kind == Operand::kNone) {
+      // Few registers serve many multiples: of rows side by side, say.
+      const int64_t scale = std::min<int64_t>(times & -times, 8);
+      memory.index = OnEntry(0, Make(Opcode::kMoveG, Coefficient(summand.parts, times / scale), {}, 0));
+      memory.scale = static_cast<int8_t>(scale);
+    } else if (bytes.kind != Operand::kImmediate) {
+      pointer = add(depth, bytes);
+    } else if (FitsDisplacement(bytes.value) && FitsDisplacement(memory.displacement + bytes.value)) {
+      memory.displacement += static_cast<int32_t>(bytes.value);
+    } else {
+      pointer = add(depth, OnEntry(0, Make(Opcode::kMoveG, bytes, {}, 0)));
+    }
+  };
+  if (summand.coefficient.kind == Operand::kNone) summand.coefficient = Coefficient(summand.parts);
+  const Operand coefficient = summand.coefficient;
+  if (summand.computed.value.kind != Operand::kNone) {
+    const auto& [number, depth] = summand.computed;
+    if (depth >= 0) return add(depth, OnEntry(depth, Make(Opcode::kMulG, number, coefficient, 0)));
+    return General(Opcode::kAddG, pointer, General(Opcode::kMulG, number, coefficient));
+  }
+  if (summand.atom.value < 0) {
+    displace(0, 1);
+    return pointer;
+  }
+  const int depth = FrameOf(summand.atom);
+  const int64_t var = program_.pool.VarValue(summand.atom);
+  if (var < 0) {
+    return add(depth, OnEntry(depth, Make(Opcode::kMulG, Index(summand.atom), coefficient, 0)));
+  }
+  const auto [value, offset] = Var(var);
+  if (value.kind == Operand::kImmediate) {
+    displace(depth, value.value + offset);
+    return pointer;
+  }
+  if (last && memory.index.kind == Operand::kNone && coefficient.kind == Operand::kImmediate &&
+      IsScale(coefficient.value)) {
+    memory.index = value;
+    memory.scale = static_cast<int8_t>(coefficient.value);
+  } else {
+    pointer = RunningPointer(depth, pointer, summand.parts);
+  }
+  displace(depth, offset);
+  return pointer;
+}
+
+// pointer + value * coefficient, where value is the loop's register without its offset.
+// In a loop that moves, a register that moves along.
+Operand FunctionBuilder::RunningPointer(int depth, Operand pointer, const std::vector<TableSlot::Part>& parts) {
+  const Operand coefficient = Coefficient(parts);
+  const Operand value = frames_[depth].value;
+  int moving = depth;
+  while (moving > 0 && !(frames_[moving].step != 0 && frames_[moving].value == value)) --moving;
+  if (moving == 0) {
+    const Operand bytes = OnEntry(depth, Make(Opcode::kMulG, value, coefficient, 0));
+    return OnEntry(depth, Make(Opcode::kAddG, pointer, bytes, 0));
+  }
+  const auto [known, is_new] = frames_[moving].running.try_emplace({pointer, coefficient});
+  if (!is_new) return known->second;
+  Frame& preheader = frames_[moving - 1];
+  const Operand begin = frames_[moving].begin;
+  const Operand running = known->second = list_.NewGeneral();
+  Operation start = Make(Opcode::kMoveG, pointer, {}, 0);
+  if (!(begin == Immediate(0))) {
+    Operation bytes = Make(Opcode::kMulG, begin, coefficient, 0);
+    bytes.result = list_.NewGeneral();
+    preheader.entry.push_back(bytes);
+    start = Make(Opcode::kAddG, pointer, bytes.result, 0);
+  }
+  start.result = running;
+  preheader.entry.push_back(start);
+  Operation move = Make(Opcode::kAddG, running, Coefficient(parts, frames_[moving].step), 0);
+  move.result = running;
+  frames_[moving].latch.push_back(move);
+  return running;
+}
+
+Operand FunctionBuilder::Stride(loop::TensorId tensor, const IndexList& place, int32_t var) {
+  std::vector<TableSlot::Part> parts;
+  const std::vector<ComputedPlace> computed(place.size(), ComputedPlace{Immediate(0)});
+  Summands other;
+  const Summands* const followed = FollowedSummands(tensor, place);
+  if (followed == nullptr) other = SummandsOf(tensor, place, computed);
+  for (const Summand& summand : followed == nullptr ? other : *followed) {
+    if (summand.atom.value < 0 || program_.pool.VarValue(summand.atom) != var) continue;
+    parts.insert(parts.end(), summand.parts.begin(), summand.parts.end());
+  }
+  return Coefficient(parts);
+}
+
+}  // namespace nestor::jit

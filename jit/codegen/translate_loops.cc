@@ -1,0 +1,272 @@
+// Loops. A vector loop becomes
+//
+//     v = begin
+//     while (v + lanes * unroll <= end) { group at v; group at v + lanes; ..; v += .. }
+//     while (v + lanes <= end)          { group at v; v += lanes }
+//     if (v < end)                      { group at v, of the first end - v lanes }
+//
+// where a group is the loop's body on vectors. A loop that walks a register tile has a
+// copy of its body for each register of the tile instead, and a short one of fixed length
+// for each vector. Nested parallel loops are counted as one, which threads share by number.
+#include <algorithm>
+
+#include "jit/codegen/translator.h"
+#include "loop_ir/dependence.h"
+#include "uops/mutant.h"
+
+namespace nestor::jit {
+
+using loop::TensorId;
+
+namespace {
+
+// The most vectors of one loop that run side by side.
+constexpr int kUnroll = 2;
+
+// Makes groups of independent operations, each straight on from its start to the next
+// one's, take turns: a processor looks only so far ahead, and within one group each
+// operation mostly waits for the one before.
+void Interleave(std::vector<Operation>& operations, absl::Span<const size_t> starts) {
+  const size_t first = starts[0];
+  if (starts.size() < 2 || std::any_of(operations.begin() + static_cast<int64_t>(first), operations.end(), IsControl)) {
+    return;
+  }
+  std::vector<Operation> mixed;
+  mixed.reserve(operations.size() - first);
+  for (size_t i = 0; mixed.size() < operations.size() - first; ++i) {
+    for (size_t g = 0; g < starts.size(); ++g) {
+      const size_t end = g + 1 < starts.size() ? starts[g + 1] : operations.size();
+      if (starts[g] + i < end) mixed.push_back(operations[starts[g] + i]);
+    }
+  }
+  std::copy(mixed.begin(), mixed.end(), operations.begin() + static_cast<int64_t>(first));
+}
+
+}  // namespace
+
+// ---- Parallel loops
+
+void Translator::ParallelBlock(const loop::Loop& loop) {
+  Step& step = out_.steps.back();
+  const std::vector<const loop::Loop*> chain = CollapsedChain(loop);
+  if (chain.size() > 1) {
+    IndexId iterations = program_.pool.Const(1);
+    for (const loop::Loop* one : chain) {
+      iterations = program_.pool.Mul(iterations, program_.pool.Max(one->end, program_.pool.Const(0)));
+    }
+    step.begin = Immediate(0);
+    step.end = f_->Index(iterations);
+    return CollapsedLoops(chain, f_->General(Opcode::kParameterG, {}, {}, 0), f_->General(Opcode::kParameterG, {}, {}, 1));
+  }
+  step.begin = f_->Index(loop.begin);
+  step.end = f_->Index(loop.end);
+  step.stride = loop.step;
+  const Operand begin = f_->General(Opcode::kParameterG, {}, {}, 0);
+  const Operand end = f_->General(Opcode::kParameterG, {}, {}, 1);
+  if (loop.attributes.lanes > 0) {
+    step.granularity = int64_t{kUnroll} * loop.attributes.lanes;
+    return VectorLoop(loop, begin, end);
+  }
+  ScalarLoop(loop, begin, end);
+}
+
+// The loop and those right inside it that are parallel, too, and do not run in lanes: their
+// iterations are counted as one.
+std::vector<const loop::Loop*> Translator::CollapsedChain(const loop::Loop& outermost) const {
+  const auto counts = [&](const loop::Loop& loop) {
+    return loop.attributes.parallel && loop.step == 1 && program_.pool.IsConst(loop.begin, 0) &&
+           !program_.pool.HasVar(loop.end) && loop.attributes.lanes == 0;
+  };
+  std::vector<const loop::Loop*> chain;
+  for (const loop::Loop* loop = &outermost; loop != nullptr && counts(*loop);
+       loop = loop->body.size() == 1 ? loop->body[0].As<loop::Loop>() : nullptr) {
+    chain.push_back(loop);
+  }
+  return chain;
+}
+
+// Iterations [begin, end) of all that the chain has. The innermost loop runs as it is, from
+// and to where the piece begins and ends; of the others the number is decomposed.
+void Translator::CollapsedLoops(const std::vector<const loop::Loop*>& chain, Operand begin, Operand end) {
+  const loop::Loop& inner = *chain.back();
+  const Operand count = CountOf(inner);
+  const Operand first = f_->General(Opcode::kFloorDivG, begin, count);
+  const Operand past = f_->General(Opcode::kAddG, end, f_->General(Opcode::kSubG, count, Immediate(1)));
+  const Operand last = f_->General(Opcode::kFloorDivG, past, count);
+  f_->OpenRegion();
+  const Operand number = f_->General(Opcode::kMoveG, first);
+  const int done = f_->list().NewLabel();
+  f_->Branch(Condition::kGreaterEqual, number, last, done);
+  f_->OpenIteration(chain.size() == 2 ? chain[0]->var : -1, number, 0, 1, first);
+  std::vector<Operand> indices;  // of the outer loops, innermost first
+  Operand rest = number;
+  for (size_t i = chain.size() - 1; i-- > 1;) {
+    const Operand of = CountOf(*chain[i]);
+    indices.push_back(f_->General(Opcode::kFloorModG, rest, of));
+    rest = f_->General(Opcode::kFloorDivG, rest, of);
+  }
+  indices.push_back(rest);
+  const Operand start = f_->General(Opcode::kMulG, number, count);
+  const Operand from = f_->General(Opcode::kMaxG, f_->General(Opcode::kSubG, begin, start), Immediate(0));
+  const Operand left = NESTOR_MUTANT("piece_runs_on") ? count : f_->General(Opcode::kSubG, end, start);
+  const Operand to = f_->General(Opcode::kMinG, left, count);
+  const size_t opened = chain.size() == 2 ? 0 : chain.size() - 1;
+  for (size_t i = 0; i < opened; ++i) f_->OpenIteration(chain[i]->var, indices[opened - 1 - i], 0, 0, {});
+  ScalarLoop(inner, from, to);
+  for (size_t i = 0; i < opened; ++i) f_->CloseIteration({});
+  f_->CloseIteration(last);
+  f_->Label(done);
+  f_->CloseRegion();
+}
+
+// How often the loop, which begins at 0, runs; at least 1, as what would run never is not
+// called.
+Operand Translator::CountOf(const loop::Loop& loop) {
+  return InRegister(f_->Index(program_.pool.Max(loop.end, program_.pool.Const(1))));
+}
+
+// ---- Loops
+
+void Translator::Loop(const loop::Loop& loop) {
+  const Operand begin = f_->Index(loop.begin), end = f_->Index(loop.end);
+  if (IsUnrolled(program_, loop)) return UnrolledLoop(loop);
+  if (loop.attributes.lanes > 0) return VectorLoop(loop, begin, end);
+  ScalarLoop(loop, begin, end);
+}
+
+Operand Translator::InRegister(Operand operand) {
+  return operand.is_register() ? operand : f_->General(Opcode::kMoveG, operand);
+}
+
+void Translator::ScalarLoop(const loop::Loop& loop, Operand begin, Operand end) {
+  f_->OpenRegion();
+  const Operand index = f_->General(Opcode::kMoveG, begin);
+  const int done = f_->list().NewLabel();
+  f_->Branch(Condition::kGreaterEqual, index, end, done);
+  f_->OpenIteration(loop.var, index, 0, loop.step, begin);
+  Scope(loop.body);
+  for (const loop::Access& access : loop.prefetches) Prefetch(access);
+  f_->CloseIteration(end);
+  f_->Label(done);
+  f_->CloseRegion();
+}
+
+void Translator::UnrolledLoop(const loop::Loop& loop) {
+  const int64_t end = ConstantOf(loop.end);
+  for (int64_t i = ConstantOf(loop.begin); i < end; i += loop.step) {
+    f_->OpenIteration(loop.var, Immediate(i), 0, 0, {});
+    Scope(loop.body);
+    f_->CloseIteration({});
+  }
+}
+
+void Translator::VectorLoop(const loop::Loop& loop, Operand begin, Operand end) {
+  const Lanes around = lanes_;
+  f_->OpenRegion();
+  lanes_ = {loop.attributes.lanes, loop.var, f_->Depth(), f_->Depth(), {}, -1};
+  const bool fixed = begin.kind == Operand::kImmediate && end.kind == Operand::kImmediate;
+  if (const auto extent = TileExtent(loop)) {
+    TileLoop(loop, begin, end, *extent);
+  } else if (fixed && end.value - begin.value <= int64_t{kUnroll} * lanes_.count) {
+    TileLoop(loop, begin, end, end.value - begin.value);
+  } else {
+    const Operand index = f_->General(Opcode::kMoveG, begin);
+    if (kUnroll > 1) VectorGroups(loop, index, end, kUnroll);
+    VectorGroups(loop, index, end, 1);
+    VectorTail(loop, index, end);
+  }
+  f_->CloseRegion();
+  lanes_ = around;
+}
+
+// while (index + lanes * unroll <= end)
+void Translator::VectorGroups(const loop::Loop& loop, Operand index, Operand end, int unroll) {
+  const int64_t step = int64_t{lanes_.count} * unroll;
+  const Lanes around = lanes_;
+  f_->OpenRegion();
+  const Operand last = f_->General(Opcode::kSubG, end, Immediate(step - 1));
+  const int done = f_->list().NewLabel();
+  f_->Branch(Condition::kGreaterEqual, index, last, done);
+  f_->OpenIteration(loop.var, index, 0, step, index);
+  lanes_.region = f_->Depth() - 1;
+  std::vector<size_t> starts;
+  for (int u = 0; u < unroll; ++u) {
+    starts.push_back(f_->list().operations.size());
+    Group(loop, index, NESTOR_MUTANT("second_group_at_first") ? 0 : int64_t{u} * lanes_.count);
+  }
+  Interleave(f_->list().operations, starts);
+  f_->CloseIteration(last);
+  f_->Label(done);
+  f_->CloseRegion();
+  lanes_ = around;
+}
+
+void Translator::VectorTail(const loop::Loop& loop, Operand index, Operand end) {
+  const Lanes around = lanes_;
+  const int done = f_->list().NewLabel();
+  f_->Branch(Condition::kGreaterEqual, index, end, done);
+  f_->OpenRegion();
+  lanes_.region = f_->Depth();
+  lanes_.active = f_->General(Opcode::kSubG, end, index);
+  if (NESTOR_MUTANT("tail_mask_too_long")) lanes_.active = f_->General(Opcode::kAddG, lanes_.active, Immediate(1));
+  if (NESTOR_MUTANT("tail_mask_too_short")) lanes_.active = f_->General(Opcode::kSubG, lanes_.active, Immediate(1));
+  Group(loop, index, 0);
+  f_->CloseRegion();
+  f_->Label(done);
+  lanes_ = around;
+}
+
+void Translator::Group(const loop::Loop& loop, Operand index, int64_t offset) {
+  f_->OpenIteration(loop.var, index, offset, 0, {});
+  lanes_.group = f_->Depth();
+  Scope(loop.body);
+  for (const loop::Access& access : loop.prefetches) Prefetch(access);
+  f_->CloseIteration({});
+}
+
+// The axis of the register tiles that the loop walks.
+absl::optional<int64_t> Translator::TileExtent(const loop::Loop& loop) const {
+  absl::optional<int64_t> extent;
+  const auto look = [&](TensorId tensor, absl::Span<const IndexId> place, loop::AccessKind) {
+    if (KindOf(tensor) != HomeKind::kTile) return;
+    for (size_t axis = 0; axis < place.size(); ++axis) {
+      if (!HoldsVar(program_.pool, place[axis], loop.var)) continue;
+      extent = std::max(extent.value_or(0), ConstantOf(program_[tensor].shape[axis]));
+    }
+  };
+  VisitItems(loop.body, [&](const loop::Item& item) { VisitAccesses(program_, item, look); });
+  return extent;
+}
+
+void Translator::TileLoop(const loop::Loop& loop, Operand begin, Operand end, int64_t extent) {
+  const bool fixed = begin.kind == Operand::kImmediate && end.kind == Operand::kImmediate;
+  if (fixed) {
+    extent = end.value - begin.value;
+    lanes_.end = end.value;
+  }
+  const Lanes around = lanes_;
+  const Operand index = begin.kind == Operand::kImmediate ? begin : InRegister(begin);
+  const int done = f_->list().NewLabel();
+  std::vector<size_t> starts;
+  for (int64_t offset = 0; offset < extent; offset += lanes_.count) {
+    starts.push_back(f_->list().operations.size());
+    // Lanes beyond the end of a tile hold anything; those of memory are left alone.
+    const bool whole = fixed && offset + lanes_.count <= extent;
+    f_->OpenRegion();
+    lanes_.region = f_->Depth();
+    if (!whole) {
+      Operand left = fixed ? Immediate(extent - offset) : f_->General(Opcode::kSubG, end, begin);
+      if (!fixed && offset > 0) left = f_->General(Opcode::kSubG, left, Immediate(offset));
+      if (!fixed) f_->Branch(Condition::kLessEqual, left, Immediate(0), done);
+      if (!fixed) left = f_->General(Opcode::kMinG, left, Immediate(lanes_.count));
+      lanes_.active = InRegister(left);
+    }
+    Group(loop, index, offset);
+    f_->CloseRegion();
+    lanes_ = around;
+  }
+  if (!starts.empty()) Interleave(f_->list().operations, starts);
+  if (!fixed) f_->Label(done);
+}
+
+}  // namespace nestor::jit
