@@ -1,3 +1,4 @@
+// OpenBLAS is called as its users call it, by the C interface, on the buffers that Nestor gets.
 #include "bench/openblas_peers.h"
 
 #include <cblas.h>

@@ -1,3 +1,5 @@
+// An arrangement changes the strides of compact memory. A view then gets as many guarded bytes as its
+// elements span. Copies go row by row, so that a row of any stride is one loop.
 #include "check/arrangement.h"
 
 #include <algorithm>

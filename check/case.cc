@@ -1,3 +1,5 @@
+// Sizes are drawn first, then $params, values and layouts; where values cannot fit the sizes, all is drawn
+// again. Sizes are mostly small, since nearly all faults show there and judging is fast.
 #include "check/case.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// A kernel may crash or hang, so a trial can run in a child process; then its outcome comes back as
+// bytes. The wrong elements are looked up in the oracle afterwards.
 #include "check/examine.h"
 
 #include <cstring>

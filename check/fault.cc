@@ -1,3 +1,4 @@
+// Names as `nestor check` prints them.
 #include "check/fault.h"
 
 namespace nestor {

@@ -1,3 +1,4 @@
+// The oracle runs on the inputs, and each result is held against its enclosures.
 #include "check/inside_bounds.h"
 
 #include "absl/strings/str_cat.h"

@@ -1,3 +1,6 @@
+// Three judges, the fastest first: bounds that were compiled (check/bounds), which know nothing of some
+// elements; the oracle on an op that computes only those elements; and the oracle on the whole op,
+// where most are left or elements share much.
 #include "check/judge.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Names are looked up in the op's lists for each question: a kernel asks few.
 #include "check/kernel_call.h"
 
 #include "absl/strings/str_cat.h"

@@ -1,3 +1,5 @@
+// Conditions that do not hold for every wrong sample are dropped at once. Of the others each keeps, as
+// bits, which right samples it holds for, so that a conjunction is tried by an AND of these.
 #include "check/pattern.h"
 
 #include <algorithm>

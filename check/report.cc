@@ -1,3 +1,4 @@
+// One report, two forms: lines for people, of which the first says it all, and JSON.
 #include "check/report.h"
 
 #include <algorithm>

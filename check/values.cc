@@ -1,3 +1,5 @@
+// What indexes an axis must be below its extent, so the arguments that others gather by are found first,
+// with the extents that they index. All other values are drawn from one character for each tensor.
 #include "check/values.h"
 
 #include <algorithm>

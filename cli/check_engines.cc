@@ -1,3 +1,5 @@
+// The flags say which ops are drawn (one program, all macro ops, or random ones) and how long; the check
+// itself is check/engines. A finding is printed with the command that shows it again.
 #include "cli/check_engines.h"
 
 #include <unistd.h>

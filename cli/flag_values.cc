@@ -1,3 +1,4 @@
+// Each reader returns what the flag says, or an error that names the flag, its value and what it may be.
 #include "cli/flag_values.h"
 
 #include "absl/strings/numbers.h"

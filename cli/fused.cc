@@ -1,3 +1,5 @@
+// Names are checked against the whole list before it is cut, so that an unknown one is an error
+// whatever is left.
 #include "cli/fused.h"
 
 #include <iostream>

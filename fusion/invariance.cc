@@ -1,3 +1,6 @@
+// One walk over the loop's body finds the indices and tensors that it changes; an expression that holds
+// none of them is invariant. Most statements hold nothing to ask about, so the walk waits for the
+// first question, and answers for values are remembered.
 #include "fusion/invariance.h"
 
 #include <algorithm>

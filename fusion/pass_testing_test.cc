@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "absl/types/span.h"
+#include "fusion/bless_testing.h"
 #include "gtest/gtest-spi.h"
 #include "gtest/gtest.h"
 
@@ -101,6 +102,30 @@ TEST(PassTesting, NamesTheRow) {
   ASSERT_EQ(failures.size(), 4u);  // of two rows, the answer and the text
   for (int i : {0, 1}) EXPECT_TRUE(absl::StrContains(failures[i], ": block { r = 2.0 }")) << failures[i];
   for (int i : {2, 3}) EXPECT_TRUE(absl::StrContains(failures[i], ": block { r = 4.0 }")) << failures[i];
+}
+
+// Which string of a source an expectation is, however it is laid out.
+TEST(Bless, RewritesOneLiteral) {
+  const struct {
+    const char* source;
+    std::vector<std::string> expected;
+    const char* result;  // "": there is no such row
+  } kCases[] = {
+      {R"(T({{"b", "a"}}))", {"c"}, R"(T({{"b", "c"}}))"},
+      {R"(T({{"b", "a"}}))", {}, R"(T({{"b", ""}}))"},
+      {R"(T({{"b", "a"}}))", {"x[\"q\"]"}, R"(T({{"b", "x[\"q\"]"}}))"},
+      {R"(T({{"x", "b"}, {"b",  // "b", "a"
+  "a"}}))", {"c"}, R"(T({{"x", "b"}, {"b",  // "b", "a"
+  "c"}}))"},
+      {"  {R\"(b)\",\n   R\"(a)\"},", {"for {", "  c", "}"}, "  {R\"(b)\",\n   R\"(\n     for {\n       c\n     })\"},"},
+      {R"(f('"', "b", ""  "a" ""))", {"c"}, R"(f('"', "b", "c"))"},
+      {R"(T({{"b", "a"}, {"b", "a"}}))", {"c"}, ""},
+      {R"(T({{"a", "b"}}))", {"c"}, ""},
+      {R"(T({{"b" "a"}}))", {"c"}, ""},
+  };
+  for (const auto& c : kCases) {
+    EXPECT_EQ(WithExpectation(c.source, "b", "a", c.expected).value_or(""), c.result) << c.source;
+  }
 }
 
 }  // namespace

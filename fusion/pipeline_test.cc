@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -98,10 +99,8 @@ TEST(Pipeline, DefaultNumbers) {
 }
 
 TEST(Pipeline, NamesAreUnique) {
-  const Pipeline pipeline = Pipeline::Default();
-  for (const Pass& pass : pipeline.passes()) {
-    EXPECT_FALSE(Pipeline(pipeline).InsertAfter(pass.name, {pass.name, Nothing}).ok()) << pass.name;
-  }
+  absl::flat_hash_set<std::string> names;
+  for (const Pass& pass : Pipeline::Default().passes()) EXPECT_TRUE(names.insert(pass.name).second) << pass.name;
 }
 
 TEST(Pipeline, Inserts) {

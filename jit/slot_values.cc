@@ -1,3 +1,5 @@
+// Slots of symbols are evaluated as the index expressions that they are, with the sizes of the call;
+// those of addresses are sums of factors, symbols and strides, modulo 2^64.
 #include "jit/slot_values.h"
 
 #include "absl/types/optional.h"

@@ -1,9 +1,9 @@
+// The type rule of scalar ops: the table's row says how many operands there are, of which types, and what
+// comes of them; this adds that operands are of one type, and the messages where they are not.
 #include "loop_ir/operands.h"
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-
-// The type rule of scalar ops.
 
 namespace nestor::loop {
 

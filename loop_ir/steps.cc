@@ -1,3 +1,5 @@
+// A loop that carries a value reads what it writes: a loop that only accumulates into a tensor carries
+// it, too, but its iterations need not run in order.
 #include "loop_ir/steps.h"
 
 #include "loop_ir/dependence.h"

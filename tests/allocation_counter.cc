@@ -1,3 +1,4 @@
+// All forms of operator new and delete are replaced, as the standard allows, by ones that count.
 #include "tests/allocation_counter.h"
 
 #include <atomic>

@@ -1,3 +1,5 @@
+// A program is compiled for each instruction set that this machine has and run with its tensors between
+// guard pages; its machine code is decoded, too, to see that it holds no instruction of another set.
 #include "tests/jit_runs.h"
 
 #include <iostream>

@@ -1,3 +1,4 @@
+// As plain as can be: a tensor is a shape and a row of doubles, and a place is a vector of indices.
 #include "tests/naive_loops.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// oneDNN describes memory by type, sizes and strides, as a view does, so views are wrapped and not copied.
 #include "tests/onednn_kernels.h"
 
 #include <stdexcept>

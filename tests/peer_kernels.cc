@@ -1,3 +1,4 @@
+// What the tables of the libraries share: views turned and copied, and gradients as ops.
 #include "tests/peer_kernels.h"
 
 #include <utility>

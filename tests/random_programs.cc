@@ -1,3 +1,6 @@
+// A failure is shrunk by making the program of the same seed with fewer nodes, which is a prefix of it,
+// and by asking for one result at a time. A crash leaves no time for that: its handler prints the
+// seed.
 #include "tests/random_programs.h"
 
 #include <csignal>

@@ -1,3 +1,5 @@
+// The network is written as text in the notation, as a user would write it: macro ops called by name, one
+// set of arguments for each convolution.
 #include "tests/resnet.h"
 
 #include "absl/strings/str_cat.h"

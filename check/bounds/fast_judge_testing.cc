@@ -1,3 +1,4 @@
+// The law is inclusion: what the judge knows of an element must be in the oracle's enclosure of it.
 #include "check/bounds/fast_judge_testing.h"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// Results are compared bit by bit, and the first difference is described with its place.
 #include "check/engines/finding.h"
 
 #include "absl/strings/match.h"

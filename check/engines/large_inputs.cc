@@ -1,3 +1,5 @@
+// Extents lie near multiples of what vectors and tiles hold, where code changes from one path to another;
+// one in three is small, so that the interpreter keeps up.
 #include "check/engines/large_inputs.h"
 
 #include <algorithm>

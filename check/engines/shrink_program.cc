@@ -1,3 +1,6 @@
+// Each way to make a program smaller proposes texts; one is kept if it parses and still fails. The ways
+// take turns, from what removes most to what only makes plainer, until none finds anything. See the
+// header for the method.
 #include "check/engines/shrink_program.h"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// The unfused program in the interpreter is the law. Each strict engine must give its bits; fast machine
+// code must give those of the interpreter on the same scheduled program, which must lie in the
+// reference's bounds. Compiling takes longer than running, so each engine runs several inputs.
 #include "check/engines/trial.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// An op of the library is instantiated for a drawn type and drawn ranks of its packs. Some of the ops,
+// drawn or random, are then called by another one, so that calls are tried, too.
 #include "check/engines/trial_programs.h"
 
 #include <memory>

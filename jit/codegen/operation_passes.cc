@@ -1,3 +1,7 @@
+// Dead writes: one walk backwards knows of each register whether it is written again before it is read;
+// what it knows ends at each label and jump. Hoisting looks at innermost loops alone: operations of a
+// few kinds (broadcasts, masks) whose operands the loop does not write move before it, then
+// constants do, as long as live ranges leave registers free.
 #include "jit/codegen/operation_passes.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Registers that a function need not save come first, so that short functions save none.
 #include "jit/codegen/registers.h"
 
 namespace nestor::jit {

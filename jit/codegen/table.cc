@@ -1,3 +1,4 @@
+// Slots are numbered in the order in which they are first asked for; equal ones are one.
 #include "jit/codegen/table.h"
 
 namespace nestor::jit {

@@ -13,6 +13,7 @@
 #include <cpuid.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <iterator>
 #include <string>
@@ -21,6 +22,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "uops/invariant.h"
 
 namespace nestor::jit {
 namespace {
@@ -77,12 +79,16 @@ constexpr Requirement kRequirements[] = {
     {Isa::kAvx512, "AVX512VL", [](const Machine& m) { return (m.extended.ebx & bit_AVX512VL) != 0; }},
 };
 
+// Of no machine, whatever it says: see LackForTesting.
+std::atomic<const Requirement*> lacking{nullptr};
+
 constexpr Isa kIsas[] = {Isa::kAvx2, Isa::kAvx512};
 
 absl::Status Check(const Machine& machine, Isa isa) {
   std::vector<absl::string_view> missing;
   for (const Requirement& requirement : kRequirements) {
-    if (requirement.isa <= isa && !requirement.holds(machine)) missing.push_back(requirement.name);
+    const bool holds = requirement.holds(machine) && &requirement != lacking.load(std::memory_order_relaxed);
+    if (requirement.isa <= isa && !holds) missing.push_back(requirement.name);
   }
   if (missing.empty()) return absl::OkStatus();
   return absl::FailedPreconditionError(
@@ -172,6 +178,15 @@ absl::Status CheckIsa(Isa isa) {
   static const Machine machine;
   return Check(machine, isa);
 }
+
+LackForTesting::LackForTesting(absl::string_view requirement) {
+  const auto named = [&](const Requirement& r) { return r.name == requirement; };
+  const Requirement* const found = std::find_if(std::begin(kRequirements), std::end(kRequirements), named);
+  NESTOR_CHECK(found != std::end(kRequirements) && lacking == nullptr, std::string(requirement));
+  lacking = found;
+}
+
+LackForTesting::~LackForTesting() { lacking = nullptr; }
 
 CacheSizes Caches() {
   static const CacheSizes sizes = FindCaches();
