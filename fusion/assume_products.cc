@@ -54,9 +54,9 @@ absl::optional<Domain> DomainOf(Program& program, IndexId e, absl::Span<const lo
   return domain;
 }
 
-class Walk {
+class ProductFinder {
  public:
-  explicit Walk(Program& program) : program_(program) {
+  explicit ProductFinder(Program& program) : program_(program) {
     for (const Domain& known : program.assumptions) seen_.insert(known);
   }
 
@@ -91,7 +91,7 @@ class Walk {
 
 }  // namespace
 
-absl::StatusOr<bool> AssumeProducts(Program& program) { return Walk(program).Run(); }
+absl::StatusOr<bool> AssumeProducts(Program& program) { return ProductFinder(program).Run(); }
 
 bool AssumeNumbers(Program& program, absl::Span<const IndexId> numbers, absl::Span<const loop::Loop* const> around) {
   std::vector<Domain> domains;

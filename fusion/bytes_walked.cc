@@ -45,7 +45,7 @@ using loop::TensorId;
 
 // ---- Building nodes
 
-void AddUp(Node& node) {
+void AddUp(WalkNode& node) {
   for (const Use& use : node.uses) node.bytes += use.bytes;
 }
 
@@ -55,7 +55,7 @@ class Sequencer {
   Sequencer(size_t tensors, ReuseDistance& reuse) : reuse_(reuse), places_(tensors, -1) {}
 
   // The sum of `node`'s children.
-  void Combine(Node& node, const Footprints& footprints) {
+  void Combine(WalkNode& node, const Footprints& footprints) {
     for (size_t i = 0; i < node.children.size(); ++i) {
       FindHits(node, i);
       for (size_t u = 0; u < node.children[i]->uses.size(); ++u) {
@@ -77,13 +77,13 @@ class Sequencer {
   };
 
   // The sum so far; while children are added up, its shares are bytes.
-  Use* Sum(Node& node, TensorId tensor) {
+  Use* Sum(WalkNode& node, TensorId tensor) {
     const int place = places_[tensor.value];
     return place < 0 ? nullptr : &node.uses[place];
   }
 
   // From bytes to shares. An empty box may be none in other iterations around.
-  static void SetShares(const Node& node, Use& use) {
+  static void SetShares(const WalkNode& node, Use& use) {
     if (use.bytes > 0) {
       use.load_share /= use.bytes;
       use.dirty_share /= use.bytes;
@@ -99,8 +99,8 @@ class Sequencer {
   }
 
   // From the last sibling backwards, as far as the cache reaches.
-  void FindHits(Node& node, size_t child) {
-    const Node& now = *node.children[child];
+  void FindHits(WalkNode& node, size_t child) {
+    const WalkNode& now = *node.children[child];
     found_.assign(now.uses.size(), Found());
     double left = 0;
     for (size_t u = 0; u < now.uses.size(); ++u) {
@@ -111,14 +111,14 @@ class Sequencer {
     }
     reuse_.ClearBetween();
     for (size_t i = child; i > 0 && left > 0 && !reuse_.ExceedsCache(); --i) {
-      const Node& before = *node.children[i - 1];
+      const WalkNode& before = *node.children[i - 1];
       left -= FindHitsIn(before, now);
       reuse_.AddBetween(before);
     }
     for (Found& found : found_) found.misses += found.left;
   }
 
-  double FindHitsIn(const Node& before, const Node& now) {
+  double FindHitsIn(const WalkNode& before, const WalkNode& now) {
     double all = 0;
     for (size_t u = 0; u < now.uses.size(); ++u) {
       const Use& use = now.uses[u];
@@ -138,7 +138,7 @@ class Sequencer {
     return b.box.elements > 0 ? CommonElements(a.box, b.box) * (b.bytes / b.box.elements) : 0;
   }
 
-  void Append(Node& node, size_t child, const Use& use, const Found& found, const Footprints& footprints) {
+  void Append(WalkNode& node, size_t child, const Use& use, const Found& found, const Footprints& footprints) {
     Use* sum = Sum(node, use.tensor);
     if (sum == nullptr) {
       places_[use.tensor.value] = static_cast<int>(node.uses.size());
@@ -173,7 +173,7 @@ class Estimator {
         sequencer_(program_.tensors.size(), reuse_) {}
 
   BytesWalked Run() {
-    Node whole;
+    WalkNode whole;
     for (const loop::Block& block : program_.blocks) AddItems(block.body, whole);
     sequencer_.Combine(whole, footprints_);
     BytesWalked walked;
@@ -188,9 +188,9 @@ class Estimator {
   }
 
  private:
-  void AddItems(const Scope& scope, Node& node) {
+  void AddItems(const Scope& scope, WalkNode& node) {
     for (const Item& item : scope) {
-      std::unique_ptr<Node> child;
+      std::unique_ptr<WalkNode> child;
       if (const auto* loop = item.As<Loop>()) child = OfLoop(*loop);
       else if (const auto* statement = item.As<Statement>()) child = OfStatement(item, *statement);
       if (child != nullptr && !child->uses.empty()) node.children.push_back(std::move(child));
@@ -198,8 +198,8 @@ class Estimator {
   }
 
   // A masked load outside its tensor touches nothing here, but may elsewhere.
-  std::unique_ptr<Node> OfStatement(const Item& item, const Statement& statement) {
-    auto node = std::make_unique<Node>();
+  std::unique_ptr<WalkNode> OfStatement(const Item& item, const Statement& statement) {
+    auto node = std::make_unique<WalkNode>();
     VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind kind) {
       if (!footprints_.IsWalked(tensor)) return;
       const Use* found = node->Find(tensor);
@@ -220,8 +220,8 @@ class Estimator {
     return node;
   }
 
-  std::unique_ptr<Node> OfScope(const Scope& scope) {
-    auto node = std::make_unique<Node>();
+  std::unique_ptr<WalkNode> OfScope(const Scope& scope) {
+    auto node = std::make_unique<WalkNode>();
     AddItems(scope, *node);
     sequencer_.Combine(*node, footprints_);
     for (const Item& item : scope) {
@@ -231,7 +231,7 @@ class Estimator {
   }
 
   // Fresh on entry, forgotten at the end.
-  static void MakeLocal(TensorId tensor, Node& node) {
+  static void MakeLocal(TensorId tensor, WalkNode& node) {
     for (Use& use : node.uses) {
       if (use.tensor != tensor) continue;
       use.loads -= use.load_share * use.bytes;
@@ -239,13 +239,13 @@ class Estimator {
     }
   }
 
-  std::unique_ptr<Node> OfLoop(const Loop& loop) {
+  std::unique_ptr<WalkNode> OfLoop(const Loop& loop) {
     const double trips = footprints_.Enter(loop);
     if (trips == 0) return nullptr;
-    std::unique_ptr<Node> body = OfScope(loop.body);
+    std::unique_ptr<WalkNode> body = OfScope(loop.body);
     footprints_.Leave(loop);
     const Boxes boxes = footprints_.Of(loop);
-    auto node = std::make_unique<Node>();
+    auto node = std::make_unique<WalkNode>();
     for (const Use& once : body->uses) node->uses.push_back(Widened(once, boxes, *node));
     AddUp(*node);
     for (size_t u = 0; u < node->uses.size(); ++u) Repeat(body->uses[u], trips, *node, node->uses[u]);
@@ -254,7 +254,7 @@ class Estimator {
   }
 
   // The use with the box of all iterations.
-  Use Widened(const Use& once, const Boxes& boxes, const Node& node) const {
+  Use Widened(const Use& once, const Boxes& boxes, const WalkNode& node) const {
     Use use = once;
     const auto box = boxes.find(once.tensor);
     if (box == boxes.end()) return use;
@@ -275,7 +275,7 @@ class Estimator {
     return -1;
   }
 
-  void Repeat(const Use& once, double trips, const Node& node, Use& use) {
+  void Repeat(const Use& once, double trips, const WalkNode& node, Use& use) {
     const double fresh = trips > 1 ? (use.bytes - once.bytes) / (trips - 1) : 0;
     const double again = std::clamp(once.bytes - fresh, 0.0, once.bytes);
     double hits = 0;

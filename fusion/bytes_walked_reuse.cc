@@ -10,12 +10,12 @@ namespace nestor::fusion {
 
 using loop::TensorId;
 
-const Use* Node::Find(TensorId tensor) const {
+const Use* WalkNode::Find(TensorId tensor) const {
   const auto it = std::find_if(uses.begin(), uses.end(), [&](const Use& use) { return use.tensor == tensor; });
   return it == uses.end() ? nullptr : &*it;
 }
 
-void TensorBytes::Cover(const Node& node) {
+void TensorBytes::Cover(const WalkNode& node) {
   for (const Use& use : node.uses) {
     double& bytes = bytes_[use.tensor.value];
     if (use.bytes <= bytes) continue;
@@ -40,7 +40,7 @@ void TensorBytes::Clear() {
 double ReuseDistance::HitShare(const Sweep& from, const Sweep& to) {
   beside_.Clear();
   for (const Sweep* sweep : {&from, &to}) {
-    for (const Node* node : sweep->beside) beside_.Cover(*node);
+    for (const WalkNode* node : sweep->beside) beside_.Cover(*node);
   }
   const double between = between_.total() + beside_.BytesBeyond(between_);
   const double tail = Beyond(*from.walk), head = Beyond(*to.walk);
@@ -52,13 +52,13 @@ double ReuseDistance::Beyond(const Use& use) const {
   return std::max(0.0, use.bytes - std::max(between_.Of(use.tensor), beside_.Of(use.tensor)));
 }
 
-double ReuseDistance::Beyond(const Node& walk) const {
+double ReuseDistance::Beyond(const WalkNode& walk) const {
   double bytes = 0;
   for (const Use& use : walk.uses) bytes += Beyond(use);
   return bytes;
 }
 
-double ReuseDistance::Shared(const Node& a, const Node& b) const {
+double ReuseDistance::Shared(const WalkNode& a, const WalkNode& b) const {
   double bytes = 0;
   for (const Use& use : a.uses) {
     if (const Use* other = b.Find(use.tensor)) bytes += std::min(Beyond(use), Beyond(*other));

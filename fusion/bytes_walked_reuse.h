@@ -10,13 +10,13 @@
 
 namespace nestor::fusion {
 
-struct Node;
+struct WalkNode;
 
 // How a tensor's box is walked through at the beginning or end of a node.
 struct Sweep {
-  const Node* walk = nullptr;       // one execution of this sweeps the box
+  const WalkNode* walk = nullptr;       // one execution of this sweeps the box
   int axis = -1;                    // along this axis of the tensor, most slowly; -1: at once
-  std::vector<const Node*> beside;  // executed whole before the first, or after the last, sweep
+  std::vector<const WalkNode*> beside;  // executed whole before the first, or after the last, sweep
 };
 
 // What one execution of a node does with a tensor. In bytes; `loads` and `stores`
@@ -33,9 +33,9 @@ struct Use {
 };
 
 // An execution of a statement, a loop, or a scope.
-struct Node {
+struct WalkNode {
   std::vector<Use> uses;  // in the order of the first touch
-  std::vector<std::unique_ptr<Node>> children;
+  std::vector<std::unique_ptr<WalkNode>> children;
   double bytes = 0;       // of all boxes
 
   const Use* Find(loop::TensorId tensor) const;
@@ -48,7 +48,7 @@ class TensorBytes {
   double Of(loop::TensorId tensor) const { return bytes_[tensor.value]; }
   double total() const { return total_; }
   // Of each tensor the larger box counts.
-  void Cover(const Node& node);
+  void Cover(const WalkNode& node);
   // Of each tensor what `other` lacks, summed.
   double BytesBeyond(const TensorBytes& other) const;
   void Clear();
@@ -65,19 +65,19 @@ class ReuseDistance {
 
   // What is executed between the two sweeps of HitShare.
   void ClearBetween() { between_.Clear(); }
-  void AddBetween(const Node& node) { between_.Cover(node); }
+  void AddBetween(const WalkNode& node) { between_.Cover(node); }
   bool ExceedsCache() const { return between_.total() > cache_; }
 
   // The share of elements that are still in the cache when the sweep `to` comes to
   // them.
   double HitShare(const Sweep& from, const Sweep& to);
   // The same of accesses all over the node's footprint.
-  double HitShareOfScattered(const Node& node) const { return node.bytes <= cache_ ? 1 : cache_ / node.bytes; }
+  double HitShareOfScattered(const WalkNode& node) const { return node.bytes <= cache_ ? 1 : cache_ / node.bytes; }
 
  private:
   double Beyond(const Use& use) const;
-  double Beyond(const Node& walk) const;
-  double Shared(const Node& a, const Node& b) const;
+  double Beyond(const WalkNode& walk) const;
+  double Shared(const WalkNode& a, const WalkNode& b) const;
   double InOrder(double tail, double between, double head) const;
   double OutOfOrder(double tail, double between, double head, double shared) const;
 

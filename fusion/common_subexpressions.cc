@@ -29,9 +29,9 @@ using loop::TensorId;
 using loop::ValueId;
 
 // Numbers the values of a scope's statements in order.
-class Walk {
+class NumberedWalk {
  public:
-  explicit Walk(const Program& program) : program_(program), numbers_(program) {}
+  explicit NumberedWalk(const Program& program) : program_(program), numbers_(program) {}
 
   int Of(ValueId id) { return numbers_.Of(id); }
 
@@ -75,7 +75,7 @@ class ScopeEliminator {
   bool Run(std::vector<TensorId>* declared) {
     Count();
     if (!AnyShared()) return false;
-    Walk walk(program_);
+    NumberedWalk walk(program_);
     Scope result;
     for (Item& item : scope_) {
       const Item original = item;
@@ -94,7 +94,7 @@ class ScopeEliminator {
 
   void Count() {
     CountWrites();
-    Walk walk(program_);
+    NumberedWalk walk(program_);
     for (const Item& item : scope_) {
       if (TakesPart(item)) {
         const Statement& statement = *item.As<Statement>();
@@ -107,7 +107,7 @@ class ScopeEliminator {
 
   // A load whose value is known counts as that value, but for one of a temporary
   // that holds nothing else.
-  void Use(ValueId id, Walk& walk) {
+  void Use(ValueId id, NumberedWalk& walk) {
     if (LoadsHolder(id)) return;
     const int number = walk.Of(id);
     const auto* apply = absl::get_if<ApplyValue>(&program_[id].node);
@@ -151,7 +151,7 @@ class ScopeEliminator {
 
   // ---- Rewriting
 
-  void Rewrite(Statement& statement, Walk& walk, Scope& before) {
+  void Rewrite(Statement& statement, NumberedWalk& walk, Scope& before) {
     const int number = walk.Of(statement.value);
     if (!statement.op && IsHolder(statement.target) && IsShared(number) && !holders_.contains(number)) {
       statement.value = WithSharedArgs(statement.value, walk, before);
@@ -162,7 +162,7 @@ class ScopeEliminator {
     if (statement.position.valid()) statement.position = Shared(statement.position, walk, before);
   }
 
-  ValueId Shared(ValueId id, Walk& walk, Scope& before) {
+  ValueId Shared(ValueId id, NumberedWalk& walk, Scope& before) {
     if (LoadsHolder(id)) return id;
     const int number = walk.Of(id);
     if (!IsShared(number)) return WithSharedArgs(id, walk, before);
@@ -177,7 +177,7 @@ class ScopeEliminator {
     return program_.AddLoad({holder});
   }
 
-  ValueId WithSharedArgs(ValueId id, Walk& walk, Scope& before) {
+  ValueId WithSharedArgs(ValueId id, NumberedWalk& walk, Scope& before) {
     if (!walk.IsApplication(id)) return id;
     const ApplyValue apply = absl::get<ApplyValue>(program_[id].node);
     const DType type = program_[id].type;

@@ -55,9 +55,9 @@ bool Same(const Access& a, const Access& b) {
   return a.place == b.place && a.masked == b.masked && a.fill == b.fill && a.conditions == b.conditions;
 }
 
-class Walk {
+class ProgramSimplifier {
  public:
-  explicit Walk(Program& program)
+  explicit ProgramSimplifier(Program& program)
       : program_(program), ranges_(program), at_top_(program), writes_(program.tensors.size(), 0) {
     VisitItems(program, [&](const Item& item) { CountWrite(item, 1); });
   }
@@ -301,6 +301,6 @@ class Walk {
 
 }  // namespace
 
-absl::StatusOr<bool> Simplify(Program& program) { return Walk(program).Run(); }
+absl::StatusOr<bool> Simplify(Program& program) { return ProgramSimplifier(program).Run(); }
 
 }  // namespace nestor::fusion

@@ -30,7 +30,7 @@ using loop::VarValues;
 // ---- Operations
 
 // Of applying a row of the op table once.
-int OperationsOf(const ScalarOpRow& row, DType result) {
+int FlopsOf(const ScalarOpRow& row, DType result) {
   const bool is_arithmetic = row.operands == OperandTypes::kNumber || row.operands == OperandTypes::kFloat;
   if (!is_arithmetic || row.result != ResultType::kSame || !IsFloat(result)) return 0;
   return std::max(1, row.arity - 1);
@@ -57,7 +57,7 @@ class OperationCounter {
     double operations = statement.op && IsFloat(program_[statement.target.tensor].type) ? 1 : 0;
     const auto add = [&](loop::ValueId, const loop::Value& value) {
       const auto* apply = absl::get_if<loop::ApplyValue>(&value.node);
-      if (apply != nullptr) operations += OperationsOf(Row(apply->op), value.type);
+      if (apply != nullptr) operations += FlopsOf(Row(apply->op), value.type);
     };
     VisitValues(program_, statement.value, add);
     if (statement.position.valid()) VisitValues(program_, statement.position, add);

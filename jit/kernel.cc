@@ -64,7 +64,7 @@ absl::StatusOr<std::unique_ptr<const Kernel>> Kernel::Compile(loop::Program prog
   const auto compile = [&](jit::Step& step) -> absl::Status {
     ReuseComputations(step.operations, file);
     RemoveDeadWrites(step.operations);
-    HoistInvariants(step.operations, file);
+    HoistFromInnermostLoops(step.operations, file);
     const Allocated allocated = AllocateRegisters(step.operations, file);
     NESTOR_ASSIGN_OR_RETURN(MachineCode machine, Emit(step.operations, allocated));
     code.resize(CeilDiv(static_cast<int64_t>(code.size()), kFunctionAlignment) * kFunctionAlignment, 0xcc);

@@ -258,7 +258,7 @@ class BodyAccesses {
   }
 
  private:
-  struct Nest {  // an inner loop, and the number of the one around it
+  struct InnerLoop {  // an inner loop, and the number of the one around it
     const Loop* loop;
     int around;
   };
@@ -313,7 +313,7 @@ class BodyAccesses {
     const IndexPool& pool = program_.pool;
     if (pool.VarValue(e) == loop_.var) return true;
     if (!HoldsVar(pool, e, loop_.var) || !pool.IsAffine(e) || pool.HasLoad(e)) return false;
-    for (const Nest& nest : nests_) {
+    for (const InnerLoop& nest : nests_) {
       if (HoldsVar(pool, e, nest.loop->var)) return false;
     }
     const auto polynomial = Polynomial::Of(pool, e);
@@ -330,7 +330,7 @@ class BodyAccesses {
   const Program& program_;
   const Loop& loop_;
   const Footprint& footprint_;
-  std::vector<Nest> nests_;
+  std::vector<InnerLoop> nests_;
   absl::flat_hash_map<TensorId, std::vector<Place>> places_;
   bool bounds_move_ = false;  // of an inner loop
 };

@@ -1,4 +1,4 @@
-// Interval arithmetic over a program's domains and scopes: a loop index runs over the hull of
+// NumberInterval arithmetic over a program's domains and scopes: a loop index runs over the hull of
 // its bounds; every operation on intervals is checked at the ends that reach its
 // extremes. A place may hold what is not affine: there only its affine parts are
 // checked. Values and assumptions are checked whole, products of indices included.
@@ -18,7 +18,7 @@
 namespace nestor::loop {
 namespace {
 
-struct Interval {
+struct NumberInterval {
   int64_t low, high;
 };
 
@@ -26,7 +26,7 @@ struct Interval {
 constexpr int64_t kMaxBound = int64_t{1} << 62;
 // What would run for hours, if only its loops' counters, is refused.
 constexpr double kMaxIterations = 0x1p45;
-bool IsBound(const absl::optional<Interval>& e) { return e && e->low >= -kMaxBound && e->high <= kMaxBound; }
+bool IsBound(const absl::optional<NumberInterval>& e) { return e && e->low >= -kMaxBound && e->high <= kMaxBound; }
 
 class Prover {
  public:
@@ -91,7 +91,7 @@ class Prover {
       if (*extent < 0) return ExtentError(domain.extents[k], *extent, "is negative");
       if (*extent > kMaxExtent) return ExtentError(domain.extents[k], *extent, "exceeds 2^48");
       runs = runs && *extent > 0;
-      vars_[program_.domain_vars[k]] = Interval{0, *extent - 1};
+      vars_[program_.domain_vars[k]] = NumberInterval{0, *extent - 1};
     }
     return runs;
   }
@@ -105,11 +105,11 @@ class Prover {
                          });
   }
 
-  absl::optional<Interval> BoundOf(IndexId e) {
+  absl::optional<NumberInterval> BoundOf(IndexId e) {
     if (program_.pool.HasVar(e)) return Of(e);
     const absl::optional<int64_t> value = ValueOf(e);
     if (!value) return absl::nullopt;
-    return Interval{*value, *value};
+    return NumberInterval{*value, *value};
   }
 
   absl::Status ExtentError(IndexId e, int64_t value, absl::string_view what) const {
@@ -137,7 +137,7 @@ class Prover {
     return absl::OkStatus();
   }
 
-  absl::Status CheckBody(const Loop& loop, Interval var) {
+  absl::Status CheckBody(const Loop& loop, NumberInterval var) {
     const double around = iterations_;
     iterations_ *= static_cast<double>(var.high - var.low) / static_cast<double>(loop.step) + 1;
     if (iterations_ > kMaxIterations) {
@@ -168,7 +168,7 @@ class Prover {
         const auto value = symbol_(name);
         known.push_back(absl::StrCat(name, " = ", value ? absl::StrCat(*value) : "unknown"));
       } else if (node.kind == IndexKind::kVar && vars_[node.value]) {
-        const Interval& range = *vars_[node.value];
+        const NumberInterval& range = *vars_[node.value];
         known.push_back(absl::StrCat(program_.vars[node.value], " in [", range.low, ", ", range.high, "]"));
       }
     });
@@ -187,22 +187,22 @@ class Prover {
     return absl::OkStatus();
   }
 
-  absl::optional<Interval> Of(IndexId e) {
+  absl::optional<NumberInterval> Of(IndexId e) {
     zero_divisor_ = overflow_ = false;
     return Compute(e);
   }
 
-  absl::optional<Interval> Compute(IndexId e) {
+  absl::optional<NumberInterval> Compute(IndexId e) {
     const auto it = memo_.find(e);
     if (it != memo_.end()) return it->second;
     const IndexNode& node = program_.pool[e];
-    absl::optional<Interval> result;
+    absl::optional<NumberInterval> result;
     if (node.kind == IndexKind::kConst) {
-      result = Interval{node.value, node.value};
+      result = NumberInterval{node.value, node.value};
     } else if (node.kind == IndexKind::kVar) {
       result = vars_[node.value];
     } else if (node.kind == IndexKind::kSymbol) {
-      if (const auto value = symbol_(program_.pool.SymbolName(e))) result = Interval{*value, *value};
+      if (const auto value = symbol_(program_.pool.SymbolName(e))) result = NumberInterval{*value, *value};
     } else if (node.args.size() == 2) {
       const auto a = Compute(node.args[0]), b = Compute(node.args[1]);
       if (a && b) result = Apply(node.kind, *a, *b);
@@ -212,30 +212,30 @@ class Prover {
   }
 
   // Quotients and remainders of `b` but for 0; nullopt where nothing is left of it.
-  absl::optional<Interval> ByNonzero(IndexKind kind, Interval a, Interval b) {
-    absl::optional<Interval> below, above;
+  absl::optional<NumberInterval> ByNonzero(IndexKind kind, NumberInterval a, NumberInterval b) {
+    absl::optional<NumberInterval> below, above;
     if (b.low < 0) below = Apply(kind, a, {b.low, -1});
     if (b.high > 0) above = Apply(kind, a, {1, b.high});
     if ((b.low < 0 && !below) || (b.high > 0 && !above)) return absl::nullopt;
     if (!below || !above) return below ? below : above;
-    return Interval{std::min(below->low, above->low), std::max(below->high, above->high)};
+    return NumberInterval{std::min(below->low, above->low), std::max(below->high, above->high)};
   }
 
-  absl::optional<Interval> Apply(IndexKind kind, Interval a, Interval b) {
+  absl::optional<NumberInterval> Apply(IndexKind kind, NumberInterval a, NumberInterval b) {
     const bool divides = kind == IndexKind::kDiv || kind == IndexKind::kMod;
     if (divides && b.low <= 0 && b.high >= 0) {
       zero_divisor_ = true;
       return ByNonzero(kind, a, b);
     }
-    if (kind == IndexKind::kMod) return b.low > 0 ? Interval{0, b.high - 1} : Interval{b.low + 1, 0};
-    absl::optional<Interval> hull;
+    if (kind == IndexKind::kMod) return b.low > 0 ? NumberInterval{0, b.high - 1} : NumberInterval{b.low + 1, 0};
+    absl::optional<NumberInterval> hull;
     for (int64_t x : {a.low, a.high}) {
       for (int64_t y : {b.low, b.high}) {
         const auto value = CheckedApply(kind, x, y);
         overflow_ |= !value;
         if (!value) return absl::nullopt;
-        if (!hull) hull = Interval{*value, *value};
-        hull = Interval{std::min(hull->low, *value), std::max(hull->high, *value)};
+        if (!hull) hull = NumberInterval{*value, *value};
+        hull = NumberInterval{std::min(hull->low, *value), std::max(hull->high, *value)};
       }
     }
     return hull;
@@ -243,9 +243,9 @@ class Prover {
 
   const Program& program_;
   absl::FunctionRef<absl::optional<int64_t>(const std::string&)> symbol_;
-  std::vector<absl::optional<Interval>> vars_;
+  std::vector<absl::optional<NumberInterval>> vars_;
   double iterations_ = 1;  // of the loops around, at most
-  absl::flat_hash_map<IndexId, Interval> memo_;
+  absl::flat_hash_map<IndexId, NumberInterval> memo_;
   bool zero_divisor_ = false, overflow_ = false;  // met since Of()
 };
 

@@ -24,9 +24,9 @@ constexpr int32_t kNone = -1;
 // What one more loop around it multiplies the price of an access with.
 constexpr double kTripsOfALoop = 8;
 
-class Walk {
+class RangeFinder {
  public:
-  explicit Walk(const OperationList& list) : list_(list), range_of_(list.classes.size(), kNone) {
+  explicit RangeFinder(const OperationList& list) : list_(list), range_of_(list.classes.size(), kNone) {
     ranges_.reserve(list.classes.size());
     carrier_.reserve(list.classes.size());
   }
@@ -102,6 +102,6 @@ class Walk {
 
 }  // namespace
 
-std::vector<LiveRange> LiveRangesOf(const OperationList& list) { return Walk(list).Ranges(); }
+std::vector<LiveRange> LiveRangesOf(const OperationList& list) { return RangeFinder(list).Ranges(); }
 
 }  // namespace nestor::jit

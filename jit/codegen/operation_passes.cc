@@ -240,6 +240,6 @@ void RemoveDeadWrites(OperationList& list) {
   list.operations.erase(list.operations.begin(), kept);
 }
 
-void HoistInvariants(OperationList& list, const RegisterFile& file) { Hoister(list, file).Run(); }
+void HoistFromInnermostLoops(OperationList& list, const RegisterFile& file) { Hoister(list, file).Run(); }
 
 }  // namespace nestor::jit

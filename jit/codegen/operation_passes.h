@@ -22,7 +22,7 @@ void ReuseComputations(OperationList& list, const RegisterFile& file);
 // which then need not come from memory each time, masks, and scalars in all lanes, also those that
 // an invariant load brings. Only
 // while registers are free: where nothing had to be spilled, nothing has to be then.
-void HoistInvariants(OperationList& list, const RegisterFile& file);
+void HoistFromInnermostLoops(OperationList& list, const RegisterFile& file);
 
 }  // namespace nestor::jit
 

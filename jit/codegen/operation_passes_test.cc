@@ -269,7 +269,7 @@ store.f32x8 f32 [g0], v1)"},
   };
   for (const Case& c : kCases) {
     OperationList list = ParseOperations(c.before, Isa::kAvx2);
-    HoistInvariants(list, RegistersOf(Isa::kAvx2));
+    HoistFromInnermostLoops(list, RegistersOf(Isa::kAvx2));
     EXPECT_EQ(ToString(list), Normal(c.after)) << c.what;
   }
 }
@@ -315,7 +315,7 @@ TEST(OperationPasses, RandomListsStoreTheSame) {
       removed += static_cast<int>(distinct - list.operations.size());
       const int spilled = AllocateRegisters(list, RegistersOf(isa)).spilled;
       const std::string text = ToString(list);
-      HoistInvariants(list, RegistersOf(isa));
+      HoistFromInnermostLoops(list, RegistersOf(isa));
       hoisted += ToString(list) != text;
       const MixedRun wanted = RunMixing(before), got = RunMixing(list);
       ASSERT_EQ(got.error, "") << ToString(before) << "became\n" << ToString(list);
