@@ -30,8 +30,7 @@ loop::Program ParseVerified(const Frame& frame, absl::string_view items);
 
 // Of each row, expects that the pass makes `after` of `before` and says truly
 // whether that is a change; that Verify accepts what it leaves; that a second run
-// changes nothing; and that a run without a change adds no value, either. With NESTOR_BLESS in
-// the environment it rewrites `after` in the source instead: see bless_testing.h.
+// changes nothing; and that a run without a change adds no value, either.
 void ExpectPass(absl::FunctionRef<absl::StatusOr<bool>(loop::Program&)> pass, const Frame& frame,
                 absl::Span<const PassCase> cases);
 

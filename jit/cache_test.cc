@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "jit/runtime/cpu_features.h"
+#include "jit/runtime/cpu_features_testing.h"
 #include "jit/runtime/executor.h"
 #include "loop_ir/text.h"
 #include "tensor/tensor.h"

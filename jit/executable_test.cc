@@ -15,6 +15,7 @@
 #include "gtest/gtest.h"
 #include "jit/compile.h"
 #include "jit/runtime/cpu_features.h"
+#include "jit/runtime/cpu_features_testing.h"
 #include "jit/runtime/executor.h"
 #include "loop_ir/text.h"
 #include "tensor/tensor.h"

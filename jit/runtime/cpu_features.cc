@@ -22,6 +22,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "jit/runtime/cpu_features_testing.h"
 #include "uops/invariant.h"
 
 namespace nestor::jit {

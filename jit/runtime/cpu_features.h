@@ -28,16 +28,6 @@ absl::StatusOr<Isa> BestIsa();
 // FailedPrecondition, naming what the CPU lacks, where it cannot run `isa`.
 absl::Status CheckIsa(Isa isa);
 
-// For tests: while it lives, this machine lacks that requirement of a set, as refusals name it, as in
-// "AVX512F". One at a time.
-class LackForTesting {
- public:
-  explicit LackForTesting(absl::string_view requirement);
-  ~LackForTesting();
-  LackForTesting(const LackForTesting&) = delete;
-  LackForTesting& operator=(const LackForTesting&) = delete;
-};
-
 constexpr int64_t kCacheLineBytes = 64;
 
 // Bytes of the caches of one core as the CPU reports them (0: unknown), the last

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "jit/runtime/cpu_features_testing.h"
 
 namespace nestor::jit {
 namespace {
