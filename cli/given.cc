@@ -155,7 +155,8 @@ absl::Status SetTypeVariables(const ast::Op& syntax, const Given& given, absl::o
   for (const ast::Argument& arg : syntax.args) {
     const auto said = given.types.find(arg.type.text);
     const bool is_open = IsTypeVariable(arg) && !known.contains(arg.type.text);
-    const auto type = said != given.types.end() ? absl::make_optional(said->second) : is_open ? otherwise : absl::nullopt;
+    absl::optional<DType> type = is_open ? otherwise : absl::nullopt;
+    if (said != given.types.end()) type = said->second;
     if (!type) continue;
     absl::optional<DType>& own = specs[arg.name].type;
     if (own.value_or(*type) != *type) {

@@ -139,7 +139,9 @@ absl::StatusOr<bool> MarkLanes(Program& program, absl::FunctionRef<int(const Loo
 
 absl::Status VerifyProofs(const Program& program) {
   bool any = program.proven;
-  VisitItems(program, [&](const Item& item) { any |= item.As<Loop>() != nullptr && item.As<Loop>()->attributes.lanes > 0; });
+  VisitItems(program, [&](const Item& item) {
+    any |= item.As<Loop>() != nullptr && item.As<Loop>()->attributes.lanes > 0;
+  });
   if (!any) return absl::OkStatus();
   Program copy = program;  // proofs add to its pool
   ProofWalk walk(copy);

@@ -31,7 +31,9 @@ ExprPtr NewExpr(ExprKind kind, Position position, absl::string_view text = "") {
 // Of `name[..](`, which only reductions are.
 absl::Status UnknownReduction(const Expr& access) {
   std::vector<std::string> known;
-  for (int op = 0; op <= static_cast<int>(ReduceOp::kAll); ++op) known.emplace_back(nestor::Name(ReduceOp{static_cast<uint8_t>(op)}));
+  for (int op = 0; op <= static_cast<int>(ReduceOp::kAll); ++op) {
+    known.emplace_back(nestor::Name(ReduceOp{static_cast<uint8_t>(op)}));
+  }
   return ErrorAt(access.position, absl::StrCat("unknown reduction '", access.text, "'", DidYouMean(access.text, known),
                                                " (there are ", absl::StrJoin(known, ", "), ")", ForeignHint(access.text)));
 }

@@ -139,7 +139,8 @@ class InnerBoundsWalk {
     });
     NodeId known;
     for (const IndexNode& load : loads) {
-      known = KnownBoth(f64_, known, graph_.AddReindex(Looked(load.value).known, shape, Mapped(load.args), Truth(true)));
+      const NodeId own = graph_.AddReindex(Looked(load.value).known, shape, Mapped(load.args), Truth(true));
+      known = KnownBoth(f64_, known, own);
     }
     return known;
   }

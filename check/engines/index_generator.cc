@@ -79,7 +79,9 @@ IndexId IndexGenerator::Divisor() {
   return pool_.Const(random_.Pick({2, 2, 3, -2, 4, -1, 1}));
 }
 
-IndexId IndexGenerator::Quotient(IndexId a, IndexId b) { return random_.Chance(50) ? pool_.Div(a, b) : pool_.Mod(a, b); }
+IndexId IndexGenerator::Quotient(IndexId a, IndexId b) {
+  return random_.Chance(50) ? pool_.Div(a, b) : pool_.Mod(a, b);
+}
 
 // An affine expression of any kind.
 IndexId IndexGenerator::Affine(const Shape& over) {
