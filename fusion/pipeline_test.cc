@@ -99,8 +99,9 @@ TEST(Pipeline, DefaultNumbers) {
 }
 
 TEST(Pipeline, NamesAreUnique) {
+  const Pipeline pipeline = Pipeline::Default();
   absl::flat_hash_set<std::string> names;
-  for (const Pass& pass : Pipeline::Default().passes()) EXPECT_TRUE(names.insert(pass.name).second) << pass.name;
+  for (const Pass& pass : pipeline.passes()) EXPECT_TRUE(names.insert(pass.name).second) << pass.name;
 }
 
 TEST(Pipeline, Inserts) {
