@@ -80,6 +80,25 @@ class Reader {
   std::vector<Text> texts_;
 };
 
+// A scope of one line goes on one line with its braces where that is short, as in the tables.
+std::vector<std::string> Folded(const std::vector<std::string>& lines) {
+  constexpr size_t kWidth = 100;
+  std::vector<std::string> folded;
+  for (const std::string& line : lines) {
+    const size_t n = folded.size();
+    const bool ends_one = n >= 2 && absl::StripAsciiWhitespace(line) == "}" && absl::EndsWith(folded[n - 2], "{");
+    const absl::string_view inside = ends_one ? absl::StripAsciiWhitespace(folded[n - 1]) : "";
+    if (!ends_one || absl::EndsWith(inside, "{") || folded[n - 2].size() + inside.size() + 3 > kWidth) {
+      folded.push_back(line);
+      continue;
+    }
+    const std::string whole = absl::StrCat(folded[n - 2], " ", inside, " }");
+    folded.resize(n - 2);
+    folded.push_back(whole);
+  }
+  return folded;
+}
+
 std::string AsLiteral(const std::vector<std::string>& lines, size_t column) {
   if (lines.empty()) return "\"\"";
   if (lines.size() == 1) return absl::StrCat("\"", absl::CEscape(lines[0]), "\"");
@@ -100,7 +119,7 @@ absl::StatusOr<std::string> WithExpectation(absl::string_view source, absl::stri
   }
   if (found == nullptr) return absl::NotFoundError("the row does not stand in the source as literals");
   const size_t line = source.rfind('\n', found->begin) + 1;  // npos + 1 is 0
-  return absl::StrCat(source.substr(0, found->begin), AsLiteral(expected, found->begin - line),
+  return absl::StrCat(source.substr(0, found->begin), AsLiteral(Folded(expected), found->begin - line),
                       source.substr(found->end));
 }
 
