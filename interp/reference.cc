@@ -1,7 +1,8 @@
 // The walk over a program (value_walk.h), with sets for values. What is different:
 //  - Elements that are summed or multiplied up hold an Accumulation, not a value:
 //    the bound for any order needs all terms at once. It turns into a value when
-//    it is read, assigned to, or accumulated into by another op.
+//    it is read, assigned to, or accumulated into by another op. So do elements of a
+//    recurrence that is a sum or a product; its next element goes on from a copy.
 //  - An argmax keeps every candidate that may still win; they are mostly one.
 //  - Indices and conditions are numbers. Where one loads an element that has
 //    several members, the load around it is the join over each of them, if they
@@ -34,6 +35,7 @@
 #include "interp/reference_sum.h"
 #include "interp/value_walk.h"
 #include "loop_ir/discrete_steps.h"
+#include "loop_ir/scans.h"
 #include "uops/invariant.h"
 #include "uops/operand_use.h"
 
@@ -54,6 +56,7 @@ struct Slot {
   bool written = false;
   Enclosure value;
   std::vector<Accumulation> sums;  // in place of the value; one for each type that they may run in
+  bool is_step = false;            // a recurrence has summed it
 };
 
 // The type itself, or `least` where that is a wider float.
@@ -121,7 +124,7 @@ class StepOperands {
 class ReferenceInterpreter : ValueWalk<ReferenceInterpreter, Enclosure> {
  public:
   ReferenceInterpreter(const Program& program, const InterpreterOptions& options, Precision precision)
-      : ValueWalk(program, options), precision_(precision), step_operands_(program),
+      : ValueWalk(program, options), precision_(precision), step_operands_(program), scans_(program),
         is_accumulated_(AccumulatedIn(program)), cells_(program.tensors.size()), step_cells_(program.tensors.size()) {}
 
   absl::StatusOr<std::vector<ReferenceTensor>> Run(const RunInputs& inputs) {
@@ -208,7 +211,10 @@ class ReferenceInterpreter : ValueWalk<ReferenceInterpreter, Enclosure> {
   // ---- Elements
 
   absl::Status Store(const loop::Statement& statement, int64_t offset) {
-    return ForEachCell(statement.target.tensor, [&] { return ValueWalk::Store(statement, offset); });
+    const loop::Scans::Link* link = scans_.Find(statement);
+    return ForEachCell(statement.target.tensor, [&] {
+      return link != nullptr ? StoreStep(*link, statement.target.tensor, offset) : ValueWalk::Store(statement, offset);
+    });
   }
 
   bool IsWritten(TensorId id, int64_t offset) {
@@ -225,7 +231,7 @@ class ReferenceInterpreter : ValueWalk<ReferenceInterpreter, Enclosure> {
   }
 
   void Assign(TensorId id, int64_t offset, const Enclosure& value) {
-    CellOf(id).elements[offset] = {true, value, {}};
+    CellOf(id).elements[offset] = {true, value, {}, false};
   }
 
   void AccumulateArg(TensorId id, int64_t offset, ReduceOp, const Enclosure& value, const Enclosure& position) {
@@ -240,7 +246,7 @@ class ReferenceInterpreter : ValueWalk<ReferenceInterpreter, Enclosure> {
     if (!any_order) {
       const Enclosure current = ValueOf(element);
       const auto step = [&](DType in) { return ApplyRow(StepOp(op), in, in, {current, value}); };
-      element = {true, InEachType(type, step), {}};
+      element = {true, InEachType(type, step), {}, false};
       return;
     }
     if (element.sums.empty() || element.sums[0].op() != op) {
@@ -250,6 +256,33 @@ class ReferenceInterpreter : ValueWalk<ReferenceInterpreter, Enclosure> {
       if (OnlyMember(type, start) != Identity(op, type)) Take(start, element);
     }
     Take(value, element);
+  }
+
+  // What the step before summed, and the terms of this one.
+  absl::Status StoreStep(const loop::Scans::Link& link, TensorId target, int64_t offset) {
+    const DType type = program_[target].type;
+    Slot element = EarlierSum(link, type);
+    for (const loop::ScanPath::Term& term : link.path.terms) {
+      const Enclosure value = Eval(term.value);
+      const auto negate = [&](DType in) { return ApplyRow(ScalarOp::kNeg, in, in, {value}); };
+      Take(term.negated ? InEachType(type, negate) : value, element);
+    }
+    NESTOR_RETURN_IF_ERROR(status_);
+    CellOf(target).elements[offset] = std::move(element);
+    return absl::OkStatus();
+  }
+
+  Slot EarlierSum(const loop::Scans::Link& link, DType type) {
+    const Access& access = absl::get<loop::LoadValue>(program_[link.path.end].node).access;
+    const absl::optional<int64_t> place = Locate(access);
+    if (place) {
+      const Slot& earlier = CellOf(access.tensor).elements[*place];
+      if (earlier.is_step) return earlier;
+    }
+    Slot element{true, Enclosure(), {}, true};
+    ForEachType(type, [&](DType in) { element.sums.emplace_back(link.op, in); });
+    Take(Eval(link.path.end), element);
+    return element;
   }
 
   static void Take(const Enclosure& term, Slot& element) {
@@ -411,6 +444,7 @@ class ReferenceInterpreter : ValueWalk<ReferenceInterpreter, Enclosure> {
 
   const Precision precision_;
   const StepOperands step_operands_;
+  const loop::Scans scans_;
   const std::vector<bool> is_accumulated_;  // by tensor
   std::vector<Cell> cells_;
   std::vector<Cell> step_cells_;  // for steps, of tensors that are split

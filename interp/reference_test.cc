@@ -57,6 +57,15 @@ constexpr char kNorm[] = R"(for n in [0, N) { acc s: f32 = sum  for k in [0, C) 
   acc v: f32 = sum  for k in [0, C) { v += square(x[n, k] - m) }
   for c in [0, C) { y[n, c] = (x[n, c] - m) * rsqrt(v / f32(index(C)) + 0.00001) * w[c] } })";
 constexpr char kRelu[] = "for n in [0, N) { for c in [0, C) { y[n, c] = relu(x[n, c] * w[c] + 1.0) } }";
+constexpr char kScan[] = R"(for n in [0, N) { for c in [0, C) {
+  temp last: f32  last = y[n, c - 1 | 0.0]  y[n, c] = x[n, c] * w[c] + last - w[c] } })";
+constexpr char kScanOfSigns[] = R"(for n in [0, N) { for c in [0, C) {
+  y[n, c] = y[n, c - 1 | 0.0] + where(index(c % 2) == 0, x[n, c], -x[n, c]) } })";
+// No sum alone leads from step to step.
+constexpr char kSmoothed[] = R"(for n in [0, N) { for c in [0, C) {
+  y[n, c] = abs(y[n, c - 1 | 0.0]) + where(index(c % 2) == 0, x[n, c], -x[n, c]) } })";
+constexpr char kEvenFirst[] = R"(for n in [0, N) { for c in [0, C) { acc s: f32 = sum
+  for k in [0, c/2 + 1) { s += x[n, 2*k] }  for k in [0, (c + 1)/2) { s += -x[n, 2*k + 1] }  y[n, c] = s } })";
 constexpr char kHalf[] = R"(for n in [0, N) { acc s: f32 = sum  for k in [0, C) { s += f32(x[n, k]) }
   for c in [0, C) { y[n, c] = f16(s) } })";
 
@@ -104,6 +113,13 @@ TEST(Reference, AcceptsAllowedAndRejectsWrongKernels) {
        "acc v: f32 = sum  for k in [0, C) { v += square(x[n, k] - m) }  for c in [0, C) { y[n, c] = (x[n, c] - m) * rsqrt(v / f32(index(C))) * w[c] } }"},
       {"relu of an FMA", true, kRelu, "for n in [0, N) { for c in [0, C) { y[n, c] = max(fma(x[n, c], w[c], 1.0), 0.0) } }"},
       {"no relu", false, kRelu, "for n in [0, N) { for c in [0, C) { y[n, c] = x[n, c] * w[c] + 1.0 } }", 2},
+      {"a scan backwards", true, kScan,
+       "for n in [0, N) { for c in [0, C) { acc s: f32 = sum  for k in [0, c + 1) { s += x[n, c - k] * w[c - k]  "
+       "s += -w[c - k] }  y[n, c] = s } }"},
+      {"a scan without its last term", false, kScan,
+       "for n in [0, N) { for c in [0, C) { acc s: f32 = sum  for k in [0, c + 1) { s += x[n, k] * w[k] }  y[n, c] = s } }"},
+      {"a scan that overflows on the way", true, kScanOfSigns, kEvenFirst, 0, 3e38},
+      {"what is no scan", false, kSmoothed, kEvenFirst, 0, 3e38},
       {"f16 summed in f64", true, kHalf, "for n in [0, N) { acc s: f64 = sum  for k in [0, C) { s += f64(x[n, k]) }  for c in [0, C) { y[n, c] = f16(s) } }", 1, 0, "f16"},
       {"f16 summed in f16", false, kHalf, "for n in [0, N) { acc s: f16 = sum  for k in [0, C) { s += x[n, k] }  for c in [0, C) { y[n, c] = s } }", 1, 0, "f16"},
   };

@@ -15,6 +15,7 @@
 #include "jit/schedule/merge_batches.h"
 #include "jit/schedule/multiply_add.h"
 #include "jit/schedule/padded_views.h"
+#include "jit/schedule/scan_lanes.h"
 #include "jit/schedule/split_borders.h"
 #include "jit/schedule/split_quotients.h"
 #include "jit/schedule/split_residues.h"
@@ -54,6 +55,9 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
   lanes.vectors = options.accumulators;
   LanePartialsOptions exact_lanes = lanes;
   exact_lanes.reorders_rounding = false;
+  ScanLanesOptions scans, exact_scans;
+  scans.isa = exact_scans.isa = isa;
+  exact_scans.reorders_rounding = false;
   ContractionTileOptions contractions = options.contractions;
   contractions.isa = isa;
   return fusion::Pipeline({
@@ -76,6 +80,9 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
       {"memory_order", [=](loop::Program& program) { return WalkInMemoryOrder(program, options.memory_order); }},
       {"unroll_and_jam", UnrollAndJam},
       {"last_step", KeepLastStep},
+      // Behind it: what goes from step to step is a scalar.
+      {"exact_scans", [=](loop::Program& program) { return ScanInLanes(program, exact_scans); }},
+      {"scans", [=](loop::Program& program) { return ScanInLanes(program, scans); }, /*reorders_rounding=*/true},
       {"multiply_add", FuseMultiplyAdd, /*reorders_rounding=*/true},
       {"transpose", [=](loop::Program& program) { return TransposeInTiles(program, isa); }},
       {"flatten_3", fusion::FlattenBlocks},

@@ -1,0 +1,56 @@
+// Scans in lanes: of a recurrence that only sums, or multiplies, or takes the larger or the
+// smaller along memory, stretches of steps run side by side.
+#ifndef NESTOR_JIT_SCHEDULE_SCAN_LANES_H_
+#define NESTOR_JIT_SCHEDULE_SCAN_LANES_H_
+
+#include "absl/status/statusor.h"
+#include "jit/runtime/cpu_features.h"
+#include "loop_ir/program.h"
+
+namespace nestor::jit {
+
+struct ScanLanesOptions {
+  Isa isa = Isa::kAvx2;
+  // Takes sums and products of floats, too, whose rounding depends on the order.
+  bool reorders_rounding = true;
+};
+
+// With four lanes, of steps that go up:
+//
+//   for t in [0, C) {                       for t in [0, C/16) {
+//     temp now: f64                           temp terms: f64[4, 4] register
+//     now = last + x[t]                       for r in [0, 4) unroll { for l in [0, 4) vector {
+//     y[t] = now                                terms[r, l] = x[16*t + 4*r + l]
+//     last = now                              } }
+//   }                                         # Each lane has four steps of its own.
+//                                             temp scans: f64[4, 4] register
+//                                   ->        for l in [0, 4) vector { scans[0, l] = terms[l, 0] }
+//                                             for r in [1, 4) unroll { for l in [0, 4) vector {
+//                                               scans[r, l] = scans[r - 1, l] + terms[l, r]
+//                                             } }
+//                                             temp ends: f64[4]
+//                                             for l in [0, 4) vector { ends[l] = scans[3, l] }
+//                                             for r in [0, 4) unroll {
+//                                               temp before: f64
+//                                               before = last
+//                                               for l in [0, 4) vector {
+//                                                 y[16*t + 4*r + l] = before + scans[l, r]
+//                                               }
+//                                               last = before + ends[r]
+//                                             }
+//                                           }
+//                                           ... and what is left over, as it was.
+//
+// Where rows of what is stored would not be vectors of memory that way, blocks begin later.
+//
+// A loop is taken if one scalar, of a type that fills the lanes in which the loop could run,
+// goes from step to step, as a sum, product, maximum or minimum of itself and of what does
+// not depend on it, and if the loop walks along memory, in either direction.
+//
+// Returns whether it changed anything; if not, the program is untouched. A second run
+// changes nothing. REQUIRES: Verify accepts the program; and so it does afterwards.
+absl::StatusOr<bool> ScanInLanes(loop::Program& program, const ScanLanesOptions& options);
+
+}  // namespace nestor::jit
+
+#endif  // NESTOR_JIT_SCHEDULE_SCAN_LANES_H_

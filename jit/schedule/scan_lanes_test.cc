@@ -1,0 +1,181 @@
+// What becomes of scans, by operation and direction, and what is left alone. In f64 on AVX2,
+// so that lanes are four.
+#include "jit/schedule/scan_lanes.h"
+
+#include "fusion/pass_testing.h"
+#include "gtest/gtest.h"
+
+namespace nestor::jit {
+namespace {
+
+using fusion::ExpectPass;
+using fusion::Frame;
+using loop::Program;
+
+constexpr Frame kFrame = {
+    "program p(x: f64[C], w: f64[C], "
+    "m: f64[C, N], s: f64[15], e: f64[32], g: f64[32], k: i64[C], f: f32[C]) -> "
+    "(y: f64[C], z: f64[C], v: f64[C, N], i: i64[C], o: f32[C], u: f64[32], q: f64[32]) { "
+    "temp a: f64  temp b: f64  temp j: i64  temp h: f32\n",
+    "\n  block { drop y[0] = f64(0.0)  drop z[0] = f64(0.0)  drop v[0, 0] = f64(0.0)  drop i[0] = 0  "
+    "drop o[0] = 0.0  u[0] = f64(0.0)  q[0] = f64(0.0) }\n}\n"};
+
+absl::StatusOr<bool> InAnyOrder(Program& program) { return ScanInLanes(program, {Isa::kAvx2, true}); }
+absl::StatusOr<bool> Exactly(Program& program) { return ScanInLanes(program, {Isa::kAvx2, false}); }
+
+TEST(ScanInLanes, TextInTextOut) {
+  ExpectPass(InAnyOrder, kFrame, {
+      {"block { a = f64(0.0)  for t in [0, C) { temp now: f64  now = a + x[t]  y[t] = now  a = now } }", R"(block {
+         a = f64(0.0)
+         for t_2 in [0, C/16) {
+           temp terms: f64[4, 4] register
+           for r in [0, 4) unroll { for l in [0, 4) vector { terms[r, l] = x[16*t_2 + 4*r + l] } }
+           temp scans: f64[4, 4] register
+           for l_2 in [0, 4) vector { scans[0, l_2] = terms[l_2, 0] }
+           for r_2 in [1, 4) unroll {
+             for l_3 in [0, 4) vector { scans[r_2, l_3] = scans[r_2 - 1, l_3] + terms[l_3, r_2] }
+           }
+           temp ends: f64[4]
+           for l_4 in [0, 4) vector { ends[l_4] = scans[3, l_4] }
+           for r_3 in [0, 4) unroll {
+             temp before: f64
+             before = a
+             for l_5 in [0, 4) vector {
+               temp now_2: f64
+               now_2 = before + scans[l_5, r_3]
+               y[16*t_2 + 4*r_3 + l_5] = now_2
+             }
+             a = before + ends[r_3]
+           }
+         }
+         for t in [16*(C/16), C) { temp now: f64  now = a + x[t]  y[t] = now  a = now }
+       })"},
+      // From the last step down, and what it was before the step. Rows of blocks are where vectors of memory are.
+      {"block { a = f64(1.0)  for t in [1, C) { temp now: f64  now = x[C - 1 - t] * a  y[C - 1 - t] = a  a = now } }",
+       R"(block {
+         a = f64(1.0)
+         for t_2 in [1, min(C, (C + 3)%4 + 1)) {
+           temp now_2: f64
+           now_2 = x[-t_2 + C - 1] * a
+           y[-t_2 + C - 1] = a
+           a = now_2
+         }
+         for t_3 in [0, max(C - (C + 3)%4 - 1, 0)/16) {
+           temp terms: f64[4, 4] register
+           for r in [0, 4) unroll {
+             for l in [0, 4) vector { terms[r, l] = x[-16*t_3 + 4*r + l - (C + 3)%4 + C - 17] }
+           }
+           temp scans: f64[4, 4] register
+           for l_2 in [0, 4) vector { scans[3, l_2] = terms[l_2, 3] }
+           for r_2 in [1, 4) unroll {
+             for l_3 in [0, 4) vector { scans[-r_2 + 3, l_3] = scans[-r_2 + 4, l_3] * terms[l_3, -r_2 + 3] }
+           }
+           temp ends: f64[4]
+           for l_4 in [0, 4) vector { ends[l_4] = scans[0, l_4] }
+           temp earlier: f64[4, 4] register
+           for l_5 in [0, 4) vector { earlier[3, l_5] = f64(1.0) }
+           for r_3 in [1, 4) unroll { for l_6 in [0, 4) vector { earlier[-r_3 + 3, l_6] = scans[-r_3 + 4, l_6] } }
+           for r_4 in [0, 4) unroll {
+             temp before: f64
+             before = a
+             for l_7 in [0, 4) vector {
+               temp last: f64
+               last = before * earlier[l_7, -r_4 + 3]
+               y[-16*t_3 - 4*r_4 + l_7 - (C + 3)%4 + C - 5] = last
+             }
+             a = before * ends[-r_4 + 3]
+           }
+         }
+         for t in [16*(max(C - (C + 3)%4 - 1, 0)/16) + (C + 3)%4 + 1, C) {
+           temp now: f64
+           now = x[-t + C - 1] * a
+           y[-t + C - 1] = a
+           a = now
+         }
+       })"},
+      // Terms of several parts, a scalar that terms and stores need, and a known length.
+      {"block { a = f64(0.0)  for t in [0, 32) { temp p: f64  p = e[t] * g[t]  temp c: f64  c = p + a  temp n: f64  "
+       "n = c - g[t]  u[t] = n * p  q[t] = p  a = n } }",
+       R"(block {
+         a = f64(0.0)
+         for t_2 in [0, 2) {
+           temp terms: f64[4, 4] register
+           for r in [0, 4) unroll {
+             for l in [0, 4) vector {
+               temp p_2: f64
+               p_2 = e[16*t_2 + 4*r + l] * g[16*t_2 + 4*r + l]
+               terms[r, l] = p_2 + -g[16*t_2 + 4*r + l]
+             }
+           }
+           temp scans: f64[4, 4] register
+           for l_2 in [0, 4) vector { scans[0, l_2] = terms[l_2, 0] }
+           for r_2 in [1, 4) unroll {
+             for l_3 in [0, 4) vector { scans[r_2, l_3] = scans[r_2 - 1, l_3] + terms[l_3, r_2] }
+           }
+           temp ends: f64[4]
+           for l_4 in [0, 4) vector { ends[l_4] = scans[3, l_4] }
+           for r_3 in [0, 4) unroll {
+             temp before: f64
+             before = a
+             for l_5 in [0, 4) vector {
+               temp now: f64
+               now = before + scans[l_5, r_3]
+               temp p_3: f64
+               p_3 = e[16*t_2 + 4*r_3 + l_5] * g[16*t_2 + 4*r_3 + l_5]
+               u[16*t_2 + 4*r_3 + l_5] = now * p_3
+               q[16*t_2 + 4*r_3 + l_5] = p_3
+             }
+             a = before + ends[r_3]
+           }
+         }
+       })"},
+  });
+}
+
+// Whether it changes the items, in the two ways.
+void ExpectTaken(const char* items, bool in_any_order, bool exactly) {
+  Program program = fusion::ParseVerified(kFrame, items), same = program;
+  EXPECT_EQ(InAnyOrder(program).value(), in_any_order) << items;
+  EXPECT_EQ(Exactly(same).value(), exactly) << items;
+}
+
+TEST(ScanInLanes, WhatRounds) {
+  // Sums and products of floats depend on the order; maxima, minima and integers do not.
+  ExpectTaken("block { a = f64(0.0)  for t in [0, C) { temp n: f64  n = a + x[t]  y[t] = n  a = n } }", true, false);
+  ExpectTaken("block { a = f64(0.0)  for t in [0, C) { temp n: f64  n = a - x[t]  y[t] = n  a = n } }", true, false);
+  ExpectTaken("block { a = f64(0.0)  for t in [0, C) { temp n: f64  n = a * x[t]  y[t] = n  a = n } }", true, false);
+  ExpectTaken("block { a = f64(0.0)  for t in [0, C) { temp n: f64  n = max(a, x[t])  y[t] = n  a = n } }", true, true);
+  ExpectTaken("block { a = f64(0.0)  for t in [0, C) { temp n: f64  n = min(x[t], a)  y[t] = n  a = n } }", true, true);
+  ExpectTaken("block { j = 0  for t in [0, C) { temp n: i64  n = j + k[t]  i[t] = n  j = n } }", true, true);
+}
+
+TEST(ScanInLanes, WhatIsLeftAlone) {
+  for (const char* items : {
+           // No operation leads back, another one, several, or one of what depends on it.
+           "block { a = f64(0.0)  for t in [0, C) { y[t] = a  a = x[t] } }",
+           "block { a = f64(0.0)  for t in [0, C) { y[t] = a  a = x[t] - a } }",
+           "block { a = f64(0.0)  for t in [0, C) { y[t] = a  a = x[t] / a } }",
+           "block { a = f64(0.0)  for t in [0, C) { y[t] = a  a = w[t] * a + x[t] } }",
+           "block { a = f64(0.0)  for t in [0, C) { y[t] = a  a = a + a } }",
+           "block { a = f64(0.0)  for t in [0, C) { temp n: f64  n = a * x[t]  y[t] = n  a = a + n } }",
+           // In another type than it has.
+           "block { a = f64(0.0)  for t in [0, C) { y[t] = a  a = f64(f32(a) + f32(x[t])) } }",
+           // Two go from step to step, or one is read after its update.
+           "block { a = f64(0.0)  b = f64(0.0)  for t in [0, C) { y[t] = a  z[t] = b  a = a + x[t]  b = b + w[t] } }",
+           "block { a = f64(0.0)  for t in [0, C) { a = a + x[t]  y[t] = a } }",
+           // What is stored is read, summed, or stored in one place by several steps.
+           "block { a = f64(0.0)  for t in [1, C) { y[t] = a + z[t - 1 | f64(0.0)]  z[t] = a  a = a + x[t] } }",
+           "block { a = f64(0.0)  for t in [0, C) { y[t] = a  z[t] += a  a = a + x[t] } }",
+           "block { a = f64(0.0)  for t in [0, C) { y[0] = a  a = a + x[t] } }",
+           // Lanes are not those of its type, or not along memory, or the loop is short.
+           "block { h = 0.0  for t in [0, C) { o[t] = h  y[t] = x[t]  h = h + f[t] } }",
+           "block { a = f64(0.0)  for n in [0, N) { for t in [0, C) { v[t, n] = a  a = a + m[t, n] } } }",
+           "block { a = f64(0.0)  for t in [0, 15) { drop y[t] = a  a = a + s[t] } }",
+           "block { a = f64(0.0)  for t in [0, C) step 2 { y[t] = a  a = a + x[t] } }",
+       }) {
+    ExpectTaken(items, false, false);
+  }
+}
+
+}  // namespace
+}  // namespace nestor::jit

@@ -1,0 +1,166 @@
+// Of the tensors that a loop assigns, those that can be reached from each other by reads are
+// one recurrence. Where each assignment among them reads one element of them, they are one
+// cycle.
+#include "loop_ir/scans.h"
+
+#include <algorithm>
+
+#include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_set.h"
+#include "loop_ir/dependence.h"
+#include "loop_ir/steps.h"
+
+namespace nestor::loop {
+namespace {
+
+absl::optional<ScalarOp> PathOp(ScalarOp op) {
+  switch (op) {
+    case ScalarOp::kSub: return ScalarOp::kAdd;
+    case ScalarOp::kAdd:
+    case ScalarOp::kMul:
+    case ScalarOp::kMax:
+    case ScalarOp::kMin: return op;
+    default: return absl::nullopt;
+  }
+}
+
+// What the body of a loop assigns, and what of that each assignment reads.
+class Assignments {
+ public:
+  using Tensors = absl::flat_hash_set<TensorId>;
+
+  Assignments(const Program& program, const Loop& loop) : program_(program) {
+    const Footprint footprint = FootprintOf(program, loop.body);
+    VisitItems(loop.body, [&](const Item& item) {
+      const auto* statement = item.As<Statement>();
+      if (statement == nullptr) return;
+      const TensorId target = statement->target.tensor;
+      const bool is_first = statements_.emplace(target, statement).second;
+      if (!is_first || statement->op) others_.insert(target);
+      Tensors& reads = reads_[target];
+      VisitAccesses(program, item, [&](TensorId tensor, absl::Span<const IndexId>, AccessKind kind) {
+        if (kind == AccessKind::kRead) reads.insert(tensor);
+      });
+    });
+  }
+
+  // The tensors of the cycle that the tensor is on, with their statements; none: of no one
+  // that each tensor of it is assigned once in.
+  std::vector<const Statement*> CycleOf(TensorId tensor) const {
+    const Tensors reached = Reached(tensor);
+    std::vector<const Statement*> cycle;
+    if (!reached.contains(tensor)) return cycle;
+    for (TensorId other : reached) {
+      if (!Reached(other).contains(tensor)) continue;
+      if (others_.contains(other)) return {};
+      cycle.push_back(statements_.at(other));
+    }
+    return cycle;
+  }
+
+  const absl::flat_hash_map<TensorId, const Statement*>& statements() const { return statements_; }
+
+ private:
+  // From the tensor, by reads, what the loop assigns.
+  Tensors Reached(TensorId tensor) const {
+    Tensors reached;
+    std::vector<TensorId> open = {tensor};
+    while (!open.empty()) {
+      const TensorId from = open.back();
+      open.pop_back();
+      for (TensorId to : reads_.at(from)) {
+        if (reads_.contains(to) && reached.insert(to).second) open.push_back(to);
+      }
+    }
+    return reached;
+  }
+
+  const Program& program_;
+  absl::flat_hash_map<TensorId, const Statement*> statements_;  // one for each
+  absl::flat_hash_map<TensorId, Tensors> reads_;
+  Tensors others_;  // assigned more than once, or accumulated into
+};
+
+// Whether the statement reads one element of `tensors`, at a place that no element says, and
+// leads from there to its value by one operation.
+bool IsLink(const Program& program, const Statement& statement, const Assignments::Tensors& tensors, ScanPath& path) {
+  int reads = 0;
+  Item item;
+  item.node = statement;
+  VisitAccesses(program, item, [&](TensorId tensor, absl::Span<const IndexId>, AccessKind kind) {
+    reads += kind == AccessKind::kRead && tensors.contains(tensor);
+  });
+  absl::flat_hash_set<int32_t> dependent;
+  VisitValues(program, statement.value, [&](ValueId id, const Value& value) {
+    bool depends = false;
+    if (const auto* load = absl::get_if<LoadValue>(&value.node)) depends = tensors.contains(load->access.tensor);
+    if (const auto* apply = absl::get_if<ApplyValue>(&value.node)) {
+      depends = absl::c_any_of(apply->args, [&](ValueId arg) { return dependent.contains(arg.value); });
+    }
+    if (depends) dependent.insert(id.value);
+  });
+  const auto depends = [&](ValueId id) { return dependent.contains(id.value); };
+  if (reads != 1 || !depends(statement.value) || !FollowPath(program, statement.value, depends, path)) return false;
+  const Access& access = absl::get<LoadValue>(program[path.end].node).access;
+  const auto gathers = [&](IndexId e) { return program.pool.HasLoad(e); };
+  return absl::c_none_of(access.place, gathers) && absl::c_none_of(access.conditions, gathers);
+}
+
+}  // namespace
+
+bool FollowPath(const Program& program, ValueId value, absl::FunctionRef<bool(ValueId)> depends, ScanPath& path) {
+  const DType type = program[value].type;
+  while (program[value].type == type) {
+    if (absl::get_if<LoadValue>(&program[value].node) != nullptr) {
+      path.end = value;
+      return true;
+    }
+    const auto* apply = absl::get_if<ApplyValue>(&program[value].node);
+    const auto op = apply == nullptr ? absl::nullopt : PathOp(apply->op);
+    if (!op || (path.op && *path.op != *op)) return false;
+    const bool right = depends(apply->args[1]), negated = apply->op == ScalarOp::kSub;
+    if (depends(apply->args[0]) == right || (right && negated)) return false;
+    path.op = *op;
+    path.terms.push_back({apply->args[right ? 0 : 1], negated});
+    value = apply->args[right ? 1 : 0];
+  }
+  return false;
+}
+
+Scans::Scans(const Program& program) : program_(program) {
+  for (const Block& block : program.blocks) Visit(block.body);
+}
+
+void Scans::Visit(const Scope& scope) {
+  for (const Item& item : scope) {
+    const auto* loop = item.As<Loop>();
+    if (loop == nullptr) continue;
+    if (RunsInSteps(program_, *loop)) FindIn(*loop);
+    Visit(loop->body);
+  }
+}
+
+void Scans::FindIn(const Loop& steps) {
+  const Assignments assignments(program_, steps);
+  for (const auto& [tensor, statement] : assignments.statements()) {
+    if (links_.contains(statement) || !IsFloat(program_[tensor].type)) continue;
+    const std::vector<const Statement*> cycle = assignments.CycleOf(tensor);
+    Assignments::Tensors tensors;
+    for (const Statement* one : cycle) tensors.insert(one->target.tensor);
+    absl::flat_hash_map<const Statement*, Link> links;
+    absl::optional<ScalarOp> op;
+    bool good = true;
+    for (const Statement* one : cycle) {
+      Link& link = links[one];
+      good = good && IsLink(program_, *one, tensors, link.path) && (!op || !link.path.op || *op == *link.path.op);
+      if (link.path.op) op = link.path.op;
+    }
+    if (!good || !op || (*op != ScalarOp::kAdd && *op != ScalarOp::kMul)) continue;
+    for (auto& [one, link] : links) {
+      link.op = *op == ScalarOp::kAdd ? ReduceOp::kSum : ReduceOp::kProd;
+      links_.emplace(one, std::move(link));
+    }
+  }
+}
+
+}  // namespace nestor::loop

@@ -1,0 +1,58 @@
+// Recurrences that only sum, or only multiply, what they meet: scans.
+#ifndef NESTOR_LOOP_IR_SCANS_H_
+#define NESTOR_LOOP_IR_SCANS_H_
+
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
+#include "absl/types/optional.h"
+#include "loop_ir/program.h"
+
+namespace nestor::loop {
+
+// value = end op terms[n - 1] op .. op terms[0], where `end` is a load.
+struct ScanPath {
+  struct Term {
+    ValueId value;
+    bool negated;  // it is subtracted
+  };
+  absl::optional<ScalarOp> op;  // add, mul, max or min; none while there is no term
+  std::vector<Term> terms;      // none of which depends
+  ValueId end;
+};
+
+// Appends to `path` what leads from the value, which depends, to the load that it depends on:
+// by one operation alone, in the type of the value. False where nothing does.
+bool FollowPath(const Program& program, ValueId value, absl::FunctionRef<bool(ValueId)> depends, ScanPath& path);
+
+// The statements of a program by which a recurrence is a sum or a product that may run in any
+// order (SEMANTICS 5): what some tensors hold at one step of a loop leads to what they hold at
+// a later one through assignments, one to each of them, each of which reads one element of
+// them and adds to it (multiplies it by) what does not depend on them.
+class Scans {
+ public:
+  struct Link {
+    ReduceOp op;  // sum or prod
+    ScanPath path;
+  };
+
+  // REQUIRES: the program outlives this and does not change.
+  explicit Scans(const Program& program);
+  // Null where the statement is none of them. REQUIRES: it is in the program's blocks.
+  const Link* Find(const Statement& statement) const {
+    const auto link = links_.find(&statement);
+    return link == links_.end() ? nullptr : &link->second;
+  }
+
+ private:
+  void Visit(const Scope& scope);
+  void FindIn(const Loop& steps);
+
+  const Program& program_;
+  absl::flat_hash_map<const Statement*, Link> links_;
+};
+
+}  // namespace nestor::loop
+
+#endif  // NESTOR_LOOP_IR_SCANS_H_
