@@ -88,9 +88,10 @@ class Executable {
 
   // This executable with the input `name` frozen to the values of `tensor`, which are
   // copied: later calls leave that input out. They share what code they can, and live as
-  // long as they like. What is computed of bound inputs alone, packed weights above all, is computed in
-  // a workspace's first call with these shapes, and kept there until it is used otherwise. InvalidArgument where no input that calls give has the name, or its type
-  // or rank is another; sizes are checked by the calls.
+  // long as they like. What is computed of bound inputs alone, packed weights above all, is
+  // computed in a workspace's first call with these shapes, and kept there until it is used
+  // otherwise. InvalidArgument where no input that calls give has the name, or its type or
+  // rank is another; sizes are checked by the calls.
   absl::StatusOr<std::unique_ptr<const Executable>> Bind(absl::string_view name, const TensorView& tensor) const;
 
   // This executable for these sizes alone, dimensions and integer $params ("$k") by name:

@@ -72,8 +72,8 @@ absl::StatusOr<std::unique_ptr<const Kernel>> Kernel::Compile(loop::Program prog
     code.insert(code.end(), machine.bytes.begin(), machine.bytes.end());
     kernel->code_bytes_ += machine.code_bytes;
     kernel->spilled_ += allocated.spilled;
-    kernel->steps_.push_back({step.name, step.first_item, nullptr, machine.code_bytes, step.parallel, step.constant, step.begin,
-                              step.end, step.stride, step.granularity, std::move(machine.statements)});
+    kernel->steps_.push_back({step.name, step.first_item, nullptr, machine.code_bytes, step.parallel, step.constant,
+                              step.begin, step.end, step.stride, step.granularity, std::move(machine.statements)});
     return absl::OkStatus();
   };
   const StepSink sink = compile;

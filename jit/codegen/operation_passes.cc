@@ -29,7 +29,11 @@ void VisitReads(const Operation& op, Visit visit) {
 class Hoister {
  public:
   Hoister(OperationList& list, const RegisterFile& file)
-      : list_(list), file_(file), pressure_(list, LiveRangesOf(list)), writes_(list.classes.size()), writes_inside_(list.classes.size()) {
+      : list_(list),
+        file_(file),
+        pressure_(list, LiveRangesOf(list)),
+        writes_(list.classes.size()),
+        writes_inside_(list.classes.size()) {
     for (const RegisterClass c : kHoisted) {
       const int all = static_cast<int>(file_.Of(c).size());
       const bool spills = pressure_.Most(c, 0, list_.operations.size() - 1) > all;

@@ -63,11 +63,13 @@ class ScanFinder {
   }
 
  private:
-  // Definitions of scalars, each once, stores, and one scalar from outside.
+  // Definitions of scalars, each once, stores, and one scalar from outside. Nothing else is the loop's own.
   bool ReadBody(Scan& scan) {
     scan.update = nullptr;
     for (const Item& item : loop_.body) {
       if (item.As<Loop>() != nullptr) return false;
+      const auto* declaration = item.As<Declaration>();
+      if (declaration != nullptr && !program_[declaration->tensor].shape.empty()) return false;
       const auto* statement = item.As<Statement>();
       if (statement == nullptr) continue;
       const TensorId target = statement->target.tensor;

@@ -167,6 +167,8 @@ TEST(ScanInLanes, WhatIsLeftAlone) {
            "block { a = f64(0.0)  for t in [1, C) { y[t] = a + z[t - 1 | f64(0.0)]  z[t] = a  a = a + x[t] } }",
            "block { a = f64(0.0)  for t in [0, C) { y[t] = a  z[t] += a  a = a + x[t] } }",
            "block { a = f64(0.0)  for t in [0, C) { y[0] = a  a = a + x[t] } }",
+           // Something that is no scalar is the loop's own.
+           "block { a = f64(0.0)  for t in [0, C) { temp n: f64[1]  n[0] = a + x[t]  y[t] = n[0]  a = n[0] } }",
            // Lanes are not those of its type, or not along memory, or the loop is short.
            "block { h = 0.0  for t in [0, C) { o[t] = h  y[t] = x[t]  h = h + f[t] } }",
            "block { a = f64(0.0)  for n in [0, N) { for t in [0, C) { v[t, n] = a  a = a + m[t, n] } } }",

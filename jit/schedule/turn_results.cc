@@ -69,8 +69,8 @@ class Turner {
     const auto kernels = KnownLength(*nest.row), columns = KnownLength(*nest.column);
     if (kernels && *kernels < 2 * lanes) return false;
     const auto vectors = [&](int64_t length) { return (length + lanes - 1) / lanes; };
-    const double filled = kernels ? static_cast<double>(*kernels) / static_cast<double>(vectors(*kernels)) : static_cast<double>(lanes);
-    return !columns || filled * static_cast<double>(vectors(*columns)) > static_cast<double>(*columns);
+    const auto filled = [&](int64_t length) { return static_cast<double>(length) / static_cast<double>(vectors(length)); };
+    return !columns || (kernels ? filled(*kernels) : static_cast<double>(lanes)) > filled(*columns);
   }
 
   absl::optional<int64_t> KnownLength(const Loop& loop) const {
@@ -80,8 +80,8 @@ class Turner {
   // In the batch loops the sums, and then what is done with them.
   Scope Rebuilt(const Contraction& nest) {
     const IndexList place = {FromBegin(*nest.column), FromBegin(*nest.row)};
-    const TensorId turned = program_.AddTensor({"turned", program_[nest.accumulator].type,
-                                                {ranges_.LengthOf(*nest.column), ranges_.LengthOf(*nest.row)}, loop::Storage::kTemp});
+    const Shape shape = {ranges_.LengthOf(*nest.column), ranges_.LengthOf(*nest.row)};
+    const TensorId turned = program_.AddTensor({"turned", program_[nest.accumulator].type, shape, loop::Storage::kTemp});
     AssumeFewElements(program_, program_[turned].shape);
     Scope scope = {fusion::DeclarationOf(turned)};
     Append(scope, Around(*nest.column, Around(*nest.row, Sums(nest, turned, place))));
@@ -96,9 +96,11 @@ class Turner {
     return ScopeOf({loop.var, loop.begin, loop.end, 1, {}, std::move(body)});
   }
 
+  static bool IsStatement(const Item& item) { return item.As<Statement>() != nullptr; }
+
   Scope Sums(const Contraction& nest, TensorId turned, const IndexList& place) {
     Scope sums;
-    absl::c_copy_if(*nest.core, std::back_inserter(sums), [](const Item& item) { return item.As<Statement>() == nullptr; });
+    absl::c_remove_copy_if(*nest.core, std::back_inserter(sums), IsStatement);
     Append(sums, Assignment(turned, place, program_.AddLoad({nest.accumulator, {}})));
     return sums;
   }
@@ -106,7 +108,7 @@ class Turner {
   // Statements at loops of their own.
   Scope Ends(const Contraction& nest, TensorId turned, const IndexList& place) {
     Scope ends;
-    absl::c_copy_if(*nest.core, std::back_inserter(ends), [](const Item& item) { return item.As<Statement>() != nullptr; });
+    absl::c_copy_if(*nest.core, std::back_inserter(ends), IsStatement);
     VisitStatements(ends, [&](Statement& statement) {
       RewriteLoads(program_, statement, nest.accumulator, [&](Access& sum) { sum = {turned, place}; });
     });
