@@ -277,7 +277,7 @@ class ReferenceInterpreter : ValueWalk<ReferenceInterpreter, Enclosure> {
     const absl::optional<int64_t> place = Locate(access);
     if (place) {
       const Slot& earlier = CellOf(access.tensor).elements[*place];
-      if (earlier.is_step) return earlier;
+      if (earlier.is_step && earlier.sums[0].op() == link.op) return earlier;
     }
     Slot element{true, Enclosure(), {}, true};
     ForEachType(type, [&](DType in) { element.sums.emplace_back(link.op, in); });

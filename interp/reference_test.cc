@@ -61,6 +61,12 @@ constexpr char kScan[] = R"(for n in [0, N) { for c in [0, C) {
   temp last: f32  last = y[n, c - 1 | 0.0]  y[n, c] = x[n, c] * w[c] + last - w[c] } })";
 constexpr char kScanOfSigns[] = R"(for n in [0, N) { for c in [0, C) {
   y[n, c] = y[n, c - 1 | 0.0] + where(index(c % 2) == 0, x[n, c], -x[n, c]) } })";
+// A product's last element is where a sum begins.
+#define PRODUCT_THEN_SUM(step)                                                                                  \
+  "for n in [0, N) { for c in [0, min(C, 2)) { y[n, c] = y[n, c - 1 | 1.0] * x[n, c] }"                          \
+  " for c in [2, C) { y[n, c] = y[n, c - 1] " step " x[n, c] } }"
+constexpr char kProductThenSum[] = PRODUCT_THEN_SUM("+");
+constexpr char kWrongProductThenSum[] = PRODUCT_THEN_SUM("*");
 // No sum alone leads from step to step.
 constexpr char kSmoothed[] = R"(for n in [0, N) { for c in [0, C) {
   y[n, c] = abs(y[n, c - 1 | 0.0]) + where(index(c % 2) == 0, x[n, c], -x[n, c]) } })";
@@ -119,6 +125,7 @@ TEST(Reference, AcceptsAllowedAndRejectsWrongKernels) {
       {"a scan without its last term", false, kScan,
        "for n in [0, N) { for c in [0, C) { acc s: f32 = sum  for k in [0, c + 1) { s += x[n, k] * w[k] }  y[n, c] = s } }"},
       {"a scan that overflows on the way", true, kScanOfSigns, kEvenFirst, 0, 3e38},
+      {"a scan that goes on from another one", false, kProductThenSum, kWrongProductThenSum},
       {"what is no scan", false, kSmoothed, kEvenFirst, 0, 3e38},
       {"f16 summed in f64", true, kHalf, "for n in [0, N) { acc s: f64 = sum  for k in [0, C) { s += f64(x[n, k]) }  for c in [0, C) { y[n, c] = f16(s) } }", 1, 0, "f16"},
       {"f16 summed in f16", false, kHalf, "for n in [0, N) { acc s: f16 = sum  for k in [0, C) { s += x[n, k] }  for c in [0, C) { y[n, c] = s } }", 1, 0, "f16"},
