@@ -2,15 +2,18 @@
 // it, too, but its iterations need not run in order.
 #include "loop_ir/steps.h"
 
+#include "absl/algorithm/container.h"
 #include "loop_ir/dependence.h"
 
 namespace nestor::loop {
 
 bool RunsInSteps(const Program& program, const Loop& loop) {
-  const auto carried = CarriedTensor(program, loop);
-  if (!carried) return false;
   const Footprint footprint = FootprintOf(program, loop.body);
-  return footprint.writes.contains(*carried) && footprint.reads.contains(*carried);
+  const auto reads_back = [&](TensorId tensor) { return footprint.writes.contains(tensor) && footprint.reads.contains(tensor); };
+  // The first is quick to find out.
+  if (absl::c_none_of(footprint.writes, reads_back)) return false;
+  const auto carried = CarriedTensor(program, loop);
+  return carried && reads_back(*carried);
 }
 
 }  // namespace nestor::loop

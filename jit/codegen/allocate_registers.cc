@@ -100,8 +100,9 @@ class SetAside {
     return more;
   }
   void AddEverywhere() { wanted_.assign(wanted_.size(), true); }
-  // By operation, how many before it want some.
+  // By operation, how many before it want some; empty: none does.
   std::vector<int32_t> Counts() const {
+    if (registers_ == 0) return {};
     std::vector<int32_t> counts(wanted_.size() + 1, 0);
     for (size_t i = 0; i < wanted_.size(); ++i) counts[i + 1] = counts[i] + (wanted_[i] ? 1 : 0);
     return counts;
@@ -150,6 +151,7 @@ class Scan {
 
   // All but those that are set aside somewhere in the range.
   uint32_t UsableBy(int32_t range) const {
+    if (aside_ == 0) return ~uint32_t{0};
     const LiveRange& live = problem_.ranges[range];
     const bool passes = aside_before_[live.end + 1] > aside_before_[live.begin];
     return passes ? ~aside_ : ~uint32_t{0};
