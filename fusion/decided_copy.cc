@@ -238,4 +238,11 @@ absl::optional<Loop> DecidedCopy(Program& program, Ranges& ranges, const Loop& l
   return Copier(program, ranges, fresh).Copy(loop);
 }
 
+absl::optional<Loop> FreshCopy(Program& program, Ranges& ranges, const Loop& loop) {
+  ranges.Enter(loop);
+  absl::optional<Loop> copy = DecidedCopy(program, ranges, loop, /*fresh=*/true);
+  ranges.Leave();
+  return copy;
+}
+
 }  // namespace nestor::fusion

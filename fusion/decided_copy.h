@@ -23,6 +23,8 @@ bool ChangesNothing(const loop::Program& program, const loop::Statement& stateme
 // With `fresh`, all loop indices and tensors that it declares are new ones.
 absl::optional<loop::Loop> DecidedCopy(loop::Program& program, loop::Ranges& ranges, const loop::Loop& loop,
                                        bool fresh);
+// The same, with loop indices and tensors of its own, of a loop that `ranges` stands before.
+absl::optional<loop::Loop> FreshCopy(loop::Program& program, loop::Ranges& ranges, const loop::Loop& loop);
 
 }  // namespace nestor::fusion
 

@@ -3,8 +3,10 @@
 #include "loop_ir/constant_blocks.h"
 
 #include <cstdint>
+#include <iterator>
 
 #include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_set.h"
 #include "loop_ir/dependence.h"
 
 namespace nestor::loop {
@@ -23,20 +25,21 @@ ConstantBlocks ConstantBlocksOf(const Program& program, const std::vector<bool>&
     for (size_t i = 0; i < footprints.size(); ++i) {
       const Footprint& footprint = footprints[i];
       if (!found.is_constant[i]) continue;
-      if (absl::c_none_of(footprint.reads, is_varying) && absl::c_none_of(footprint.writes, is_varying) &&
-          absl::c_none_of(footprint.accumulates, is_varying)) continue;
+      const bool varies_too = absl::c_any_of(footprint.reads, is_varying) || absl::c_any_of(footprint.writes, is_varying) ||
+                              absl::c_any_of(footprint.accumulates, is_varying);
+      if (!varies_too) continue;
       found.is_constant[i] = false;
       for (TensorId tensor : footprint.writes) varies[tensor.value] = true;
       for (TensorId tensor : footprint.accumulates) varies[tensor.value] = true;
       changed = true;
     }
   }
-  for (TensorId temp : program.temps) {
-    const auto reads = [&](size_t i) { return !found.is_constant[i] && footprints[i].reads.contains(temp); };
-    bool is_read = false;
-    for (size_t i = 0; i < footprints.size(); ++i) is_read = is_read || reads(i);
-    if (!varies[temp.value] && is_read) found.kept.push_back(temp);
+  absl::flat_hash_set<TensorId> read;  // by blocks that are not constant
+  for (size_t i = 0; i < footprints.size(); ++i) {
+    if (!found.is_constant[i]) read.insert(footprints[i].reads.begin(), footprints[i].reads.end());
   }
+  absl::c_copy_if(program.temps, std::back_inserter(found.kept),
+                  [&](TensorId temp) { return !is_varying(temp) && read.contains(temp); });
   return found;
 }
 

@@ -1,4 +1,4 @@
-// NumberInterval arithmetic over a program's domains and scopes: a loop index runs over the hull of
+// Interval arithmetic over a program's domains and scopes: a loop index runs over the hull of
 // its bounds; every operation on intervals is checked at the ends that reach its
 // extremes. A place may hold what is not affine: there only its affine parts are
 // checked. Values and assumptions are checked whole, products of indices included.

@@ -90,17 +90,9 @@ bool IsLink(const Program& program, const Statement& statement, const Assignment
   VisitAccesses(program, item, [&](TensorId tensor, absl::Span<const IndexId>, AccessKind kind) {
     reads += kind == AccessKind::kRead && tensors.contains(tensor);
   });
-  absl::flat_hash_set<int32_t> dependent;
-  VisitValues(program, statement.value, [&](ValueId id, const Value& value) {
-    bool depends = false;
-    if (const auto* load = absl::get_if<LoadValue>(&value.node)) depends = tensors.contains(load->access.tensor);
-    if (const auto* apply = absl::get_if<ApplyValue>(&value.node)) {
-      depends = absl::c_any_of(apply->args, [&](ValueId arg) { return dependent.contains(arg.value); });
-    }
-    if (depends) dependent.insert(id.value);
-  });
-  const auto depends = [&](ValueId id) { return dependent.contains(id.value); };
-  if (reads != 1 || !depends(statement.value) || !FollowPath(program, statement.value, depends, path)) return false;
+  DependentValues dependent(program);
+  if (reads != 1 || !dependent.Add(statement.value, tensors)) return false;
+  if (!FollowPath(program, statement.value, dependent, path)) return false;
   const Access& access = absl::get<LoadValue>(program[path.end].node).access;
   const auto gathers = [&](IndexId e) { return program.pool.HasLoad(e); };
   return absl::c_none_of(access.place, gathers) && absl::c_none_of(access.conditions, gathers);
@@ -108,7 +100,19 @@ bool IsLink(const Program& program, const Statement& statement, const Assignment
 
 }  // namespace
 
-bool FollowPath(const Program& program, ValueId value, absl::FunctionRef<bool(ValueId)> depends, ScanPath& path) {
+bool DependentValues::Add(ValueId value, const absl::flat_hash_set<TensorId>& tensors) {
+  VisitValues(program_, value, [&](ValueId id, const Value& node) {
+    bool depends = false;
+    if (const auto* load = absl::get_if<LoadValue>(&node.node)) depends = tensors.contains(load->access.tensor);
+    if (const auto* apply = absl::get_if<ApplyValue>(&node.node)) {
+      depends = absl::c_any_of(apply->args, [&](ValueId arg) { return Contains(arg); });
+    }
+    if (depends) values_.insert(id.value);
+  });
+  return Contains(value);
+}
+
+bool FollowPath(const Program& program, ValueId value, const DependentValues& dependent, ScanPath& path) {
   const DType type = program[value].type;
   while (program[value].type == type) {
     if (absl::get_if<LoadValue>(&program[value].node) != nullptr) {
@@ -118,8 +122,8 @@ bool FollowPath(const Program& program, ValueId value, absl::FunctionRef<bool(Va
     const auto* apply = absl::get_if<ApplyValue>(&program[value].node);
     const auto op = apply == nullptr ? absl::nullopt : PathOp(apply->op);
     if (!op || (path.op && *path.op != *op)) return false;
-    const bool right = depends(apply->args[1]), negated = apply->op == ScalarOp::kSub;
-    if (depends(apply->args[0]) == right || (right && negated)) return false;
+    const bool right = dependent.Contains(apply->args[1]), negated = apply->op == ScalarOp::kSub;
+    if (dependent.Contains(apply->args[0]) == right || (right && negated)) return false;
     path.op = *op;
     path.terms.push_back({apply->args[right ? 0 : 1], negated});
     value = apply->args[right ? 1 : 0];

@@ -2,14 +2,30 @@
 #ifndef NESTOR_LOOP_IR_SCANS_H_
 #define NESTOR_LOOP_IR_SCANS_H_
 
+#include <cstdint>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/functional/function_ref.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/types/optional.h"
 #include "loop_ir/program.h"
 
 namespace nestor::loop {
+
+// Values that follow from elements of some tensors.
+class DependentValues {
+ public:
+  explicit DependentValues(const Program& program) : program_(program) {}
+
+  // Looks at `value` and what it is computed from; whether it is one. What elements of `tensors`,
+  // or values that are known by then, lead to is one.
+  bool Add(ValueId value, const absl::flat_hash_set<TensorId>& tensors);
+  bool Contains(ValueId value) const { return values_.contains(value.value); }
+
+ private:
+  const Program& program_;
+  absl::flat_hash_set<int32_t> values_;
+};
 
 // value = end op terms[n - 1] op .. op terms[0], where `end` is a load.
 struct ScanPath {
@@ -18,13 +34,13 @@ struct ScanPath {
     bool negated;  // it is subtracted
   };
   absl::optional<ScalarOp> op;  // add, mul, max or min; none while there is no term
-  std::vector<Term> terms;      // none of which depends
+  std::vector<Term> terms;      // none of which is dependent
   ValueId end;
 };
 
-// Appends to `path` what leads from the value, which depends, to the load that it depends on:
+// Appends to `path` what leads from the value, a dependent one, to the load that it depends on:
 // by one operation alone, in the type of the value. False where nothing does.
-bool FollowPath(const Program& program, ValueId value, absl::FunctionRef<bool(ValueId)> depends, ScanPath& path);
+bool FollowPath(const Program& program, ValueId value, const DependentValues& dependent, ScanPath& path);
 
 // The statements of a program by which a recurrence is a sum or a product that may run in any
 // order (SEMANTICS 5): what some tensors hold at one step of a loop leads to what they hold at

@@ -167,7 +167,7 @@ Home HomeOf(const Program& program, TensorId tensor, const Use& use, bool of_pro
     home.is_single = info.storage == Storage::kTemp && use.writes == 1 && use.written_where_declared;
   } else if (info.is_register && !of_program && info.type != DType::kBool && !(info.storage == Storage::kAccumulator && IsArg(info.op))) {
     home.kind = HomeKind::kTile;
-    home.tile_lanes = VectorBytes(isa) / LaneBytes(LaneOf(info.type));
+    home.tile_lanes = LanesOf(info.type, isa);
   } else if (!of_program) {
     home.kind = HomeKind::kPrivate;
   }

@@ -284,7 +284,7 @@ void Translator::Fill(TensorId tensor) {
 }
 
 void Translator::FillMemory(Memory memory, DType type, uint64_t bits, Operand count) {
-  const int lanes = VectorBytes(options_.isa) / LaneBytes(LaneOf(type));
+  const int lanes = LanesOf(type, options_.isa);
   const Lanes around = lanes_;
   lanes_ = {lanes, -1, f_->Depth(), f_->Depth(), {}, -1};
   ValueBuilder builder = Builder();

@@ -268,7 +268,7 @@ class Matcher {
 
   // Whether the loop is known to be shorter than others, or to have but `few` steps.
   bool IsWindow(const Contraction& found, const Loop& loop, int64_t few) const {
-    const auto length = pool_.ConstValue(pool_.Sub(loop.end, loop.begin));
+    const auto length = KnownLength(program_, loop);
     return length ? *length <= few : absl::c_linear_search(found.windows, &loop);
   }
 

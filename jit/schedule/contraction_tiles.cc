@@ -56,7 +56,7 @@ class Tiling {
         nest_(nest),
         whole_(whole),
         type_(program[nest.accumulator].type),
-        lanes_(VectorBytes(options.isa) / LaneBytes(LaneOf(type_))),
+        lanes_(jit::LanesOf(type_, options.isa)),
         packing_(program, ranges, nest_, lanes_) {}
 
   // Not for few rows of columns that lie well.
@@ -167,9 +167,7 @@ class Tiling {
     row->end = pool_.Add(row->begin, pool_.Min(rows_, Times(kLeastRows - 1, few)));
     if (!HasFewIterations(*row)) return {};
     many_ = pool_.Sub(Const(1), few);
-    ranges_.Enter(copy);
-    absl::optional<Loop> fresh = fusion::DecidedCopy(program_, ranges_, copy, /*fresh=*/true);
-    ranges_.Leave();
+    absl::optional<Loop> fresh = fusion::FreshCopy(program_, ranges_, copy);
     return fresh ? ScopeOf(*std::move(fresh)) : Scope();
   }
 
@@ -222,7 +220,7 @@ class Tiling {
     if (compact && sum + 1 < nest_.sums.size()) return false;
     int64_t steps = 1;
     for (size_t i = sum; i < nest_.sums.size(); ++i) {
-      const auto length = pool_.ConstValue(pool_.Sub(nest_.sums[i]->end, nest_.sums[i]->begin));
+      const auto length = KnownLength(program_, *nest_.sums[i]);
       if (!length || *length > kMostUnrolled) return false;
       steps *= std::max<int64_t>(*length, 0);
     }

@@ -182,7 +182,7 @@ class LaneSums {
     const int lanes = LanesOf(program_, loop, options_.isa);
     if (begin && end && *end - *begin < lanes) return false;
     for (TensorId tensor : accumulators) {
-      if (VectorBytes(options_.isa) / LaneBytes(LaneOf(program_[tensor].type)) != lanes) return false;
+      if (LanesOf(program_[tensor].type, options_.isa) != lanes) return false;
     }
     if (LaneGain(program_, loop) <= 0 || !RunsInLanes(program_, ranges_, loop)) return false;
     // Nothing is carried but the accumulators.
@@ -243,9 +243,7 @@ class LaneSums {
   Loop InLanes(const Loop& loop, IndexId first, IndexId count, const std::vector<Partial>& partials) {
     IndexPool& pool = program_.pool;
     const int32_t lane = program_.AddVar("l");
-    ranges_.Enter(loop);
-    absl::optional<Loop> copy = fusion::DecidedCopy(program_, ranges_, loop, /*fresh=*/true);
-    ranges_.Leave();
+    absl::optional<Loop> copy = fusion::FreshCopy(program_, ranges_, loop);
     Loop lanes{lane, pool.Const(0), count, 1, {}, {}};
     lanes.attributes.vector = true;
     if (!copy) return lanes;

@@ -29,6 +29,10 @@ Scope ScopeOf(Loop loop) {
   return scope;
 }
 
+Scope Around(const Loop& loop, Scope body) {
+  return ScopeOf({loop.var, loop.begin, loop.end, loop.step, {}, std::move(body)});
+}
+
 Scope Assignment(loop::TensorId tensor, IndexList place, loop::ValueId value) {
   Scope scope;
   scope.push_back({loop::Statement{{tensor, std::move(place)}, absl::nullopt, value, {}}});

@@ -26,6 +26,8 @@ class LoopMaker {
 
 // A scope with nothing else.
 loop::Scope ScopeOf(loop::Loop loop);
+// The loop's range around another body.
+loop::Scope Around(const loop::Loop& loop, loop::Scope body);
 // tensor[place] = value
 loop::Scope Assignment(loop::TensorId tensor, IndexList place, loop::ValueId value);
 void Append(loop::Scope& scope, loop::Scope more);

@@ -192,20 +192,17 @@ class Materializer {
         return absl::nullopt;
       });
     });
-    const auto around = [](const Loop& loop, Scope body) {
-      return ScopeOf({loop.var, loop.begin, loop.end, 1, {}, std::move(body)});
-    };
-    Scope tile = around(*nest.column, std::move(core));
-    if (nest.row != nullptr) tile = around(*nest.row, std::move(tile));
+    Scope tile = Around(*nest.column, std::move(core));
+    if (nest.row != nullptr) tile = Around(*nest.row, std::move(tile));
     size_t outer = nest.batch.size();
     if (strip) {
       Loop inside = strip->inside;
       inside.end = pool_.Min(nest.batch[--outer]->end, inside.end);
-      tile = around(inside, std::move(tile));
+      tile = Around(inside, std::move(tile));
     }
     Append(scope, std::move(tile));
-    if (strip) scope = around(strip->over, std::move(scope));
-    while (outer-- > 0) scope = around(*nest.batch[outer], std::move(scope));
+    if (strip) scope = Around(strip->over, std::move(scope));
+    while (outer-- > 0) scope = Around(*nest.batch[outer], std::move(scope));
     return scope;
   }
 

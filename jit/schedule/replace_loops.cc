@@ -47,6 +47,10 @@ bool ReplaceLoops(loop::Program& program, loop::Ranges& ranges, Replace replace)
 
 const Loop* OnlyLoopIn(const Scope& scope) { return scope.size() == 1 ? scope[0].As<Loop>() : nullptr; }
 
+absl::optional<int64_t> KnownLength(loop::Program& program, const Loop& loop) {
+  return program.pool.ConstValue(program.pool.Sub(loop.end, loop.begin));
+}
+
 bool AreIndependent(const loop::Program& program, const Loop& outermost, const Loop& innermost) {
   for (const Loop* loop = &outermost;; loop = OnlyLoopIn(loop->body)) {
     if (CarriedTensor(program, *loop).has_value()) return false;

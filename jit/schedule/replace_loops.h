@@ -2,6 +2,8 @@
 #ifndef NESTOR_JIT_SCHEDULE_REPLACE_LOOPS_H_
 #define NESTOR_JIT_SCHEDULE_REPLACE_LOOPS_H_
 
+#include <cstdint>
+
 #include "absl/functional/function_ref.h"
 #include "absl/types/optional.h"
 #include "loop_ir/program.h"
@@ -17,6 +19,9 @@ bool ReplaceLoops(loop::Program& program, loop::Ranges& ranges,
 
 // The loop that is all of the scope; null: there is none.
 const loop::Loop* OnlyLoopIn(const loop::Scope& scope);
+
+// How often the loop runs, if that is a number.
+absl::optional<int64_t> KnownLength(loop::Program& program, const loop::Loop& loop);
 
 // Whether none of the loops of a perfect nest, from `outermost` to `innermost`, carries a
 // dependence.

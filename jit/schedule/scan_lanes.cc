@@ -51,7 +51,7 @@ struct Scan {
 
 class ScanFinder {
  public:
-  ScanFinder(const Program& program, const Loop& loop) : program_(program), loop_(loop) {
+  ScanFinder(const Program& program, const Loop& loop) : program_(program), loop_(loop), dependent_(program) {
     const std::vector<TensorId> own = fusion::DeclaredIn(loop.body);
     own_.insert(own.begin(), own.end());
   }
@@ -120,27 +120,16 @@ class ScanFinder {
     absl::flat_hash_set<TensorId> scalars = {scan.carried};
     for (const Item& item : loop_.body) {
       const auto* statement = item.As<Statement>();
-      if (statement == nullptr) continue;
-      VisitValues(program_, statement->value, [&](ValueId id, const loop::Value& value) {
-        bool depends = false;
-        const auto* load = absl::get_if<loop::LoadValue>(&value.node);
-        if (load != nullptr) depends = scalars.contains(load->access.tensor);
-        if (const auto* apply = absl::get_if<loop::ApplyValue>(&value.node)) {
-          depends = absl::c_any_of(apply->args, [&](ValueId arg) { return Depends(arg); });
-        }
-        if (depends) dependent_.insert(id.value);
-      });
-      if (Depends(statement->value)) scalars.insert(statement->target.tensor);
+      if (statement != nullptr && dependent_.Add(statement->value, scalars)) scalars.insert(statement->target.tensor);
     }
   }
-  bool Depends(ValueId id) const { return dependent_.contains(id.value); }
 
   // From what the carried scalar becomes back to itself.
   bool FindTerms(Scan& scan) {
     FindDependent(scan);
     const DType type = program_[scan.carried].type;
-    for (const Statement* at = scan.update; Depends(at->value) && program_[at->value].type == type;) {
-      if (!FollowPath(program_, at->value, [&](ValueId id) { return Depends(id); }, scan.path)) return false;
+    for (const Statement* at = scan.update; dependent_.Contains(at->value) && program_[at->value].type == type;) {
+      if (!FollowPath(program_, at->value, dependent_, scan.path)) return false;
       const TensorId earlier = absl::get<loop::LoadValue>(program_[scan.path.end].node).access.tensor;
       if (earlier == scan.carried) return scan.path.op.has_value();
       if (!scan.path.op) scan.results.insert(earlier);
@@ -153,7 +142,7 @@ class ScanFinder {
   const Loop& loop_;
   absl::flat_hash_set<TensorId> own_;
   absl::flat_hash_map<TensorId, const Statement*> definitions_;  // of scalars
-  absl::flat_hash_set<int32_t> dependent_;                       // values
+  loop::DependentValues dependent_;
 };
 
 // ---- What becomes of it
@@ -400,7 +389,7 @@ class LaneScans {
       const absl::optional<Scan> scan = ScanFinder(program_, loop).Find();
       if (!scan || !MayReorder(*scan)) return absl::nullopt;
       const absl::optional<bool> backward = Direction(loop);
-      const int64_t width = VectorBytes(options_.isa) / LaneBytes(LaneOf(program_[scan->carried].type));
+      const int64_t width = LanesOf(program_[scan->carried].type, options_.isa);
       if (!backward || !Qualifies(loop, *scan, width)) return absl::nullopt;
       return InBlocks(loop, *scan, width, *backward);
     });
@@ -481,9 +470,7 @@ class LaneScans {
   Scope Fresh(const Loop& loop, IndexId end) {
     Loop part = loop;
     part.end = end;
-    ranges_.Enter(part);
-    absl::optional<Loop> copy = fusion::DecidedCopy(program_, ranges_, part, /*fresh=*/true);
-    ranges_.Leave();
+    absl::optional<Loop> copy = fusion::FreshCopy(program_, ranges_, part);
     return copy ? ScopeOf(*std::move(copy)) : Scope();
   }
 

@@ -79,9 +79,7 @@ class BorderSplitter {
     Loop& cut = Find(piece, loop.var);
     cut.begin = begin;
     cut.end = end;
-    ranges_.Enter(piece);
-    absl::optional<Loop> fresh = fusion::DecidedCopy(program_, ranges_, piece, /*fresh=*/true);
-    ranges_.Leave();
+    absl::optional<Loop> fresh = fusion::FreshCopy(program_, ranges_, piece);
     if (!fresh) return;
     // The border of an image has an inside along the other axis.
     absl::optional<Scope> parts = Split(*fresh);

@@ -97,10 +97,7 @@ class QuotientSplitter {
     Loop& part = Find(rest, split.var);
     part.begin = pool_.Mul(WholeQuotients(part, split.divisor), Width(split.divisor));
     if (part.begin == part.end) return absl::nullopt;
-    ranges_.Enter(rest);
-    absl::optional<Loop> fresh = fusion::DecidedCopy(program_, ranges_, rest, /*fresh=*/true);
-    ranges_.Leave();
-    return fresh;
+    return fusion::FreshCopy(program_, ranges_, rest);
   }
 
   void Replace(Loop& outermost, const Split& split) {

@@ -101,10 +101,7 @@ class ResidueSplitter {
     loop::VarReplacement replace(program_);
     replace.Set(loop.var, pool_.Add(pool_.Mul(pool_.Const(divisor), pool_.Var(loop.var)), pool_.Const(rest)));
     RewriteIndices(program_, loop.body, [&](IndexId e) { return replace(e); });
-    ranges_.Enter(piece);
-    absl::optional<Loop> fresh = fusion::DecidedCopy(program_, ranges_, piece, /*fresh=*/true);
-    ranges_.Leave();
-    return fresh;
+    return fusion::FreshCopy(program_, ranges_, piece);
   }
 
   Program& program_;

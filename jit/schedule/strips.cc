@@ -148,9 +148,7 @@ class Strips {
     if (known && *known >= kLeastRows) return {};
     const IndexId few = pool_.Min(pool_.Const(1), pool_.Max(pool_.Const(0), pool_.Sub(pool_.Const(kLeastRows), rows_)));
     many_ = pool_.Sub(pool_.Const(1), few);
-    ranges_.Enter(row_);
-    absl::optional<Loop> fresh = fusion::DecidedCopy(program_, ranges_, row_, /*fresh=*/true);
-    ranges_.Leave();
+    absl::optional<Loop> fresh = fusion::FreshCopy(program_, ranges_, row_);
     if (!fresh) return {};
     fresh->end = pool_.Add(fresh->begin, pool_.Min(rows_, pool_.Mul(pool_.Const(kLeastRows - 1), few)));
     return ScopeOf(*std::move(fresh));

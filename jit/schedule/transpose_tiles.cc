@@ -97,7 +97,7 @@ class TransposeTiles {
       });
     }
     const bool fits = std::all_of(nest.loads.begin(), nest.loads.end(), [&](ValueId id) {
-      return VectorBytes(isa_) / LaneBytes(LaneOf(program_[id].type)) == lanes && program_[id].type != DType::kBool;
+      return LanesOf(program_[id].type, isa_) == lanes && program_[id].type != DType::kBool;
     });
     if (nest.loads.empty() || nest.loads.size() > kMostTiles || !fits) return absl::nullopt;
     return nest;

@@ -57,7 +57,7 @@ class Turner {
     const Access access = AccessOf(program_, operand);
     if (access.place.empty() || !HoldsVar(pool_, access.place.back(), nest.column->var)) return false;
     return absl::c_any_of(nest.sums, [&](const Loop* sum) {
-      const auto length = pool_.ConstValue(pool_.Sub(sum->end, sum->begin));
+      const auto length = KnownLength(program_, *sum);
       return HoldsVar(pool_, access.place.back(), sum->var) && length && *length > 1;
     });
   }
@@ -65,16 +65,12 @@ class Turner {
   // A single vector of kernels would be too narrow a tile. Where nothing is known, some kernels
   // more or less matter less than what is left over of each row of an image.
   bool FillsMoreLanes(const Contraction& nest) const {
-    const int64_t lanes = VectorBytes(isa_) / LaneBytes(LaneOf(program_[nest.accumulator].type));
-    const auto kernels = KnownLength(*nest.row), columns = KnownLength(*nest.column);
+    const int64_t lanes = LanesOf(program_[nest.accumulator].type, isa_);
+    const auto kernels = KnownLength(program_, *nest.row), columns = KnownLength(program_, *nest.column);
     if (kernels && *kernels < 2 * lanes) return false;
     const auto vectors = [&](int64_t length) { return (length + lanes - 1) / lanes; };
     const auto filled = [&](int64_t length) { return static_cast<double>(length) / static_cast<double>(vectors(length)); };
     return !columns || (kernels ? filled(*kernels) : static_cast<double>(lanes)) > filled(*columns);
-  }
-
-  absl::optional<int64_t> KnownLength(const Loop& loop) const {
-    return pool_.ConstValue(pool_.Sub(loop.end, loop.begin));
   }
 
   // In the batch loops the sums, and then what is done with them.
@@ -91,10 +87,6 @@ class Turner {
   }
 
   IndexId FromBegin(const Loop& loop) { return pool_.Sub(pool_.Var(loop.var), loop.begin); }
-
-  static Scope Around(const Loop& loop, Scope body) {
-    return ScopeOf({loop.var, loop.begin, loop.end, 1, {}, std::move(body)});
-  }
 
   static bool IsStatement(const Item& item) { return item.As<Statement>() != nullptr; }
 
@@ -113,9 +105,7 @@ class Turner {
       RewriteLoads(program_, statement, nest.accumulator, [&](Access& sum) { sum = {turned, place}; });
     });
     Loop loop = *Around(*nest.row, Around(*nest.column, std::move(ends)))[0].As<Loop>();
-    ranges_.Enter(loop);
-    absl::optional<Loop> fresh = fusion::DecidedCopy(program_, ranges_, loop, /*fresh=*/true);
-    ranges_.Leave();
+    absl::optional<Loop> fresh = fusion::FreshCopy(program_, ranges_, loop);
     return fresh ? ScopeOf(*std::move(fresh)) : Scope();
   }
 

@@ -154,10 +154,7 @@ class Jammer {
     if (!ranges_.LessEqual(loop.begin, tail.begin)) tail.begin = pool_.Max(loop.begin, tail.begin);
     if (NESTOR_MUTANT("jam_remainder_skipped")) tail.begin = tail.end;
     if (NESTOR_MUTANT("jam_remainder_twice")) tail.begin = pool_.Max(pool_.Sub(tail.begin, pool_.Const(1)), loop.begin);
-    ranges_.Enter(tail);
-    absl::optional<Loop> rest = fusion::DecidedCopy(program_, ranges_, tail, /*fresh=*/true);
-    ranges_.Leave();
-    return rest;
+    return fusion::FreshCopy(program_, ranges_, tail);
   }
 
   // The loop over four rows at a time, and the first of them.

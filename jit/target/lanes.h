@@ -19,6 +19,8 @@ inline bool IsFloat(Lane lane) { return lane == Lane::kF32 || lane == Lane::kF64
 inline Lane IntegerLane(int lane_bytes) { return lane_bytes == 4 ? Lane::kI32 : Lane::kI64; }
 // The lanes that elements of `type` are computed in.
 Lane LaneOf(DType type);
+// How many of these fill a vector.
+inline int LanesOf(DType type, Isa isa) { return VectorBytes(isa) / LaneBytes(LaneOf(type)); }
 
 // The widest lanes, in bytes, that computing the row needs, inside its body, too. `operand` is
 // the type of its operands, `target` of its result. REQUIRES: the row takes `operand`.
