@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "fusion/scopes.h"
 #include "loop_ir/dependence.h"
@@ -29,10 +30,10 @@ using loop::Program;
 using loop::Scope;
 using loop::TensorId;
 
-// Of one tensor: which axes go, by the variables that index them, outermost first.
+// Of one tensor: which axes go.
 struct Plan {
-  std::vector<int32_t> vars;
-  std::vector<size_t> axes;  // the axis that each indexes
+  std::vector<int32_t> vars;  // of the loops whose bodies get slices of their own, outermost first
+  std::vector<size_t> axes;   // the axis that each indexes, and those of one element
 };
 
 // What the accesses of a tensor have in common.
@@ -65,6 +66,10 @@ class Analysis {
       if (axis == uses.indices.size() || !Covers(loop, program_[tensor].shape[axis])) break;
       plan.vars.push_back(loop.var);
       plan.axes.push_back(axis);
+    }
+    for (size_t axis = 0; axis < uses.indices.size(); ++axis) {
+      const bool is_first = uses.indices[axis] == program_.pool.Const(0);
+      if (is_first && program_.pool.IsConst(program_[tensor].shape[axis], 1)) plan.axes.push_back(axis);
     }
     return plan;
   }
@@ -129,14 +134,17 @@ class Contractor {
       const loop::Storage storage = program_[tensor].storage;
       if (storage != loop::Storage::kTemp && storage != loop::Storage::kAccumulator) continue;
       Plan plan = analysis.PlanOf(tensor);
-      if (plan.vars.empty()) continue;
-      new_scope_[plan.vars.back()].push_back(tensor);
+      if (plan.axes.empty()) continue;
+      if (!plan.vars.empty()) {
+        new_scope_[plan.vars.back()].push_back(tensor);
+        moved_.insert(tensor.value);
+      }
       DropAxes(program_[tensor].shape, plan.axes);
       plans_[tensor.value] = std::move(plan);
     }
     if (plans_.empty()) return false;
     auto& temps = program_.temps;
-    temps.erase(std::remove_if(temps.begin(), temps.end(), [&](TensorId t) { return plans_.contains(t.value); }),
+    temps.erase(std::remove_if(temps.begin(), temps.end(), [&](TensorId t) { return moved_.contains(t.value); }),
                 temps.end());
     for (loop::Block& block : program_.blocks) {
       RewritePlaces(program_, block.body, [&](TensorId tensor, IndexList& place) { return Shrink(tensor, place); });
@@ -156,7 +164,7 @@ class Contractor {
   void MoveDeclarations(Scope& scope) {
     scope.erase(std::remove_if(scope.begin(), scope.end(), [&](const Item& item) {
       const auto* declaration = item.As<Declaration>();
-      return declaration != nullptr && plans_.contains(declaration->tensor.value);
+      return declaration != nullptr && moved_.contains(declaration->tensor.value);
     }), scope.end());
     for (Item& item : scope) {
       Loop* loop = item.As<Loop>();
@@ -174,6 +182,7 @@ class Contractor {
 
   Program& program_;
   absl::flat_hash_map<int32_t, Plan> plans_;                        // by tensor
+  absl::flat_hash_set<int32_t> moved_;                              // tensors whose declarations move
   absl::flat_hash_map<int32_t, std::vector<TensorId>> new_scope_;   // by loop index
 };
 

@@ -17,6 +17,8 @@ namespace nestor::fusion {
 //   for i in [0, N) { t[i] = x[i]    ==>      temp t: f32
 //                     y[i] = t[i] }           t = x[i]   y[i] = t }
 //
+// An axis of one element goes as well, where all accesses are at its 0.
+//
 // Returns whether it changed anything; if not, the program is untouched. A second
 // run changes nothing. REQUIRES: Verify accepts the program; and so it does
 // afterwards.

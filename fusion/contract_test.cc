@@ -55,6 +55,14 @@ TEST(Contract, TextInTextOut) {
       // A diagonal: the index of one axis is one dimension.
       {"temp t: f32[N, N]  for i in [0, N) { t[i, i] = x[i, 0]  r[i] = t[i, i] }",
        "for i in [0, N) { temp t: f32[N]  t[i] = x[i, 0]  r[i] = t[i] }"},
+      // An axis of one element goes with the others, or alone; not where it is read beyond it.
+      {"temp t: f32[1, N]  for i in [0, N) { t[0, i] = x[i, 0]  r[i] = t[0, i] }",
+       "for i in [0, N) { temp t: f32  t = x[i, 0]  r[i] = t }"},
+      {"temp t: f32[N, 1]  for i in [0, N) { t[i, 0] = x[i, 0] }  for k in [0, N) { r[k] = t[k, 0] }",
+       "temp t: f32[N]  for i in [0, N) { t[i] = x[i, 0] }  for k in [0, N) { r[k] = t[k] }"},
+      {"for i in [0, N) { acc a: f32[1] = sum  for j in [0, M) { a[0] += x[i, j] }  r[i] = a[0] }",
+       "for i in [0, N) { acc a: f32 = sum  for j in [0, M) { a += x[i, j] }  r[i] = a }"},
+      {"for i in [0, N) { temp t: f32[1]  t[0] = x[i, 0]  r[i] = t[i | 0.0] }", ""},
       // The loop must stay within the axis, as masks look there; a step does no harm.
       {"temp t: f32[N]  for i in [1, N) { t[i] = x[i, 0]  r[i] = t[i] }", ""},
       {"temp t: f32[N]  for i in [0, N + 1) { drop t[i] = 1.0  drop r[i] = t[i | 0.0] }", ""},

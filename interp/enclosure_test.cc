@@ -195,11 +195,11 @@ class Case {
       const Enclosure term = products ? Apply(ScalarOp::kMul, {x.e, y.e}) : Rounded(type_, x.e);
       accumulation.Take(ApplyRow(wide == type_ ? ScalarOp::kCopy : ScalarOp::kCast, type_, wide, {term}));
       for (int lane = 0; lane < kLanes; ++lane) {
-        // A 16-bit product is rounded before it is cast.
-        const bool narrow = products && wide != type_;
+        // A 16-bit product is rounded before it is cast, in half of the lanes.
+        const bool narrow = products && wide != type_ && lane % 2 == 0;
         const Scalar rounded = narrow ? Run(ScalarOp::kMul, {x.lanes[lane], y.lanes[lane]}) : x.lanes[lane];
         a[lane].push_back(Convert(rounded, wide));
-        if (products && !narrow) b[lane].push_back(y.lanes[lane]);
+        if (products && !narrow) b[lane].push_back(Convert(y.lanes[lane], wide));
       }
     }
     Node node{accumulation.Value(), {}};

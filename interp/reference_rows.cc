@@ -71,10 +71,11 @@ Rule RuleOf(ScalarOp op) {
   __builtin_unreachable();
 }
 
-// Rows that take a float operand unrounded.
-bool PassesUnrounded(Rule rule) {
+// Rows that take a float operand unrounded. A cast to a type that holds products does: a product
+// may be computed in it.
+bool PassesUnrounded(Rule rule, DType operand, DType target) {
   return rule == Rule::kSum || rule == Rule::kDifference || rule == Rule::kNegation || rule == Rule::kChoice ||
-         rule == Rule::kCopy;
+         rule == Rule::kCopy || (rule == Rule::kCast && HoldsProducts(target, operand));
 }
 
 // ---- At the corners
@@ -299,6 +300,7 @@ Enclosure ApplyToFloats(ScalarOp op, DType operand, DType target, Args args) {
   if (rule == Rule::kNegation) return Negated(args[0]);
   if (rule == Rule::kCopy) return args[0];
   if (rule == Rule::kProduct) return Product(operand, args);
+  if (rule == Rule::kCast && HoldsProducts(target, operand)) return Join(args[0], Rounded(target, args[0]));
   if (const auto image = AtOnlyMembers(op, operand, target, args)) return *image;
   switch (rule) {
     case Rule::kSum: return Sum(operand, args[0], args[1]);
@@ -431,7 +433,7 @@ Enclosure Image(ScalarOp op, DType operand, DType target, Args args) {
   const ScalarOpRow& row = Row(op);
   const bool has_body = row.body != nullptr && (IsFloat(operand) || !row.body_for_floats_only);
   absl::InlinedVector<Enclosure, 3> rounded(args.begin(), args.end());
-  if (has_body || !PassesUnrounded(RuleOf(op))) {
+  if (has_body || !PassesUnrounded(RuleOf(op), operand, target)) {
     for (Enclosure& arg : rounded) arg = Rounded(operand, arg);
   }
   if (row.transcendental) return Rounded(target, TranscendentalImage(op, AccumulatorType(operand), rounded));

@@ -25,11 +25,11 @@ std::string KeyOf(const loop::Program& program, const CompileOptions& options) {
   const auto& [columns, rows] = memory_order;
   const auto& [tile_isa, tile_rows, tile_vectors, sum_block, row_block, column_block] = contractions;
   const auto& [strip_rows] = strips;
-  const auto& [largest_constant, least_work, variants] = size_classes;
+  const auto& [largest_constant, short_row, least_work, variants] = size_classes;
   static_cast<void>(tile_isa);  // is `isa`
   const std::string numbers =
       absl::StrJoin({int64_t{accumulators}, int64_t{columns}, int64_t{rows}, int64_t{tile_rows}, int64_t{tile_vectors},
-                     sum_block, row_block, column_block, strip_rows, largest_constant, least_work, int64_t{variants}},
+                     sum_block, row_block, column_block, strip_rows, largest_constant, short_row, least_work, int64_t{variants}},
                     " ");
   return absl::StrCat(loop::ToText(program), "\n", static_cast<int>(mode), " ",
                       NESTOR_MUTANT("cache_key_without_set") ? "" : Name(*isa), " ",

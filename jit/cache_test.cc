@@ -63,6 +63,7 @@ TEST(ExecutableCache, EveryOptionIsPartOfTheKey) {
       [](CompileOptions& options) { options.least_parallel_bytes = 0; },
       [](CompileOptions& options) { options.streaming_bytes = 0; },
       [](CompileOptions& options) { options.size_classes.largest_constant = 4; },
+      [](CompileOptions& options) { options.size_classes.short_row = 0; },
       [](CompileOptions& options) { options.size_classes.least_work = 0; },
       [](CompileOptions& options) { options.size_classes.variants = 3; },
   };

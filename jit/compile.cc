@@ -69,6 +69,7 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
       {"split_borders", SplitBorders},
       {"flatten_2", fusion::FlattenBlocks},
       {"steps_inside", MoveStepsInside},
+      {"wide_products", WidenProducts, /*reorders_rounding=*/true},
       {"sum_order", SumWindowsFirst, /*reorders_rounding=*/true},
       {"sum_terms", SeparateSums},
       {"strips", [=](loop::Program& program) { return RunInStrips(program, options.strips); }},

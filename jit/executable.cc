@@ -448,9 +448,14 @@ absl::Status Executable::FillTable(const Kernel& kernel, const Binding& binding,
     for (int64_t stride : elements) strides[tensor.value].push_back(stride * ByteSize(program[tensor].type));
   };
   for (size_t i = 0; i < NumArguments(); ++i) {
+    const TensorId tensor = ArgumentOf(program, i);
     Dims of_argument = ArgumentAt(arguments, i).strides;
+    if (of_argument.size() != program[tensor].shape.size()) {  // axes are merged: the argument is compact
+      NESTOR_ASSIGN_OR_RETURN(const Dims shape, EvaluateShape(program.pool, program[tensor].shape, binding, program[tensor].name));
+      of_argument = CompactStrides(shape);
+    }
     if (NESTOR_MUTANT("stride_of_wrong_axis")) std::reverse(of_argument.begin(), of_argument.end());
-    set_strides(ArgumentOf(program, i), of_argument);
+    set_strides(tensor, of_argument);
   }
   const auto place = [&](TensorId tensor) -> absl::Status {
     NESTOR_ASSIGN_OR_RETURN(const Dims shape, EvaluateShape(program.pool, program[tensor].shape, binding,

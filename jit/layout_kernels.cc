@@ -75,4 +75,8 @@ KernelOptions CompactArguments(const loop::Program& program, Isa isa) {
   return options;
 }
 
+bool AreCompact(const std::vector<Layout>& layouts) {
+  return absl::c_all_of(layouts, [](const Layout& layout) { return layout == CompactLayout(layout.size()); });
+}
+
 }  // namespace nestor::jit

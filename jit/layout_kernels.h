@@ -48,6 +48,8 @@ class LayoutKernels : public std::enable_shared_from_this<LayoutKernels> {
 
 // What translates `program` for compact arguments.
 KernelOptions CompactArguments(const loop::Program& program, Isa isa);
+// Whether that is what the layouts are, of arguments with any number of axes.
+bool AreCompact(const std::vector<Layout>& layouts);
 
 }  // namespace nestor::jit
 

@@ -49,7 +49,7 @@ class ComputedWith {
   }
 
   ProgramSymbols Symbols() const {
-    return {{names_.begin(), names_.end()}, {beside_windows_.begin(), beside_windows_.end()}};
+    return {{names_.begin(), names_.end()}, {beside_windows_.begin(), beside_windows_.end()}, LastAxes()};
   }
 
  private:
@@ -70,6 +70,18 @@ class ComputedWith {
       ++loops;
     }
     return loops > 1;
+  }
+
+  std::vector<std::string> LastAxes() const {
+    const IndexPool& pool = program_.pool;
+    std::set<std::string> names;
+    for (const auto* arguments : {&program_.inputs, &program_.outputs}) {
+      for (loop::TensorId tensor : *arguments) {
+        const Shape& shape = program_[tensor].shape;
+        if (shape.size() > 1 && pool[shape.back()].kind == IndexKind::kSymbol) names.insert(pool.SymbolName(shape.back()));
+      }
+    }
+    return {names.begin(), names.end()};
   }
 
   // An index that stands alone is no arithmetic.
@@ -146,20 +158,31 @@ SizeClasses::SizeClasses(const Program& program, const SizeClassOptions& options
 
 SizeClass SizeClasses::Of(loop::SymbolValue symbol) const {
   SizeClass constants;
-  const auto add = [&](const std::vector<std::string>& names) {
+  const auto add = [&](const std::vector<std::string>& names, int64_t least, int64_t most) {
     for (const std::string& name : names) {
       const absl::optional<int64_t> value = symbol(name);
-      if (value && *value >= -options_.largest_constant && *value <= options_.largest_constant) {
-        constants.emplace_back(name, NESTOR_MUTANT("size_class_too_high") ? *value + 1 : *value);
-      }
+      if (!value || *value < least || *value > most) continue;
+      constants.emplace_back(name, NESTOR_MUTANT("size_class_too_high") ? *value + 1 : *value);
     }
   };
-  add(symbols_.computed_with);
-  if (constants.empty() || WorkAt(program_, symbol) < least_work_) return {};
-  add(symbols_.beside_windows);
+  const int64_t most = options_.largest_constant;
+  add(symbols_.computed_with, -most, most);
+  add(symbols_.last_axes, 1, 1);
+  if (constants.empty() || !ComputesMuch(symbol)) return {};
+  add(symbols_.beside_windows, -most, most);
   std::sort(constants.begin(), constants.end());
   constants.erase(std::unique(constants.begin(), constants.end()), constants.end());
   return constants;
+}
+
+bool SizeClasses::HasShortRows(loop::SymbolValue symbol) const {
+  const auto is_short = [&](loop::TensorId tensor) {
+    const Shape& shape = program_[tensor].shape;
+    const auto length = shape.size() < 2 ? absl::nullopt : ValueOf(program_, shape.back(), symbol);
+    return length && *length < options_.short_row;
+  };
+  const bool found = absl::c_any_of(program_.inputs, is_short) || absl::c_any_of(program_.outputs, is_short);
+  return options_.variants > 0 && found && ComputesMuch(symbol);
 }
 
 Program WithConstants(Program program, const SizeClass& constants) {

@@ -3,7 +3,8 @@
 // The window of a convolution, its stride and its padding stand in index arithmetic. As
 // symbols they hide from passes what is in range and what lies side by side; as numbers they
 // fold away. So do few images, channels or kernels beside windows: they say which
-// loop fills lanes, and which fills a tile. What else is only the length of a loop gains next
+// loop fills lanes, and which fills a tile. So does a last axis of a single element: the one
+// before it is what lies side by side then. What else is only the length of a loop gains next
 // to nothing by being a number, and large sizes are many: both stay symbols.
 #ifndef NESTOR_JIT_SIZE_CLASSES_H_
 #define NESTOR_JIT_SIZE_CLASSES_H_
@@ -21,6 +22,8 @@ namespace nestor::jit {
 struct SizeClassOptions {
   // Sizes up to it, and $params from minus it up to it, are constants of a variant.
   int64_t largest_constant = 16;
+  // Rows of fewer elements are short: what is left over of their last vector counts.
+  int64_t short_row = 256;
   // A call has a variant where it computes so many scalar operations for each statement of
   // the unfused program: a long one takes longer to compile.
   int64_t least_work = int64_t{1} << 19;
@@ -39,6 +42,8 @@ struct ProgramSymbols {
   std::vector<std::string> computed_with;
   // Of the ends of all loops of blocks where windows go over an axis.
   std::vector<std::string> beside_windows;
+  // The extents of the last axes of arguments that have others.
+  std::vector<std::string> last_axes;
 };
 ProgramSymbols SymbolsOf(const loop::Program& program);
 
@@ -53,10 +58,14 @@ class SizeClasses {
   SizeClasses(const loop::Program& program, const SizeClassOptions& options);
 
   // By the sizes alone, never by what was called before. What stands beside windows is a
-  // constant only where the program computes with a small size, too.
+  // constant only where the program computes with a small size, or an argument's last axis is 1.
   SizeClass Of(loop::SymbolValue symbol) const;
+  // Whether the last axis of some argument that has others is short, and the call computes much.
+  bool HasShortRows(loop::SymbolValue symbol) const;
 
  private:
+  bool ComputesMuch(loop::SymbolValue symbol) const { return WorkAt(program_, symbol) >= least_work_; }
+
   const loop::Program& program_;
   const SizeClassOptions options_;
   const ProgramSymbols symbols_;

@@ -21,6 +21,12 @@ loop::Program Parse(const char* loops) {
   return loop::ParseProgram(absl::StrCat(kHead, loops, "\n}")).value();
 }
 
+absl::optional<int64_t> Find(const Sizes& sizes, const std::string& name) {
+  const auto size = sizes.find(name);
+  if (size == sizes.end()) return absl::nullopt;
+  return size->second;
+}
+
 TEST(SizeClasses, ComputedWith) {
   const struct {
     const char* loops;
@@ -63,10 +69,19 @@ TEST(SizeClasses, BesideWindows) {
   for (const auto& c : kCases) EXPECT_EQ(absl::StrJoin(SymbolsOf(Parse(c.loops)).beside_windows, " "), c.symbols) << c.loops;
 }
 
-absl::optional<int64_t> Find(const Sizes& sizes, const std::string& name) {
-  const auto size = sizes.find(name);
-  if (size == sizes.end()) return absl::nullopt;
-  return size->second;
+TEST(SizeClasses, LastAxis) {
+  const loop::Program program = Parse("for n in [0, N) { for c in [0, C) { y[n, c] = x[n, c] * w[0] } }");
+  EXPECT_EQ(absl::StrJoin(SymbolsOf(program).last_axes, " "), "C") << "w and i have no other axis";
+  SizeClassOptions options;
+  options.least_work = 100;
+  const SizeClasses classes(program, options);
+  const auto class_of = [&](const Sizes& sizes) {
+    return classes.Of([&](const std::string& name) { return Find(sizes, name); });
+  };
+  EXPECT_EQ(class_of({{"N", 100}, {"C", 1}, {"K", 1}}), SizeClass({{"C", 1}}));
+  EXPECT_EQ(class_of({{"N", 100}, {"C", 2}, {"K", 1}}), SizeClass());
+  EXPECT_EQ(class_of({{"N", 1}, {"C", 100}, {"K", 1}}), SizeClass());
+  EXPECT_EQ(class_of({{"N", 99}, {"C", 1}, {"K", 1}}), SizeClass()) << "too little work";
 }
 
 TEST(SizeClasses, WorkAt) {

@@ -7,10 +7,21 @@
 
 #include "absl/memory/memory.h"
 #include "absl/status/status.h"
+#include "fusion/merge_axes.h"
+#include "fusion/simplify.h"
 #include "loop_ir/proofs.h"
 #include "uops/invariant.h"
 
 namespace nestor::jit {
+namespace {
+
+// For compact arguments with as many axes as the program's have.
+KernelOptions WithLayoutsOf(const loop::Program& program, KernelOptions options) {
+  options.translate.layouts = CompactArguments(program, options.translate.isa).translate.layouts;
+  return options;
+}
+
+}  // namespace
 
 Variants::Variants(Code general, std::shared_ptr<const Kernel> compact, const SizeClassOptions& options,
                    std::shared_ptr<const Origin> origin)
@@ -63,35 +74,47 @@ absl::StatusOr<std::shared_ptr<const Kernel>> Variants::PlainFor(loop::SymbolVal
 
 absl::StatusOr<std::shared_ptr<const Kernel>> Variants::VariantFor(loop::SymbolValue symbol,
                                                                    const KernelOptions& options) const {
-  const SizeClass constants = classes_ ? classes_->Of(symbol) : SizeClass();
-  if (constants.empty()) return std::shared_ptr<const Kernel>();
-  const Code code = CodeOf(constants, options);
-  if (code == nullptr || !loop::ProveNoOverflow(code->program(), symbol).ok()) return std::shared_ptr<const Kernel>();
-  return code->For(options);
+  if (!classes_) return std::shared_ptr<const Kernel>();
+  Class of{classes_->Of(symbol), AreCompact(options.translate.layouts) && classes_->HasShortRows(symbol)};
+  const auto runs = [&](const Code& code) { return code != nullptr && loop::ProveNoOverflow(code->program(), symbol).ok(); };
+  if (of.merges_axes) {
+    const Code code = CodeOf(of, options);
+    if (runs(code)) return code->For(WithLayoutsOf(code->program(), options));
+    of.merges_axes = false;
+  }
+  const Code code = of.constants.empty() ? nullptr : CodeOf(of, options);
+  return runs(code) ? code->For(options) : std::shared_ptr<const Kernel>();
 }
 
-Variants::Code Variants::CodeOf(const SizeClass& constants, const KernelOptions& options) const {
-  if (absl::optional<Code> known = Find(constants)) return *std::move(known);
-  absl::StatusOr<Code> code = Compile(constants, options);
+Variants::Code Variants::CodeOf(const Class& of, const KernelOptions& options) const {
+  if (absl::optional<Code> known = Find(of)) return *std::move(known);
+  absl::StatusOr<Code> code = Compile(of, options);
   // Want of memory may pass: the class is not marked as one without a variant.
   if (absl::IsResourceExhausted(code.status())) return Code();
-  return Keep(constants, code.ok() ? *std::move(code) : nullptr);
+  return Keep(of, code.ok() ? *std::move(code) : nullptr);
 }
 
-absl::StatusOr<Variants::Code> Variants::Compile(const SizeClass& constants, const KernelOptions& options) const {
-  NESTOR_ASSIGN_OR_RETURN(loop::Program scheduled, origin_->schedule(WithConstants(origin_->unfused, constants)));
-  return LayoutKernels::Create(std::move(scheduled), options);
+absl::StatusOr<Variants::Code> Variants::Compile(const Class& of, const KernelOptions& options) const {
+  loop::Program program = WithConstants(origin_->unfused, of.constants);
+  if (of.merges_axes) {
+    // A window of one element is no window then.
+    NESTOR_RETURN_IF_ERROR(fusion::Simplify(program).status());
+    if (!fusion::MergeAxes(program)) return Code();
+  }
+  NESTOR_ASSIGN_OR_RETURN(loop::Program scheduled, origin_->schedule(std::move(program)));
+  const KernelOptions layouts = WithLayoutsOf(scheduled, options);
+  return LayoutKernels::Create(std::move(scheduled), of.merges_axes ? layouts : options);
 }
 
-absl::optional<Variants::Code> Variants::Find(const SizeClass& constants) const {
+absl::optional<Variants::Code> Variants::Find(const Class& of) const {
   absl::MutexLock lock(&mutex_);
-  const Code* code = by_class_.Find(constants);
+  const Code* code = by_class_.Find(of);
   return code == nullptr ? absl::nullopt : absl::make_optional(*code);
 }
 
-Variants::Code Variants::Keep(const SizeClass& constants, Code code) const {
+Variants::Code Variants::Keep(const Class& of, Code code) const {
   absl::MutexLock lock(&mutex_);
-  code = by_class_.Keep(constants, std::move(code));  // that of another thread, if it was faster
+  code = by_class_.Keep(of, std::move(code));  // that of another thread, if it was faster
   if (by_class_.entries().size() > most_) by_class_.ForgetLast();
   return code;
 }
@@ -101,7 +124,7 @@ std::vector<std::shared_ptr<const Kernel>> Variants::All() const {
   {
     absl::MutexLock lock(&mutex_);
     codes.push_back(plain_);
-    for (const auto& [constants, code] : by_class_.entries()) codes.push_back(code);
+    for (const auto& [of, code] : by_class_.entries()) codes.push_back(code);
   }
   std::vector<std::shared_ptr<const Kernel>> kernels;
   for (const Code& code : codes) {

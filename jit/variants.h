@@ -4,9 +4,11 @@
 // overflow; the plain code, of the program that passes began with, for the others; and a
 // variant for each class of sizes (size_classes.h) whose calls compute much: passes made it
 // from the unfused program with the class's constants in it, so that fusion, proofs and
-// schedule see them. All compute the same but for rounding, and take the same arguments.
+// schedule see them. Where arguments are compact and have short rows, axes that it walks only
+// together are one in it, too (fusion/merge_axes.h). All compute the same but for rounding, and
+// take the same memory.
 //
-// The choice follows from the sizes alone, never from what ran before: equal calls give equal
+// The choice follows from sizes and layouts alone, never from what ran before: equal calls give equal
 // bits. So what is forgotten to keep the number of variants bounded is compiled again, not
 // replaced.
 #ifndef NESTOR_JIT_VARIANTS_H_
@@ -14,6 +16,7 @@
 
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -58,6 +61,17 @@ class Variants {
 
  private:
   using Code = std::shared_ptr<const LayoutKernels>;
+  struct Class {
+    SizeClass constants;
+    bool merges_axes = false;
+
+    friend bool operator==(const Class& a, const Class& b) {
+      return a.constants == b.constants && a.merges_axes == b.merges_axes;
+    }
+    template <class H>
+    friend H AbslHashValue(H h, const Class& c) { return H::combine(std::move(h), c.constants, c.merges_axes); }
+  };
+
   Variants(Code general, std::shared_ptr<const Kernel> compact, const SizeClassOptions& options,
            std::shared_ptr<const Origin> origin);
 
@@ -66,11 +80,11 @@ class Variants {
   // Null where the general code is to run.
   absl::StatusOr<std::shared_ptr<const Kernel>> VariantFor(loop::SymbolValue symbol,
                                                            const KernelOptions& options) const;
-  // Null where the class has no variant, as it cannot be compiled.
-  Code CodeOf(const SizeClass& constants, const KernelOptions& options) const;
-  absl::StatusOr<Code> Compile(const SizeClass& constants, const KernelOptions& options) const;
-  absl::optional<Code> Find(const SizeClass& constants) const;
-  Code Keep(const SizeClass& constants, Code code) const;
+  // Null where the class has no variant, as it cannot be compiled, or no axes of it be merged.
+  Code CodeOf(const Class& of, const KernelOptions& options) const;
+  absl::StatusOr<Code> Compile(const Class& of, const KernelOptions& options) const;
+  absl::optional<Code> Find(const Class& of) const;
+  Code Keep(const Class& of, Code code) const;
 
   const Code general_;
   const std::shared_ptr<const Kernel> compact_;
@@ -81,7 +95,7 @@ class Variants {
   mutable absl::Mutex mutex_;
   mutable Code plain_ ABSL_GUARDED_BY(mutex_);
   // Null: the class runs the general code.
-  mutable LeastRecentlyUsed<SizeClass, Code> by_class_ ABSL_GUARDED_BY(mutex_);
+  mutable LeastRecentlyUsed<Class, Code> by_class_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace nestor::jit

@@ -2,9 +2,11 @@
 #include "jit/variants.h"
 
 #include <atomic>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -127,6 +129,62 @@ TEST(Variants, KernelAtIsWhatRuns) {
   ASSERT_TRUE((Call{100, 3, 2}.Run(*windows).ok()));
   EXPECT_EQ(NumKernels(*windows), 2u) << "another one ran";
   EXPECT_EQ(windows->code_bytes(), windows->kernel().code_bytes() + variant->code_bytes());
+}
+
+// ---- Axes that are one
+
+// An image's points are computed alike.
+constexpr char kPoints[] = R"(program points(x: f32[N, H, W], s: f32[N]) -> (y: f32[N, H, W]) {
+  for n in [0, N) { for h in [0, H) { for w in [0, W) { y[n, h, w] = x[n, h, w] * s[n] } } }
+})";
+
+Tensor DrawnImages(const Dims& dims) {
+  Tensor images = *Tensor::Create(DType::kF32, dims);
+  const Tensor drawn = Drawn(dims[0] * dims[1] * dims[2]);
+  std::memcpy(images.data(), drawn.data(), static_cast<size_t>(4 * dims[0] * dims[1] * dims[2]));
+  return images;
+}
+
+TEST(Variants, MergeShortRows) {
+  const auto points = MustCompile(kPoints, Forced());
+  const auto at = [&](const Sizes& sizes) {
+    return points->KernelAt([&](const std::string& name) { return absl::make_optional(sizes.at(name)); }).value();
+  };
+  EXPECT_EQ(at({{"N", 3}, {"H", 4}, {"W", 256}}).get(), &points->kernel());
+  const auto variant = at({{"N", 3}, {"H", 4}, {"W", 255}});
+  const std::string text = loop::ToText(variant->program());
+  EXPECT_TRUE(absl::StrContains(text, "x: f32[N, H*W], s: f32[N]) -> (y: f32[N, H*W])")) << text;
+}
+
+// Arguments that are not compact run the code that they had.
+TEST(Variants, MergeAxesOfCompactArguments) {
+  const auto points = MustCompile(kPoints, Forced()), general = MustCompile(kPoints, Forced(/*variants=*/0));
+  const Tensor x = DrawnImages({3, 5, 7}), s = Drawn(3);
+  TensorView turned = x.view();
+  std::swap(turned.strides[1], turned.strides[2]);
+  std::swap(turned.shape[1], turned.shape[2]);
+  const struct {
+    TensorView x;
+    size_t kernels;  // all that there are behind it
+  } kCalls[] = {{x.view(), 2}, {turned, 3}};
+  for (const auto& call : kCalls) {
+    Tensor got = *Tensor::Create(DType::kF32, call.x.shape), want = *Tensor::Create(DType::kF32, call.x.shape);
+    Workspace workspace, other;
+    ASSERT_TRUE(points->Run({{call.x, s}, {got}}, &workspace).ok());
+    ASSERT_TRUE(general->Run({{call.x, s}, {want}}, &other).ok());
+    ExpectSame(got, want, ShapeText(call.x.shape));
+    EXPECT_EQ(NumKernels(*points), call.kernels);
+  }
+}
+
+// Nothing is compiled for short rows of what has no axes to merge.
+TEST(Variants, MergeNothing) {
+  const auto rows = MustCompile(R"(program rows(x: f32[N, C], w: f32[C]) -> (y: f32[N, C]) {
+    for n in [0, N) { for c in [0, C) { y[n, c] = x[n, c] * w[c] } }
+  })", Forced());
+  const Sizes sizes = {{"N", 100}, {"C", 10}};
+  const auto kernel = rows->KernelAt([&](const std::string& name) { return absl::make_optional(sizes.at(name)); });
+  EXPECT_EQ(kernel.value().get(), &rows->kernel());
 }
 
 // ---- Which bits

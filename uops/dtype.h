@@ -75,6 +75,12 @@ constexpr DType AccumulatorType(DType type) { return FactsOf(type).accumulator; 
 // Whether `type` is a float that is computed in a wider one.
 constexpr bool IsNarrowFloat(DType type) { return AccumulatorType(type) != type; }
 
+// Whether the product of two values of `narrow` is a value of `wide`, unless it is too large or too
+// small for the type.
+constexpr bool HoldsProducts(DType wide, DType narrow) {
+  return IsFloat(wide) && IsFloat(narrow) && FactsOf(wide).significand >= 2 * FactsOf(narrow).significand;
+}
+
 // The bits of one value, in the low bytes. An integer is stored extended to 64 bits
 // by its own signedness, a bool as 0 or 1, so that equal values have equal Bits.
 using Bits = uint64_t;

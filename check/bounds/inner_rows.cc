@@ -212,8 +212,9 @@ IntegerSet FloatBits(Doubles& f64, DType operand, const FloatSet& x) {
 }
 
 // Rows that the oracle applies to unrounded operands.
-bool PassesUnrounded(ScalarOp op) {
-  return op == ScalarOp::kAdd || op == ScalarOp::kSub || op == ScalarOp::kNeg || op == ScalarOp::kCopy;
+bool PassesUnrounded(ScalarOp op, DType operand, DType target) {
+  return op == ScalarOp::kAdd || op == ScalarOp::kSub || op == ScalarOp::kNeg || op == ScalarOp::kCopy ||
+         (op == ScalarOp::kCast && HoldsProducts(target, operand));
 }
 
 InnerSet PrimitiveOnFloats(Doubles& f64, ScalarOp op, DType operand, DType target, Floats args) {
@@ -293,7 +294,7 @@ InnerSet OnFloats(Doubles& f64, ScalarOp op, DType operand, DType target, Args a
   std::vector<FloatSet> floats;
   for (const InnerSet& arg : args) {
     const FloatSet& set = absl::get<FloatSet>(arg);
-    floats.push_back(PassesUnrounded(op) ? set : RoundedSet(f64, operand, set));
+    floats.push_back(PassesUnrounded(op, operand, target) ? set : RoundedSet(f64, operand, set));
   }
   if (row.transcendental) return InnerTranscendental(f64, op, operand, floats);
   if (row.body == nullptr) return PrimitiveOnFloats(f64, op, operand, target, floats);

@@ -9,7 +9,7 @@ namespace {
 using fusion::ExpectPass;
 
 constexpr fusion::Frame kFrame = {
-    "program p(x: f32[N, M], z: f32[M, N], v: f32[N], t: f32[A], ids: i64[N]) -> "
+    "program p(x: f32[N, M], z: f32[M, N], v: f32[N], t: f32[A], u: f32[N, 1], ids: i64[N]) -> "
     "(y: f32[N, M], o: f32[N, M, A], r: f32[N], q: i64[N, M]) {\n",
     "\n  block { drop y[0, 0] = 0.0  drop o[0, 0, 0] = 0.0  drop r[0] = 0.0  drop q[0, 0] = 0 }\n}\n"};
 
@@ -55,6 +55,9 @@ TEST(MarkVector, TextInTextOut) {
        "for l in [0, A) vector { for i in [0, N) { drop o[i, 0, l] = 0.0 } }"},
       {"for i in [0, N) parallel { for j in [0, M) { y[i, j] = x[i, j] * v[i] } }",
        "for i in [0, N) parallel { for j in [0, M) vector { y[i, j] = x[i, j] * v[i] } }"},
+      // Along the axis before one of a single element.
+      {"for i in [0, N) { for j in [0, 1) { r[i] = u[i, j] } }",
+       "for i in [0, N) vector { for j in [0, 1) { r[i] = u[i, j] } }"},
       // Of equals the outermost.
       {"for i in [0, N) { for j in [0, M) { y[i, j] = v[i] * v[i] + v[i] * v[i] } }",
        "for i in [0, N) vector { for j in [0, M) { y[i, j] = v[i] * v[i] + v[i] * v[i] } }"},

@@ -10,13 +10,21 @@ namespace {
 
 constexpr double kUnit = 1, kJump = -2, kSame = 0.25;
 
-double StepGain(loop::Program& program, absl::Span<const IndexId> place, int32_t var) {
+// Behind the last one, axes have a single element.
+size_t LastAxis(const loop::Program& program, loop::TensorId tensor) {
+  const IndexList& shape = program[tensor].shape;
+  size_t last = shape.size() - 1;
+  while (last > 0 && program.pool.IsConst(shape[last], 1)) --last;
+  return last;
+}
+
+double StepGain(loop::Program& program, loop::TensorId tensor, absl::Span<const IndexId> place, int32_t var) {
   double step = kSame;
   for (size_t axis = 0; axis < place.size(); ++axis) {
     const auto coefficient = CoefficientOf(program, place[axis], var);
     if (!coefficient) return kJump;
     if (program.pool.IsConst(*coefficient, 0)) continue;
-    const bool side_by_side = axis + 1 == place.size() && program.pool.IsConst(*coefficient, 1);
+    const bool side_by_side = axis >= LastAxis(program, tensor) && program.pool.IsConst(*coefficient, 1);
     if (!side_by_side) return kJump;
     step = kUnit;
   }
@@ -31,7 +39,7 @@ double ScopeGain(loop::Program& program, const loop::Scope& scope, int32_t var, 
       continue;
     }
     VisitAccesses(program, item, [&](loop::TensorId tensor, absl::Span<const IndexId> place, loop::AccessKind) {
-      if (!program[tensor].shape.empty()) sum += weight * StepGain(program, place, var);
+      if (!program[tensor].shape.empty()) sum += weight * StepGain(program, tensor, place, var);
     });
   }
   return sum;

@@ -2,8 +2,10 @@
 // left alone: it is one operation already.
 #include "jit/schedule/multiply_add.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "absl/types/optional.h"
 #include "loop_ir/rewrite.h"
 
 namespace nestor::jit {
@@ -31,18 +33,84 @@ absl::optional<ValueId> Fused(Program& program, ValueId id) {
   return absl::nullopt;
 }
 
-}  // namespace
+// What a negation or a choice passes on begins with this operand; none: it is no such operation.
+absl::optional<size_t> FirstPassedOn(const ApplyValue& apply) {
+  if (apply.op == ScalarOp::kNeg) return 0;
+  if (apply.op == ScalarOp::kSelect) return 1;
+  return absl::nullopt;
+}
 
-absl::StatusOr<bool> FuseMultiplyAdd(Program& program) {
+bool LeadsToProduct(const Program& program, ValueId id) {
+  const auto* apply = absl::get_if<ApplyValue>(&program[id].node);
+  if (apply == nullptr) return false;
+  const auto first = FirstPassedOn(*apply);
+  if (!first) return apply->op == ScalarOp::kMul;
+  return std::any_of(apply->args.begin() + *first, apply->args.end(),
+                     [&](ValueId arg) { return LeadsToProduct(program, arg); });
+}
+
+// The value in another type, with the products that it leads to.
+ValueId Widened(Program& program, ValueId id, DType type) {
+  if (!LeadsToProduct(program, id)) return program.AddApply(ScalarOp::kCast, {id}, type);
+  const auto apply = absl::get<ApplyValue>(program[id].node);
+  auto args = apply.args;
+  for (size_t i = FirstPassedOn(apply).value_or(0); i < args.size(); ++i) {
+    const bool is_factor = apply.op == ScalarOp::kMul;
+    args[i] = is_factor ? program.AddApply(ScalarOp::kCast, {args[i]}, type) : Widened(program, args[i], type);
+  }
+  return program.AddApply(apply.op, args, type);
+}
+
+// f32(a * b) as f32(a) * f32(b); none: the cast is not one of a product.
+absl::optional<ValueId> WideProduct(Program& program, ValueId id) {
+  const DType type = program[id].type;
+  const ApplyValue* cast = AsApply(program, id, ScalarOp::kCast);
+  if (cast == nullptr || !HoldsProducts(type, program[cast->args[0]].type)) return absl::nullopt;
+  if (!LeadsToProduct(program, cast->args[0])) return absl::nullopt;
+  return Widened(program, cast->args[0], type);
+}
+
+absl::optional<ValueId> WithWideProducts(Program& program, ValueId id) {
+  const auto* sum = absl::get_if<ApplyValue>(&program[id].node);
+  if (sum == nullptr || (sum->op != ScalarOp::kAdd && sum->op != ScalarOp::kSub)) return absl::nullopt;
+  const ScalarOp op = sum->op;
+  const DType type = program[id].type;
+  const ValueId args[] = {sum->args[0], sum->args[1]};
+  const auto left = WideProduct(program, args[0]), right = WideProduct(program, args[1]);
+  if (!left && !right) return absl::nullopt;
+  return program.AddApply(op, {left.value_or(args[0]), right.value_or(args[1])}, type);
+}
+
+template <class Replace>  // absl::optional<ValueId>(ValueId): what stands in its place
+bool RewriteAll(Program& program, Replace replace) {
   bool changed = false;
   for (loop::Block& block : program.blocks) {
     VisitStatements(block.body, [&](loop::Statement& statement) {
-      const ValueId by = RewriteValues(program, statement.value, [&](ValueId id) { return Fused(program, id); });
+      const ValueId by = RewriteValues(program, statement.value, replace);
       changed |= by != statement.value;
       statement.value = by;
     });
   }
   return changed;
+}
+
+}  // namespace
+
+absl::StatusOr<bool> WidenProducts(Program& program) {
+  bool changed = RewriteAll(program, [&](ValueId id) { return WithWideProducts(program, id); });
+  for (loop::Block& block : program.blocks) {
+    VisitStatements(block.body, [&](loop::Statement& statement) {
+      if (statement.op != ReduceOp::kSum) return;
+      const auto by = WideProduct(program, statement.value);
+      changed |= by.has_value();
+      statement.value = by.value_or(statement.value);
+    });
+  }
+  return changed;
+}
+
+absl::StatusOr<bool> FuseMultiplyAdd(Program& program) {
+  return RewriteAll(program, [&](ValueId id) { return Fused(program, id); });
 }
 
 }  // namespace nestor::jit

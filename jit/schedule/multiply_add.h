@@ -1,4 +1,4 @@
-// Products that are added at once become fused multiply-adds.
+// Products that are added at once stay unrounded: in a wider type, or as fused multiply-adds.
 #ifndef NESTOR_JIT_SCHEDULE_MULTIPLY_ADD_H_
 #define NESTOR_JIT_SCHEDULE_MULTIPLY_ADD_H_
 
@@ -6,6 +6,13 @@
 #include "loop_ir/program.h"
 
 namespace nestor::jit {
+
+// A product that is cast to a type which holds it (HoldsProducts) and added there is computed in
+// that type: f32(a * b) + c of bf16 becomes f32(a) * f32(b) + c; so do terms of sums and
+// differences, and products that reach them through a negation or a choice. Returns whether it
+// changed anything; if not, the program is untouched. A second run changes nothing. REQUIRES:
+// Verify accepts the program; and so it does afterwards.
+absl::StatusOr<bool> WidenProducts(loop::Program& program);
 
 // a * b + c becomes fma(a, b, c), which rounds once, for f32 and f64; of two products
 // the second. Returns whether it changed anything; if not, the program is untouched.

@@ -47,5 +47,31 @@ TEST(MultiplyAdd, TextInTextOut) {
   });
 }
 
+TEST(WidenProducts, TextInTextOut) {
+  fusion::ExpectPass(WidenProducts, kFrame, {
+      {"block { acc s: f32 = sum  for i in [0, N) { s += f32(h[i] * h[i + 1 | 0.0]) }  y[0] = s }",
+       "block { acc s: f32 = sum  for i in [0, N) { s += f32(h[i]) * f32(h[i + 1 | 0.0]) }  y[0] = s }"},
+      {"block { acc s: f64 = sum  for i in [0, N) { s += f64(x[i] * z[i]) }  e[0] = s }",
+       "block { acc s: f64 = sum  for i in [0, N) { s += f64(x[i]) * f64(z[i]) }  e[0] = s }"},
+      // Beside others, on either side, below other functions.
+      {"for i in [0, N) { y[i] = exp(x[i] - f32(h[i] * h[i])) }",
+       "for i in [0, N) { y[i] = exp(x[i] - f32(h[i]) * f32(h[i])) }"},
+      {"for i in [0, N) { y[i] = f32(h[i] * h[i]) + 1.0 }",
+       "for i in [0, N) { y[i] = f32(h[i]) * f32(h[i]) + 1.0 }"},
+      // Through negations and choices.
+      {"block { acc s: f32 = sum  for i in [0, N) { s += f32(where(h[i] < h[0], -(h[i] * h[i]), h[i])) }  y[0] = s }",
+       "block { acc s: f32 = sum  for i in [0, N) { s += where(h[i] < h[0], -(f32(h[i]) * f32(h[i])), f32(h[i])) }  y[0] = s }"},
+      {"block { acc s: f32 = sum  for i in [0, N) { s += f32(-h[i]) }  y[0] = s }", ""},
+      // What is not added, or not a product.
+      {"for i in [0, N) { y[i] = f32(h[i] * h[i]) }", ""},
+      {"for i in [0, N) { y[i] = f32(h[i] * h[i]) * x[i] }", ""},
+      {"block { acc s: f32 = max  for i in [0, N) { s max= f32(h[i] * h[i]) }  y[0] = s }", ""},
+      {"block { acc s: f32 = sum  for i in [0, N) { s += f32(h[i] + h[i]) }  y[0] = s }", ""},
+      // A product of f64 is no f32, and one of f16 is no f16.
+      {"for i in [0, N) { y[i] = f32(d[i] * d[i]) + 1.0 }", ""},
+      {"for i in [0, N) { q[i] = h[i] * h[i] + h[i] }", ""},
+  });
+}
+
 }  // namespace
 }  // namespace nestor::jit

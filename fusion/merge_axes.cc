@@ -1,0 +1,249 @@
+// One walk collects who walks what: pairs of loops, one right inside the other, and pairs of
+// axes. An access that walks a pair of axes by a pair of loops links the two; one that uses an
+// index otherwise spoils them, and what is spoiled spoils all that it is linked to. What is left
+// falls into groups of links, and each group can be merged by itself: that of the first link is,
+// and then all is done again.
+#include "fusion/merge_axes.h"
+
+#include <cstdint>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/types/variant.h"
+#include "loop_ir/rewrite.h"
+#include "uops/index_expr.h"
+
+namespace nestor::fusion {
+namespace {
+
+using loop::Access;
+using loop::Item;
+using loop::Loop;
+using loop::Program;
+using loop::Scope;
+using loop::TensorId;
+using loop::ValueId;
+
+using Axes = std::pair<TensorId, size_t>;  // of a tensor the axis with this number, and the next
+using Loops = int32_t;                     // the index of the outer one
+
+struct Link {
+  Axes axes;
+  Loops loops;
+};
+
+class Walks {
+ public:
+  explicit Walks(const Program& program) : program_(program), pool_(program.pool) {
+    VisitItems(program, [&](const Item& item) { Add(item); });
+    SpoilLinked();
+  }
+
+  // The first group of links that can be merged; empty: there is none.
+  std::vector<Link> Group() const {
+    absl::flat_hash_set<Loops> seen;
+    for (const Link& link : links_) {
+      if (bad_loops_.contains(link.loops) || seen.contains(link.loops)) continue;
+      std::vector<Link> group = LinkedTo(link);
+      for (const Link& member : group) seen.insert(member.loops);
+      if (AreApart(group)) return group;
+    }
+    return {};
+  }
+
+ private:
+  // ---- Collecting
+
+  void Add(const Item& item) {
+    if (const Loop* loop = item.As<Loop>()) {
+      Spoil(loop->begin);
+      Spoil(loop->end);
+      const Loop* inner = loop->body.size() == 1 ? loop->body[0].As<Loop>() : nullptr;
+      if (inner == nullptr || !IsWhole(*loop) || !IsWhole(*inner)) return;
+      inner_of_[loop->var] = inner;
+      outer_of_[inner->var] = loop;
+    } else if (const auto* declaration = item.As<loop::Declaration>()) {
+      for (IndexId e : program_[declaration->tensor].shape) Spoil(e);
+    } else if (const auto* statement = item.As<loop::Statement>()) {
+      Add(statement->target);
+      Add(statement->value);
+      if (statement->position.valid()) Add(statement->position);
+    }
+  }
+
+  bool IsWhole(const Loop& loop) const {
+    return pool_.IsConst(loop.begin, 0) && loop.step == 1 && !pool_.HasVar(loop.end);
+  }
+
+  void Add(ValueId id) {
+    VisitValues(program_, id, [&](ValueId, const loop::Value& value) {
+      if (const auto* load = absl::get_if<loop::LoadValue>(&value.node)) Add(load->access);
+      if (const auto* index = absl::get_if<loop::IndexValue>(&value.node)) Spoil(index->index);
+    });
+  }
+
+  void Add(const Access& access) {
+    for (IndexId condition : access.conditions) Spoil(condition);
+    for (size_t axis = 0; axis < access.place.size(); ++axis) {
+      const auto var = static_cast<int32_t>(pool_.VarValue(access.place[axis]));
+      if (var < 0) {
+        Spoil(access.place[axis]);
+      } else {
+        if (!Walk(access, axis, var)) bad_loops_.insert(var);
+        const auto outer = outer_of_.find(var);
+        if (outer == outer_of_.end()) continue;
+        if (axis == 0 || !Walk(access, axis - 1, outer->second->var)) bad_loops_.insert(outer->second->var);
+      }
+    }
+    for (size_t axis = 0; axis + 1 < access.place.size(); ++axis) {
+      const auto var = static_cast<int32_t>(pool_.VarValue(access.place[axis]));
+      if (var >= 0 && Walk(access, axis, var)) links_.push_back({{access.tensor, axis}, var});
+      else bad_axes_.insert({access.tensor, axis});
+    }
+  }
+
+  // Whether the loop with this index and the one inside it walk the axis and the next, whole.
+  bool Walk(const Access& access, size_t axis, int32_t var) const {
+    const auto inner = inner_of_.find(var);
+    if (inner == inner_of_.end() || axis + 1 >= access.place.size()) return false;
+    const Loop& outer = *outer_of_.at(inner->second->var);
+    const Shape& shape = program_[access.tensor].shape;
+    return pool_.VarValue(access.place[axis]) == var && pool_.VarValue(access.place[axis + 1]) == inner->second->var &&
+           shape[axis] == outer.end && shape[axis + 1] == inner->second->end;
+  }
+
+  // ---- What cannot be merged
+
+  void Spoil(IndexId e) {
+    VisitIndex(pool_, e, [&](IndexId, const IndexNode& node) {
+      if (node.kind == IndexKind::kVar) SpoilVar(static_cast<int32_t>(node.value));
+      if (node.kind != IndexKind::kLoad) return;
+      const TensorId tensor{static_cast<int32_t>(node.value)};
+      for (size_t axis = 0; axis < program_[tensor].shape.size(); ++axis) bad_axes_.insert({tensor, axis});
+    });
+  }
+
+  void SpoilVar(int32_t var) {
+    bad_loops_.insert(var);
+    const auto outer = outer_of_.find(var);
+    if (outer != outer_of_.end()) bad_loops_.insert(outer->second->var);
+  }
+
+  void SpoilLinked() {
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (const Link& link : links_) {
+        if (bad_loops_.contains(link.loops)) changed |= bad_axes_.insert(link.axes).second;
+        if (bad_axes_.contains(link.axes)) changed |= bad_loops_.insert(link.loops).second;
+      }
+    }
+  }
+
+  // ---- Groups
+
+  std::vector<Link> LinkedTo(const Link& first) const {
+    absl::flat_hash_set<Axes> axes = {first.axes};
+    absl::flat_hash_set<Loops> loops = {first.loops};
+    for (size_t size = 0; size != axes.size() + loops.size();) {
+      size = axes.size() + loops.size();
+      for (const Link& link : links_) {
+        if (axes.contains(link.axes)) loops.insert(link.loops);
+        if (loops.contains(link.loops)) axes.insert(link.axes);
+      }
+    }
+    std::vector<Link> group;
+    absl::c_copy_if(links_, std::back_inserter(group), [&](const Link& link) { return axes.contains(link.axes); });
+    return group;
+  }
+
+  // Whether no axis, and no loop, is in two pairs.
+  bool AreApart(const std::vector<Link>& group) const {
+    absl::flat_hash_set<Axes> axes;
+    absl::flat_hash_set<Loops> loops;
+    for (const Link& link : group) {
+      axes.insert(link.axes);
+      loops.insert(link.loops);
+    }
+    return absl::c_none_of(group, [&](const Link& link) {
+      return axes.contains({link.axes.first, link.axes.second + 1}) || loops.contains(inner_of_.at(link.loops)->var);
+    });
+  }
+
+  const Program& program_;
+  const IndexPool& pool_;
+  absl::flat_hash_map<int32_t, const Loop*> inner_of_, outer_of_;  // by index: of pairs
+  std::vector<Link> links_;                                        // in the order of the program
+  absl::flat_hash_set<Axes> bad_axes_;
+  absl::flat_hash_set<Loops> bad_loops_;
+};
+
+class Merger {
+ public:
+  Merger(Program& program, const std::vector<Link>& group) : program_(program) {
+    for (const Link& link : group) {
+      loops_.insert(link.loops);
+      std::vector<size_t>& axes = axes_[link.axes.first.value];
+      if (!absl::c_linear_search(axes, link.axes.second)) axes.push_back(link.axes.second);
+    }
+    for (auto& [tensor, axes] : axes_) absl::c_sort(axes, std::greater<>());
+  }
+
+  void Run() {
+    IndexPool& pool = program_.pool;
+    for (const auto& [tensor, axes] : axes_) {
+      Shape& shape = program_[TensorId{tensor}].shape;
+      for (const size_t axis : axes) {
+        shape[axis] = pool.Mul(shape[axis], shape[axis + 1]);
+        shape.erase(shape.begin() + static_cast<int64_t>(axis) + 1);
+      }
+    }
+    for (loop::Block& block : program_.blocks) {
+      RewritePlaces(program_, block.body, [&](TensorId tensor, IndexList& place) { return Merge(tensor, place); });
+      VisitScopes(block.body, [&](Scope& scope) {
+        for (Item& item : scope) {
+          if (Loop* loop = item.As<Loop>()) Merge(*loop);
+        }
+      });
+    }
+  }
+
+ private:
+  // The index that is left is the outer loop's.
+  bool Merge(TensorId tensor, IndexList& place) const {
+    const auto axes = axes_.find(tensor.value);
+    if (axes == axes_.end()) return false;
+    for (const size_t axis : axes->second) place.erase(place.begin() + static_cast<int64_t>(axis) + 1);
+    return true;
+  }
+
+  void Merge(Loop& loop) const {
+    if (!loops_.contains(loop.var)) return;
+    Loop inner = std::move(*loop.body[0].As<Loop>());
+    loop.end = program_.pool.Mul(loop.end, inner.end);
+    loop.body = std::move(inner.body);
+  }
+
+  Program& program_;
+  std::map<int32_t, std::vector<size_t>> axes_;  // by tensor, the last first
+  absl::flat_hash_set<Loops> loops_;
+};
+
+}  // namespace
+
+bool MergeAxes(Program& program) {
+  bool changed = false;
+  while (true) {
+    const std::vector<Link> group = Walks(program).Group();
+    if (group.empty()) return changed;
+    Merger(program, group).Run();
+    changed = true;
+  }
+}
+
+}  // namespace nestor::fusion

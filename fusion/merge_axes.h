@@ -1,0 +1,29 @@
+// Adjacent axes that a program walks only together become one.
+#ifndef NESTOR_FUSION_MERGE_AXES_H_
+#define NESTOR_FUSION_MERGE_AXES_H_
+
+#include "loop_ir/program.h"
+
+namespace nestor::fusion {
+
+// Where every access to a tensor walks two adjacent axes whole, one inside the other and by
+// indices of their own, it and its loops have one axis instead:
+//
+//   program p(x: f32[N, C]) -> (y: f32[N, C]) { for i in [0, N) { for j in [0, C) { y[i, j] = exp(x[i, j]) } } }
+//     ->
+//   program p(x: f32[N*C]) -> (y: f32[N*C]) { for i in [0, N*C) { y[i] = exp(x[i]) } }
+//
+// and so on, until no two are left. The order of iterations stays, so no result changes in any
+// bit. A loop over short rows, of an image above all, becomes a long one: it fills vectors and
+// tiles but for one tail, and splits evenly over threads.
+//
+// Arguments change their shapes, and mean the same memory where they are compact: this is no
+// pass of a pipeline, but makes another program for such calls. Equalities, checks and domains
+// stay those of the program as it was. Returns whether it changed anything; if not, the program
+// is untouched. REQUIRES: Verify accepts the program, no access is marked `checked` and nothing is
+// prefetched; Verify accepts it afterwards.
+bool MergeAxes(loop::Program& program);
+
+}  // namespace nestor::fusion
+
+#endif  // NESTOR_FUSION_MERGE_AXES_H_

@@ -1,0 +1,106 @@
+#include "fusion/merge_axes.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "loop_ir/text.h"
+#include "loop_ir/verify.h"
+
+namespace nestor::fusion {
+namespace {
+
+using loop::Program;
+
+Program Parse(absl::string_view signature, absl::string_view items) {
+  const std::string text = absl::StrCat("program p(", signature, " {\n", items, "\n}\n");
+  const absl::StatusOr<Program> program = loop::ParseProgram(text);
+  EXPECT_TRUE(program.ok()) << program.status() << "\n" << text;
+  if (!program.ok()) return Program();
+  EXPECT_TRUE(Verify(*program).ok()) << Verify(*program) << "\n" << text;
+  return *program;
+}
+
+struct Case {
+  const char* signature;
+  const char* items;
+  const char* merged_signature;  // null: nothing is merged
+  const char* merged;
+};
+
+void Expect(const Case& c) {
+  SCOPED_TRACE(c.items);
+  Program program = Parse(c.signature, c.items);
+  const bool merges = c.merged != nullptr;
+  const std::string want = ToText(merges ? Parse(c.merged_signature, c.merged) : program);
+  EXPECT_EQ(MergeAxes(program), merges);
+  EXPECT_EQ(ToText(program), want);
+  EXPECT_TRUE(Verify(program).ok()) << Verify(program);
+  EXPECT_FALSE(MergeAxes(program)) << "a second time";
+}
+
+TEST(MergeAxes, TextInTextOut) {
+  const Case kCases[] = {
+      {"x: f32[N, C]) -> (y: f32[N, C])", "for i in [0, N) { for j in [0, C) { y[i, j] = exp(x[i, j]) } }",
+       "x: f32[N*C]) -> (y: f32[N*C])", "for i in [0, N*C) { y[i] = exp(x[i]) }"},
+      // Two in turn; the two that a broadcast leaves; what rows and columns of a product keep.
+      {"x: f32[N, C, 3]) -> (y: f32[N, C, 3])",
+       "for i in [0, N) { for j in [0, C) { for k in [0, 3) { y[i, j, k] = x[i, j, k | 0.0] } } }",
+       "x: f32[N*C*3]) -> (y: f32[N*C*3])", "for i in [0, N*C*3) { y[i] = x[i | 0.0] }"},
+      {"x: f32[N], w: f32[C, D]) -> (y: f32[N, C, D])",
+       "for i in [0, N) { for j in [0, C) { for k in [0, D) { y[i, j, k] = w[j, k] * x[i] } } }",
+       "x: f32[N], w: f32[C*D]) -> (y: f32[N, C*D])", "for i in [0, N) { for j in [0, C*D) { y[i, j] = w[j] * x[i] } }"},
+      {"x: f32[N, C, H, W], w: f32[K, C]) -> (y: f32[N, K, H, W])",
+       "for n in [0, N) { for k in [0, K) { for h in [0, H) { for q in [0, W) { acc a: f32 = sum"
+       "  for c in [0, C) { a += x[n, c, h, q] * w[k, c] }  y[n, k, h, q] = a } } } }",
+       "x: f32[N, C, H*W], w: f32[K, C]) -> (y: f32[N, K, H*W])",
+       "for n in [0, N) { for k in [0, K) { for h in [0, H*W) { acc a: f32 = sum"
+       "  for c in [0, C) { a += x[n, c, h] * w[k, c] }  y[n, k, h] = a } } }"},
+      // Sums, and temporaries, of the program and of a scope.
+      {"x: f32[N, H, W]) -> (y: f32[N])",
+       "for n in [0, N) { acc a: f32 = sum  for h in [0, H) { for q in [0, W) { a += x[n, h, q] } }  y[n] = a }",
+       "x: f32[N, H*W]) -> (y: f32[N])",
+       "for n in [0, N) { acc a: f32 = sum  for h in [0, H*W) { a += x[n, h] }  y[n] = a }"},
+      {"x: f32[N, C]) -> (y: f32[N, C])",
+       "temp t: f32[N, C]  for i in [0, N) { for j in [0, C) { t[i, j] = x[i, j] } }"
+       "  for i in [0, N) { for j in [0, C) { y[i, j] = t[i, j] } }",
+       "x: f32[N*C]) -> (y: f32[N*C])",
+       "temp t: f32[N*C]  for i in [0, N*C) { t[i] = x[i] }  for i in [0, N*C) { y[i] = t[i] }"},
+      {"x: f32[N, C, D]) -> (y: f32[N])",
+       "for i in [0, N) { temp h: f32[C, D]  for j in [0, C) { for k in [0, D) { h[j, k] = x[i, j, k] } }"
+       "  for j in [0, C) { for k in [0, D) { y[i] += h[j, k] } } }",
+       "x: f32[N, C*D]) -> (y: f32[N])",
+       "for i in [0, N) { temp h: f32[C*D]  for j in [0, C*D) { h[j] = x[i, j] }  for j in [0, C*D) { y[i] += h[j] } }"},
+      // Not where another nest walks one of the tensors otherwise, though this one could.
+      {"x: f32[N, C]) -> (y: f32[N, C], z: f32[C, N])",
+       "for i in [0, N) { for j in [0, C) { y[i, j] = x[i, j] } }"
+       "  for i in [0, C) { for j in [0, N) { z[i, j] = x[j, i] } }", nullptr, nullptr},
+      // An index alone, in another order, shifted, as a value, in a condition, in a bound.
+      {"x: f32[N, C], s: f32[C]) -> (y: f32[N, C])",
+       "for i in [0, N) { for j in [0, C) { y[i, j] = x[i, j] * s[j] } }", nullptr, nullptr},
+      {"x: f32[C, N]) -> (y: f32[N, C])", "for i in [0, N) { for j in [0, C) { y[i, j] = x[j, i] } }", nullptr, nullptr},
+      {"x: f32[N, C]) -> (y: f32[N, C])", "for j in [0, C) { for i in [0, N) { y[i, j] = x[i, j] } }", nullptr, nullptr},
+      {"x: f32[N, C]) -> (y: f32[N, C])", "for i in [0, N) { for j in [0, C) { y[i, j] = x[i, j - 1 | 0.0] } }", nullptr, nullptr},
+      {"x: f32[N, C]) -> (y: f32[N, C])", "for i in [0, N) { for j in [0, C) { y[i, j] = f32(index(j)) } }", nullptr, nullptr},
+      {"x: f32[N, C]) -> (y: f32[N, C])", "for i in [0, N) { for j in [0, C) { y[i, j] = x[i, j | 0.0 if j < 3] } }", nullptr, nullptr},
+      {"x: f32[N, C]) -> (y: f32[N, C])", "for i in [0, N) { for j in [0, C) { for k in [0, i) { y[i, j] += x[i, j] } } }", nullptr, nullptr},
+      {"x: f32[N, C], ids: i64[N, C], s: f32[C]) -> (y: f32[N, C])",
+       "for i in [0, N) { for j in [0, C) { y[i, j] = s[ids[i, j] | 0.0] } }", nullptr, nullptr},
+      {"x: f32[N, N, C]) -> (y: f32[N, C])", "for i in [0, N) { for j in [0, C) { y[i, j] = x[i, i, j] } }", nullptr, nullptr},
+      // Not all of an axis, another axis of the same length, with a step, or with something between.
+      {"x: f32[N, C]) -> (y: f32[N, C])", "for i in [0, N) { for j in [1, C) { y[i, j] = x[i, j] } }", nullptr, nullptr},
+      {"x: f32[N, C, C]) -> (y: f32[N, C])", "for i in [0, N) { for j in [0, C) { y[i, j] = x[i, 0, j] } }", nullptr, nullptr},
+      {"x: f32[N, C + 1]) -> (y: f32[N, C])", "for i in [0, N) { for j in [0, C) { y[i, j] = x[i, j] } }", nullptr, nullptr},
+      {"x: f32[N, C]) -> (y: f32[N, C])", "for i in [0, N) { for j in [0, C) step 2 { y[i, j] = x[i, j] } }", nullptr, nullptr},
+      {"x: f32[N, C]) -> (y: f32[N, C])",
+       "for i in [0, N) { temp t: f32  t = 1.0  for j in [0, C) { y[i, j] = x[i, j] * t } }", nullptr, nullptr},
+      // Of three axes that two nests pair in different ways, both pairs could be merged, but not at once.
+      {"x: f32[N, N, N]) -> (y: f32[N, N], z: f32[N, N])",
+       "for i in [0, N) { for j in [0, N) { y[i, j] = x[i, j, 0] } }"
+       "  for i in [0, N) { for j in [0, N) { z[i, j] = x[0, i, j] } }", nullptr, nullptr},
+  };
+  for (const Case& c : kCases) Expect(c);
+}
+
+}  // namespace
+}  // namespace nestor::fusion
