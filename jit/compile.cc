@@ -17,6 +17,7 @@
 #include "jit/schedule/padded_views.h"
 #include "jit/schedule/scan_lanes.h"
 #include "jit/schedule/split_borders.h"
+#include "jit/schedule/split_contractions.h"
 #include "jit/schedule/split_quotients.h"
 #include "jit/schedule/split_residues.h"
 #include "jit/schedule/steps.h"
@@ -72,6 +73,7 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
       {"wide_products", WidenProducts, /*reorders_rounding=*/true},
       {"sum_order", SumWindowsFirst, /*reorders_rounding=*/true},
       {"sum_terms", SeparateSums},
+      {"split_contractions", SplitContractions},
       {"strips", [=](loop::Program& program) { return RunInStrips(program, options.strips); }},
       {"turn_results", [=](loop::Program& program) { return TurnResults(program, isa); }},
       {"padded_views", MaterializePaddedViews},

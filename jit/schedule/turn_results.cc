@@ -49,7 +49,17 @@ class Turner {
     const auto is_fixed = [&](const Loop& side) { return !pool_.HasVar(side.begin) && !pool_.HasVar(side.end); };
     const auto slides = [&](const Contraction::Operand& operand) { return Slides(nest, operand); };
     return !nest.is_ragged && absl::c_all_of(*nest.core, is_plain) && is_fixed(*nest.row) && is_fixed(*nest.column) &&
-           absl::c_all_of(nest.columns, slides);
+           (absl::c_all_of(nest.columns, slides) || LeavesLanesIdle(nest));
+  }
+
+  // Whether so few columns are known to be in the last of some vectors that a turn costs less.
+  bool LeavesLanesIdle(const Contraction& nest) const {
+    constexpr double kBusy = 0.85;
+    const int64_t lanes = LanesOf(program_[nest.accumulator].type, isa_);
+    const auto columns = KnownLength(program_, *nest.column);
+    if (!columns || *columns <= lanes) return false;
+    const int64_t vectors = (*columns + lanes - 1) / lanes;
+    return static_cast<double>(*columns) < kBusy * static_cast<double>(vectors * lanes);
   }
 
   // Whether a window of known size slides over the operand's rows, with the column.

@@ -1,5 +1,5 @@
-// Results of a contraction along whose rows windows slide are summed across these rows, and
-// turned afterwards.
+// Results of a contraction along whose rows windows slide, or that fill few lanes, are summed
+// across these rows, and turned afterwards.
 #ifndef NESTOR_JIT_SCHEDULE_TURN_RESULTS_H_
 #define NESTOR_JIT_SCHEDULE_TURN_RESULTS_H_
 
@@ -21,7 +21,8 @@ namespace nestor::jit {
 //     for o in [0, O) { for i in [0, N) { y[n, o, i] = max(turned[i, o], b[o]) } }
 //   }
 //
-// for nests that ContractionOf finds, with windows of known size. Lanes along the row of an
+// for nests that ContractionOf finds, with windows of known size, or where rows of known length
+// leave many lanes of their last vector idle. Lanes along the row of an
 // image lose what is left over beside whole vectors, and fetch each element once for each
 // place in a window. There are as many kernels, O, as one likes, most often whole vectors of
 // them; `w` is packed for them, once for all images, and of `x` single elements go to all

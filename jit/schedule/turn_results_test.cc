@@ -34,6 +34,10 @@ TEST(TurnResults, TextInTextOut) {
       // Kernels that fill vectors, and columns that leave more of them empty.
       {CONVOLUTION("24", "12", "3", "w[o, c, r] * x[i, c, j + r | 0.0]", "drop y[i, o, j] = s"),
        TURNED_("", "24", "12", "w[o, c, r] * x[i, c, j + r | 0.0]", "drop y[i, o_2, j_2] = turned[j_2, o_2]")},
+      // Without windows, columns that leave a quarter of their vectors' lanes idle; not a twelfth.
+      {CONVOLUTION("O", "18", "3", "w[o, c, r] * x[i, c + r, j | 0.0]", "drop y[i, o, j] = s"),
+       TURNED("9895604649966*O", "O", "18", "w[o, c, r] * x[i, c + r, j | 0.0]", "drop y[i, o_2, j_2] = turned[j_2, o_2]")},
+      {CONVOLUTION("O", "22", "3", "w[o, c, r] * x[i, c + r, j | 0.0]", "drop y[i, o, j] = s"), ""},
       // Not for one vector of kernels, nor where columns fill as many lanes.
       {CONVOLUTION("8", "N", "3", "w[o, c, r] * x[i, c, j + r | 0.0]", "drop y[i, o, j] = s"), ""},
       {CONVOLUTION("18", "12", "3", "w[o, c, r] * x[i, c, j + r | 0.0]", "drop y[i, o, j] = s"), ""},

@@ -1,0 +1,36 @@
+// Contractions that share a nest get nests of their own.
+#ifndef NESTOR_JIT_SCHEDULE_SPLIT_CONTRACTIONS_H_
+#define NESTOR_JIT_SCHEDULE_SPLIT_CONTRACTIONS_H_
+
+#include "absl/status/statusor.h"
+#include "loop_ir/program.h"
+
+namespace nestor::jit {
+
+//   for i in [0, N) { for j in [0, M) {             temp sums: f32[N, M]
+//     acc s: f32 = sum                              for i in [0, N) { for j in [0, M) {
+//     acc r: f32 = sum                                acc s: f32 = sum
+//     for k in [0, K) { s += x[i, k]*v[k, j] }        for k in [0, K) { s += x[i, k]*v[k, j] }
+//     for k in [0, L) { r += z[i, k]*w[k, j] }  ->    sums[i, j] = s
+//     y[i, j] = s*r                                 } }
+//   } }                                             for i in [0, N) { for j in [0, M) {
+//                                                     acc r: f32 = sum
+//                                                     for k in [0, L) { r += z[i, k]*w[k, j] }
+//                                                     y[i, j] = sums[i, j]*r
+//                                                   } }
+//
+// where the nest is no contraction (contraction.h) as it is, but one of its sums would be; and
+// so on, until what is left is one, or holds none. Such a nest comes of fusion, which brings
+// together what walks the same rows and columns, and of sums over rows that are made beside the
+// contraction: that of g[j] += s is none. Loops around that belong to neither rows nor columns
+// stay around both. That the temporary is small is an assumption of the program
+// (AssumeFewElements). Sums of few steps stay: what is stored and read again is no less work.
+//
+// Returns whether it changed anything; if not, the program is untouched. A second run changes
+// nothing. No result changes in any bit. REQUIRES: Verify accepts the program; and so it does
+// afterwards.
+absl::StatusOr<bool> SplitContractions(loop::Program& program);
+
+}  // namespace nestor::jit
+
+#endif  // NESTOR_JIT_SCHEDULE_SPLIT_CONTRACTIONS_H_

@@ -1,0 +1,50 @@
+#include "jit/schedule/split_contractions.h"
+
+#include "fusion/pass_testing.h"
+#include "gtest/gtest.h"
+
+namespace nestor::jit {
+namespace {
+
+constexpr fusion::Frame kFrame = {
+    "program p(x: f32[N, K], v: f32[K, M], z: f32[N, L], w: f32[L, M], a: f32[B, N, K], b: f32[B, K, M]) -> "
+    "(y: f32[N, M], g: f32[M], t: f32[B, N, M]) {\n",
+    "\n  block { drop y[0, 0] = 0.0  drop g[0] = 0.0  drop t[0, 0, 0] = 0.0 }\n}\n"};
+
+#define FIRST(s, i, j, k) "acc " s ": f32 = sum for " k " in [0, K) { " s " += x[" i ", " k "] * v[" k ", " j "] } "
+#define SECOND(r, i, j, k) "acc " r ": f32 = sum for " k " in [0, L) { " r " += z[" i ", " k "] * w[" k ", " j "] } "
+#define NEST(i, j, core) "for " i " in [0, N) { for " j " in [0, M) { " core " } } "
+#define ASSUMED "assume : 549755813887*M*N "
+// Rows by themselves.
+#define ROW "acc q: f32 = sum for k_9 in [0, K) { q += x[i, k_9] } "
+#define BATCHED(s, i, j, k) "acc " s ": f32 = sum for " k " in [0, K) { " s " += a[n, " i ", " k "] * b[n, " k ", " j "] } "
+
+TEST(SplitContractions, TextInTextOut) {
+  fusion::ExpectPass(SplitContractions, kFrame, {
+      // The last one keeps what is done with them.
+      {NEST("i", "j", FIRST("s", "i", "j", "k") SECOND("r", "i", "j", "l") "y[i, j] = s * r"),
+       ASSUMED "block { temp sums: f32[N, M] " NEST("i_2", "j_2", FIRST("s_2", "i_2", "j_2", "k_2") "sums[i_2, j_2] = s_2")
+       NEST("i", "j", SECOND("r", "i", "j", "l") "y[i, j] = sums[i, j] * r") "}"},
+      // Beside a sum of rows alone, and for what is summed over rows.
+      {NEST("i", "j", FIRST("s", "i", "j", "k") ROW "y[i, j] = s - q"),
+       ASSUMED "block { temp sums: f32[N, M] " NEST("i_2", "j_2", FIRST("s_2", "i_2", "j_2", "k_2") "sums[i_2, j_2] = s_2")
+       NEST("i", "j", ROW "y[i, j] = sums[i, j] - q") "}"},
+      {NEST("i", "j", FIRST("s", "i", "j", "k") "g[j] += s * s"),
+       ASSUMED "block { temp sums: f32[N, M] " NEST("i_2", "j_2", FIRST("s_2", "i_2", "j_2", "k_2") "sums[i_2, j_2] = s_2")
+       NEST("i", "j", "g[j] += sums[i, j] * sums[i, j]") "}"},
+      // Loops over batches stay around.
+      {"for n in [0, B) { " NEST("i", "j", BATCHED("s", "i", "j", "k") SECOND("r", "i", "j", "l") "t[n, i, j] = s * r") "}",
+       ASSUMED "for n in [0, B) { temp sums: f32[N, M] "
+       NEST("i_2", "j_2", BATCHED("s_2", "i_2", "j_2", "k_2") "sums[i_2, j_2] = s_2")
+       NEST("i", "j", SECOND("r", "i", "j", "l") "t[n, i, j] = sums[i, j] * r") "}"},
+      // Not what is a contraction already, or none of whose sums is one.
+      {NEST("i", "j", FIRST("s", "i", "j", "k") "y[i, j] = s + 1.0"), ""},
+      {NEST("i", "j", ROW "g[j] += q"), ""},
+      // Nor sums of few steps, or that read what the nest makes.
+      {NEST("i", "j", "acc s: f32 = sum for k in [0, 7) { s += x[i, k | 0.0] * v[k, j | 0.0] } g[j] += s"), ""},
+      {NEST("i", "j", "acc s: f32 = sum for k in [0, K) { s += x[i, k] * g[j] } g[j] += s"), ""},
+  });
+}
+
+}  // namespace
+}  // namespace nestor::jit
