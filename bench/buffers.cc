@@ -35,19 +35,20 @@ class Stream {
 };
 
 template <class T>
-T Uniform(uint64_t random) {
+T Uniform(uint64_t random, const BufferSpec& spec) {
   if constexpr (std::is_same_v<T, BF16> || std::is_same_v<T, F16>) {
-    return T::Round(Uniform<float>(random));
+    return T::Round(Uniform<float>(random, spec));
   } else if constexpr (std::is_floating_point_v<T>) {
-    return static_cast<T>(static_cast<int32_t>(random >> 40) - (1 << 23)) / (1 << 23);
+    return static_cast<T>(static_cast<int32_t>(random >> 40) - (1 << 23)) / (1 << 23) * static_cast<T>(spec.scale);
   } else {
-    return static_cast<T>(random % 16);
+    return static_cast<T>(random % static_cast<uint64_t>(spec.below));
   }
 }
 
-void FillUniform(Stream stream, Tensor& tensor) {
+void FillUniform(const BufferSpec& spec, Tensor& tensor) {
+  Stream stream(spec.name);
   VisitType(tensor.type(), [&](auto zero) {
-    for (auto& value : tensor.values<decltype(zero)>()) value = Uniform<decltype(zero)>(stream.Next());
+    for (auto& value : tensor.values<decltype(zero)>()) value = Uniform<decltype(zero)>(stream.Next(), spec);
   });
 }
 
@@ -93,7 +94,7 @@ absl::StatusOr<Buffers> Buffers::Create(absl::Span<const BufferSpec> specs) {
   Buffers buffers;
   for (const BufferSpec& spec : specs) {
     NESTOR_ASSIGN_OR_RETURN(Tensor tensor, Tensor::Create(spec.type, spec.shape));
-    if (spec.fill == Fill::kUniform) FillUniform(Stream(spec.name), tensor);
+    if (spec.fill == Fill::kUniform) FillUniform(spec, tensor);
     if (spec.fill == Fill::kPermutation) FillPermutation(Stream(spec.name), tensor);
     if (spec.fill == Fill::kOutput) buffers.outputs_.push_back(spec.name);
     buffers.tensors_[spec.name] = std::move(tensor);

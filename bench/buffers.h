@@ -15,7 +15,7 @@
 namespace nestor::bench {
 
 enum class Fill {
-  kUniform,      // floats in [-1, 1), integers in [0, 16): drawn from the name
+  kUniform,      // floats in [-scale, scale), integers in [0, below): drawn from the name
   kPermutation,  // 0 .. n-1, shuffled: places to gather from
   kOutput,       // written by what is measured
 };
@@ -25,6 +25,8 @@ struct BufferSpec {
   DType type = DType::kF32;
   Dims shape;
   Fill fill = Fill::kUniform;
+  double scale = 1;
+  int64_t below = 16;
 };
 
 class Buffers {

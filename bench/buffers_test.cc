@@ -14,6 +14,8 @@ TEST(BuffersTest, FillsByKind) {
                                                   {"again", DType::kF32, {3, 100}},
                                                   {"n", DType::kU8, {200}},
                                                   {"h", DType::kBF16, {200}},
+                                                  {"s", DType::kF32, {200}, Fill::kUniform, /*scale=*/0.25},
+                                                  {.name = "labels", .type = DType::kI64, .shape = {200}, .below = 10},
                                                   {"ids", DType::kI64, {50}, Fill::kPermutation},
                                                   {"y", DType::kF64, {7}, Fill::kOutput}});
   ASSERT_TRUE(made.ok()) << made.status();
@@ -27,6 +29,12 @@ TEST(BuffersTest, FillsByKind) {
   EXPECT_FALSE(BitEqual(buffers["x"], buffers["again"]));
   for (const uint8_t n : buffers["n"].values<uint8_t>()) EXPECT_LT(n, 16);
   for (const BF16 h : buffers["h"].values<BF16>()) EXPECT_LE(std::abs(h.Widen()), 1);
+  const auto scaled = buffers["s"].values<float>();
+  EXPECT_LT(*std::max_element(scaled.begin(), scaled.end()), 0.25);
+  EXPECT_GT(*std::max_element(scaled.begin(), scaled.end()), 0.2);
+  const auto labels = buffers["labels"].values<int64_t>();
+  EXPECT_EQ(std::set<int64_t>(labels.begin(), labels.end()).size(), 10);
+  EXPECT_EQ(*std::max_element(labels.begin(), labels.end()), 9);
   const auto ids = buffers["ids"].values<int64_t>();
   EXPECT_EQ(std::set<int64_t>(ids.begin(), ids.end()).size(), 50);
   EXPECT_EQ(*std::max_element(ids.begin(), ids.end()), 49);
