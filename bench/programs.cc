@@ -1,8 +1,11 @@
-// Whatever is in the macro library is called by its name.
+// Whatever is in the macro library is called by its name. A training step is made of ops and written
+// back as text, which says the same op.
 #include "bench/programs.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/substitute.h"
+#include "nestor.h"
+#include "uops/invariant.h"
 
 namespace nestor::bench {
 
@@ -56,6 +59,40 @@ std::string DepthwiseConvolution(int64_t stride, int64_t pad) {
 std::string Attention(bool causal) {
   return absl::Substitute("op f(q: f32[B, L, D], k: f32[B, S, D], v: f32[B, S, E]) -> (y) { y = $0(q, k, v) }",
                           causal ? "causal_attention" : "attention");
+}
+
+std::string TransformerBlock() {
+  return R"(
+op block(x: f32[B, L, D], scale1: f32[D], bias1: f32[D], wq: f32[H, E, D], bq: f32[H, E], wk: f32[H, E, D],
+         wv: f32[H, E, D], bv: f32[H, E], wo: f32[D, H, E], bo: f32[D], scale2: f32[D], bias2: f32[D],
+         w1: f32[F, D], b1: f32[F], w2: f32[D, F], b2: f32[D]) -> (y) {
+  n1 = layer_norm(x, scale1, bias1)
+  q[b, h, l, e] = sum[i](n1[b, l, i] * wq[h, e, i]) + bq[h, e]
+  k[b, h, l, e] = sum[i](n1[b, l, i] * wk[h, e, i])
+  v[b, h, l, e] = sum[i](n1[b, l, i] * wv[h, e, i]) + bv[h, e]
+  a = attention(q, k, v)
+  r[b, l, i] = x[b, l, i] + sum[h, e](a[b, h, l, e] * wo[i, h, e]) + bo[i]
+  n2 = layer_norm(r, scale2, bias2)
+  u = linear(n2, w1, b1)
+  g[b, l, f] = gelu(u[b, l, f])
+  d = linear(g, w2, b2)
+  y[b, l, i] = r[b, l, i] + d[b, l, i]
+}
+)";
+}
+
+std::vector<std::string> TransformerParameters() {
+  return {"scale1", "bias1", "wq", "bq", "wk", "wv", "bv", "wo", "bo", "scale2", "bias2", "w1", "b1", "w2", "b2"};
+}
+
+std::string TrainingStep(const std::string& notation, const std::vector<std::string>& wrt) {
+  const absl::StatusOr<Op> forward = Parse(notation);
+  NESTOR_CHECK(forward.ok(), forward.status().ToString());
+  const absl::StatusOr<GradientResult> gradient = Gradient(*forward, {.of = {}, .wrt = wrt, .given = {}});
+  NESTOR_CHECK(gradient.ok(), gradient.status().ToString());
+  const absl::StatusOr<Op> step = Combine("training_step", {*forward, gradient->op});
+  NESTOR_CHECK(step.ok(), step.status().ToString());
+  return PrintOp(*step);
 }
 
 }  // namespace nestor::bench

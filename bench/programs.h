@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "uops/dtype.h"
 
@@ -35,6 +36,19 @@ std::string Convolution(int64_t stride, int64_t pad);
 std::string DepthwiseConvolution(int64_t stride, int64_t pad);
 // q: f32[B, L, D], k: f32[B, S, D], v: f32[B, S, E] -> y: f32[B, L, E].
 std::string Attention(bool causal);
+
+// A block of a transformer, norms first: x: f32[B, L, D], and the parameters in the order of
+// TransformerParameters() -> y. Weights have outputs first, as torch.nn.Linear has them, with an
+// axis for H heads: wq, wk, wv: f32[H, E, D], bq, bv: f32[H, E], wo: f32[D, H, E]; between w1 and
+// w2 there are F features. Keys have no bias: the softmax takes it out again, so that its gradient
+// is zero but for rounding, and there is nothing to compare.
+std::string TransformerBlock();
+// scale1, bias1, wq, bq, wk, wv, bv, wo, bo, scale2, bias2, w1, b1, w2, b2.
+std::vector<std::string> TransformerParameters();
+
+// The results of the last op of `notation`, then its gradients by `wrt` (empty: by every float
+// argument), as one op: it takes g_<result> in addition. The results are computed once.
+std::string TrainingStep(const std::string& notation, const std::vector<std::string>& wrt = {});
 
 }  // namespace nestor::bench
 

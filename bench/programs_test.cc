@@ -64,6 +64,21 @@ TEST(ProgramsTest, OfFloats) {
   }
 }
 
+// Of x^2: the square, and 2 x times what comes in.
+TEST(ProgramsTest, TrainingStep) {
+  const std::string step = TrainingStep("op f(x: f32[N], z: f32[N]) -> (y) { y[i] = x[i] * x[i] + z[i] }", {"x"});
+  const absl::StatusOr<Op> op = Parse(step);
+  ASSERT_TRUE(op.ok()) << op.status() << "\n" << step;
+  const Tensor x = Tensor::Of<float>({2}, {3, -1}), z = Tensor::Of<float>({2}, {1, 2});
+  RunInputs inputs;
+  inputs.tensors = {{"x", x}, {"z", z}, {"g_y", z}};
+  const absl::StatusOr<std::vector<Tensor>> results = nestor::Run(*op, inputs);
+  ASSERT_TRUE(results.ok()) << results.status();
+  ASSERT_EQ(results->size(), 2);
+  EXPECT_EQ(Floats((*results)[0]), (std::vector<float>{10, 3}));
+  EXPECT_EQ(Floats((*results)[1]), (std::vector<float>{6, -4}));
+}
+
 TEST(ProgramsTest, SumsOverEachAxis) {
   const Tensor x = Tensor::Of<float>({2, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
   const std::vector<float> want[] = {{6, 8, 10, 12}, {4, 6, 12, 14}, {3, 7, 11, 15}};

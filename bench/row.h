@@ -50,6 +50,8 @@ struct Row {
   std::vector<PeerMaker> peers;
   std::vector<GoalTerm> goal;
   double tolerance = 1e-3;  // of MaxRelativeDifference
+  // The programs say sizes in numbers, so that the buffers have no others.
+  bool fixed_sizes = false;
 };
 
 // Compares Nestor's results with those of each peer, then measures all in turns, in

@@ -1,6 +1,7 @@
 // Convolutions of images, channels first: the result, the gradient by the data and by the
 // weights. All three need the same products, those of the padding's zeros left out.
 #include "absl/strings/str_cat.h"
+#include "bench/convolution_work.h"
 #include "bench/onednn_contractions.h"
 #include "bench/onednn_peers.h"
 #include "bench/programs.h"
@@ -15,8 +16,6 @@ struct Layer {
   ConvolutionStep step;
   // The best peer: for the result, and the gradients by the data and by the weights.
   double times, times_by_data, times_by_weights;
-
-  int64_t result_size() const { return (size + 2 * step.pad - window) / step.stride + 1; }
 };
 constexpr Layer kLayers[] = {
     {1, 64, 56, 64, 3, {.stride = 1, .pad = 1}, 0.95, 0.95, 0.95},
@@ -27,22 +26,9 @@ constexpr Layer kLayers[] = {
 };
 constexpr Layer kDepthwise = {1, 128, 28, 128, 3, {.stride = 1, .pad = 1}, 15, 0, 0};
 
-// Pairs of an output and a window element, along one axis, that meet within the image.
-int64_t PairsWithin(const Layer& layer) {
-  int64_t pairs = 0;
-  for (int64_t output = 0; output < layer.result_size(); ++output) {
-    for (int64_t element = 0; element < layer.window; ++element) {
-      const int64_t input = output * layer.step.stride + element - layer.step.pad;
-      pairs += input >= 0 && input < layer.size;
-    }
-  }
-  return pairs;
-}
-
 // `channels` that each kernel reads.
-double MultiplyAdds(const Layer& layer, int64_t channels) {
-  const int64_t pairs = PairsWithin(layer);
-  return static_cast<double>(layer.images * layer.kernels * channels * pairs * pairs);
+ConvolutionWork WorkOf(const Layer& layer, int64_t channels) {
+  return {layer.images, channels, layer.size, layer.kernels, layer.window, layer.step.stride, layer.step.pad};
 }
 
 std::string Text(const Layer& layer) {
@@ -54,9 +40,10 @@ struct Shapes {
   Dims x, w, y;
 };
 Shapes ShapesOf(const Layer& layer, int64_t channels) {
+  const int64_t result_size = ResultSize(WorkOf(layer, channels));
   return {{layer.images, layer.channels, layer.size, layer.size},
           {layer.kernels, channels, layer.window, layer.window},
-          {layer.images, layer.kernels, layer.result_size(), layer.result_size()}};
+          {layer.images, layer.kernels, result_size, result_size}};
 }
 
 Row ForwardRow(const Layer& layer) {
@@ -65,7 +52,7 @@ Row ForwardRow(const Layer& layer) {
   row.name = absl::StrCat("conv f32 ", Text(layer));
   row.buffers = {{"x", DType::kF32, x}, {"w", DType::kF32, w}, {"y", DType::kF32, y, Fill::kOutput}};
   row.steps = {{.notation = Convolution(layer.step.stride, layer.step.pad), .bound = {"w"}}};
-  row.multiply_adds = MultiplyAdds(layer, layer.channels);
+  row.multiply_adds = MultiplyAdds(WorkOf(layer, layer.channels));
   row.peers = OneDnnConvolutions(ConvolutionResult::kForward, layer.step);
   row.goal = {TimesPeer(kBestPeer, layer.times)};
   return row;
@@ -95,7 +82,7 @@ Row DepthwiseRow(const Layer& layer) {
   row.name = absl::StrCat("depthwise conv f32 ", Text(layer));
   row.buffers[1].shape = ShapesOf(layer, 1).w;
   row.steps = {{DepthwiseConvolution(layer.step.stride, layer.step.pad)}};
-  row.multiply_adds = MultiplyAdds(layer, 1);
+  row.multiply_adds = MultiplyAdds(WorkOf(layer, 1));
   row.goal = {TimesPeer(kOneDnn, layer.times)};
   return row;
 }
