@@ -133,7 +133,10 @@ Row ResidualRow(const Residual& network) {
   return row;
 }
 
-// The gradients by all parameters, not by the image, whose multiply-adds are not needed.
+// The gradients by all parameters, not by the image, whose multiply-adds are not needed. Of the
+// 77 million values that go into relu, some are so near zero that rounding decides their sign: then
+// one of the terms of a gradient, 392 in the last stages, is there or not. One engine with itself,
+// the image changed by a millionth, differs by 0.05.
 Row ResidualStepRow(const Residual& network) {
   Row row = ResidualRow(network);
   row.name += ", fwd + bwd";
@@ -143,6 +146,7 @@ Row ResidualStepRow(const Residual& network) {
   row.buffers.push_back(Input("g_y", {network.images, kClasses}));
   row.steps = {{TrainingStep(ResidualNetwork(network.layers), ResidualParameters(network.layers))}};
   row.multiply_adds = 2 * network.MultiplyAddsFrom(0) + network.MultiplyAddsFrom(1);
+  row.tolerance = 0.2;
   row.peers = {OneDnnResidualNetworkStep(network.layers), TorchResidualNetworkStep(network.layers)};
   return row;
 }

@@ -29,7 +29,9 @@ TEST(RowsTest, EveryRowAtSmallSizes) {
       }
       const RowResult result = RunRow(row, team, {.rounds = 1, .batch_seconds = 1e-4});
       EXPECT_EQ(result.failure, "") << row.name;
-      EXPECT_TRUE(result.max_difference) << row.name;
+      ASSERT_TRUE(result.max_difference) << row.name;
+      // A row may allow more at its own sizes, where a sum has many terms, but none does here.
+      EXPECT_LE(*result.max_difference, 3e-2) << row.name;
       for (const GoalTerm& term : result.goal) EXPECT_TRUE(result.CostOf(term.engine)) << row.name << term.engine;
     }
   }
