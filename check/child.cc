@@ -1,4 +1,6 @@
-// What a child says are messages on a pipe, each behind its size.
+// What a child says are messages on a pipe, each behind its size. What it forked may hold the pipe's
+// other end for longer than it lives, and it may close that end itself: so its end is that of the
+// process, not that of the pipe.
 #include "check/child.h"
 
 #include <fcntl.h>
@@ -9,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -17,6 +20,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "uops/invariant.h"
 
 namespace nestor {
@@ -66,31 +70,36 @@ bool ReadMore(int fd, std::string& text) {
   return count > 0;
 }
 
+// Leaves it to waitpid.
+bool HasEnded(pid_t child) {
+  siginfo_t info = {};
+  return waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == child;
+}
+
 // Both pipes of a child, read until it ends or is to be killed.
 class Listener {
  public:
   Listener(int says, int errors) : fds_{{says, POLLIN, 0}, {errors, POLLIN, 0}} {}
 
   enum class Result { kEnded, kSilent, kEnough };
-  Result Run(absl::FunctionRef<bool(absl::string_view)> hear, absl::Duration patience) {
-    while (fds_[0].fd >= 0) {
-      const int ready = poll(fds_, 2, static_cast<int>(absl::ToInt64Milliseconds(patience)));
-      if (ready == 0) return Result::kSilent;
-      if (ready < 0) continue;
-      if (fds_[1].revents != 0 && !ReadMore(fds_[1].fd, errors_)) fds_[1].fd = -1;
-      if (errors_.size() > kMostWords) errors_.resize(kMostWords);
-      if (fds_[0].revents != 0 && !ReadMore(fds_[0].fd, said_)) fds_[0].fd = -1;
+  Result Run(pid_t child, absl::FunctionRef<bool(absl::string_view)> hear, absl::Duration patience) {
+    // Nearly always a child ends right after its pipe does.
+    constexpr absl::Duration kOpen = absl::Milliseconds(100), kClosed = absl::Microseconds(50);
+    absl::Time silent_since = absl::Now();
+    while (!HasEnded(child)) {
+      const bool is_open = fds_[0].fd >= 0;
+      const bool has_read = Read(std::min(is_open ? kOpen : kClosed, patience));
+      if (has_read && fds_[0].revents != 0) silent_since = absl::Now();
       if (!HearMessages(hear)) return Result::kEnough;
+      if (absl::Now() - silent_since >= patience) return Result::kSilent;
     }
     return Result::kEnded;
   }
-  // After the child has ended.
+  // What is left in the pipes when the child has ended.
   void ReadRest() {
-    if (fds_[1].fd >= 0) ReadMore(fds_[1].fd, errors_);
+    while (Read(absl::ZeroDuration())) {
+    }
   }
-  const std::string& errors() const { return errors_; }
-
- private:
   bool HearMessages(absl::FunctionRef<bool(absl::string_view)> hear) {
     absl::string_view rest = said_;
     bool goes_on = true;
@@ -102,6 +111,18 @@ class Listener {
     }
     said_.erase(0, said_.size() - rest.size());
     return goes_on;
+  }
+  const std::string& errors() const { return errors_; }
+
+ private:
+  // What comes within `time`; false where nothing does.
+  bool Read(absl::Duration time) {
+    const struct timespec limit = absl::ToTimespec(time);
+    if (ppoll(fds_, 2, &limit, nullptr) <= 0) return false;
+    if (fds_[1].revents != 0 && !ReadMore(fds_[1].fd, errors_)) fds_[1].fd = -1;
+    if (errors_.size() > kMostWords) errors_.resize(kMostWords);
+    if (fds_[0].revents != 0 && !ReadMore(fds_[0].fd, said_)) fds_[0].fd = -1;
+    return true;
   }
 
   pollfd fds_[2];
@@ -124,16 +145,18 @@ ChildEnd RunInChild(absl::FunctionRef<void(Say)> work, absl::FunctionRef<bool(ab
   std::fflush(nullptr);
   const pid_t child = fork();
   NESTOR_CHECK(child >= 0, "no process");
+  setpgid(child, child);  // by both, as either may be first
   if (child == 0) BeChild(work, says.write_end, errors.write_end);
   close(says.write_end);
   close(errors.write_end);
   Listener listener(says.read_end, errors.read_end);
-  const Listener::Result result = listener.Run(hear, patience);
-  if (result != Listener::Result::kEnded) kill(child, SIGKILL);
+  Listener::Result result = listener.Run(child, hear, patience);
+  kill(-child, SIGKILL);  // it, or what it forked and left
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   listener.ReadRest();
+  if (result == Listener::Result::kEnded && !listener.HearMessages(hear)) result = Listener::Result::kEnough;
   close(says.read_end);
   close(errors.read_end);
   if (result == Listener::Result::kEnough) return {};

@@ -26,7 +26,8 @@ using Say = absl::FunctionRef<void(absl::string_view message)>;
 
 // Runs `work` in a child, and calls `hear` with each message, in the parent. A
 // child that says nothing for `patience` is killed; where `hear` returns false, it is
-// killed as well, and its end is no death. REQUIRES: this process has one thread.
+// killed as well, and its end is no death. Its end is that of what it forked, too.
+// REQUIRES: this process has one thread.
 ChildEnd RunInChild(absl::FunctionRef<void(Say)> work, absl::FunctionRef<bool(absl::string_view message)> hear,
                     absl::Duration patience);
 

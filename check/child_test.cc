@@ -1,6 +1,9 @@
 // Whatever ends a child is told.
 #include "check/child.h"
 
+#include <poll.h>
+#include <unistd.h>
+
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -9,6 +12,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/time/clock.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace nestor {
@@ -57,6 +61,46 @@ TEST(Child, EndsWhereNobodyListens) {
   const ChildEnd end = RunInChild([](Say say) { for (;;) say("again"); }, hear, absl::Seconds(20));
   EXPECT_EQ(end.death, "");
   EXPECT_EQ(heard, 3);
+}
+
+// What a child forks has the pipes as well, and may live for longer.
+TEST(Child, IsNotWaitedForBeyondItsEnd) {
+  int held[2];  // by what the child leaves
+  ASSERT_EQ(pipe(held), 0);
+  const auto fork_and_leave = [&](Say say) {
+    say("before");
+    while (fork() == 0) absl::SleepFor(absl::Seconds(60));
+    say("behind");
+  };
+  std::vector<std::string> heard;
+  const auto hear = [&](absl::string_view message) {
+    heard.emplace_back(message);
+    return true;
+  };
+  const absl::Time start = absl::Now();
+  EXPECT_EQ(RunInChild(fork_and_leave, hear, absl::Seconds(20)).death, "");
+  EXPECT_THAT(heard, testing::ElementsAre("before", "behind"));
+  EXPECT_LT(absl::Now() - start, absl::Seconds(15));
+  close(held[1]);
+  pollfd end = {held[0], POLLIN, 0};
+  EXPECT_EQ(poll(&end, 1, 10'000), 1) << "what it left lives on";
+  close(held[0]);
+}
+
+// Words on stderr are no sign of life, and neither is a pipe that the child has closed.
+TEST(Child, IsSilentThoughItWrites) {
+  const auto write_always = [](Say) {
+    for (;;) {
+      std::fputs("again\n", stderr);
+      absl::SleepFor(absl::Milliseconds(1));
+    }
+  };
+  EXPECT_TRUE(RunInChild(write_always, kHearAll, absl::Milliseconds(100)).is_hung);
+  const auto close_all = [](Say) {
+    for (int fd = 3; fd < 256; ++fd) close(fd);
+    absl::SleepFor(absl::Seconds(60));
+  };
+  EXPECT_TRUE(RunInChild(close_all, kHearAll, absl::Milliseconds(100)).is_hung);
 }
 
 }  // namespace
