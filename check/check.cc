@@ -160,19 +160,23 @@ absl::Status CheckSettings(const CheckOptions& options) {
 
 // ---- The environment
 
-absl::Status ReadNumber(const char* name, int64_t& value) {
+// Leaves `value` where the variable is not set.
+template <class Number>
+absl::Status ReadNumber(const char* name, absl::optional<Number>& value) {
   const char* const text = std::getenv(name);
   if (text == nullptr || *text == 0) return absl::OkStatus();
-  if (absl::SimpleAtoi(text, &value) && value >= 0) return absl::OkStatus();
+  if (Number number; absl::SimpleAtoi(text, &number) && number >= 0) {
+    value = number;
+    return absl::OkStatus();
+  }
   return absl::InvalidArgumentError(absl::StrCat(name, "=", text, ": not a number from 0"));
 }
 
 absl::Status ApplyEnvironment(CheckOptions& options) {
-  int64_t seed = -1, trials = -1;
+  absl::optional<uint64_t> seed;
   NESTOR_RETURN_IF_ERROR(ReadNumber("NESTOR_CHECK_SEED", seed));
-  NESTOR_RETURN_IF_ERROR(ReadNumber("NESTOR_CHECK_TRIALS", trials));
-  if (seed >= 0) options.seed = static_cast<uint64_t>(seed);
-  if (trials >= 0) options.trials = trials;
+  NESTOR_RETURN_IF_ERROR(ReadNumber("NESTOR_CHECK_TRIALS", options.trials));
+  options.seed = seed.value_or(options.seed);
   const char* const text = std::getenv("NESTOR_CHECK_FOR");
   if (text == nullptr || *text == 0) return absl::OkStatus();
   absl::Duration duration;

@@ -7,7 +7,9 @@
 
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -383,6 +385,13 @@ TEST(Check, FindsWhatDoesNotRepeat) {
     if (++calls > 100 && k.dim("N") > 0) k.output<float>("y")[0] = static_cast<float>(calls);
   });
   EXPECT_EQ(report.fault, Fault::kNotRepeatable);
+  bool is_odd = false;  // alternates as the runs on either poison do
+  const CheckReport alternates = ReportOn([&](const KernelCall& k) {
+    Scale(k);
+    is_odd = !is_odd;
+    if (k.dim("N") > 0 && is_odd) k.output<float>("y")[0] += 1;
+  });
+  EXPECT_EQ(alternates.fault, Fault::kNotRepeatable) << alternates;
 }
 
 TEST(Check, FindsAChangedInput) {
@@ -460,6 +469,19 @@ TEST(Check, FindsAChangedFloatState) {
   EXPECT_EQ(report.fault, Fault::kFloatState);
   EXPECT_THAT(report.message, HasSubstr("MXCSR"));
   EXPECT_EQ(_mm_getcsr() & 0x8000, 0u);
+  const CheckReport control_word = ReportOn([](const KernelCall& k) {
+    Scale(k);
+    const uint16_t in_double = 0x27f;
+    asm volatile("fldcw %0" : : "m"(in_double));
+  });
+  EXPECT_THAT(control_word.message, HasSubstr("the x87 control word changed from 0x37f to 0x27f"));
+  const CheckReport in_use = ReportOn([](const KernelCall& k) {
+    Scale(k);
+    asm volatile("movq %mm0, %mm0");
+  });
+  EXPECT_EQ(in_use.fault, Fault::kFloatState);
+  EXPECT_THAT(in_use.message, HasSubstr("x87 registers in use"));
+  EXPECT_EQ(std::lroundl(static_cast<long double>(in_use.trials)), in_use.trials) << "they are in use still";
 }
 
 TEST(Check, FindsCrashes) {
@@ -489,6 +511,20 @@ TEST(Check, FindsAHang) {
     while (k.dim("N") > 8) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }, CheckOptions().Isolated().Patience(absl::Milliseconds(200)));
   EXPECT_EQ(report.fault, Fault::kHang);
+}
+
+// A copy of the process that comes back from the kernel must not run trials of its own.
+TEST(Check, EndsWhatTheKernelForks) {
+  for (bool isolated : {false, true}) {
+    const pid_t process = getpid();
+    const CheckReport report = ReportOn([](const KernelCall& k) {
+      Scale(k);
+      if (k.dim("N") == 5) fork();
+    }, Few().Isolated(isolated));
+    if (getpid() != process) std::_Exit(1);  // which must not come here; it has counted trials as well
+    EXPECT_EQ(report.fault, Fault::kNone) << report;
+    EXPECT_EQ(report.trials, 200);
+  }
 }
 
 // Sums in a narrower type, a missing maximum, 1-pass variance: what passes on moderate values.
@@ -565,6 +601,13 @@ TEST(Check, TheEnvironmentOverrides) {
   EXPECT_LT(report.time, absl::Seconds(5));
   EXPECT_GT(report.trials, 5);
   unsetenv("NESTOR_CHECK_FOR");
+  // Any seed that a report may name.
+  const std::string largest = absl::StrCat(std::numeric_limits<uint64_t>::max());
+  setenv("NESTOR_CHECK_SEED", largest.c_str(), 1);
+  EXPECT_EQ(ReportOn(Scale, Few()).seed, std::numeric_limits<uint64_t>::max());
+  setenv("NESTOR_CHECK_SEED", "-1", 1);
+  EXPECT_THAT(Check(kScale, Scale).status().ToString(), HasSubstr("NESTOR_CHECK_SEED=-1"));
+  unsetenv("NESTOR_CHECK_SEED");
 }
 
 // ---- A caller's mistakes
