@@ -654,5 +654,17 @@ TEST(InsideBounds, TellsResults) {
   EXPECT_THAT(CheckInsideBounds(op, inputs, {results[0].view()}).ToString(), HasSubstr("y: "));
 }
 
+// As Check accepts: in f32 the squares overflow, in f64 they do not.
+TEST(InsideBounds, TakesResultsOfWiderTypes) {
+  const Op op = *ParseOp("op norm(x: f32[N]) -> (y) { y = sqrt(sum[i](square(x[i]))) }");
+  const Tensor x = Tensor::Of<float>({2}, {3e30f, 4e30f});
+  RunInputs inputs;
+  inputs.tensors["x"] = x;
+  for (float right : {5e30f, std::numeric_limits<float>::infinity()}) {
+    EXPECT_EQ(CheckInsideBounds(op, inputs, {Tensor::Of<float>({}, {right}).view()}), absl::OkStatus()) << right;
+  }
+  EXPECT_THAT(CheckInsideBounds(op, inputs, {Tensor::Of<float>({}, {6e30f}).view()}).ToString(), HasSubstr("y: "));
+}
+
 }  // namespace
 }  // namespace nestor

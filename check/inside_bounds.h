@@ -18,7 +18,8 @@
 namespace nestor {
 
 // OK where each element of `results`, in the order of the op's, lies inside its enclosure
-// (interp/reference.h). InvalidArgument names the worst element of the first result where one
+// (interp/reference.h); as for Check, that of a kernel which may compute in wider types than the op's
+// (Precision::kAsWrittenOrWider). InvalidArgument names the worst element of the first result where one
 // does not, or says what of the inputs is wrong. Thread-safe.
 absl::Status CheckInsideBounds(const Op& op, const RunInputs& inputs, absl::Span<const TensorView> results);
 
