@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace nestor {
@@ -104,6 +105,27 @@ TEST_F(CompiledOp, RefusesWhatTheReferenceRefuses) {
     ASSERT_FALSE(expected.ok());
     EXPECT_EQ(actual.status(), expected.status());
   }
+}
+
+// As docs/bounds.md shows.
+absl::Status CheckFirst(const Op& op, const RunInputs& inputs, const TensorView& kernel_result) {
+  const absl::StatusOr<std::vector<ReferenceTensor>> want = InterpretReference(Lower(op), inputs);
+  if (!want.ok()) return want.status();
+  return CheckEnclosed((*want)[0], kernel_result);
+}
+
+TEST(Bounds, AreThereForResultsAtHand) {
+  const absl::StatusOr<Op> op = Parse("op f(x: f32[N]) -> (y) { y = sum[i](x[i]) }");
+  ASSERT_TRUE(op.ok()) << op.status();
+  const Tensor x = Tensor::Of<float>({3}, {1, 2, 3});
+  const RunInputs inputs = {{{"x", x}}, {}, {}};
+  std::vector<Tensor> results;
+  results.push_back(Tensor::Of<float>({}, {6}));
+  EXPECT_TRUE(CheckFirst(*op, inputs, results[0]).ok());
+  EXPECT_THAT(results, InsideBounds(*op, inputs));
+  results[0] = Tensor::Of<float>({}, {7});
+  EXPECT_FALSE(CheckFirst(*op, inputs, results[0]).ok());
+  EXPECT_THAT(results, testing::Not(InsideBounds(*op, inputs)));
 }
 
 }  // namespace

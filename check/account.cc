@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "check/elements.h"
 #include "check/pattern.h"
 #include "check/shrink_case.h"
 
@@ -48,20 +49,46 @@ std::string MapText(const Subject& subject, const Case& given, const Verdict& ve
   return map;
 }
 
+// By element of the result, whether inf or nan among the inputs has a part in what the op gives there;
+// empty where none has.
+std::vector<bool> ReadsSpecial(const Subject& subject, const Case& given, int32_t result) {
+  if (subject.sample > 0) return {};  // sizes at which the op itself is slow
+  Case finite = given;
+  bool is_special = false;
+  for (Tensor& tensor : finite.inputs) {
+    if (!IsFloat(tensor.type())) continue;
+    is_special |= ReplaceElements(tensor, 0, tensor.num_elements(), [](const Scalar& value) {
+      return std::isfinite(value.ToDouble()) ? value : Scalar::Float(value.type, 0.75);
+    });
+  }
+  if (!is_special) return {};
+  const auto with = subject.judge.Expected(given.Inputs(subject.source.op));
+  const auto without = subject.judge.Expected(finite.Inputs(subject.source.op));
+  if (!with.ok() || !without.ok()) return {};
+  const Tensor &a = (*with)[static_cast<size_t>(result)], &b = (*without)[static_cast<size_t>(result)];
+  std::vector<bool> reads;
+  for (int64_t i = 0; i < a.num_elements(); ++i) reads.push_back(!(ElementOf(a, i) == ElementOf(b, i)));
+  return reads;
+}
+
 // Of the cases around, and of the smallest one, which often lies at the limit.
 std::string PatternOf(const FailedTrial& failed, const Outcome& outcome, const Case& smallest,
                       const Outcome& of_smallest, ExamineCase examine) {
   if (outcome.verdict.wrong.empty()) return "";
   constexpr int64_t kAround = 120;
-  PatternFinder finder(failed.subject.source, outcome.verdict.wrong.front().result);
+  const int32_t result = outcome.verdict.wrong.front().result;
+  PatternFinder finder(failed.subject.source, result);
+  const auto add = [&](const Case& given, const Outcome& of_case) {
+    finder.Add(given, of_case.verdict.wrong, ReadsSpecial(failed.subject, given, result));
+  };
   const absl::Time end = absl::Now() + absl::Seconds(5);
   for (int64_t distance = -kAround; distance <= kAround && absl::Now() < end; ++distance) {
     const absl::optional<Case> drawn = failed.case_around(distance);
     if (!drawn) continue;
     const Outcome around = examine(*drawn);
-    if (around.fault == outcome.fault || around.fault == Fault::kNone) finder.Add(*drawn, around.verdict.wrong);
+    if (around.fault == outcome.fault || around.fault == Fault::kNone) add(*drawn, around);
   }
-  if (of_smallest.fault == outcome.fault) finder.Add(smallest, of_smallest.verdict.wrong);
+  if (of_smallest.fault == outcome.fault) add(smallest, of_smallest);
   return finder.Describe();
 }
 

@@ -154,7 +154,18 @@ absl::Status CheckSettings(const CheckOptions& options) {
     return absl::InvalidArgumentError(
         absl::StrCat("Values: low ", options.values.low, " is above high ", options.values.high));
   }
-  if (options.sample < 0) return absl::InvalidArgumentError(absl::StrCat("Sample(", options.sample, "): below 0"));
+  const auto below = [](const char* name, auto value, const char* least) {
+    return absl::InvalidArgumentError(absl::StrCat(name, "(", value, "): not ", least));
+  };
+  if (options.sample < 0) return below("Sample", options.sample, "at least 0");
+  if (options.trials.value_or(0) < 0) return below("Trials", *options.trials, "at least 0");
+  const absl::Duration duration = options.duration.value_or(absl::ZeroDuration());
+  if (duration < absl::ZeroDuration()) return below("For", absl::FormatDuration(duration), "at least 0");
+  if (options.patience <= absl::ZeroDuration()) {
+    return below("Patience", absl::FormatDuration(options.patience), "above 0");
+  }
+  if (!(options.allowance.ulps >= 0)) return below("Ulps", options.allowance.ulps, "at least 0");
+  if (!(options.allowance.times > 0)) return below("Bound", options.allowance.times, "above 0");
   return absl::OkStatus();
 }
 

@@ -166,6 +166,10 @@ class IsRightMatcher {
   void DescribeNegationTo(std::ostream* out) const { *out << "is not a right kernel's report"; }
 };
 inline IsRightMatcher IsRight() { return {}; }
+// For GoogleTest's "Actual:", which stands before the matcher's explanation.
+inline void PrintTo(const absl::StatusOr<CheckReport>& report, std::ostream* out) {
+  *out << (report.ok() ? "a report" : "an error");
+}
 
 }  // namespace nestor
 

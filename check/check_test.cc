@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
@@ -574,7 +575,46 @@ TEST(Values, AreShrunkToZerosAndOnes) {
   EXPECT_THAT(report->inputs, testing::AnyOf(HasSubstr("= [0.0, 1.0]"), HasSubstr("= [1.0, 0.0]"))) << *report;
 }
 
+// Where neither 0 nor 1 shows the fault: 100 is the limit, and 0.7 that of the $param.
+TEST(Values, AreShrunkToSmallNumbers) {
+  const auto report = Check("op f(x: f32[N]; $s: f32) -> (y) { y[i] = x[i] + $s }", [](const KernelCall& k) {
+    const float* x = k.input<float>("x");
+    const float s = k.param<float>("s");
+    for (int64_t i = 0; i < k.dim("N"); ++i) k.output<float>("y")[i] = x[i] > 100 && s > 0.7f ? 0 : x[i] + s;
+  });
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_THAT(report->smallest_case, HasSubstr("N=1, $s=1.0"));
+  float x = 0;
+  ASSERT_EQ(std::sscanf(report->inputs.c_str(), "x: f32[1] = [%f]", &x), 1) << *report;
+  EXPECT_GT(x, 100);
+  EXPECT_LE(x, 202) << *report;
+  EXPECT_EQ(16 * x, std::nearbyint(16 * x));
+}
+
 // ---- The report
+
+TEST(Check, FindsWhatReadersOfNanHaveInCommon) {
+  const auto largest = [](const KernelCall& k) {
+    const int64_t n = k.dim("N");
+    for (int64_t i = 0; i < k.dim("M"); ++i) {
+      const float* const row = k.input<float>("x") + i * n;
+      float m = -std::numeric_limits<float>::infinity();
+      for (int64_t j = 0; j < n; ++j) m = row[j] > m ? row[j] : m;
+      k.output<float>("y")[i] = m;
+    }
+  };
+  const auto report = Check("op rows(x: f32[M, N]) -> (y) { y[i] = max[k](x[i, k]) }", largest,
+                            CheckOptions().Values({.special = true}));
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_THAT(report->pattern, HasSubstr("have inf or nan among what they read;"));
+}
+
+// GoogleTest's own line is short: the matcher's explanation has the report.
+TEST(Check, ReportsPrintOnce) {
+  const auto report = Check(kScale, [](const KernelCall&) {});
+  EXPECT_EQ(testing::PrintToString(report), "a report");
+  EXPECT_EQ(testing::PrintToString(Check("sofmax", Scale)), "an error");
+}
 
 TEST(Check, ATrialIsReproducedByItsSeed) {
   const auto broken = [](const KernelCall& k) {
@@ -625,6 +665,11 @@ TEST(Check, NamesMistakes) {
   EXPECT_THAT(error(kScale, CheckOptions().Alignment(24)), HasSubstr("Alignment(24)"));
   EXPECT_THAT(error(kScale, CheckOptions().InPlace("x", "z")), HasSubstr("no result z"));
   EXPECT_THAT(error(kScale, CheckOptions().Rank("q", 2)), HasSubstr("no argument q"));
+  EXPECT_THAT(error(kScale, CheckOptions().Trials(-1)), HasSubstr("Trials(-1): not at least 0"));
+  EXPECT_THAT(error(kScale, CheckOptions().For(absl::Seconds(-1))), HasSubstr("For(-1s): not at least 0"));
+  EXPECT_THAT(error(kScale, CheckOptions().Patience(absl::ZeroDuration())), HasSubstr("Patience(0): not above 0"));
+  EXPECT_THAT(error(kScale, CheckOptions().Ulps(-1)), HasSubstr("Ulps(-1): not at least 0"));
+  EXPECT_THAT(error(kScale, CheckOptions().Bound(std::nan(""))), HasSubstr("Bound(nan): not above 0"));
   EXPECT_THAT(error(kScale, CheckOptions().Values({.low = 2, .high = 1})), HasSubstr("above high"));
   const auto misuse = [](auto asks) {
     const auto report = Check(kScale, asks, CheckOptions());

@@ -56,6 +56,7 @@ PatternFinder::PatternFinder(const CaseSource& source, int result) : source_(sou
     case_names_.push_back(absl::StrCat("the largest |", arg.name, "|"));
     case_names_.push_back(absl::StrCat(arg.name, " holds inf or nan"));
   }
+  case_names_.push_back("inf or nan among what they read");
 }
 
 std::vector<double> PatternFinder::CaseValues(const Case& examined) const {
@@ -72,15 +73,17 @@ std::vector<double> PatternFinder::CaseValues(const Case& examined) const {
 }
 
 PatternFinder::Sample PatternFinder::SampleOf(const Dims& index, const Dims& shape,
-                                              const std::vector<double>& of_case) const {
+                                              const std::vector<double>& of_case, bool reads_special) const {
   Sample sample;
   sample.values.assign(index.begin(), index.end());
   sample.values.insert(sample.values.end(), shape.begin(), shape.end());
   sample.values.insert(sample.values.end(), of_case.begin(), of_case.end());
+  sample.values.push_back(reads_special ? 1 : 0);
   return sample;
 }
 
-void PatternFinder::Add(const Case& examined, const std::vector<WrongElement>& wrong) {
+void PatternFinder::Add(const Case& examined, const std::vector<WrongElement>& wrong,
+                        const std::vector<bool>& reads_special) {
   const Dims shape = ResultShape(source_.op, examined.binding, static_cast<size_t>(result_));
   const int64_t count = NumElements(shape).value();
   const std::vector<double> of_case = CaseValues(examined);
@@ -93,7 +96,9 @@ void PatternFinder::Add(const Case& examined, const std::vector<WrongElement>& w
     const int64_t size = static_cast<int64_t>(elements.size()), taken = std::min(size, most);
     for (int64_t i = 0; i < taken; ++i) {
       const int64_t chosen = taken == 1 ? 0 : i * (size - 1) / (taken - 1);
-      samples.push_back(SampleOf(IndexOf(elements[static_cast<size_t>(chosen)], shape), shape, of_case));
+      const int64_t element = elements[static_cast<size_t>(chosen)];
+      const bool special = !reads_special.empty() && reads_special[static_cast<size_t>(element)];
+      samples.push_back(SampleOf(IndexOf(element, shape), shape, of_case, special));
     }
   };
   std::vector<int64_t> bad(is_wrong.begin(), is_wrong.end()), good;

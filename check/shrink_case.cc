@@ -118,10 +118,25 @@ class CaseShrinker {
   void ShrinkParams() {
     for (const ParamInfo& param : source_.op.params) {
       const bool is_drawn = !IsInteger(param.type) && !source_.fixed.contains(param.name);
-      if (!is_drawn || !param.value || best_.binding.params.at(param.name) == *param.value) continue;
+      if (is_drawn) ShrinkParam(param);
+    }
+  }
+
+  // To its default, or else the plainest value that shows the fault.
+  void ShrinkParam(const ParamInfo& param) {
+    const Scalar drawn = best_.binding.params.at(param.name);
+    std::vector<Scalar> plainer;
+    if (param.value) plainer.push_back(*param.value);
+    for (double value : {0.0, 1.0}) plainer.push_back(Scalar::Of(param.type, value));
+    for (double unit : {1.0, 0x1p-4}) plainer.push_back(Rounded(drawn, unit));
+    for (const Scalar& value : plainer) {
+      if (value == drawn) return;
+      const bool is_allowed = (!param.low || value.ToDouble() >= param.low->ToDouble()) &&
+                              (!param.high || value.ToDouble() <= param.high->ToDouble());
+      if (!is_allowed) continue;
       Case candidate = best_;
-      candidate.binding.params[param.name] = *param.value;
-      Try(std::move(candidate));
+      candidate.binding.params[param.name] = value;
+      if (Try(std::move(candidate))) return;
     }
   }
 
@@ -142,6 +157,20 @@ class CaseShrinker {
   static Scalar Rounded(const Scalar& value, double unit) {
     if (!IsFloat(value.type) || !std::isfinite(value.ToDouble())) return value;
     return Scalar::Float(value.type, std::nearbyint(value.ToDouble() / unit) * unit);
+  }
+
+  static Scalar Less(const Scalar& value, int64_t divisor) {
+    if (!IsFloat(value.type)) return value.FitsInt64() ? Scalar::Integer(value.type, value.ToInt() / divisor) : value;
+    if (!std::isfinite(value.ToDouble()) || std::abs(value.ToDouble()) <= 1) return value;
+    return Scalar::Float(value.type, value.ToDouble() / static_cast<double>(divisor));
+  }
+
+  // Numbers above 1 come nearer to 1, by long steps first.
+  void ShrinkMagnitudes(size_t input, int64_t begin, int64_t end) {
+    for (int64_t divisor : {int64_t{1} << 32, int64_t{1} << 8, int64_t{4}, int64_t{2}}) {
+      while (TryValues(input, begin, end, [&](const Scalar& value) { return Less(value, divisor); })) {
+      }
+    }
   }
 
   // Halves first, single elements last.
@@ -168,6 +197,9 @@ class CaseShrinker {
     const Plainer one_at_most = [&](const Scalar& value) { return value.ToDouble() == 0 ? value : one(value); };
     if (TryValues(input, 0, count, one_at_most)) return;
     ShrinkParts(input, one_at_most);
+    ShrinkMagnitudes(input, 0, count);
+    constexpr int64_t kFew = 8;
+    for (int64_t i = 0; count <= kFew && i < count; ++i) ShrinkMagnitudes(input, i, i + 1);
     if (!TryValues(input, 0, count, whole)) TryValues(input, 0, count, short_one);
   }
 

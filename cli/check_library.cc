@@ -112,7 +112,7 @@ absl::Status AddDemands(const Arguments& arguments, CheckOptions& options) {
 }
 
 // The command with the seed of one trial.
-std::string ReproduceText(const Arguments& arguments, const std::string& program) {
+std::string ReproduceText(const Arguments& arguments, absl::string_view program) {
   std::vector<std::string> words = {"nestor", "check", Quoted(program)};
   const auto add = [&](const std::string& name, const std::string& value) {
     words.push_back(Quoted(absl::StrCat(name, "=", value)));
@@ -195,7 +195,9 @@ absl::Status CheckLibrary(const Arguments& arguments) {
   NESTOR_ASSIGN_OR_RETURN(options.sample, ReadNumber(arguments, "--sample", usual_sample, 0, int64_t{1} << 40));
   NESTOR_ASSIGN_OR_RETURN(const auto kernel, ReadLibraryKernel(arguments, op));
   const CheckedOp checked = CheckedOpFor(program, op, given, options);
-  options.reproduce = ReproduceText(arguments, arguments.program);
+  // What stdin said is not there again.
+  const absl::string_view source = arguments.program == "-" ? program.text : arguments.program;
+  options.reproduce = ReproduceText(arguments, absl::StripAsciiWhitespace(source));
   NESTOR_ASSIGN_OR_RETURN(const CheckReport report, RunCheck(checked, *kernel, options));
   NESTOR_RETURN_IF_ERROR(WriteStdout(arguments.Has("--json") ? report.ToJson() : report.ToString()));
   return Verdict(report);

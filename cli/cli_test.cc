@@ -383,6 +383,8 @@ TEST_F(CliTest, CheckLibrary) {
       // What it prints to show it again does.
       {"nestor check twice.nestor --library=libbad.so --symbol=returns_7 --where='N > 2' | sed -n 's/.*see it again: //p' | bash -s",
        1, {"see it again: nestor check twice.nestor --library=libbad.so --symbol=returns_7 '--where=N > 2' --seed=1 --trials=1"}, {}},
+      {"nestor check - --library=libbad.so --symbol=returns_7 < twice.nestor | sed -n 's/.*see it again: //p' | bash -s", 1,
+       {"see it again: nestor check 'op twice(x: f32[N]) -> (y) { y[i] = 2.0 * x[i] }' --library=libbad.so "}, {}},
   });
 }
 
