@@ -202,7 +202,7 @@ absl::Status ApplyEnvironment(CheckOptions& options) {
 
 // What the trials have come to; plain data, as a child and its parent share it.
 struct Progress {
-  char fault_message[512] = "";
+  KernelNotes notes;
   int64_t trials = 0;  // the number of the one that runs, or of those that have run
   int64_t skipped = 0, undecided = 0, without_sizes = 0, by_bounds = 0, by_wider = 0;
   ErrorHistogram histogram;
@@ -279,7 +279,7 @@ class Checker {
         continue;
       }
       SetFaultContext(absl::StrCat("\nto see it again: ", ReproduceText(SeedOf(trial))).c_str());
-      if (!Count(Examine(SubjectOf(trial), *drawn, pool_))) return;
+      if (!Count(Examine(SubjectOf(trial), *drawn, pool_, &progress_->notes.clock))) return;
       after_trial();
     }
   }
@@ -294,7 +294,7 @@ class Checker {
     bool is_done = false;
     ChildEnd end = RunInChild(
         [&](Say say) {
-          KeepFaultMessages(progress_->fault_message, sizeof(progress_->fault_message));
+          KeepFaultMessages(progress_->notes.fault_message, sizeof(progress_->notes.fault_message));
           RunTrials([&] { say("trial"); });
           say("done");
         },
@@ -303,10 +303,10 @@ class Checker {
           ReportProgress();
           return true;
         },
-        options_.patience);
+        options_.patience, [&] { return progress_->notes.clock.IsInTime(options_.patience); });
     if (end.death.empty() && is_done) return;
     if (end.death.empty()) end.death = "exited with 0";
-    const Outcome outcome = OutcomeOfDeath(end, options_.patience, progress_->fault_message);
+    const Outcome outcome = OutcomeOfDeath(end, options_.patience, progress_->notes);
     progress_->fault = outcome.fault;
     progress_->SetMessage(outcome.message);
   }

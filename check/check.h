@@ -95,7 +95,7 @@ struct CheckOptions {
   // In processes of their own, so that a crash or a hang is a finding. A kernel that was run
   // before by this process may not run in a copy of it, if it has threads.
   CheckOptions& Isolated(bool value = true) { return Set(isolated, value); }
-  // Of one trial, when isolated.
+  // With the kernel in one trial, when isolated.
   CheckOptions& Patience(absl::Duration value) { return Set(patience, value); }
   // Called some times in a second with the number of trials so far.
   CheckOptions& OnProgress(std::function<void(int64_t)> value) { return Set(on_progress, std::move(value)); }

@@ -514,6 +514,26 @@ TEST(Check, FindsAHang) {
   EXPECT_EQ(report.fault, Fault::kHang);
 }
 
+// The oracle's time is not the kernel's.
+TEST(Check, AHangIsTheKernels) {
+  const auto in_f32 = [](const KernelCall& k) {
+    const int64_t m = k.dim("M"), n = k.dim("N"), depth = k.dim("K");
+    for (int64_t i = 0; i < m; ++i) {
+      for (int64_t j = 0; j < n; ++j) {
+        float sum = 0;
+        for (int64_t p = 0; p < depth; ++p) {
+          sum += k.input<BF16>("a")[i * depth + p].Widen() * k.input<BF16>("b")[p * n + j].Widen();
+        }
+        k.output<BF16>("c")[i * n + j] = BF16::Round(sum);
+      }
+    }
+  };
+  EXPECT_THAT(Check("matmul", in_f32,
+                    CheckOptions().Types({DType::kBF16}).Where("M == 30", "N == 30", "K == 50").Trials(3).Isolated()
+                        .Patience(absl::Milliseconds(25))),
+              IsRight());
+}
+
 // A copy of the process that comes back from the kernel must not run trials of its own.
 TEST(Check, EndsWhatTheKernelForks) {
   for (bool isolated : {false, true}) {

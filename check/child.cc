@@ -82,7 +82,8 @@ class Listener {
   Listener(int says, int errors) : fds_{{says, POLLIN, 0}, {errors, POLLIN, 0}} {}
 
   enum class Result { kEnded, kSilent, kEnough };
-  Result Run(pid_t child, absl::FunctionRef<bool(absl::string_view)> hear, absl::Duration patience) {
+  Result Run(pid_t child, absl::FunctionRef<bool(absl::string_view)> hear, absl::Duration patience,
+             absl::FunctionRef<bool()> is_excused) {
     // Nearly always a child ends right after its pipe does.
     constexpr absl::Duration kOpen = absl::Milliseconds(100), kClosed = absl::Microseconds(50);
     absl::Time silent_since = absl::Now();
@@ -91,7 +92,7 @@ class Listener {
       const bool has_read = Read(std::min(is_open ? kOpen : kClosed, patience));
       if (has_read && fds_[0].revents != 0) silent_since = absl::Now();
       if (!HearMessages(hear)) return Result::kEnough;
-      if (absl::Now() - silent_since >= patience) return Result::kSilent;
+      if (absl::Now() - silent_since >= patience && !is_excused()) return Result::kSilent;
     }
     return Result::kEnded;
   }
@@ -140,7 +141,7 @@ std::string DeathOf(int status) {
 }  // namespace
 
 ChildEnd RunInChild(absl::FunctionRef<void(Say)> work, absl::FunctionRef<bool(absl::string_view message)> hear,
-                    absl::Duration patience) {
+                    absl::Duration patience, absl::FunctionRef<bool()> is_excused) {
   const Pipe says, errors;
   std::fflush(nullptr);
   const pid_t child = fork();
@@ -150,7 +151,7 @@ ChildEnd RunInChild(absl::FunctionRef<void(Say)> work, absl::FunctionRef<bool(ab
   close(says.write_end);
   close(errors.write_end);
   Listener listener(says.read_end, errors.read_end);
-  Listener::Result result = listener.Run(child, hear, patience);
+  Listener::Result result = listener.Run(child, hear, patience, is_excused);
   kill(-child, SIGKILL);  // it, or what it forked and left
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {

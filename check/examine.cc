@@ -85,9 +85,11 @@ void NameElements(const KernelRun& run, Outcome& outcome) {
 
 }  // namespace
 
-Outcome Examine(const Subject& subject, const Case& given, GuardedPool& pool) {
+Outcome Examine(const Subject& subject, const Case& given, GuardedPool& pool, KernelClock* clock) {
   const Op& op = subject.source.op;
+  if (clock != nullptr) clock->Begin();
   const KernelRun run = RunKernel(subject.kernel, op, given, subject.run, pool);
+  if (clock != nullptr) clock->End();
   Outcome outcome;
   outcome.fault = run.fault;
   outcome.message = run.message;
@@ -111,12 +113,17 @@ Outcome Examine(const Subject& subject, const Case& given, GuardedPool& pool) {
   return outcome;
 }
 
-Outcome OutcomeOfDeath(const ChildEnd& end, absl::Duration patience, absl::string_view fault_message) {
+Outcome OutcomeOfDeath(const ChildEnd& end, absl::Duration patience, const KernelNotes& notes) {
   Outcome outcome;
   outcome.fault = end.is_hung ? Fault::kHang : Fault::kCrash;
-  const bool is_killed = absl::StartsWith(end.death, "killed");
-  outcome.message = end.is_hung ? absl::StrCat("does not end within ", absl::FormatDuration(patience))
-                                : absl::StrCat(is_killed ? "is " : "", end.death);
+  if (end.is_hung && notes.clock.HasReturned()) {
+    outcome.message = "returns, but behind it the process does not go on";
+  } else if (end.is_hung) {
+    outcome.message = absl::StrCat("does not end within ", absl::FormatDuration(patience));
+  } else {
+    outcome.message = absl::StrCat(absl::StartsWith(end.death, "killed") ? "is " : "", end.death);
+  }
+  const absl::string_view fault_message = notes.fault_message;
   if (!fault_message.empty()) absl::StrAppend(&outcome.message, ": ", fault_message);
   const absl::string_view words = absl::StripAsciiWhitespace(end.words);
   if (!words.empty()) absl::StrAppend(&outcome.message, "; it says: ", words);
@@ -124,24 +131,21 @@ Outcome OutcomeOfDeath(const ChildEnd& end, absl::Duration patience, absl::strin
 }
 
 Outcome ExamineInChild(const Subject& subject, const Case& given, absl::Duration patience) {
-  struct FaultText {
-    char text[512] = "";
-  };
-  const Shared<FaultText> fault;
+  const Shared<KernelNotes> notes;
   std::string result;
   ChildEnd end = RunInChild(
       [&](Say say) {
-        KeepFaultMessages(fault->text, sizeof(fault->text));
+        KeepFaultMessages(notes->fault_message, sizeof(notes->fault_message));
         GuardedPool pool;
-        say(ToBytes(Examine(subject, given, pool)));
+        say(ToBytes(Examine(subject, given, pool, &notes->clock)));
       },
       [&](absl::string_view message) {
         result = std::string(message);
         return true;
       },
-      patience);
+      patience, [&] { return notes->clock.IsInTime(patience); });
   if (end.death.empty() && result.empty()) end.death = "exited with 0";
-  return end.death.empty() ? FromBytes(result) : OutcomeOfDeath(end, patience, fault->text);
+  return end.death.empty() ? FromBytes(result) : OutcomeOfDeath(end, patience, *notes);
 }
 
 }  // namespace nestor

@@ -2,10 +2,13 @@
 #ifndef NESTOR_CHECK_EXAMINE_H_
 #define NESTOR_CHECK_EXAMINE_H_
 
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
-#include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "check/case.h"
 #include "check/child.h"
@@ -31,15 +34,37 @@ struct Outcome {
   Verdict verdict;
 };
 
-// Runs the kernel on the case, in memory of the pool, and holds its results against the oracle.
-Outcome Examine(const Subject& subject, const Case& given, GuardedPool& pool);
+// When a kernel was called, or returned. The parent of a process that runs it has patience with it, and
+// ten minutes with what judges its results, which is slow at large sizes.
+class KernelClock {
+ public:
+  void Begin() { at_ = absl::GetCurrentTimeNanos(); }
+  void End() { at_ = -absl::GetCurrentTimeNanos(); }
+  bool HasReturned() const { return at_ < 0; }
+  bool IsInTime(absl::Duration patience) const {
+    const int64_t at = at_;
+    const absl::Duration limit = at < 0 ? absl::Minutes(10) : patience;
+    return at == 0 || absl::Nanoseconds(absl::GetCurrentTimeNanos() - std::abs(at)) < limit;
+  }
 
-// The same in a child, which has `patience` for it: a crash and a hang are outcomes.
+ private:
+  std::atomic<int64_t> at_{0};  // in ns since 1970; negative: it returned then
+};
+
+// What a process that runs a kernel leaves for its parent. Plain data, in memory that both share.
+struct KernelNotes {
+  char fault_message[512] = "";  // of fault_message.h
+  KernelClock clock;
+};
+
+// Runs the kernel on the case, in memory of the pool, and holds its results against the oracle.
+Outcome Examine(const Subject& subject, const Case& given, GuardedPool& pool, KernelClock* clock = nullptr);
+
+// The same in a child, in which the kernel has `patience`: a crash and a hang are outcomes.
 Outcome ExamineInChild(const Subject& subject, const Case& given, absl::Duration patience);
 
 // What the end of a child that ran the kernel says of that. REQUIRES: it died.
-// `fault_message`: what KeepFaultMessages has kept, or "".
-Outcome OutcomeOfDeath(const ChildEnd& end, absl::Duration patience, absl::string_view fault_message);
+Outcome OutcomeOfDeath(const ChildEnd& end, absl::Duration patience, const KernelNotes& notes);
 
 }  // namespace nestor
 

@@ -49,7 +49,11 @@ With --library:
                     where a dimension is given; 0: all
   --special         infinities and NaN among the values
   --signed-zeros    0 is wrong where -0 is right; by default both are right
-  --patience=10s    a case that takes longer hangs
+  --ulps=N          the kernel promises so many units in the last place more than the
+                    bound
+  --bound=TIMES     the kernel promises so many times the bound
+  --range=LOW,HIGH  floats lie in there; by default all finite ones
+  --patience=10s    a kernel that takes longer for a case hangs
 
 Without:
   --all             all macro ops, instead of PROGRAM
@@ -76,13 +80,14 @@ constexpr Flag kFlags[] = {
     {"--type"},         {"--where", true, /*repeats=*/true},
     {"--alignment"}, {"--sample"},    {"--in-place", true, /*repeats=*/true},
     {"--special", false}, {"--signed-zeros", false}, {"--patience"}, {"--trials"},
+    {"--ulps"},         {"--bound"},     {"--range"},
     {"--time"},         {"--seed"},      {"--json", false},
     {"--op"},           {"--all", false}, {"--random", false},
     {"--derivative"},   {"--findings"},  {"--shrink"},
 };
 constexpr const char* kLibraryFlags[] = {"--symbol",    "--strided",  "--type",    "--where",
                                          "--alignment", "--in-place", "--sample",  "--special", "--signed-zeros",
-                                         "--patience"};
+                                         "--patience",  "--ulps",     "--bound",   "--range"};
 constexpr const char* kEngineFlags[] = {"--all", "--random", "--derivative", "--findings", "--shrink"};
 
 absl::Status Refuse(const Arguments& arguments, absl::Span<const char* const> flags, absl::string_view mode) {

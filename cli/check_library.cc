@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "check/c_kernel.h"
 #include "check/check.h"
 #include "cli/flag_values.h"
@@ -100,6 +102,27 @@ absl::Status AddInPlace(const std::string& text, CheckOptions& options) {
   return absl::OkStatus();
 }
 
+absl::Status ReadDecimal(absl::string_view flag, absl::string_view text, double& value) {
+  if (absl::SimpleAtod(text, &value) && !std::isnan(value)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(flag, ": '", text, "' is not a number"));
+}
+
+// --ulps, --bound and --range.
+absl::Status AddPromises(const Arguments& arguments, CheckOptions& options) {
+  if (const auto ulps = arguments.Find("--ulps")) {
+    NESTOR_RETURN_IF_ERROR(ReadDecimal("--ulps", *ulps, options.allowance.ulps));
+  }
+  if (const auto times = arguments.Find("--bound")) {
+    NESTOR_RETURN_IF_ERROR(ReadDecimal("--bound", *times, options.allowance.times));
+  }
+  const auto range = arguments.Find("--range");
+  if (!range) return absl::OkStatus();
+  const std::vector<std::string> ends = absl::StrSplit(*range, ',');
+  if (ends.size() != 2) return absl::InvalidArgumentError(absl::StrCat("--range=", *range, ": LOW,HIGH is expected"));
+  NESTOR_RETURN_IF_ERROR(ReadDecimal("--range", ends[0], options.values.low));
+  return ReadDecimal("--range", ends[1], options.values.high);
+}
+
 absl::Status AddDemands(const Arguments& arguments, CheckOptions& options) {
   for (const std::string& condition : arguments.All("--where")) options.Where(condition);
   for (const std::string& pair : arguments.All("--in-place")) NESTOR_RETURN_IF_ERROR(AddInPlace(pair, options));
@@ -108,7 +131,7 @@ absl::Status AddDemands(const Arguments& arguments, CheckOptions& options) {
   options.values.special = arguments.Has("--special");
   options.SignedZeros(arguments.Has("--signed-zeros"));
   if (arguments.Has("--strided")) options.Layouts(Layouts::kAny);
-  return absl::OkStatus();
+  return AddPromises(arguments, options);
 }
 
 // The command with the seed of one trial.
@@ -118,7 +141,8 @@ std::string ReproduceText(const Arguments& arguments, absl::string_view program)
     words.push_back(Quoted(absl::StrCat(name, "=", value)));
   };
   for (const NameValue& word : arguments.words) add(word.name, word.value);
-  for (const char* flag : {"--op", "--type", "--library", "--symbol", "--alignment", "--sample", "--patience"}) {
+  for (const char* flag : {"--op", "--type", "--library", "--symbol", "--alignment", "--sample", "--ulps", "--bound",
+                           "--range", "--patience"}) {
     if (const auto value = arguments.Find(flag)) add(flag, *value);
   }
   for (const char* flag : {"--strided", "--special", "--signed-zeros"}) {

@@ -331,6 +331,7 @@ TEST_F(CliTest, CheckLibrary) {
             "int by_8(const float* x, float* y, int64_t N) { if (N % 8 || (uintptr_t)x % 32) abort(); return Do(x, y, N); }\n"
             "int adds(const float* x, float* y, int64_t N, float eps) {\n"
             "  (void)eps;\n  while (N--) y[N] = x[N] + 0.25f;\n  return 0;\n}\n"
+            "int about_twice(const float* x, float* y, int64_t N) { while (N--) y[N] = x[N] * 2.000001f; return 0; }\n"
             "int returns_7(const float* x, float* y, int64_t N) { Do(x, y, N); return 7; }\n"
             "int strided(const double* x, int64_t dx, double* y, int64_t dy, int64_t N) {\n"
             "  while (N--) y[N * dy] = x[N * dx] * 2;\n  return 0;\n}\n");
@@ -380,6 +381,10 @@ TEST_F(CliTest, CheckLibrary) {
       {"nestor check 'op twice(x: T[N]) -> (y) { y[i] = x[i] + x[i] }' --type=f64 --strided --library=libbad.so --symbol=strided "
        "--trials=100", 0, {"right in 100"}, {""}},
       {"nestor check twice.nestor --library=libbad.so N=1 --symbol=exits --trials=9", 0, {"right in 9 trials"}, {""}},
+      {"nestor check twice.nestor --library=libbad.so --symbol=about_twice --range=-9,9 --ulps=1", 1,
+       {" --ulps=1 --range=-9,9 --seed="}, {"the kernel is wrong"}},
+      {"nestor check twice.nestor --library=libbad.so --symbol=about_twice --range=1,9 --ulps=9 --trials=50", 0,
+       {"right in 50 trials"}, {""}},
       // What it prints to show it again does.
       {"nestor check twice.nestor --library=libbad.so --symbol=returns_7 --where='N > 2' | sed -n 's/.*see it again: //p' | bash -s",
        1, {"see it again: nestor check twice.nestor --library=libbad.so --symbol=returns_7 '--where=N > 2' --seed=1 --trials=1"}, {}},
@@ -406,6 +411,12 @@ TEST_F(CliTest, CheckLibraryRefuses) {
       {"nestor check softmax --library=libsoftmax.so --trials=0", 2, {""}, {"--trials=0"}},
       {"nestor check softmax --library=libsoftmax.so --sample=x", 2, {""}, {"--sample=x"}},
       {"nestor check softmax --library=libsoftmax.so --alignment=24", 2, {""}, {"24", "power of two"}},
+      {"nestor check softmax --library=libsoftmax.so --ulps=few", 2, {""}, {"--ulps: 'few' is not a number"}},
+      {"nestor check softmax --library=libsoftmax.so --ulps=-1", 2, {""}, {"Ulps(-1): not at least 0"}},
+      {"nestor check softmax --library=libsoftmax.so --bound=0", 2, {""}, {"Bound(0): not above 0"}},
+      {"nestor check softmax --library=libsoftmax.so --range=3", 2, {""}, {"--range=3: LOW,HIGH is expected"}},
+      {"nestor check softmax --library=libsoftmax.so --range=3,2", 2, {""}, {"low 3 is above high 2"}},
+      {"nestor check softmax --ulps=1", 2, {""}, {"--ulps: only with --library"}},
       {"nestor check softmax --library=libsoftmax.so --in-place=x", 2, {""}, {"ARGUMENT=RESULT"}},
       {"nestor check softmax --library=libsoftmax.so --in-place=x=z", 2, {""}, {"no result z"}},
       {"nestor check softmax --library=libsoftmax.so --seed=1 --seed=2", 2, {""}, {"--seed is given twice"}},
