@@ -159,9 +159,10 @@ CPrototype CPrototypeOf(const Op& op, const CPrototypeOptions& options) {
   return prototype;
 }
 
-std::string CHeader(const Op& op, const CPrototype& prototype) {
+std::string CHeader(const Op& op, const CPrototype& prototype, absl::Span<const std::string> conditions) {
   const std::string guard = absl::StrCat(absl::AsciiStrToUpper(prototype.symbol), "_H_");
   return absl::StrCat("// A kernel of this op:\n//\n", AsComment(PrintOp(op, {/*equalities=*/true})), "//\n",
+                      conditions.empty() ? "" : absl::StrCat("// Sizes meet ", absl::StrJoin(conditions, ", "), ".\n"),
                       prototype.strided ? "// Strides may be 0 or negative, those of results are not 0. "
                                         : "// Tensors are compact, and their last axis runs fastest. ",
                       "Returns ", kKernelDone, " when\n// done, ", kKernelDeclines,

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "uops/dtype.h"
 #include "uops/op.h"
 
@@ -53,8 +54,9 @@ struct CPrototype {
 CPrototype CPrototypeOf(const Op& op, const CPrototypeOptions& options = {});
 
 // A whole header, for C99 and C++: the op in the notation as a comment, and the function,
-// each parameter with its type and shape in the notation. REQUIRES: `prototype` is of `op`.
-std::string CHeader(const Op& op, const CPrototype& prototype);
+// each parameter with its type and shape in the notation. `conditions`: what sizes meet besides, as a
+// macro op says. REQUIRES: `prototype` is of `op`.
+std::string CHeader(const Op& op, const CPrototype& prototype, absl::Span<const std::string> conditions = {});
 
 }  // namespace nestor
 

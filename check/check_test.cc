@@ -162,6 +162,27 @@ TEST(Check, MeetsTheKernelsConditions) {
   EXPECT_GE(calls, 400);
 }
 
+// What a macro op is meant for a kernel may take for granted; groups divide channels.
+TEST(Check, MeetsTheMacroOpsConditions) {
+  int64_t several = 0;
+  const auto report = Check("conv2d", [&](const KernelCall& k) {
+    several += k.param("groups") > 1;
+    return k.dim("O") % k.param("groups") == 0 ? absl::UnimplementedError("") : absl::InternalError("does not divide");
+  });
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->fault, Fault::kNone) << *report;
+  EXPECT_GT(several, 100);
+  for (const MacroOp& op : MacroOps()) {
+    int64_t calls = 0;
+    const auto all = Check(op.name, [&](const KernelCall&) {
+      ++calls;
+      return absl::UnimplementedError("");
+    }, Few());
+    EXPECT_TRUE(op.conditions.empty() || all.ok()) << op.name << ": " << all.status();
+    EXPECT_TRUE(op.conditions.empty() || calls > 150) << op.name;
+  }
+}
+
 TEST(Check, GivesParamsTheValuesThatAreAskedFor) {
   constexpr char kOp[] = "op f(x: f32[N]; $eps: f32 = 0.5 in [0, 2], $on: bool = true) -> (y) { "
                          "y[i] = where($on, x[i] + $eps, x[i]) }";

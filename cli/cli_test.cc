@@ -428,6 +428,7 @@ TEST_F(CliTest, Header) {
       {"nestor header softmax", 0, {"int softmax(const float* x,", "// f32[N0, C]\n", "int64_t C);\n", "//     y[i, j] = "}, {""}},
       {"nestor header softmax x=[2,3,4] --symbol=my_softmax", 0, {"#ifndef MY_SOFTMAX_H_", "int my_softmax(", "f32[N0, N1, C]"}, {""}},
       {"nestor header softmax --type=bf16 --strided", 0, {"const uint16_t* x,", "// bf16[N0, C]", "int64_t x_stride1,"}, {""}},
+      {"nestor header pixel_unshuffle", 0, {"// Sizes meet H % $block == 0, W % $block == 0.\n"}, {""}},
       {"nestor header max_pool2d", 0, {"int64_t pad);", "// $pad: i64 in [0, inf]"}, {""}},
       {"nestor header softmax T=bf16", 0, {"const uint16_t* x,", "// bf16[N0, C]"}, {""}},
       {"nestor header 'op f(a: u16[N], b: i16[N], c: u32[N], d: u64[N]; $k: u64, $j: i16) -> (y) { y[i] = a[i] + u16($k) + u16($j) }'", 0,

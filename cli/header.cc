@@ -1,5 +1,6 @@
 // nestor header: the C function that a kernel of an op is.
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "check/c_prototype.h"
@@ -56,7 +57,9 @@ absl::Status Run(const Arguments& arguments) {
   NESTOR_ASSIGN_OR_RETURN(const Given given, ReadShapeWords(arguments, program));
   NESTOR_ASSIGN_OR_RETURN(const auto type, ReadType(arguments, program));
   NESTOR_ASSIGN_OR_RETURN(const Op op, InstantiateFor(program, given, type));
-  return WriteStdout(CHeader(op, CPrototypeOf(op, {arguments.Has("--strided"), symbol})));
+  const CPrototype prototype = CPrototypeOf(op, {arguments.Has("--strided"), symbol});
+  const std::vector<std::string> none;
+  return WriteStdout(CHeader(op, prototype, program.macro == nullptr ? none : program.macro->conditions));
 }
 
 }  // namespace

@@ -54,6 +54,8 @@ std::vector<MacroOp> ReadFile(absl::string_view text) {
       if (!inside) ops.push_back(std::exchange(next, MacroOp()));
     } else if (absl::ConsumePrefix(&line, "# sample ")) {
       next.samples.push_back(ParseSample(line));
+    } else if (absl::ConsumePrefix(&line, "# where ")) {
+      next.conditions.emplace_back(line);
     } else if (absl::ConsumePrefix(&line, "# ")) {
       absl::StrAppend(&next.summary, next.summary.empty() ? "" : " ", line);
     } else if (absl::StartsWith(line, "op ")) {

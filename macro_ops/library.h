@@ -36,9 +36,12 @@ struct Sample {
 struct MacroOp {
   std::string name;
   std::string family;      // its file's name, without the ending
-  std::string summary;     // the comment, without the samples
+  std::string summary;     // the comment, without samples and conditions
   std::string definition;  // from "op" to "}"
   std::vector<Sample> samples;
+  // On sizes and $params, in the notation's words: the op is meant for those that meet them, though it
+  // can be run at others. From lines "# where O % $groups == 0".
+  std::vector<std::string> conditions;
 };
 
 // All ops of the library, as a module to look callees up in. Immutable; lives as
