@@ -87,14 +87,14 @@ class Listener {
     // Nearly always a child ends right after its pipe does.
     constexpr absl::Duration kOpen = absl::Milliseconds(100), kClosed = absl::Microseconds(50);
     absl::Time silent_since = absl::Now();
-    while (!HasEnded(child)) {
+    while (true) {
       const bool is_open = fds_[0].fd >= 0;
-      const bool has_read = Read(std::min(is_open ? kOpen : kClosed, patience));
-      if (has_read && fds_[0].revents != 0) silent_since = absl::Now();
+      const bool has_word = Read(std::min(is_open ? kOpen : kClosed, patience)) && fds_[0].revents != 0;
+      if (has_word) silent_since = absl::Now();
       if (!HearMessages(hear)) return Result::kEnough;
+      if (!has_word && HasEnded(child)) return Result::kEnded;
       if (absl::Now() - silent_since >= patience && !is_excused()) return Result::kSilent;
     }
-    return Result::kEnded;
   }
   // What is left in the pipes when the child has ended.
   void ReadRest() {
