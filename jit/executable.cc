@@ -178,8 +178,12 @@ const Program& Executable::program() const { return code_->program; }
 const ExecutableOptions& Executable::options() const { return code_->options; }
 const Kernel& Executable::kernel() const { return code_->variants->general(); }
 
-absl::StatusOr<std::shared_ptr<const Kernel>> Executable::KernelAt(loop::SymbolValue symbol) const {
-  return code_->variants->For(symbol, CompactArguments(program(), options().isa));
+absl::StatusOr<std::shared_ptr<const Kernel>> Executable::KernelAt(loop::SymbolValue symbol, bool compact) const {
+  KernelOptions kernel = CompactArguments(program(), options().isa);
+  if (!compact) {
+    for (Layout& layout : kernel.translate.layouts) absl::c_fill(layout, AxisLayout::kAny);
+  }
+  return code_->variants->For(symbol, kernel);
 }
 
 absl::Span<const std::pair<int, int>> Executable::aliases() const { return code_->aliases; }

@@ -132,9 +132,9 @@ class Executable {
   std::vector<loop::TensorId> inputs() const;
   // The general code, for compact arguments.
   const Kernel& kernel() const;
-  // The one that runs at these sizes, of compact arguments (see Create), compiled if need be.
-  // The Statuses of Run for such sizes. REQUIRES: they are legal.
-  absl::StatusOr<std::shared_ptr<const Kernel>> KernelAt(loop::SymbolValue symbol) const;
+  // The one that runs at these sizes, of compact arguments (see Create), or of strided ones,
+  // compiled if need be. The Statuses of Run for such sizes. REQUIRES: they are legal.
+  absl::StatusOr<std::shared_ptr<const Kernel>> KernelAt(loop::SymbolValue symbol, bool compact = true) const;
   // All that were compiled so far, but for those of sizes that were forgotten for others.
   std::vector<std::shared_ptr<const Kernel>> kernels() const;
   // (output, input), numbers in the program's signature, that may be one memory, at all sizes.

@@ -106,7 +106,8 @@ FloatSet InnerAccumulation(Doubles& f64, ReduceOp op, DType type, const FloatSet
   // An f64's set is what its accumulation gives.
   if (type == DType::kF64) return PointSet(accumulate(op, x.low));
   const bool sum = op == ReduceOp::kSum;
-  const FloatSet terms = sum && AccumulatorType(type) == type ? x : RoundedSet(f64, type, x);
+  // Products of 16 bits are added unrounded, too: f32 holds them.
+  const FloatSet terms = sum ? x : RoundedSet(f64, type, x);
   if (op == ReduceOp::kMax || op == ReduceOp::kMin) {
     return {accumulate(op, terms.low), accumulate(op, terms.high), true};
   }

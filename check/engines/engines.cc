@@ -334,15 +334,20 @@ Results BuiltEngine::Run(const RunInputs& inputs, jit::Workspace& workspace) con
   return first;
 }
 
-loop::Program BuiltEngine::ProgramAt(const RunInputs& inputs) const {
-  return executable_ == nullptr ? program_ : ProgramOf(*executable_, inputs);
+RunningProgram BuiltEngine::ProgramAt(const RunInputs& inputs) const {
+  return RunningProgram(*executable_, inputs, IsCompactCall(*executable_, inputs, engine_.outputs));
 }
 
 Results BuiltEngine::Interpreted(const RunInputs& inputs) const {
-  return InterpretWithin(ProgramAt(inputs), inputs, absl::nullopt);
+  const auto interpret = [](const loop::Program& program, const RunInputs& given) {
+    return InterpretWithin(program, given, absl::nullopt);
+  };
+  return executable_ == nullptr ? interpret(program_, inputs) : ProgramAt(inputs).Interpreted(interpret);
 }
 
-std::string BuiltEngine::ProgramText(const RunInputs& inputs) const { return loop::ToText(ProgramAt(inputs)); }
+std::string BuiltEngine::ProgramText(const RunInputs& inputs) const {
+  return loop::ToText(executable_ == nullptr ? program_ : ProgramAt(inputs).program());
+}
 
 absl::Status CheckInstructions(const jit::Kernel& kernel, jit::Isa isa) {
   for (const jit::Kernel::FunctionView& function : kernel.Functions()) {

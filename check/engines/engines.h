@@ -90,7 +90,8 @@ class BuiltEngine {
   Results RunOnce(const RunInputs& inputs, const JitRunOptions& options) const;
   absl::Status CheckAllInstructions() const;
   absl::Status CheckAbi(const RunInputs& inputs) const;
-  loop::Program ProgramAt(const RunInputs& inputs) const;
+  // REQUIRES: the engine is compiled.
+  RunningProgram ProgramAt(const RunInputs& inputs) const;
 
   Engine engine_;
   loop::Program program_;  // behind the passes

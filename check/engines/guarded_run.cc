@@ -7,9 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "interp/interpreter.h"
+#include "jit/argument_layout.h"
 #include "jit/specialization.h"
+#include "loop_ir/constants.h"
 #include "uops/invariant.h"
 
 namespace nestor {
@@ -100,15 +103,64 @@ Results RunJit(const jit::Executable& executable, const RunInputs& inputs, const
   return results;
 }
 
-loop::Program ProgramOf(const jit::Executable& executable, const RunInputs& inputs) {
-  const loop::Program& signature = executable.program();
-  const auto with_signature = [&](const jit::Kernel& kernel) {
-    return jit::WithSignature(kernel.program(), signature, {});
+bool IsCompactCall(const jit::Executable& executable, const RunInputs& inputs, Arrangement outputs) {
+  const absl::StatusOr<Binding> binding = Bind(SignatureOf(executable.program()), inputs);
+  if (!binding.ok()) return false;
+  const auto is_compact = [](const TensorView& view) {
+    return jit::LayoutOf(view) == jit::CompactLayout(view.shape.size());
   };
+  const loop::Program& program = executable.program();
+  return absl::c_all_of(program.inputs, [&](loop::TensorId id) { return is_compact(inputs.tensors.at(program[id].name)); }) &&
+         absl::c_all_of(program.outputs, [&](loop::TensorId id) {
+           const auto shape = EvaluateShape(program.pool, program[id].shape, *binding, program[id].name);
+           return shape.ok() && is_compact({program[id].type, *shape, StridesOf(*shape, outputs), nullptr});
+         });
+}
+
+RunningProgram::RunningProgram(const jit::Executable& executable, const RunInputs& inputs, bool compact)
+    : program_(executable.kernel().program()), inputs_(inputs) {
+  const loop::Program& signature = executable.program();
   const absl::StatusOr<Binding> binding = Bind(SignatureOf(signature), inputs);
-  if (!binding.ok()) return with_signature(executable.kernel());
-  const auto kernel = executable.KernelAt([&](const std::string& name) { return binding->Find(name); });
-  return with_signature(kernel.ok() ? **kernel : executable.kernel());
+  if (binding.ok()) {
+    const auto kernel = executable.KernelAt([&](const std::string& name) { return binding->Find(name); }, compact);
+    if (kernel.ok()) program_ = (*kernel)->program();
+  }
+  const auto has_rank = [&](loop::TensorId own, loop::TensorId other) {
+    return program_[own].shape.size() == signature[other].shape.size();
+  };
+  const bool same_ranks = absl::c_equal(program_.inputs, signature.inputs, has_rank) &&
+                          absl::c_equal(program_.outputs, signature.outputs, has_rank);
+  if (same_ranks) {
+    program_ = jit::WithSignature(program_, signature, {});
+    return;
+  }
+  for (loop::TensorId id : signature.outputs) {
+    shapes_.push_back(EvaluateShape(signature.pool, signature[id].shape, *binding, signature[id].name).value());
+  }
+  PutNumbers(*binding);
+}
+
+// A merged axis binds no dimension: as numbers, all sizes are known.
+void RunningProgram::PutNumbers(const Binding& binding) {
+  loop::PutConstants(program_, [&](const std::string& name) { return binding.Find(name); });
+  inputs_.dims.clear();
+  for (loop::TensorId id : program_.inputs) {
+    TensorView& view = inputs_.tensors.at(program_[id].name);
+    const Dims shape = EvaluateShape(program_.pool, program_[id].shape, binding, program_[id].name).value();
+    if (view.shape == shape) continue;
+    copies_.push_back(Tensor::FromView(view).value());
+    view = ViewOf(view.type, copies_.back().view().data, shape);
+  }
+}
+
+Results RunningProgram::Interpreted(absl::FunctionRef<Results(const loop::Program&, const RunInputs&)> interpret) const {
+  Results results = interpret(program_, inputs_);
+  if (!results.ok()) return results;
+  for (size_t i = 0; i < shapes_.size(); ++i) {
+    const TensorView merged = (*results)[i].view();
+    NESTOR_ASSIGN_OR_RETURN((*results)[i], Tensor::FromView(ViewOf(merged.type, merged.data, shapes_[i])));
+  }
+  return results;
 }
 
 }  // namespace nestor

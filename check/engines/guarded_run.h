@@ -3,8 +3,11 @@
 #ifndef NESTOR_CHECK_ENGINES_GUARDED_RUN_H_
 #define NESTOR_CHECK_ENGINES_GUARDED_RUN_H_
 
+#include <list>
 #include <memory>
+#include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "check/arrangement.h"
 #include "check/engines/finding.h"
 #include "check/guarded_memory.h"
@@ -12,6 +15,7 @@
 #include "jit/kernel.h"
 #include "loop_ir/program.h"
 #include "tensor/binding.h"
+#include "tensor/tensor.h"
 
 namespace nestor {
 
@@ -31,9 +35,31 @@ struct JitRunOptions {
 // where memory beside an output's elements is written, or an input.
 Results RunJit(const jit::Executable& executable, const RunInputs& inputs, const JitRunOptions& options = {});
 
-// What runs with these inputs, the general program where they are refused, under the
-// executable's own signature: it takes the same inputs, though numbers stand for some sizes in it.
-loop::Program ProgramOf(const jit::Executable& executable, const RunInputs& inputs);
+// Whether inputs, and outputs that are arranged so, are compact: then axes may be merged in what
+// runs (jit/variants.h). False where the inputs are refused.
+bool IsCompactCall(const jit::Executable& executable, const RunInputs& inputs, Arrangement outputs);
+
+// What runs with these inputs, for compact arguments or others; the general program where they
+// are refused.
+class RunningProgram {
+ public:
+  RunningProgram(const jit::Executable& executable, const RunInputs& inputs, bool compact);
+
+  // Under the executable's own signature, so that it takes the same inputs, though numbers stand
+  // for some sizes in it; with merged axes for one call, with numbers for all sizes.
+  const loop::Program& program() const { return program_; }
+  // What `interpret` makes of it, with the inputs in the shapes that it takes; results have those
+  // of the executable's.
+  Results Interpreted(absl::FunctionRef<Results(const loop::Program&, const RunInputs&)> interpret) const;
+
+ private:
+  void PutNumbers(const Binding& binding);
+
+  loop::Program program_;
+  RunInputs inputs_;
+  std::list<Tensor> copies_;  // of inputs, in merged shapes
+  std::vector<Dims> shapes_;  // of results; empty: they have them
+};
 
 }  // namespace nestor
 

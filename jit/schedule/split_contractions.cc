@@ -39,8 +39,9 @@ class Splitter {
   absl::optional<Scope> Split(const Loop& nest) {
     band_.clear();
     for (const Loop* loop = &nest; loop != nullptr; loop = OnlyLoopIn(loop->body)) band_.push_back(loop);
+    if (band_.size() < 2 || !HoldsMore(band_.back()->body) || ContractionOf(program_, nest)) return absl::nullopt;
     core_ = band_.back()->body;
-    if (band_.size() < 2 || NumLoops() == 0 || LoadsIndices() || ContractionOf(program_, nest)) return absl::nullopt;
+    if (LoadsIndices()) return absl::nullopt;
     const std::vector<Sum> sums = SumsToSplit();
     if (sums.empty()) return absl::nullopt;
     return Rebuilt(sums);
@@ -53,8 +54,16 @@ class Splitter {
     size_t shared;  // leading loops of the band that are neither rows nor columns
   };
 
-  int64_t NumLoops() const {
-    return absl::c_count_if(core_, [](const Item& item) { return item.As<Loop>() != nullptr; });
+  // Whether there are sums beside a sum: others, or one over the nest's own loops. What keeps a
+  // sum with nothing beside it from being a contraction is not mended by a nest of its own.
+  static bool HoldsMore(const Scope& core) {
+    const auto is_sum = [](const Item& item) { return item.As<Loop>() != nullptr; };
+    const auto accumulates = [](const Item& item) {
+      const auto* statement = item.As<Statement>();
+      return statement != nullptr && statement->op.has_value();
+    };
+    const auto sums = absl::c_count_if(core, is_sum);
+    return sums > 1 || (sums > 0 && absl::c_any_of(core, accumulates));
   }
 
   // A sum may be one of them.

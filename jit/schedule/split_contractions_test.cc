@@ -37,7 +37,9 @@ TEST(SplitContractions, TextInTextOut) {
        ASSUMED "for n in [0, B) { temp sums: f32[N, M] "
        NEST("i_2", "j_2", BATCHED("s_2", "i_2", "j_2", "k_2") "sums[i_2, j_2] = s_2")
        NEST("i", "j", SECOND("r", "i", "j", "l") "t[n, i, j] = sums[i, j] * r") "}"},
-      // Not what is a contraction already, or none of whose sums is one.
+      // Not what is a contraction already, or none of whose sums is one; nor a single sum of rows that
+      // are not known to be apart.
+      {NEST("i", "j", FIRST("s", "i", "j", "k") "drop y[i/2, j] = s"), ""},
       {NEST("i", "j", FIRST("s", "i", "j", "k") "y[i, j] = s + 1.0"), ""},
       {NEST("i", "j", ROW "g[j] += q"), ""},
       // Nor sums of few steps, or that read what the nest makes.
