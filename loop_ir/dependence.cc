@@ -373,19 +373,33 @@ Footprint FootprintOf(const Program& program, const Item& item) {
   return collector.Take();
 }
 
-absl::optional<TensorId> CarriedTensor(const Program& program, const Loop& loop) {
+namespace {
+
+// At most `most`, in the order of the text.
+std::vector<TensorId> FindCarried(const Program& program, const Loop& loop, size_t most) {
   const Footprint footprint = FootprintOf(program, loop.body);
   const BodyAccesses accesses(program, loop, footprint);
-  absl::flat_hash_set<TensorId> proven;
-  absl::optional<TensorId> carried;
+  absl::flat_hash_set<TensorId> seen;
+  std::vector<TensorId> carried;
   VisitItems(loop.body, [&](const Item& item) {
     const Statement* statement = item.As<Statement>();
-    if (carried || statement == nullptr) return;
+    if (carried.size() == most || statement == nullptr) return;
     const TensorId target = statement->target.tensor;
-    if (!footprint.Changes(target) || !proven.insert(target).second) return;
-    if (!accesses.AreApart(target)) carried = target;
+    if (!footprint.Changes(target) || !seen.insert(target).second) return;
+    if (!accesses.AreApart(target)) carried.push_back(target);
   });
   return carried;
+}
+
+}  // namespace
+
+absl::optional<TensorId> CarriedTensor(const Program& program, const Loop& loop) {
+  const std::vector<TensorId> carried = FindCarried(program, loop, 1);
+  return carried.empty() ? absl::nullopt : absl::make_optional(carried[0]);
+}
+
+std::vector<TensorId> CarriedTensors(const Program& program, const Loop& loop) {
+  return FindCarried(program, loop, program.tensors.size());
 }
 
 }  // namespace nestor::loop

@@ -2,6 +2,8 @@
 #ifndef NESTOR_LOOP_IR_DEPENDENCE_H_
 #define NESTOR_LOOP_IR_DEPENDENCE_H_
 
+#include <vector>
+
 #include "absl/container/flat_hash_set.h"
 #include "absl/functional/function_ref.h"
 #include "absl/types/optional.h"
@@ -41,6 +43,8 @@ Footprint FootprintOf(const Program& program, const Item& item);
 // differ by less than the loop index moves it in one step. Masks are not used.
 // A sum into an outer tensor is a dependence, whatever its order would change.
 absl::optional<TensorId> CarriedTensor(const Program& program, const Loop& loop);
+// All of them, in that order.
+std::vector<TensorId> CarriedTensors(const Program& program, const Loop& loop);
 
 }  // namespace nestor::loop
 

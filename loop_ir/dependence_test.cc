@@ -118,6 +118,13 @@ TEST(Dependence, CarriedTensor) {
   }
 }
 
+TEST(Dependence, CarriedTensors) {
+  const Program program = Around("for v in [0, N) { z[v] = 1.0  t[0] = 2.0  y[v, 0] = 1.0  z[0] += t[0]  t[1] = 1.0 }");
+  std::vector<std::string> names;
+  for (TensorId tensor : CarriedTensors(program, *program.blocks[0].body[0].As<Loop>())) names.push_back(program[tensor].name);
+  EXPECT_EQ(names, (std::vector<std::string>{"z", "t"}));
+}
+
 TEST(Dependence, IndicesOfLoopsAroundAreFixed) {
   const Program program = Around("for o in [0, N) { for v in [0, N) { z[o + v] = 1.0  t[o] = 1.0 } }");
   const Loop* inner = program.blocks[0].body[0].As<Loop>()->body[0].As<Loop>();

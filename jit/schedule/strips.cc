@@ -74,6 +74,21 @@ bool IsLong(const Loop& loop) {
   return statements > kMostStatements;
 }
 
+template <class Part>  // an Item, or a scope with others
+bool AreTouchedByOne(const Program& program, const std::vector<TensorId>& tensors, const std::vector<Part>& parts) {
+  std::vector<loop::Footprint> footprints;
+  for (const Part& part : parts) footprints.push_back(FootprintOf(program, part));
+  return absl::c_all_of(tensors, [&](TensorId tensor) {
+    return absl::c_count_if(footprints, [&](const loop::Footprint& footprint) { return footprint.Touches(tensor); }) == 1;
+  });
+}
+
+// Whether each part of the body may run for some rows before the next part does: what goes from
+// row to row, a sum over rows above all, stays in one part, and so in the order of the rows.
+bool MayDivide(const Program& program, const Loop& rows) {
+  return AreTouchedByOne(program, CarriedTensors(program, rows), rows.body);
+}
+
 // Loops that may be ones of rows, outer ones first.
 void FindRows(Program& program, const Scope& scope, absl::flat_hash_set<int32_t>& rows) {
   for (const Item& item : scope) {
@@ -83,7 +98,7 @@ void FindRows(Program& program, const Scope& scope, absl::flat_hash_set<int32_t>
       const auto* column = inner.As<Loop>();
       return column != nullptr && HasSum(program, *loop, *column);
     });
-    if (has_sum && !IsLong(*loop) && !CarriedTensor(program, *loop)) rows.insert(loop->var);
+    if (has_sum && !IsLong(*loop) && MayDivide(program, *loop)) rows.insert(loop->var);
     FindRows(program, loop->body, rows);
   }
 }
@@ -125,7 +140,7 @@ class Strips {
     ranges_.Enter(row_);
     Divide();
     ranges_.Leave();
-    if (!Expand()) return absl::nullopt;
+    if (!KeepOrder() || !Expand()) return absl::nullopt;
     bool any = false;
     strips_ = pool_.Div(pool_.Add(rows_, pool_.Const(options_.rows - 1)), pool_.Const(options_.rows));
     if (many_) strips_ = OnlyIf(pool_, *many_, strips_);
@@ -174,6 +189,12 @@ class Strips {
       loop = *std::move(split->rest);
     }
     AddToGroup({std::move(loop)});
+  }
+
+  bool KeepOrder() const {
+    std::vector<Scope> parts;
+    for (const Group& group : groups_) parts.push_back(group.items);
+    return AreTouchedByOne(program_, CarriedTensors(program_, row_), parts);
   }
 
   void AddToGroup(Item item) {

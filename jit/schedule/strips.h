@@ -13,7 +13,8 @@ struct StripOptions {
   int64_t rows = 24;  // of a strip: whole tiles of both instruction sets
 };
 
-// Where the iterations of a loop are independent, and its body holds, beside other things, a
+// Where the iterations of a loop are independent, but for sums over them that one part of the body
+// makes by itself, and the body holds, beside other things, a
 // loop that sums over what rows and columns share (contraction.h), each of them runs for all
 // rows of a strip, then the next:
 //

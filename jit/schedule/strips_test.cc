@@ -45,6 +45,25 @@ TEST(Strips, TextInTextOut) {
                }
              }
            })"},
+          // A sum over rows that one part makes.
+          {"for j in [0, 30) { temp t: f32[S] "
+           "for k in [0, S) { acc s: f32 = sum for d in [0, D) { s += q[j, d] * w[k, d] } t[k] = s } "
+           "for k_2 in [0, S) { m[0] += t[k_2] } }",
+           R"(assume : 4398046511096*S
+           block {
+             for p in [0, 4) {
+               temp t: f32[8, S]
+               for r in [0, min(-8*p + 30, 8)) {
+                 for k in [0, S) { acc s: f32 = sum for d in [0, D) { s += q[8*p + r, d] * w[k, d] } t[r, k] = s }
+               }
+               for r_2 in [0, min(-8*p + 30, 8)) { for k_2 in [0, S) { m[0] += t[r_2, k_2] } }
+             }
+           })"},
+          // Not where another part reads it, or what is summed.
+          {"for j in [0, 30) { temp t: f32[S] "
+           "for k in [0, S) { acc s: f32 = sum for d in [0, D) { s += q[j, d] * w[k, d] } t[k] = s } "
+           "for k_2 in [0, S) { m[0] += t[k_2] } for k_3 in [0, S) { y[j, k_3] = t[k_3] * m[0] } }", ""},
+          {"for j in [0, 30) { for k in [0, S) { acc s: f32 = sum for d in [0, D) { s += q[j, d] * w[k, d] * m[0] } m[0] += s } }", ""},
           // Two products.
           {"for j in [0, 30) { temp t: f32[S] "
            "for k in [0, S) { acc s: f32 = sum for d in [0, D) { s += q[j, d] * w[k, d] } t[k] = max(s, 0.0) } "
@@ -159,6 +178,8 @@ TEST(Strips, TakesSums) {
        }) {
     EXPECT_TRUE(RunsInStrips(Row(body))) << body;
   }
+  // Rows in their order leave what the last one does.
+  EXPECT_TRUE(RunsInStrips("block { temp b: f32 b = 0.0 " + Row("for k in [0, S) { " + kSum + "y[j, k] = s b = s }") + " }"));
 }
 
 TEST(Strips, LeavesWhatIsNone) {
@@ -167,7 +188,8 @@ TEST(Strips, LeavesWhatIsNone) {
            // A contraction as it is; nothing that columns share; rows that depend on each other.
            Row("for k in [0, S) { " + kSum + "y[j, k] = s }"),
            Row("acc a: f32 = min for k in [0, S) { acc s: f32 = sum for d in [0, D) { s += q[j, d] } a min= s } m[j] = a"),
-           "block { temp b: f32 b = 0.0 " + Row("for k in [0, S) { " + kSum + "y[j, k] = s b = s }") + " }",
+           "block { temp b: f32 b = 0.0 " + Row("for k in [0, S) { acc s: f32 = sum for d in [0, D) { s += q[j, d] * b * w[k, d] } "
+                                                "y[j, k] = s b = s }") + " }",
            // Few rows.
            std::string("for j in [0, 3) { acc a: f32 = min for k in [0, S) { " + kSum + "a min= s } m[j] = a }"),
            // The sum reads what was made of the last one.
