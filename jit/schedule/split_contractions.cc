@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <utility>
 #include <vector>
 
 #include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/functional/function_ref.h"
 #include "absl/types/optional.h"
 #include "fusion/decided_copy.h"
 #include "fusion/scopes.h"
@@ -32,44 +35,110 @@ using loop::TensorId;
 // Fewer are no contraction worth a temporary.
 constexpr int64_t kLeastSteps = 8;
 
+// Loops, each inside the one before.
+using Path = std::vector<const Loop*>;
+
 class Splitter {
  public:
   Splitter(Program& program, loop::Ranges& ranges) : program_(program), pool_(program.pool), ranges_(ranges) {}
 
   absl::optional<Scope> Split(const Loop& nest) {
-    band_.clear();
-    for (const Loop* loop = &nest; loop != nullptr; loop = OnlyLoopIn(loop->body)) band_.push_back(loop);
-    if (band_.size() < 2 || !HoldsMore(band_.back()->body) || ContractionOf(program_, nest)) return absl::nullopt;
-    core_ = band_.back()->body;
-    if (LoadsIndices()) return absl::nullopt;
-    const std::vector<Sum> sums = SumsToSplit();
-    if (sums.empty()) return absl::nullopt;
-    return Rebuilt(sums);
+    std::vector<Path> paths;
+    Path path;
+    FindCores(nest, path, paths);
+    for (Path& to_core : paths) {
+      path_ = std::move(to_core);
+      const std::vector<Sum> sums = SumsToSplit();
+      if (!sums.empty()) return Rebuilt(sums);
+    }
+    return absl::nullopt;
   }
 
  private:
   struct Sum {
     size_t item;  // of the core: its outermost loop
     TensorId accumulator;
-    size_t shared;  // leading loops of the band that are neither rows nor columns
+    size_t shared;  // leading loops of the path that are neither rows nor columns
   };
+
+  const Scope& Core() const { return path_.back()->body; }
+
+  // ---- Where sums are
+
+  // Loops whose bodies hold sums beside other things, or are not all that is in the nest.
+  void FindCores(const Loop& loop, Path& path, std::vector<Path>& paths) const {
+    path.push_back(&loop);
+    if (path.size() > 1 && (IsPerfect(path) ? HoldsMore(loop.body) : HasColumns(path) && HoldsSum(loop.body))) paths.push_back(path);
+    for (const Item& item : loop.body) {
+      if (const Loop* inner = item.As<Loop>()) FindCores(*inner, path, paths);
+    }
+    path.pop_back();
+  }
+
+  static bool IsPerfect(const Path& path) {
+    return std::all_of(path.begin(), path.end() - 1, [](const Loop* loop) { return OnlyLoopIn(loop->body) != nullptr; });
+  }
+
+  // Whether the last loops are one in the other. A single one is a matter of strips (strips.h).
+  static bool HasColumns(const Path& path) { return OnlyLoopIn(path[path.size() - 2]->body) != nullptr; }
+
+  static bool IsLoop(const Item& item) { return item.As<Loop>() != nullptr; }
+  static bool HoldsSum(const Scope& core) { return absl::c_any_of(core, IsLoop); }
 
   // Whether there are sums beside a sum: others, or one over the nest's own loops. What keeps a
   // sum with nothing beside it from being a contraction is not mended by a nest of its own.
   static bool HoldsMore(const Scope& core) {
-    const auto is_sum = [](const Item& item) { return item.As<Loop>() != nullptr; };
     const auto accumulates = [](const Item& item) {
       const auto* statement = item.As<Statement>();
       return statement != nullptr && statement->op.has_value();
     };
-    const auto sums = absl::c_count_if(core, is_sum);
+    const auto sums = absl::c_count_if(core, IsLoop);
     return sums > 1 || (sums > 0 && absl::c_any_of(core, accumulates));
+  }
+
+  // ---- Which sums
+
+  // One after the other, until what is left is a contraction.
+  std::vector<Sum> SumsToSplit() {
+    std::vector<Sum> sums;
+    if (LoadsIndices() || IsContraction(sums)) return sums;
+    const loop::Footprint made = FootprintOf(program_, path_[0]->body);
+    absl::flat_hash_set<TensorId> own;  // of the nest
+    for (const Item& item : path_[0]->body) {
+      VisitItems(item, [&](const Item& inner) {
+        if (const auto* declaration = inner.As<loop::Declaration>()) own.insert(declaration->tensor);
+      });
+    }
+    const auto is_made = [&](TensorId tensor) { return made.Changes(tensor) || own.contains(tensor); };
+    for (size_t i = 0; i < Core().size(); ++i) {
+      const auto sum = SumAt(i, is_made);
+      if (!sum) continue;
+      sums.push_back(*sum);
+      if (IsContraction(sums)) break;
+    }
+    // Memory is planned for the whole program: extents are the same everywhere.
+    const Shape extents = ExtentsFrom(FirstOf(sums));
+    if (absl::c_any_of(extents, [&](IndexId extent) { return pool_.HasVar(extent); })) return {};
+    return sums;
+  }
+
+  // The loops from it on have rows and columns of all the sums.
+  size_t FirstOf(const std::vector<Sum>& sums) const {
+    size_t first = path_.size() - 2;
+    for (const Sum& sum : sums) first = std::min(first, sum.shared);
+    return first;
+  }
+
+  Shape ExtentsFrom(size_t first) {
+    Shape shape;
+    for (size_t i = first; i < path_.size(); ++i) shape.push_back(ranges_.LengthOf(*path_[i]));
+    return shape;
   }
 
   // A sum may be one of them.
   bool LoadsIndices() const {
     bool found = false;
-    for (const Item& item : core_) {
+    for (const Item& item : Core()) {
       VisitItems(item, [&](const Item& inner) {
         VisitIndices(program_, inner, [&](IndexId e) { found = found || pool_.HasLoad(e); });
       });
@@ -77,38 +146,21 @@ class Splitter {
     return found;
   }
 
-  // ---- Which sums
-
-  // One after the other, until what is left is a contraction.
-  std::vector<Sum> SumsToSplit() {
-    const loop::Footprint made = FootprintOf(program_, core_);
-    const std::vector<TensorId> declared = fusion::DeclaredIn(core_);
-    std::vector<Sum> sums;
-    for (size_t i = 0; i < core_.size(); ++i) {
-      const auto sum = SumAt(i, made, declared);
-      if (!sum) continue;
-      sums.push_back(*sum);
-      if (IsContraction(Without(sums))) break;
-    }
-    return sums;
-  }
-
-  absl::optional<Sum> SumAt(size_t item, const loop::Footprint& made, const std::vector<TensorId>& declared) {
-    const Loop* sum = core_[item].As<Loop>();
+  absl::optional<Sum> SumAt(size_t item, absl::FunctionRef<bool(TensorId)> is_made) {
+    const Loop* sum = Core()[item].As<Loop>();
     const Statement* step = sum == nullptr ? nullptr : OnlyStatementIn(*sum);
-    if (step == nullptr || !absl::c_linear_search(declared, step->target.tensor) || !HasManySteps(*sum)) return absl::nullopt;
+    if (step == nullptr || !absl::c_linear_search(fusion::DeclaredIn(Core()), step->target.tensor)) return absl::nullopt;
+    if (!HasManySteps(*sum)) return absl::nullopt;
     const TensorId accumulator = step->target.tensor;
     if (NumWrites(accumulator) != 1) return absl::nullopt;
-    const loop::Footprint own = FootprintOf(program_, core_[item]);
-    const bool waits = absl::c_any_of(own.reads, [&](TensorId tensor) {
-      return tensor != accumulator && (made.Changes(tensor) || absl::c_linear_search(declared, tensor));
-    });
+    const loop::Footprint own = FootprintOf(program_, Core()[item]);
+    const bool waits = absl::c_any_of(own.reads, [&](TensorId tensor) { return tensor != accumulator && is_made(tensor); });
     if (waits) return absl::nullopt;
-    const Loop alone = Whole({fusion::DeclarationOf(accumulator), core_[item]});
-    const auto found = ContractionOf(program_, alone);
+    const Scope alone = Inside(0, {fusion::DeclarationOf(accumulator), Core()[item]});
+    const auto found = ContractionOf(program_, *alone[0].As<Loop>());
     if (!found) return absl::nullopt;
     size_t shared = 0;
-    while (band_[shared]->var != found->row->var && band_[shared]->var != found->column->var) ++shared;
+    while (path_[shared]->var != found->row->var && path_[shared]->var != found->column->var) ++shared;
     return Sum{item, accumulator, shared};
   }
 
@@ -129,68 +181,71 @@ class Splitter {
   }
 
   int64_t NumWrites(TensorId tensor) const {
-    return absl::c_count_if(core_, [&](const Item& item) { return FootprintOf(program_, item).Changes(tensor); });
+    return absl::c_count_if(Core(), [&](const Item& item) { return FootprintOf(program_, item).Changes(tensor); });
+  }
+
+  // Whether what stands around the core, and nothing but it, is one without these sums.
+  bool IsContraction(const std::vector<Sum>& without) {
+    Scope core = Core();
+    Remove(without, core);
+    size_t first = path_.size() - 1;
+    while (first > 0 && OnlyLoopIn(path_[first - 1]->body) != nullptr) --first;
+    const Scope nest = Inside(first, std::move(core));
+    return ContractionOf(program_, *nest[0].As<Loop>()).has_value();
   }
 
   // ---- The nests
 
-  // The band's loops around another core.
-  Loop Whole(Scope core) const {
-    for (size_t i = band_.size(); i-- > 0;) core = Around(*band_[i], std::move(core));
-    return std::move(*core[0].As<Loop>());
-  }
-
-  // The core without these sums and their accumulators.
-  Scope Without(const std::vector<Sum>& sums) const {
-    Scope rest;
-    for (size_t i = 0; i < core_.size(); ++i) {
-      const auto* declaration = core_[i].As<loop::Declaration>();
-      const bool goes = absl::c_any_of(sums, [&](const Sum& sum) {
-        return sum.item == i || (declaration != nullptr && declaration->tensor == sum.accumulator);
-      });
-      if (!goes) rest.push_back(core_[i]);
-    }
-    return rest;
-  }
-
-  bool IsContraction(Scope core) {
-    const Loop whole = Whole(std::move(core));
-    return ContractionOf(program_, whole).has_value();
-  }
-
-  Scope Rebuilt(const std::vector<Sum>& sums) {
-    size_t shared = band_.size() - 2;
-    for (const Sum& sum : sums) shared = std::min(shared, sum.shared);
-    Scope rest = Without(sums);
-    Scope scope;
-    for (const Sum& sum : sums) {
-      IndexList place;
-      Shape shape;
-      for (size_t i = shared; i < band_.size(); ++i) {
-        place.push_back(pool_.Sub(pool_.Var(band_[i]->var), band_[i]->begin));
-        shape.push_back(ranges_.LengthOf(*band_[i]));
-      }
-      const TensorId kept = program_.AddTensor({"sums", program_[sum.accumulator].type, shape, loop::Storage::kTemp});
-      AssumeFewElements(program_, shape);
-      scope.push_back(fusion::DeclarationOf(kept));
-      Append(scope, Alone(sum, shared, kept, place));
-      VisitStatements(rest, [&](Statement& statement) {
-        RewriteLoads(program_, statement, sum.accumulator, [&](Access& load) { load = {kept, place}; });
-      });
-    }
-    Append(scope, Inside(shared, std::move(rest)));
-    for (size_t i = shared; i-- > 0;) scope = Around(*band_[i], std::move(scope));
-    return scope;
-  }
-
-  // The loops from number `shared` on around a core.
-  Scope Inside(size_t shared, Scope core) const {
-    for (size_t i = band_.size(); i-- > shared;) core = Around(*band_[i], std::move(core));
+  // The loops from number `from` on around a core.
+  Scope Inside(size_t from, Scope core) const {
+    for (size_t i = path_.size(); i-- > from;) core = Around(*path_[i], std::move(core));
     return core;
   }
 
+  // Takes the sums out of the core, and the declarations of their accumulators.
+  static void Remove(const std::vector<Sum>& sums, Scope& core) {
+    Scope rest;
+    for (size_t i = 0; i < core.size(); ++i) {
+      const auto* declaration = core[i].As<loop::Declaration>();
+      const bool goes = absl::c_any_of(sums, [&](const Sum& sum) {
+        return sum.item == i || (declaration != nullptr && declaration->tensor == sum.accumulator);
+      });
+      if (!goes) rest.push_back(std::move(core[i]));
+    }
+    core = std::move(rest);
+  }
+
+  Scope Rebuilt(const std::vector<Sum>& sums) {
+    const size_t shared = FirstOf(sums);
+    Scope whole = ScopeOf(*path_[0]);
+    // The scope that holds the loop number `shared`, and that loop's place in it; the core.
+    Scope* around = &whole;
+    Scope* core = &whole;
+    for (size_t i = 0; i < path_.size(); ++i) {
+      if (i == shared) around = core;
+      core = &absl::c_find_if(*core, [&](const Item& item) { return IsLoop(item) && item.As<Loop>()->var == path_[i]->var; })->As<Loop>()->body;
+    }
+    Remove(sums, *core);
+    Scope before;
+    for (const Sum& sum : sums) {
+      const Shape shape = ExtentsFrom(shared);
+      IndexList place;
+      for (size_t i = shared; i < path_.size(); ++i) place.push_back(pool_.Sub(pool_.Var(path_[i]->var), path_[i]->begin));
+      const TensorId kept = program_.AddTensor({"sums", program_[sum.accumulator].type, shape, loop::Storage::kTemp});
+      AssumeFewElements(program_, shape);
+      before.push_back(fusion::DeclarationOf(kept));
+      Append(before, Alone(sum, shared, kept, place));
+      VisitStatements(*core, [&](Statement& statement) {
+        RewriteLoads(program_, statement, sum.accumulator, [&](Access& load) { load = {kept, place}; });
+      });
+    }
+    const auto at = absl::c_find_if(*around, [&](const Item& item) { return IsLoop(item) && item.As<Loop>()->var == path_[shared]->var; });
+    around->insert(at, std::make_move_iterator(before.begin()), std::make_move_iterator(before.end()));
+    return whole;
+  }
+
   Scope Alone(const Sum& sum, size_t shared, TensorId kept, const IndexList& place) {
-    Scope core = {fusion::DeclarationOf(sum.accumulator), core_[sum.item]};
+    Scope core = {fusion::DeclarationOf(sum.accumulator), Core()[sum.item]};
     Append(core, Assignment(kept, place, program_.AddLoad({sum.accumulator, {}})));
     const Scope loops = Inside(shared, std::move(core));
     absl::optional<Loop> fresh = fusion::FreshCopy(program_, ranges_, *loops[0].As<Loop>());
@@ -200,8 +255,7 @@ class Splitter {
   Program& program_;
   IndexPool& pool_;
   loop::Ranges& ranges_;
-  std::vector<const Loop*> band_;
-  Scope core_;
+  Path path_;  // to the core
 };
 
 }  // namespace
@@ -209,7 +263,10 @@ class Splitter {
 absl::StatusOr<bool> SplitContractions(Program& program) {
   loop::Ranges ranges(program);
   Splitter splitter(program, ranges);
-  return ReplaceLoops(program, ranges, [&](Loop& loop) { return splitter.Split(loop); });
+  bool changed = false;
+  // A nest may hold several cores: one is split in each round.
+  while (ReplaceLoops(program, ranges, [&](Loop& loop) { return splitter.Split(loop); })) changed = true;
+  return changed;
 }
 
 }  // namespace nestor::jit

@@ -22,9 +22,11 @@ namespace nestor::jit {
 // where the nest is no contraction (contraction.h) as it is, but one of its sums would be; and
 // so on, until what is left is one, or holds none. Such a nest comes of fusion, which brings
 // together what walks the same rows and columns, and of sums over rows that are made beside the
-// contraction: that of g[j] += s is none. Loops around that belong to neither rows nor columns
-// stay around both. That the temporary is small is an assumption of the program
-// (AssumeFewElements). Sums of few steps stay: what is stored and read again is no less work.
+// contraction: that of g[j] += s is none. So does a sum further inside, where columns are two
+// loops or more: a nest over the points of an image that reduces them. (Those of one loop go by
+// strips, strips.h.) Loops around that belong to neither rows nor columns stay around both. That
+// the temporary is small is an assumption of the program (AssumeFewElements). Sums of few steps
+// stay: what is stored and read again is no less work.
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run changes
 // nothing. No result changes in any bit. REQUIRES: Verify accepts the program; and so it does

@@ -37,6 +37,21 @@ TEST(SplitContractions, TextInTextOut) {
        ASSUMED "for n in [0, B) { temp sums: f32[N, M] "
        NEST("i_2", "j_2", BATCHED("s_2", "i_2", "j_2", "k_2") "sums[i_2, j_2] = s_2")
        NEST("i", "j", SECOND("r", "i", "j", "l") "t[n, i, j] = sums[i, j] * r") "}"},
+      // Columns of two loops, whose sum is what a row is for: the mean of an image.
+      {"for n in [0, N) { acc q: f32 = sum for i in [0, B) { for j in [0, M) { acc s: f32 = sum "
+       "for k in [0, K) { s += x[n, k] * b[i, k, j] } q += max(s, 0.0) } } drop g[n] = q }",
+       "assume : 549755813887*B*M*N block { temp sums: f32[N, B, M] "
+       "for n_2 in [0, N) { for i_2 in [0, B) { for j_2 in [0, M) { acc s_2: f32 = sum "
+       "for k_2 in [0, K) { s_2 += x[n_2, k_2] * b[i_2, k_2, j_2] } sums[n_2, i_2, j_2] = s_2 } } } "
+       "for n in [0, N) { acc q: f32 = sum for i in [0, B) { for j in [0, M) { q += max(sums[n, i, j], 0.0) } } drop g[n] = q } }"},
+      // Not where there are other columns for each step of a loop around.
+      {"for n in [0, B) { for i in [0, N) { for j in [n, M) { " BATCHED("s", "i", "j", "k") "g[j] += s } } }", ""},
+      // Not where the sum reads what a loop around makes.
+      {"for n in [0, N) { temp h: f32 h = z[n, 0 | 0.0] acc q: f32 = sum for i in [0, B) { for j in [0, M) { acc s: f32 = sum "
+       "for k in [0, K) { s += x[n, k] * h * b[i, k, j] } q += max(s, 0.0) } } drop g[n] = q }", ""},
+      // Not columns of one loop, which go by strips.
+      {"for n in [0, N) { acc q: f32 = sum for j in [0, M) { acc s: f32 = sum "
+       "for k in [0, K) { s += x[n, k] * v[k, j] } q += max(s, 0.0) } drop g[n] = q }", ""},
       // Not what is a contraction already, or none of whose sums is one; nor a single sum of rows that
       // are not known to be apart.
       {NEST("i", "j", FIRST("s", "i", "j", "k") "drop y[i/2, j] = s"), ""},
