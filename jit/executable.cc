@@ -455,7 +455,8 @@ absl::Status Executable::FillTable(const Kernel& kernel, const Binding& binding,
     const TensorId tensor = ArgumentOf(program, i);
     Dims of_argument = ArgumentAt(arguments, i).strides;
     if (of_argument.size() != program[tensor].shape.size()) {  // axes are merged: the argument is compact
-      NESTOR_ASSIGN_OR_RETURN(const Dims shape, EvaluateShape(program.pool, program[tensor].shape, binding, program[tensor].name));
+      const loop::TensorInfo& info = program[tensor];
+      NESTOR_ASSIGN_OR_RETURN(const Dims shape, EvaluateShape(program.pool, info.shape, binding, info.name));
       of_argument = CompactStrides(shape);
     }
     if (NESTOR_MUTANT("stride_of_wrong_axis")) std::reverse(of_argument.begin(), of_argument.end());

@@ -76,7 +76,9 @@ absl::StatusOr<std::shared_ptr<const Kernel>> Variants::VariantFor(loop::SymbolV
                                                                    const KernelOptions& options) const {
   if (!classes_) return std::shared_ptr<const Kernel>();
   Class of{classes_->Of(symbol), AreCompact(options.translate.layouts) && classes_->HasShortRows(symbol)};
-  const auto runs = [&](const Code& code) { return code != nullptr && loop::ProveNoOverflow(code->program(), symbol).ok(); };
+  const auto runs = [&](const Code& code) {
+    return code != nullptr && loop::ProveNoOverflow(code->program(), symbol).ok();
+  };
   if (of.merges_axes) {
     const Code code = CodeOf(of, options);
     if (runs(code)) return code->For(WithLayoutsOf(code->program(), options));

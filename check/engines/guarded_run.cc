@@ -110,11 +110,12 @@ bool IsCompactCall(const jit::Executable& executable, const RunInputs& inputs, A
     return jit::LayoutOf(view) == jit::CompactLayout(view.shape.size());
   };
   const loop::Program& program = executable.program();
-  return absl::c_all_of(program.inputs, [&](loop::TensorId id) { return is_compact(inputs.tensors.at(program[id].name)); }) &&
-         absl::c_all_of(program.outputs, [&](loop::TensorId id) {
-           const auto shape = EvaluateShape(program.pool, program[id].shape, *binding, program[id].name);
-           return shape.ok() && is_compact({program[id].type, *shape, StridesOf(*shape, outputs), nullptr});
-         });
+  const auto is_compact_input = [&](loop::TensorId id) { return is_compact(inputs.tensors.at(program[id].name)); };
+  const auto is_compact_output = [&](loop::TensorId id) {
+    const auto shape = EvaluateShape(program.pool, program[id].shape, *binding, program[id].name);
+    return shape.ok() && is_compact({program[id].type, *shape, StridesOf(*shape, outputs), nullptr});
+  };
+  return absl::c_all_of(program.inputs, is_compact_input) && absl::c_all_of(program.outputs, is_compact_output);
 }
 
 RunningProgram::RunningProgram(const jit::Executable& executable, const RunInputs& inputs, bool compact)
@@ -153,7 +154,8 @@ void RunningProgram::PutNumbers(const Binding& binding) {
   }
 }
 
-Results RunningProgram::Interpreted(absl::FunctionRef<Results(const loop::Program&, const RunInputs&)> interpret) const {
+Results RunningProgram::Interpreted(
+    absl::FunctionRef<Results(const loop::Program&, const RunInputs&)> interpret) const {
   Results results = interpret(program_, inputs_);
   if (!results.ok()) return results;
   for (size_t i = 0; i < shapes_.size(); ++i) {

@@ -68,15 +68,21 @@ class Splitter {
   // Loops whose bodies hold sums beside other things, or are not all that is in the nest.
   void FindCores(const Loop& loop, Path& path, std::vector<Path>& paths) const {
     path.push_back(&loop);
-    if (path.size() > 1 && (IsPerfect(path) ? HoldsMore(loop.body) : HasColumns(path) && HoldsSum(loop.body))) paths.push_back(path);
+    if (path.size() > 1 && MaySplit(path)) paths.push_back(path);
     for (const Item& item : loop.body) {
       if (const Loop* inner = item.As<Loop>()) FindCores(*inner, path, paths);
     }
     path.pop_back();
   }
 
+  static bool MaySplit(const Path& path) {
+    const Scope& core = path.back()->body;
+    return IsPerfect(path) ? HoldsMore(core) : HasColumns(path) && HoldsSum(core);
+  }
+
   static bool IsPerfect(const Path& path) {
-    return std::all_of(path.begin(), path.end() - 1, [](const Loop* loop) { return OnlyLoopIn(loop->body) != nullptr; });
+    const auto has_one = [](const Loop* loop) { return OnlyLoopIn(loop->body) != nullptr; };
+    return std::all_of(path.begin(), path.end() - 1, has_one);
   }
 
   // Whether the last loops are one in the other. A single one is a matter of strips (strips.h).
@@ -154,8 +160,8 @@ class Splitter {
     const TensorId accumulator = step->target.tensor;
     if (NumWrites(accumulator) != 1) return absl::nullopt;
     const loop::Footprint own = FootprintOf(program_, Core()[item]);
-    const bool waits = absl::c_any_of(own.reads, [&](TensorId tensor) { return tensor != accumulator && is_made(tensor); });
-    if (waits) return absl::nullopt;
+    const auto waits_for = [&](TensorId tensor) { return tensor != accumulator && is_made(tensor); };
+    if (absl::c_any_of(own.reads, waits_for)) return absl::nullopt;
     const Scope alone = Inside(0, {fusion::DeclarationOf(accumulator), Core()[item]});
     const auto found = ContractionOf(program_, *alone[0].As<Loop>());
     if (!found) return absl::nullopt;
@@ -196,6 +202,10 @@ class Splitter {
 
   // ---- The nests
 
+  static Scope::iterator LoopIn(Scope& scope, int32_t var) {
+    return absl::c_find_if(scope, [&](const Item& item) { return IsLoop(item) && item.As<Loop>()->var == var; });
+  }
+
   // The loops from number `from` on around a core.
   Scope Inside(size_t from, Scope core) const {
     for (size_t i = path_.size(); i-- > from;) core = Around(*path_[i], std::move(core));
@@ -223,14 +233,16 @@ class Splitter {
     Scope* core = &whole;
     for (size_t i = 0; i < path_.size(); ++i) {
       if (i == shared) around = core;
-      core = &absl::c_find_if(*core, [&](const Item& item) { return IsLoop(item) && item.As<Loop>()->var == path_[i]->var; })->As<Loop>()->body;
+      core = &LoopIn(*core, path_[i]->var)->As<Loop>()->body;
     }
     Remove(sums, *core);
     Scope before;
     for (const Sum& sum : sums) {
       const Shape shape = ExtentsFrom(shared);
       IndexList place;
-      for (size_t i = shared; i < path_.size(); ++i) place.push_back(pool_.Sub(pool_.Var(path_[i]->var), path_[i]->begin));
+      for (size_t i = shared; i < path_.size(); ++i) {
+        place.push_back(pool_.Sub(pool_.Var(path_[i]->var), path_[i]->begin));
+      }
       const TensorId kept = program_.AddTensor({"sums", program_[sum.accumulator].type, shape, loop::Storage::kTemp});
       AssumeFewElements(program_, shape);
       before.push_back(fusion::DeclarationOf(kept));
@@ -239,8 +251,7 @@ class Splitter {
         RewriteLoads(program_, statement, sum.accumulator, [&](Access& load) { load = {kept, place}; });
       });
     }
-    const auto at = absl::c_find_if(*around, [&](const Item& item) { return IsLoop(item) && item.As<Loop>()->var == path_[shared]->var; });
-    around->insert(at, std::make_move_iterator(before.begin()), std::make_move_iterator(before.end()));
+    around->insert(LoopIn(*around, path_[shared]->var), std::make_move_iterator(before.begin()), std::make_move_iterator(before.end()));
     return whole;
   }
 
