@@ -39,18 +39,10 @@ std::vector<Arrangement> ArrangementsOf(Layouts layouts) {
   return {};
 }
 
-// Null where it is "", as of an op that is none.
-const MacroOp* FindMacro(const std::string& name) {
-  for (const MacroOp& op : MacroOps()) {
-    if (op.name == name) return &op;
-  }
-  return nullptr;
-}
-
 // What a macro op's samples keep its values below.
 absl::flat_hash_map<std::string, int64_t> SampleBounds(const std::string& name) {
   absl::flat_hash_map<std::string, int64_t> bounds;
-  const MacroOp* const macro = FindMacro(name);
+  const MacroOp* const macro = FindMacroOp(name);
   if (macro == nullptr || macro->samples.empty()) return bounds;
   for (const SampleArgument& arg : macro->samples.front().args) {
     if (arg.bound) bounds[arg.name] = *arg.bound;
@@ -377,7 +369,7 @@ absl::StatusOr<CheckReport> CheckKernel(const CheckedOp& op, const Kernel& kerne
   CheckOptions options = given;
   NESTOR_RETURN_IF_ERROR(ApplyEnvironment(options));
   NESTOR_RETURN_IF_ERROR(CheckSettings(options));
-  if (const MacroOp* macro = FindMacro(op.MacroName())) {
+  if (const MacroOp* macro = FindMacroOp(op.MacroName())) {
     for (const std::string& condition : macro->conditions) options.conditions.push_back(condition);
   }
   NESTOR_ASSIGN_OR_RETURN(std::vector<Subject> subjects, MakeSubjects(op, kernel, options));

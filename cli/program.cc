@@ -50,13 +50,6 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
   return ReadAll(fd, path);
 }
 
-const MacroOp* FindMacro(absl::string_view name) {
-  for (const MacroOp& op : MacroOps()) {
-    if (op.name == name) return &op;
-  }
-  return nullptr;
-}
-
 bool IsFile(const std::string& path) {
   struct stat info;
   return stat(path.c_str(), &info) == 0 && !S_ISDIR(info.st_mode);
@@ -192,7 +185,7 @@ absl::StatusOr<Program> LoadProgram(const Arguments& arguments) {
     return FromText("<stdin>", std::move(text), wanted);
   }
   if (!is_file) {
-    if (const MacroOp* macro = FindMacro(word)) return FromMacro(*macro, wanted);
+    if (const MacroOp* macro = FindMacroOp(word)) return FromMacro(*macro, wanted);
     if (!Exists(word) && word.find_first_of("./") == std::string::npos) return NoSuchProgram(word);
   }
   NESTOR_ASSIGN_OR_RETURN(std::string text, ReadFile(word));

@@ -104,8 +104,8 @@ absl::StatusOr<Variants::Code> Variants::Compile(const Class& of, const KernelOp
     if (!fusion::MergeAxes(program)) return Code();
   }
   NESTOR_ASSIGN_OR_RETURN(loop::Program scheduled, origin_->schedule(std::move(program)));
-  const KernelOptions layouts = WithLayoutsOf(scheduled, options);
-  return LayoutKernels::Create(std::move(scheduled), of.merges_axes ? layouts : options);
+  const KernelOptions own = of.merges_axes ? WithLayoutsOf(scheduled, options) : options;
+  return LayoutKernels::Create(std::move(scheduled), own);
 }
 
 absl::optional<Variants::Code> Variants::Find(const Class& of) const {

@@ -8,8 +8,8 @@
 // together are one in it, too (fusion/merge_axes.h). All compute the same but for rounding, and
 // take the same memory.
 //
-// The choice follows from sizes and layouts alone, never from what ran before: equal calls give equal
-// bits. So what is forgotten to keep the number of variants bounded is compiled again, not
+// The choice follows from sizes and layouts alone, never from what ran before: equal calls give
+// equal bits. So what is forgotten to keep the number of variants bounded is compiled again, not
 // replaced.
 #ifndef NESTOR_JIT_VARIANTS_H_
 #define NESTOR_JIT_VARIANTS_H_

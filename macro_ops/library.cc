@@ -2,6 +2,7 @@
 // before each op into summaries and samples.
 #include "macro_ops/library.h"
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -92,6 +93,12 @@ const std::vector<MacroOp>& MacroOps() {
     return list;
   }();
   return *ops;
+}
+
+const MacroOp* FindMacroOp(absl::string_view name) {
+  const std::vector<MacroOp>& ops = MacroOps();
+  const auto op = absl::c_find_if(ops, [&](const MacroOp& one) { return one.name == name; });
+  return op == ops.end() ? nullptr : &*op;
 }
 
 }  // namespace nestor

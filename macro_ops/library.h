@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "uops/module.h"
 
@@ -50,6 +51,8 @@ const Module& MacroLibrary();
 
 // The ops in the order of the files, and then of their text.
 const std::vector<MacroOp>& MacroOps();
+// Null: none has the name.
+const MacroOp* FindMacroOp(absl::string_view name);
 
 }  // namespace nestor
 

@@ -89,23 +89,25 @@ Finding CheckRefused(const CompiledVariants::Variant& variant, const RunInputs& 
   return absl::StrCat(Describe(variant.options, run), " runs, but: ", refused.status().ToString());
 }
 
+// Of what runs, interpreted.
+Finding CheckInterpreted(const Results& got, bool strict, const Results& unfused, Counts& counts) {
+  if (!got.ok() && !IsLimit(got)) return absl::StrCat("what runs is refused: ", got.status().ToString());
+  if (!strict || !got.ok()) return absl::nullopt;
+  return Compare(unfused, got, "strict, interpreted, against the unfused program,", counts);
+}
+
 Finding CheckVariant(const CompiledVariants::Variant& variant, const RunInputs& inputs,
                      absl::Span<const JitRunOptions> runs, const Results& unfused, const Bounds& bounds,
                      Counts& counts) {
   const bool strict = variant.options.mode == jit::Mode::kStrict;
-  absl::optional<Results> wants[2];  // the second: of compact arguments
+  absl::optional<Results> wants[2];  // what runs gives, interpreted; the second: with compact arguments
   for (const JitRunOptions& run : runs) {
     const bool compact = IsCompactCall(*variant.executable, inputs, run.outputs);
-    const bool is_new = !wants[compact];
-    if (is_new) wants[compact] = RunningProgram(*variant.executable, inputs, compact).Interpreted(Run);
-    const Results& want = *wants[compact];
-    if (is_new) {
-      if (!want.ok() && !IsLimit(want)) return absl::StrCat("what runs is refused: ", want.status().ToString());
-      if (strict && want.ok()) {
-        const Finding finding = Compare(unfused, want, "strict, interpreted, against the unfused program,", counts);
-        if (finding) return finding;
-      }
+    if (!wants[compact]) {
+      wants[compact] = RunningProgram(*variant.executable, inputs, compact).Interpreted(Run);
+      if (Finding finding = CheckInterpreted(*wants[compact], strict, unfused, counts)) return finding;
     }
+    const Results& want = *wants[compact];
     const Results got = RunJit(*variant.executable, inputs, run);
     const std::string what = Describe(variant.options, run);
     if (!got.ok()) return absl::StrCat(what, " refuses: ", got.status().ToString());
@@ -142,8 +144,10 @@ Finding CompiledVariants::Check(const RunInputs& inputs, absl::Span<const JitRun
     Finding finding = CheckVariant(variant, inputs, runs, unfused, bounds, counts);
     const absl::Status instructions = CheckInstructions(*variant.executable);
     if (!finding && !instructions.ok()) finding = instructions.ToString();
-    const RunningProgram running(*variant.executable, inputs, IsCompactCall(*variant.executable, inputs, runs[0].outputs));
-    if (finding) return absl::StrCat(*finding, "\n", loop::ToText(running.program()));
+    if (!finding) continue;
+    const bool compact = IsCompactCall(*variant.executable, inputs, runs[0].outputs);
+    const RunningProgram running(*variant.executable, inputs, compact);
+    return absl::StrCat(*finding, "\n", loop::ToText(running.program()));
   }
   return absl::nullopt;
 }

@@ -19,12 +19,13 @@ size_t LastAxis(const loop::Program& program, loop::TensorId tensor) {
 }
 
 double StepGain(loop::Program& program, loop::TensorId tensor, absl::Span<const IndexId> place, int32_t var) {
+  const size_t last = LastAxis(program, tensor);
   double step = kSame;
   for (size_t axis = 0; axis < place.size(); ++axis) {
     const auto coefficient = CoefficientOf(program, place[axis], var);
     if (!coefficient) return kJump;
     if (program.pool.IsConst(*coefficient, 0)) continue;
-    const bool side_by_side = axis >= LastAxis(program, tensor) && program.pool.IsConst(*coefficient, 1);
+    const bool side_by_side = axis >= last && program.pool.IsConst(*coefficient, 1);
     if (!side_by_side) return kJump;
     step = kUnit;
   }

@@ -47,6 +47,21 @@ bool ReplaceLoops(loop::Program& program, loop::Ranges& ranges, Replace replace)
 
 const Loop* OnlyLoopIn(const Scope& scope) { return scope.size() == 1 ? scope[0].As<Loop>() : nullptr; }
 
+const loop::Statement* OnlyStatementIn(const Loop& outermost) {
+  const Loop* innermost = &outermost;
+  while (const Loop* inner = OnlyLoopIn(innermost->body)) innermost = inner;
+  return innermost->body.size() == 1 ? innermost->body[0].As<loop::Statement>() : nullptr;
+}
+
+bool LoadsFrom(const IndexPool& pool, IndexId e, loop::TensorId tensor) {
+  if (!pool.HasLoad(e)) return false;
+  bool loads = false;
+  VisitIndex(pool, e, [&](IndexId, const IndexNode& node) {
+    loads |= node.kind == IndexKind::kLoad && node.value == tensor.value;
+  });
+  return loads;
+}
+
 absl::optional<int64_t> KnownLength(loop::Program& program, const Loop& loop) {
   return program.pool.ConstValue(program.pool.Sub(loop.end, loop.begin));
 }

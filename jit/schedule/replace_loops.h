@@ -20,6 +20,12 @@ bool ReplaceLoops(loop::Program& program, loop::Ranges& ranges,
 // The loop that is all of the scope; null: there is none.
 const loop::Loop* OnlyLoopIn(const loop::Scope& scope);
 
+// The statement that is all that the loop and those inside hold; null: there is more.
+const loop::Statement* OnlyStatementIn(const loop::Loop& outermost);
+
+// Whether the index is computed from an element of the tensor.
+bool LoadsFrom(const IndexPool& pool, IndexId e, loop::TensorId tensor);
+
 // How often the loop runs, if that is a number.
 absl::optional<int64_t> KnownLength(loop::Program& program, const loop::Loop& loop);
 

@@ -92,7 +92,7 @@ class ScanFinder {
     }
     bool updated = false, good = true;
     for (const Item& item : loop_.body) {
-      VisitIndices(program_, item, [&](IndexId e) { good = good && !Gathers(e, scan.carried); });
+      VisitIndices(program_, item, [&](IndexId e) { good = good && !LoadsFrom(program_.pool, e, scan.carried); });
       const auto* statement = item.As<Statement>();
       if (statement == nullptr) continue;
       VisitValues(program_, statement->value, [&](ValueId, const loop::Value& value) {
@@ -104,15 +104,6 @@ class ScanFinder {
       updated |= statement == scan.update;
     }
     return good;
-  }
-
-  bool Gathers(IndexId e, TensorId tensor) const {
-    bool gathers = false;
-    if (!program_.pool.HasLoad(e)) return false;
-    VisitIndex(program_.pool, e, [&](IndexId, const IndexNode& node) {
-      gathers |= node.kind == IndexKind::kLoad && node.value == tensor.value;
-    });
-    return gathers;
   }
 
   // Marks the values that depend on the carried scalar.

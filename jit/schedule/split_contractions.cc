@@ -12,9 +12,11 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/functional/function_ref.h"
 #include "absl/types/optional.h"
+#include "absl/types/span.h"
 #include "fusion/decided_copy.h"
 #include "fusion/scopes.h"
 #include "jit/schedule/contraction.h"
+#include "jit/schedule/kept_sum.h"
 #include "jit/schedule/loop_maker.h"
 #include "jit/schedule/replace_loops.h"
 #include "loop_ir/dependence.h"
@@ -24,7 +26,6 @@
 namespace nestor::jit {
 namespace {
 
-using loop::Access;
 using loop::Item;
 using loop::Loop;
 using loop::Program;
@@ -115,6 +116,8 @@ class Splitter {
         if (const auto* declaration = inner.As<loop::Declaration>()) own.insert(declaration->tensor);
       });
     }
+    footprints_.clear();
+    for (const Item& item : Core()) footprints_.push_back(FootprintOf(program_, item));
     const auto is_made = [&](TensorId tensor) { return made.Changes(tensor) || own.contains(tensor); };
     for (size_t i = 0; i < Core().size(); ++i) {
       const auto sum = SumAt(i, is_made);
@@ -123,7 +126,7 @@ class Splitter {
       if (IsContraction(sums)) break;
     }
     // Memory is planned for the whole program: extents are the same everywhere.
-    const Shape extents = ExtentsFrom(FirstOf(sums));
+    const Shape extents = LengthsOf(ranges_, From(FirstOf(sums)));
     if (absl::c_any_of(extents, [&](IndexId extent) { return pool_.HasVar(extent); })) return {};
     return sums;
   }
@@ -135,11 +138,7 @@ class Splitter {
     return first;
   }
 
-  Shape ExtentsFrom(size_t first) {
-    Shape shape;
-    for (size_t i = first; i < path_.size(); ++i) shape.push_back(ranges_.LengthOf(*path_[i]));
-    return shape;
-  }
+  absl::Span<const Loop* const> From(size_t first) const { return absl::MakeConstSpan(path_).subspan(first); }
 
   // A sum may be one of them.
   bool LoadsIndices() const {
@@ -155,25 +154,19 @@ class Splitter {
   absl::optional<Sum> SumAt(size_t item, absl::FunctionRef<bool(TensorId)> is_made) {
     const Loop* sum = Core()[item].As<Loop>();
     const Statement* step = sum == nullptr ? nullptr : OnlyStatementIn(*sum);
-    if (step == nullptr || !absl::c_linear_search(fusion::DeclaredIn(Core()), step->target.tensor)) return absl::nullopt;
-    if (!HasManySteps(*sum)) return absl::nullopt;
+    if (step == nullptr || !HasManySteps(*sum)) return absl::nullopt;
     const TensorId accumulator = step->target.tensor;
-    if (NumWrites(accumulator) != 1) return absl::nullopt;
-    const loop::Footprint own = FootprintOf(program_, Core()[item]);
+    if (!absl::c_linear_search(fusion::DeclaredIn(Core()), accumulator)) return absl::nullopt;
+    const auto changes = [&](const loop::Footprint& footprint) { return footprint.Changes(accumulator); };
+    if (absl::c_count_if(footprints_, changes) != 1) return absl::nullopt;
     const auto waits_for = [&](TensorId tensor) { return tensor != accumulator && is_made(tensor); };
-    if (absl::c_any_of(own.reads, waits_for)) return absl::nullopt;
+    if (absl::c_any_of(footprints_[item].reads, waits_for)) return absl::nullopt;
     const Scope alone = Inside(0, {fusion::DeclarationOf(accumulator), Core()[item]});
     const auto found = ContractionOf(program_, *alone[0].As<Loop>());
     if (!found) return absl::nullopt;
     size_t shared = 0;
     while (path_[shared]->var != found->row->var && path_[shared]->var != found->column->var) ++shared;
     return Sum{item, accumulator, shared};
-  }
-
-  const Statement* OnlyStatementIn(const Loop& outermost) const {
-    const Loop* innermost = &outermost;
-    while (const Loop* inner = OnlyLoopIn(innermost->body)) innermost = inner;
-    return innermost->body.size() == 1 ? innermost->body[0].As<Statement>() : nullptr;
   }
 
   bool HasManySteps(const Loop& outermost) {
@@ -184,10 +177,6 @@ class Splitter {
       steps *= std::max<int64_t>(*length, 0);
     }
     return steps >= kLeastSteps;
-  }
-
-  int64_t NumWrites(TensorId tensor) const {
-    return absl::c_count_if(Core(), [&](const Item& item) { return FootprintOf(program_, item).Changes(tensor); });
   }
 
   // Whether what stands around the core, and nothing but it, is one without these sums.
@@ -238,26 +227,19 @@ class Splitter {
     Remove(sums, *core);
     Scope before;
     for (const Sum& sum : sums) {
-      const Shape shape = ExtentsFrom(shared);
-      IndexList place;
-      for (size_t i = shared; i < path_.size(); ++i) {
-        place.push_back(pool_.Sub(pool_.Var(path_[i]->var), path_[i]->begin));
-      }
-      const TensorId kept = program_.AddTensor({"sums", program_[sum.accumulator].type, shape, loop::Storage::kTemp});
-      AssumeFewElements(program_, shape);
-      before.push_back(fusion::DeclarationOf(kept));
-      Append(before, Alone(sum, shared, kept, place));
-      VisitStatements(*core, [&](Statement& statement) {
-        RewriteLoads(program_, statement, sum.accumulator, [&](Access& load) { load = {kept, place}; });
-      });
+      const KeptSum kept(program_, ranges_, "sums", sum.accumulator, From(shared));
+      before.push_back(fusion::DeclarationOf(kept.tensor()));
+      Append(before, Alone(sum, shared, kept));
+      kept.LoadInstead(*core);
     }
-    around->insert(LoopIn(*around, path_[shared]->var), std::make_move_iterator(before.begin()), std::make_move_iterator(before.end()));
+    around->insert(LoopIn(*around, path_[shared]->var), std::make_move_iterator(before.begin()),
+                   std::make_move_iterator(before.end()));
     return whole;
   }
 
-  Scope Alone(const Sum& sum, size_t shared, TensorId kept, const IndexList& place) {
+  Scope Alone(const Sum& sum, size_t shared, const KeptSum& kept) {
     Scope core = {fusion::DeclarationOf(sum.accumulator), Core()[sum.item]};
-    Append(core, Assignment(kept, place, program_.AddLoad({sum.accumulator, {}})));
+    Append(core, kept.Store());
     const Scope loops = Inside(shared, std::move(core));
     absl::optional<Loop> fresh = fusion::FreshCopy(program_, ranges_, *loops[0].As<Loop>());
     return fresh ? ScopeOf(*std::move(fresh)) : Scope();
@@ -266,7 +248,8 @@ class Splitter {
   Program& program_;
   IndexPool& pool_;
   loop::Ranges& ranges_;
-  Path path_;  // to the core
+  Path path_;                                // to the core
+  std::vector<loop::Footprint> footprints_;  // of the core's items
 };
 
 }  // namespace

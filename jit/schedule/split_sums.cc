@@ -8,6 +8,7 @@
 #include "fusion/scopes.h"
 #include "jit/schedule/contraction.h"
 #include "jit/schedule/loop_maker.h"
+#include "jit/schedule/replace_loops.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/rewrite.h"
 
@@ -40,7 +41,7 @@ class Splitter {
   bool FindSum(IsWanted is_wanted) {
     for (; sum_ < loop_.body.size(); ++sum_) {
       const auto* sum = loop_.body[sum_].As<Loop>();
-      const Statement* step = sum == nullptr ? nullptr : StepOf(*sum);
+      const Statement* step = sum == nullptr ? nullptr : OnlyStatementIn(*sum);
       if (step == nullptr || !step->op || !absl::c_linear_search(declared_, step->target.tensor)) continue;
       accumulator_ = step->target.tensor;
       if (program_[accumulator_].shape.empty() && is_wanted(*sum, *step)) return true;
@@ -171,12 +172,6 @@ class Splitter {
 };
 
 }  // namespace
-
-const Statement* StepOf(const Loop& sum) {
-  const Loop* loop = &sum;
-  while (loop->body.size() == 1 && loop->body[0].As<Loop>() != nullptr) loop = loop->body[0].As<Loop>();
-  return loop->body.size() == 1 ? loop->body[0].As<Statement>() : nullptr;
-}
 
 absl::optional<SplitSum> SplitSumOff(Program& program, loop::Ranges& ranges, const Loop& loop, IsWanted is_wanted) {
   return Splitter(program, ranges, loop).Run(is_wanted);

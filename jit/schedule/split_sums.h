@@ -29,9 +29,6 @@ struct SplitSum {
   absl::optional<loop::TensorId> kept;
 };
 
-// The statement that is all that the loop and those inside hold; null where there is more.
-const loop::Statement* StepOf(const loop::Loop& sum);
-
 // Splits the first sum off for which `is_wanted`, which is given the loop of the sum and its
 // step; nullopt where there is none, or where the order matters. Every element is computed as
 // before. REQUIRES: `ranges` is at the place of the loop.

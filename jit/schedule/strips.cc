@@ -60,7 +60,7 @@ bool SharesRowsAndColumns(const Program& program, const Loop& row, const Loop& c
 bool HasSum(const Program& program, const Loop& row, const Loop& column) {
   return absl::c_any_of(column.body, [&](const Item& item) {
     const auto* sum = item.As<Loop>();
-    const Statement* step = sum == nullptr ? nullptr : StepOf(*sum);
+    const Statement* step = sum == nullptr ? nullptr : OnlyStatementIn(*sum);
     return step != nullptr && step->op && SharesRowsAndColumns(program, row, column, *step);
   });
 }
@@ -74,19 +74,19 @@ bool IsLong(const Loop& loop) {
   return statements > kMostStatements;
 }
 
-template <class Part>  // an Item, or a scope with others
-bool AreTouchedByOne(const Program& program, const std::vector<TensorId>& tensors, const std::vector<Part>& parts) {
-  std::vector<loop::Footprint> footprints;
-  for (const Part& part : parts) footprints.push_back(FootprintOf(program, part));
-  return absl::c_all_of(tensors, [&](TensorId tensor) {
-    return absl::c_count_if(footprints, [&](const loop::Footprint& footprint) { return footprint.Touches(tensor); }) == 1;
+// Whether one of the parts alone touches each tensor that goes from row to row.
+bool AreCarriedInOnePart(const Program& program, const Loop& rows, const std::vector<loop::Footprint>& parts) {
+  return absl::c_all_of(CarriedTensors(program, rows), [&](TensorId tensor) {
+    return absl::c_count_if(parts, [&](const loop::Footprint& part) { return part.Touches(tensor); }) == 1;
   });
 }
 
 // Whether each part of the body may run for some rows before the next part does: what goes from
 // row to row, a sum over rows above all, stays in one part, and so in the order of the rows.
 bool MayDivide(const Program& program, const Loop& rows) {
-  return AreTouchedByOne(program, CarriedTensors(program, rows), rows.body);
+  std::vector<loop::Footprint> parts;
+  for (const Item& item : rows.body) parts.push_back(FootprintOf(program, item));
+  return AreCarriedInOnePart(program, rows, parts);
 }
 
 // Loops that may be ones of rows, outer ones first.
@@ -192,9 +192,9 @@ class Strips {
   }
 
   bool KeepOrder() const {
-    std::vector<Scope> parts;
-    for (const Group& group : groups_) parts.push_back(group.items);
-    return AreTouchedByOne(program_, CarriedTensors(program_, row_), parts);
+    std::vector<loop::Footprint> parts;
+    for (const Group& group : groups_) parts.push_back(FootprintOf(program_, group.items));
+    return AreCarriedInOnePart(program_, row_, parts);
   }
 
   void AddToGroup(Item item) {
@@ -204,13 +204,19 @@ class Strips {
 
   // ---- What lives from group to group
 
+  bool Touches(const Group& group, TensorId tensor) const {
+    return FootprintOf(program_, group.items).Touches(tensor);
+  }
+  bool Changes(const Group& group, TensorId tensor) const {
+    return FootprintOf(program_, group.items).Changes(tensor);
+  }
+
   // Finds it, and gives it an axis for the strip's rows; false where its extents move with a
   // loop, the row's or one around, since memory is planned for the whole program.
   bool Expand() {
     for (size_t i = 0; i < declared_.size(); ++i) {  // KeepAccumulator adds to it
       const TensorId tensor = declared_[i];
-      const auto touches = [&](const Group& group) { return FootprintOf(program_, group.items).Touches(tensor); };
-      if (absl::c_count_if(groups_, touches) < 2) continue;
+      if (absl::c_count_if(groups_, [&](const Group& group) { return Touches(group, tensor); }) < 2) continue;
       KeepAccumulator(tensor);
       Shape& shape = program_[tensor].shape;
       if (absl::c_any_of(shape, [&](IndexId extent) { return pool_.HasVar(extent); })) return false;
@@ -225,8 +231,8 @@ class Strips {
   void KeepAccumulator(TensorId tensor) {
     loop::TensorInfo& info = program_[tensor];
     if (info.storage != loop::Storage::kAccumulator || !info.shape.empty()) return;
-    const auto first = absl::c_find_if(groups_, [&](const Group& group) { return FootprintOf(program_, group.items).Touches(tensor); });
-    const auto changes = [&](const Group& group) { return FootprintOf(program_, group.items).Changes(tensor); };
+    const auto first = absl::c_find_if(groups_, [&](const Group& group) { return Touches(group, tensor); });
+    const auto changes = [&](const Group& group) { return Changes(group, tensor); };
     if (std::any_of(first + 1, groups_.end(), changes) || LooksUp(first->items, tensor)) return;
     const TensorId own = program_.AddTensor(loop::TensorInfo(program_[tensor]));
     Rename(first->items, tensor, own);
@@ -240,12 +246,7 @@ class Strips {
   bool LooksUp(const Scope& scope, TensorId tensor) const {
     bool any = false;
     VisitItems(scope, [&](const Item& item) {
-      VisitIndices(program_, item, [&](IndexId e) {
-        if (!pool_.HasLoad(e)) return;
-        VisitIndex(pool_, e, [&](IndexId, const IndexNode& node) {
-          any = any || (node.kind == IndexKind::kLoad && node.value == tensor.value);
-        });
-      });
+      VisitIndices(program_, item, [&](IndexId e) { any = any || LoadsFrom(pool_, e, tensor); });
     });
     return any;
   }
@@ -285,15 +286,16 @@ class Strips {
   bool StoresOnlyItsOwn(const Group& group, const Loop& column) const {
     bool good = true;
     const auto stores = [&](TensorId tensor) {
-      return program_[tensor].storage == loop::Storage::kTemp && absl::c_linear_search(declared_, tensor) &&
-             std::all_of(&groups_[0], &group, [&](const Group& earlier) { return !FootprintOf(program_, earlier.items).Changes(tensor); });
+      const bool is_own = program_[tensor].storage == loop::Storage::kTemp && absl::c_linear_search(declared_, tensor);
+      return is_own && std::none_of(&groups_[0], &group, [&](const Group& earlier) { return Changes(earlier, tensor); });
     };
     const std::vector<TensorId> own = fusion::DeclaredIn(column.body);
     VisitItems(column.body, [&](const Item& item) {
       VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, loop::AccessKind kind) {
         if (absl::c_linear_search(own, tensor)) return;
         const bool moves = absl::c_any_of(place, [&](IndexId e) { return HoldsVar(pool_, e, column.var); });
-        good = good && (kind == loop::AccessKind::kRead ? !moves || program_[tensor].storage == loop::Storage::kInput : stores(tensor));
+        const bool stays = !moves || program_[tensor].storage == loop::Storage::kInput;
+        good = good && (kind == loop::AccessKind::kRead ? stays : stores(tensor));
       });
     });
     return good;
@@ -308,16 +310,17 @@ class Strips {
     return make_.Counted("r", count, kPlain, [&](IndexId r) {
       std::vector<TensorId> own;
       for (TensorId tensor : declared_) {
-        if (!absl::c_linear_search(expanded_, tensor) && FootprintOf(program_, group.items).Touches(tensor)) own.push_back(tensor);
+        if (!absl::c_linear_search(expanded_, tensor) && Touches(group, tensor)) own.push_back(tensor);
       }
       Scope body = fusion::WithDeclarations(program_, group.items, own);
       RewritePlaces(program_, body, [&](TensorId tensor, IndexList& place) {
         if (!absl::c_linear_search(expanded_, tensor)) return false;
-        const bool stale = NESTOR_MUTANT("strip_reads_row_before") && !FootprintOf(program_, group.items).Changes(tensor);
+        const bool stale = NESTOR_MUTANT("strip_reads_row_before") && !Changes(group, tensor);
         place.insert(place.begin(), stale ? pool_.Max(pool_.Sub(r, pool_.Const(1)), pool_.Const(0)) : r);
         return true;
       });
-      if (group.is_sum) Widen(group, *absl::c_find_if(body, [](const Item& item) { return item.As<Loop>() != nullptr; })->As<Loop>(), strip, r);
+      const auto is_loop = [](const Item& item) { return item.As<Loop>() != nullptr; };
+      if (group.is_sum) Widen(group, *absl::c_find_if(body, is_loop)->As<Loop>(), strip, r);
       loop::VarReplacement replace(program_);
       replace.Set(row_.var, pool_.Add(pool_.Add(row_.begin, first), r));
       RewriteIndices(program_, body, [&](IndexId e) { return replace(e); });

@@ -35,9 +35,10 @@ struct StripOptions {
 //
 // So a contraction gets rows for its tiles, and what it passes on stays in the cache: the
 // blocking of Dao et al., "FlashAttention" (2022), without its rescaling, since rows are kept
-// whole. Loops of many statements are left alone. Sums keep their order. Columns whose bounds hold the row's index are those of any row of
-// the strip, where what is stored beyond a row's own is read by nobody. Fewer than kLeastRows rows run as they were. That temporaries
-// of a strip are small is an assumption of the program (AssumeFewElements).
+// whole. Loops of many statements are left alone. Sums keep their order. Columns whose bounds
+// hold the row's index are those of any row of the strip, where what is stored beyond a row's
+// own is read by nobody. Fewer than kLeastRows rows run as they were. That temporaries of a
+// strip are small is an assumption of the program (AssumeFewElements).
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run changes
 // nothing. REQUIRES: Verify accepts the program; and so it does afterwards.

@@ -11,6 +11,7 @@
 #include "fusion/decided_copy.h"
 #include "fusion/scopes.h"
 #include "jit/schedule/contraction.h"
+#include "jit/schedule/kept_sum.h"
 #include "jit/schedule/loop_maker.h"
 #include "jit/schedule/replace_loops.h"
 #include "jit/target/lanes.h"
@@ -27,7 +28,6 @@ using loop::Loop;
 using loop::Program;
 using loop::Scope;
 using loop::Statement;
-using loop::TensorId;
 
 class Turner {
  public:
@@ -57,9 +57,13 @@ class Turner {
     constexpr double kBusy = 0.85;
     const int64_t lanes = LanesOf(program_[nest.accumulator].type, isa_);
     const auto columns = KnownLength(program_, *nest.column);
-    if (!columns || *columns <= lanes) return false;
-    const int64_t vectors = (*columns + lanes - 1) / lanes;
-    return static_cast<double>(*columns) < kBusy * static_cast<double>(vectors * lanes);
+    return columns && *columns > lanes && Filled(*columns, lanes) < kBusy * static_cast<double>(lanes);
+  }
+
+  // Lanes of a vector that so many elements fill, on average.
+  static double Filled(int64_t elements, int64_t lanes) {
+    const int64_t vectors = (elements + lanes - 1) / lanes;
+    return static_cast<double>(elements) / static_cast<double>(vectors);
   }
 
   // Whether a window of known size slides over the operand's rows, with the column.
@@ -78,42 +82,33 @@ class Turner {
     const int64_t lanes = LanesOf(program_[nest.accumulator].type, isa_);
     const auto kernels = KnownLength(program_, *nest.row), columns = KnownLength(program_, *nest.column);
     if (kernels && *kernels < 2 * lanes) return false;
-    const auto vectors = [&](int64_t length) { return (length + lanes - 1) / lanes; };
-    const auto filled = [&](int64_t length) { return static_cast<double>(length) / static_cast<double>(vectors(length)); };
-    return !columns || (kernels ? filled(*kernels) : static_cast<double>(lanes)) > filled(*columns);
+    return !columns || (kernels ? Filled(*kernels, lanes) : static_cast<double>(lanes)) > Filled(*columns, lanes);
   }
 
   // In the batch loops the sums, and then what is done with them.
   Scope Rebuilt(const Contraction& nest) {
-    const IndexList place = {FromBegin(*nest.column), FromBegin(*nest.row)};
-    const Shape shape = {ranges_.LengthOf(*nest.column), ranges_.LengthOf(*nest.row)};
-    const TensorId turned = program_.AddTensor({"turned", program_[nest.accumulator].type, shape, loop::Storage::kTemp});
-    AssumeFewElements(program_, program_[turned].shape);
-    Scope scope = {fusion::DeclarationOf(turned)};
-    Append(scope, Around(*nest.column, Around(*nest.row, Sums(nest, turned, place))));
-    Append(scope, Ends(nest, turned, place));
+    const KeptSum turned(program_, ranges_, "turned", nest.accumulator, {nest.column, nest.row});
+    Scope scope = {fusion::DeclarationOf(turned.tensor())};
+    Append(scope, Around(*nest.column, Around(*nest.row, Sums(nest, turned))));
+    Append(scope, Ends(nest, turned));
     for (size_t i = nest.batch.size(); i-- > 0;) scope = Around(*nest.batch[i], std::move(scope));
     return scope;
   }
 
-  IndexId FromBegin(const Loop& loop) { return pool_.Sub(pool_.Var(loop.var), loop.begin); }
-
   static bool IsStatement(const Item& item) { return item.As<Statement>() != nullptr; }
 
-  Scope Sums(const Contraction& nest, TensorId turned, const IndexList& place) {
+  static Scope Sums(const Contraction& nest, const KeptSum& turned) {
     Scope sums;
     absl::c_remove_copy_if(*nest.core, std::back_inserter(sums), IsStatement);
-    Append(sums, Assignment(turned, place, program_.AddLoad({nest.accumulator, {}})));
+    Append(sums, turned.Store());
     return sums;
   }
 
   // Statements at loops of their own.
-  Scope Ends(const Contraction& nest, TensorId turned, const IndexList& place) {
+  Scope Ends(const Contraction& nest, const KeptSum& turned) {
     Scope ends;
     absl::c_copy_if(*nest.core, std::back_inserter(ends), IsStatement);
-    VisitStatements(ends, [&](Statement& statement) {
-      RewriteLoads(program_, statement, nest.accumulator, [&](Access& sum) { sum = {turned, place}; });
-    });
+    turned.LoadInstead(ends);
     Loop loop = *Around(*nest.row, Around(*nest.column, std::move(ends)))[0].As<Loop>();
     absl::optional<Loop> fresh = fusion::FreshCopy(program_, ranges_, loop);
     return fresh ? ScopeOf(*std::move(fresh)) : Scope();

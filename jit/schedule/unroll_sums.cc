@@ -6,6 +6,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/types/optional.h"
 #include "jit/schedule/attributes.h"
+#include "jit/schedule/replace_loops.h"
 #include "jit/schedule/work.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/rewrite.h"
@@ -45,16 +46,9 @@ class SumUnroller {
   }
 
  private:
-  // The only statement in the nest that the loop is; null: there are others.
-  static const Statement* OnlyStatement(const Loop& loop) {
-    if (loop.body.size() != 1) return nullptr;
-    if (const Loop* inner = loop.body[0].As<Loop>()) return OnlyStatement(*inner);
-    return loop.body[0].As<Statement>();
-  }
-
   // Of a scalar that nothing else in `scope`, which declares it, changes.
   bool IsShortSum(const Loop& loop, const Scope& scope) const {
-    const Statement* step = OnlyStatement(loop);
+    const Statement* step = OnlyStatementIn(loop);
     if (step == nullptr || !step->op || IsArg(*step->op) || step->target.masked) return false;
     const TensorId sum = step->target.tensor;
     const bool is_scalar = program_[sum].storage == loop::Storage::kAccumulator && program_[sum].shape.empty();
@@ -79,7 +73,7 @@ class SumUnroller {
   }
 
   Item WrittenOut(const Loop& loop) {
-    const Statement& step = *OnlyStatement(loop);
+    const Statement& step = *OnlyStatementIn(loop);
     loop::TensorInfo& info = program_[step.target.tensor];
     info.storage = loop::Storage::kTemp;
     ValueId sum = program_.AddConstant(Identity(*step.op, info.type));

@@ -1,0 +1,41 @@
+// A sum that is stored for what reads it elsewhere.
+#ifndef NESTOR_JIT_SCHEDULE_KEPT_SUM_H_
+#define NESTOR_JIT_SCHEDULE_KEPT_SUM_H_
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "loop_ir/program.h"
+#include "loop_ir/ranges.h"
+
+namespace nestor::jit {
+
+//   for j { acc s  for k { s += .. }  y[j] = g(s) }    ==>    temp sums[J]
+//                                                             for j { acc s  for k { s += .. }  sums[j] = s }
+//                                                             for j { y[j] = g(sums[j]) }
+class KeptSum {
+ public:
+  // Makes a temporary with an element for each step of these loops, outermost first, and assumes
+  // that they are few (AssumeFewElements). REQUIRES: the extents do not move with any loop;
+  // `ranges` is at the place of the first one.
+  KeptSum(loop::Program& program, loop::Ranges& ranges, absl::string_view name, loop::TensorId accumulator,
+          absl::Span<const loop::Loop* const> loops);
+
+  loop::TensorId tensor() const { return tensor_; }
+  // What stores the sum at a step of the loops.
+  loop::Scope Store() const;
+  // Loads of the accumulator become those of the temporary.
+  void LoadInstead(loop::Scope& scope) const;
+
+ private:
+  loop::Program& program_;
+  const loop::TensorId accumulator_;
+  loop::TensorId tensor_;
+  IndexList place_;
+};
+
+// How often each of the loops runs. REQUIRES: `ranges` is at the place of the first one.
+Shape LengthsOf(loop::Ranges& ranges, absl::Span<const loop::Loop* const> loops);
+
+}  // namespace nestor::jit
+
+#endif  // NESTOR_JIT_SCHEDULE_KEPT_SUM_H_
