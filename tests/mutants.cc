@@ -102,6 +102,9 @@ constexpr Mutant kMutants[] = {
     {"sum_blocks_overlap"},
     {"epilogue_after_first_block"},
     {"strip_reads_row_before"},
+    {"split_sum_of_what_is_made"},
+    {"scan_row_starts_anew"},
+    {"part_of_axis_merged"},
     {"changing_copy_hoisted"},
     // Gradients.
     {"div_gradient_without_minus"},

@@ -24,6 +24,7 @@
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
 #include "loop_ir/scans.h"
+#include "uops/mutant.h"
 
 namespace nestor::jit {
 namespace {
@@ -292,7 +293,7 @@ class ScanBlock {
       return inside;
     }));
     const ValueId end = program_.AddLoad({ends, {row}});
-    Append(scope, Assignment(scan_.carried, {}, Apply(start, end)));
+    Append(scope, Assignment(scan_.carried, {}, NESTOR_MUTANT("scan_row_starts_anew") ? end : Apply(start, end)));
     return scope;
   }
 

@@ -22,6 +22,7 @@
 #include "loop_ir/dependence.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
+#include "uops/mutant.h"
 
 namespace nestor::jit {
 namespace {
@@ -159,7 +160,9 @@ class Splitter {
     if (!absl::c_linear_search(fusion::DeclaredIn(Core()), accumulator)) return absl::nullopt;
     const auto changes = [&](const loop::Footprint& footprint) { return footprint.Changes(accumulator); };
     if (absl::c_count_if(footprints_, changes) != 1) return absl::nullopt;
-    const auto waits_for = [&](TensorId tensor) { return tensor != accumulator && is_made(tensor); };
+    const auto waits_for = [&](TensorId tensor) {
+      return tensor != accumulator && is_made(tensor) && !NESTOR_MUTANT("split_sum_of_what_is_made");
+    };
     if (absl::c_any_of(footprints_[item].reads, waits_for)) return absl::nullopt;
     const Scope alone = Inside(0, {fusion::DeclarationOf(accumulator), Core()[item]});
     const auto found = ContractionOf(program_, *alone[0].As<Loop>());
