@@ -6,12 +6,18 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "absl/types/optional.h"
 #include "bench/measure.h"
 #include "bench/peaks.h"
 #include "bench/thread_team.h"
+#include "check/c_kernel.h"
+#include "check/child.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/dimensions.h"
@@ -52,7 +58,7 @@ a macro op's name. Sizes and inputs are given, or made up, as for `nestor run`.
   threads, isa, mode
 
   --library=FILE    measures the kernel in a shared object beside it, in turns, in
-                    this process: library_time_ms, library_gflops,
+                    a process of both: library_time_ms, library_gflops,
                     library_gbytes_per_s, and speed_up, its time over Nestor's. It is
                     the function that `nestor header` prints; --symbol=NAME and
                     --strided say which, as they do there. Check it first
@@ -73,7 +79,7 @@ Examples:
   $ nestor bench softmax N0=1024 C=512
   $ nestor bench matmul 'a=[256,256]' N=256 --threads=1 --compile --json
 
-Exit codes: 0 done, 2 bad usage or input, 3 the library crashed or hung while it was loaded.
+Exit codes: 0 done, 2 bad usage or input, 3 the library crashed or hung.
 )";
 
 constexpr Flag kFlags[] = {{"--op"},   {"--seed"}, {"--json", false}, {"--compile", false}, {"--threads"},
@@ -115,11 +121,15 @@ struct Times {
   absl::optional<double> library;
 };
 
+// The kernel beside Nestor's; it is told when a call of it has returned.
+struct Library {
+  LibraryKernel kernel;
+  std::function<void()> on_return;
+};
+
 absl::StatusOr<Times> TimesOfCalls(const std::function<absl::Status()>& nestor,
                                    const std::function<absl::Status()>& library) {
-  absl::Status status = nestor();
-  if (library && status.ok()) status = library();
-  if (!status.ok()) return status;
+  absl::Status status;
   std::vector<bench::Contender> contenders = {{"nestor", [&] { status.Update(nestor()); }}};
   if (library) contenders.push_back({"library", [&] { status.Update(library()); }});
   const std::vector<bench::Reading> readings = bench::MeasureAlternating(contenders);
@@ -130,12 +140,15 @@ absl::StatusOr<Times> TimesOfCalls(const std::function<absl::Status()>& nestor,
 }
 
 absl::StatusOr<Times> TimesOf(const Op& op, const jit::Executable& executable, const RunInputs& inputs,
-                              const Binding& binding, const LibraryKernel* library) {
+                              const Binding& binding, const Library* library) {
   NESTOR_ASSIGN_OR_RETURN(const Call call, MakeCall(executable, inputs, binding));
   jit::Workspace workspace;
   const auto nestor = [&] { return executable.Run(call.arguments(), &workspace); };
+  NESTOR_RETURN_IF_ERROR(nestor());
   if (library == nullptr) return TimesOfCalls(nestor, nullptr);
-  NESTOR_ASSIGN_OR_RETURN(const LibraryCall other, LibraryCall::Create(*library, op, inputs, binding));
+  NESTOR_ASSIGN_OR_RETURN(const LibraryCall other, LibraryCall::Create(library->kernel, op, inputs, binding));
+  NESTOR_RETURN_IF_ERROR(other.run()());
+  library->on_return();
   return TimesOfCalls(nestor, other.run());
 }
 
@@ -196,7 +209,7 @@ void AddCompilation(const Op& op, const JitSetup& setup, const jit::Executable& 
 }
 
 absl::StatusOr<Figures> Measure(const Op& op, const RunInputs& inputs, const JitSetup& setup, int64_t max_bytes,
-                                const std::vector<std::string>& bound, const LibraryKernel* library, bool compiles) {
+                                const std::vector<std::string>& bound, const Library* library, bool compiles) {
   NESTOR_ASSIGN_OR_RETURN(const Binding binding, Bind(SignatureOf(op), inputs));
   NESTOR_ASSIGN_OR_RETURN(const auto executable, CompileBound(op, inputs, setup, bound));
   NESTOR_RETURN_IF_ERROR(CheckMemory(*executable, binding.symbols, max_bytes));
@@ -210,6 +223,44 @@ absl::StatusOr<Figures> Measure(const Op& op, const RunInputs& inputs, const Jit
   return figures;
 }
 
+// ---- In a child
+
+// For what a library does while it is loaded, and for its first call.
+constexpr absl::Duration kPatience = absl::Minutes(1);
+// For all calls that are measured.
+constexpr absl::Duration kMostMeasuring = absl::Minutes(10);
+
+using MeasureText = absl::FunctionRef<absl::StatusOr<std::string>(std::function<void()> on_return)>;
+
+// What a child says: that a call of the kernel has returned; what was measured; an error, its code first.
+constexpr char kReturned = 'r', kMeasured = 'm', kError = 'e';
+
+std::string Message(const absl::StatusOr<std::string>& measured) {
+  if (measured.ok()) return absl::StrCat(std::string(1, kMeasured), *measured);
+  const char code = static_cast<char>(measured.status().code());
+  return absl::StrCat(std::string{kError, code}, measured.status().message());
+}
+
+// The kernel may end its process, or never return.
+absl::StatusOr<std::string> MeasureInChild(MeasureText measure) {
+  absl::StatusOr<std::string> result = absl::UnavailableError("");
+  absl::Time returned = absl::InfinitePast();
+  const ChildEnd end = RunInChild(
+      [&](Say say) { say(Message(measure([&] { say(std::string(1, kReturned)); }))); },
+      [&](absl::string_view message) {
+        if (message[0] == kReturned) returned = absl::Now();
+        if (message[0] == kMeasured) result = std::string(message.substr(1));
+        if (message[0] == kError) result = absl::Status(static_cast<absl::StatusCode>(message[1]), message.substr(2));
+        return true;
+      },
+      kPatience, [&] { return absl::Now() - returned < kMostMeasuring; });
+  if (end.death.empty() && (result.ok() || !absl::IsUnavailable(result.status()))) return result;
+  return absl::UnavailableError(absl::StrCat("while the kernel is measured, its process ",
+                                             absl::StartsWith(end.death, "killed") ? "is " : "",
+                                             end.death.empty() ? "exits with 0" : end.death,
+                                             end.words.empty() ? "" : "; it says: ", end.words));
+}
+
 absl::Status Run(const Arguments& arguments) {
   NESTOR_ASSIGN_OR_RETURN(const uint64_t seed, arguments.Seed());
   NESTOR_ASSIGN_OR_RETURN(const JitSetup setup, JitSetupFor(arguments));
@@ -219,16 +270,25 @@ absl::Status Run(const Arguments& arguments) {
   if (program.macro != nullptr) FillFromSample(*program.macro, program, given, remarks);
   NESTOR_ASSIGN_OR_RETURN(const auto type, ReadType(arguments, program));
   NESTOR_ASSIGN_OR_RETURN(const Op op, InstantiateFor(program, given, type));
-  NESTOR_ASSIGN_OR_RETURN(const auto library, FindLibraryKernel(arguments, op));
+  NESTOR_ASSIGN_OR_RETURN(const auto named, ReadLibraryKernel(arguments, op));
+  if (named) NESTOR_RETURN_IF_ERROR(TryLoadCKernel(named->file, named->prototype, kPatience));
   int64_t max_bytes = MaxBytes();
   NESTOR_ASSIGN_OR_RETURN(const Inputs inputs, MakeInputs(op, given, program.macro, seed, &max_bytes));
   for (const std::string& remark : remarks) Remark(remark);
   for (const std::string& remark : inputs.remarks) Remark(remark);
   NESTOR_ASSIGN_OR_RETURN(const std::vector<std::string> bound, arguments.List("--bind"));
-  NESTOR_ASSIGN_OR_RETURN(const Figures figures,
-                          Measure(op, inputs.run, setup, max_bytes, bound,
-                                  library ? &*library : nullptr, arguments.Has("--compile")));
-  return WriteStdout(FiguresText(figures, arguments.Has("--json")));
+  const auto measure = [&](const Library* library) -> absl::StatusOr<std::string> {
+    NESTOR_ASSIGN_OR_RETURN(const Figures figures, Measure(op, inputs.run, setup, max_bytes, bound, library,
+                                                           arguments.Has("--compile")));
+    return FiguresText(figures, arguments.Has("--json"));
+  };
+  const auto measure_beside = [&](std::function<void()> on_return) -> absl::StatusOr<std::string> {
+    NESTOR_ASSIGN_OR_RETURN(LibraryKernel kernel, LoadLibraryKernel(*named));
+    const Library library{std::move(kernel), std::move(on_return)};
+    return measure(&library);
+  };
+  NESTOR_ASSIGN_OR_RETURN(const std::string text, named ? MeasureInChild(measure_beside) : measure(nullptr));
+  return WriteStdout(text);
 }
 
 }  // namespace

@@ -1,21 +1,13 @@
-// What a shared object holds is known by the op's prototype alone. Entry point:
-// FindLibraryKernel.
+// What a shared object holds is known by the op's prototype alone.
 #include "cli/library_kernel.h"
 
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/time.h"
 #include "check/kernel_call.h"
 #include "uops/invariant.h"
 
 namespace nestor::cli {
-namespace {
-
-// For what a library does while it is loaded.
-constexpr absl::Duration kPatience = absl::Seconds(10);
-
-}  // namespace
 
 absl::StatusOr<std::string> ReadSymbol(const Arguments& arguments) {
   const std::string symbol = arguments.Find("--symbol").value_or("");
@@ -33,13 +25,10 @@ absl::StatusOr<absl::optional<NamedKernel>> ReadLibraryKernel(const Arguments& a
   return absl::optional<NamedKernel>({*file, CPrototypeOf(op, {arguments.Has("--strided"), symbol})});
 }
 
-absl::StatusOr<absl::optional<LibraryKernel>> FindLibraryKernel(const Arguments& arguments, const Op& op) {
-  NESTOR_ASSIGN_OR_RETURN(absl::optional<NamedKernel> named, ReadLibraryKernel(arguments, op));
-  if (!named) return absl::optional<LibraryKernel>();
-  NESTOR_RETURN_IF_ERROR(TryLoadCKernel(named->file, named->prototype, kPatience));
-  NESTOR_ASSIGN_OR_RETURN(SharedLibrary library, SharedLibrary::Open(named->file));
-  NESTOR_ASSIGN_OR_RETURN(const SharedLibrary::Function function, library.Find(named->prototype.symbol));
-  return absl::optional<LibraryKernel>({std::move(named->prototype), std::move(library), function});
+absl::StatusOr<LibraryKernel> LoadLibraryKernel(NamedKernel named) {
+  NESTOR_ASSIGN_OR_RETURN(SharedLibrary library, SharedLibrary::Open(named.file));
+  NESTOR_ASSIGN_OR_RETURN(const SharedLibrary::Function function, library.Find(named.prototype.symbol));
+  return LibraryKernel{std::move(named.prototype), std::move(library), function};
 }
 
 absl::StatusOr<LibraryCall> LibraryCall::Create(const LibraryKernel& kernel, const Op& op, const RunInputs& inputs,

@@ -34,8 +34,8 @@ struct LibraryKernel {
   SharedLibrary::Function function;
 };
 
-// The same, loaded, which was tried in a process of its own before (see TryLoadCKernel).
-absl::StatusOr<absl::optional<LibraryKernel>> FindLibraryKernel(const Arguments& arguments, const Op& op);
+// Loads it into this process, which may be its end (see TryLoadCKernel).
+absl::StatusOr<LibraryKernel> LoadLibraryKernel(NamedKernel named);
 
 // Calls of it on one set of inputs, with results of their own, which are compact.
 class LibraryCall {
