@@ -83,7 +83,7 @@ void CountOperations(loop::Program program, jit::Isa isa, Counts& operations) {
 // As a variant for a class of sizes is compiled (jit/size_classes.h).
 loop::Program OfSmallSizes(loop::Program program, Random& random) {
   jit::SizeClass constants;
-  for (const std::string& name : jit::SymbolsComputedWith(program)) constants.emplace_back(name, random.Between(1, 3));
+  for (const std::string& name : jit::SymbolsOf(program).computed_with) constants.emplace_back(name, random.Between(1, 3));
   return jit::WithConstants(std::move(program), constants);
 }
 

@@ -201,7 +201,7 @@ class Writer {
   }
 
   void AddStatement() {
-    switch (random_.Below(14)) {
+    switch (random_.Below(16)) {
       case 0: case 1: case 2: return AddProduct();
       case 3: return AddWindow();
       case 4: case 5: return AddRows();
@@ -211,6 +211,7 @@ class Writer {
       case 9: return AddManyOperands();
       case 10: case 12: return AddColumns();
       case 11: return AddTwins();
+      case 13: case 14: return AddScan();
       default: return AddMap();
     }
   }
@@ -299,6 +300,37 @@ class Writer {
     if (!random_.Chance(60) || values_.empty() || values_.back().name != name) return;
     const std::string total = rows.empty() ? name : absl::StrCat(name, "[", absl::StrJoin(Indices(rows), ", "), "]");
     Define(axes, absl::StrCat(Access(axes), random_.Chance(50) ? " - " : " * ", total));
+  }
+
+  // What a sum, a product or the like has come to at each step, and what is made of that.
+  void AddScan() {
+    const Axes axes = Drawn(random_.Pick({1, 1, 2}));
+    const std::string a = Access(axes), b = Access(axes);
+    if (needs_pack_) { Define(axes, absl::StrCat(a, " - ", b)); return; }
+    const std::string name = absl::StrCat("t", statements_.size());
+    const std::string steps = kAxes[axes.back()].index;
+    const auto at = [&](const std::string& step) {
+      std::vector<std::string> place = Indices(axes);
+      place.back() = step;
+      return absl::StrCat(name, "[", absl::StrJoin(place, ", "), "]");
+    };
+    const std::string fill = random_.Pick({std::string(""), std::string(" | 1")});
+    const std::string last = at(absl::StrCat(steps, random_.Chance(70) ? " - 1" : " + 1", fill));
+    const std::vector<std::string> kinds = {
+        absl::StrCat(last, " + ", a),         absl::StrCat(a, " * ", b, " + ", last),
+        absl::StrCat(last, " - ", a),         absl::StrCat(last, " * ", a),
+        absl::StrCat("max(", last, ", ", a, ")"), absl::StrCat("min(", a, ", ", last, ")"),
+        absl::StrCat(last, " * ", b, " + ", a)};
+    std::string body = absl::StrCat(at(steps), " = ", random_.Pick(kinds));
+    names_.push_back(name);
+    values_.push_back({name, axes});
+    if (random_.Chance(40)) {
+      const std::string made = absl::StrCat(name, "_made");
+      absl::StrAppend(&body, "; ", made, "[", absl::StrJoin(Indices(axes), ", "), "] = ", at(steps), " * ", b);
+      names_.push_back(made);
+    }
+    statements_.push_back(
+        absl::StrCat("for ", steps, " < ", kAxes[axes.back()].dimension, " { ", body, " }"));
   }
 
   // Sums of the same tensor along both axes, and over all.
