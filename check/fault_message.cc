@@ -110,15 +110,14 @@ void HandleFault(int signal, siginfo_t* info, void* context) {
 
 // A kernel that overflows its stack leaves none for the handler.
 void UseSignalStack() {
-  // Held here, as nothing but the system knows it otherwise.
-  static void* const memory = [] {
+  alignas(16) static char memory[1 << 16];
+  static const bool is_used = [] {
     stack_t stack = {};
-    stack.ss_size = 1 << 16;
-    stack.ss_sp = std::malloc(stack.ss_size);
-    if (stack.ss_sp != nullptr) sigaltstack(&stack, nullptr);
-    return stack.ss_sp;
+    stack.ss_size = sizeof(memory);
+    stack.ss_sp = memory;
+    return sigaltstack(&stack, nullptr) == 0;
   }();
-  static_cast<void>(memory);
+  static_cast<void>(is_used);
 }
 
 }  // namespace

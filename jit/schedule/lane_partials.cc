@@ -178,9 +178,9 @@ class LaneSums {
   }
 
   bool Qualifies(const Loop& loop, const std::vector<TensorId>& accumulators) {
-    const auto begin = program_.pool.ConstValue(loop.begin), end = program_.pool.ConstValue(loop.end);
     const int lanes = LanesOf(program_, loop, options_.isa);
-    if (begin && end && *end - *begin < lanes) return false;
+    IndexPool& pool = program_.pool;
+    if (ranges_.Less(pool.Sub(loop.end, loop.begin), pool.Const(lanes))) return false;
     for (TensorId tensor : accumulators) {
       if (LanesOf(program_[tensor].type, options_.isa) != lanes) return false;
     }

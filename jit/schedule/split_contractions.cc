@@ -19,6 +19,7 @@
 #include "jit/schedule/kept_sum.h"
 #include "jit/schedule/loop_maker.h"
 #include "jit/schedule/replace_loops.h"
+#include "jit/schedule/split_residues.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
@@ -61,6 +62,7 @@ class Splitter {
     size_t item;  // of the core: its outermost loop
     TensorId accumulator;
     size_t shared;  // leading loops of the path that are neither rows nor columns
+    bool by_rests;  // it is a contraction where rests of a quotient are taken one by one (split_residues.h)
   };
 
   const Scope& Core() const { return path_.back()->body; }
@@ -120,10 +122,14 @@ class Splitter {
     footprints_.clear();
     for (const Item& item : Core()) footprints_.push_back(FootprintOf(program_, item));
     const auto is_made = [&](TensorId tensor) { return made.Changes(tensor) || own.contains(tensor); };
+    std::vector<Sum> candidates;
     for (size_t i = 0; i < Core().size(); ++i) {
-      const auto sum = SumAt(i, is_made);
-      if (!sum) continue;
-      sums.push_back(*sum);
+      if (const auto sum = SumAt(i, is_made)) candidates.push_back(*sum);
+    }
+    // What is left shall not be one by rests.
+    std::stable_partition(candidates.begin(), candidates.end(), [](const Sum& sum) { return sum.by_rests; });
+    for (const Sum& sum : candidates) {
+      sums.push_back(sum);
       if (IsContraction(sums)) break;
     }
     // Memory is planned for the whole program: extents are the same everywhere.
@@ -165,11 +171,13 @@ class Splitter {
     };
     if (absl::c_any_of(footprints_[item].reads, waits_for)) return absl::nullopt;
     const Scope alone = Inside(0, {fusion::DeclarationOf(accumulator), Core()[item]});
-    const auto found = ContractionOf(program_, *alone[0].As<Loop>());
+    const absl::optional<Loop> residue = FirstResidueOf(program_, ranges_, *alone[0].As<Loop>());
+    const Loop* loop = residue ? &*residue : alone[0].As<Loop>();
+    const auto found = ContractionOf(program_, *loop);
     if (!found) return absl::nullopt;
     size_t shared = 0;
-    while (path_[shared]->var != found->row->var && path_[shared]->var != found->column->var) ++shared;
-    return Sum{item, accumulator, shared};
+    for (; loop != found->row && loop != found->column; loop = OnlyLoopIn(loop->body)) ++shared;
+    return Sum{item, accumulator, shared, residue.has_value()};
   }
 
   bool HasManySteps(const Loop& outermost) {
@@ -245,7 +253,9 @@ class Splitter {
     Append(core, kept.Store());
     const Scope loops = Inside(shared, std::move(core));
     absl::optional<Loop> fresh = fusion::FreshCopy(program_, ranges_, *loops[0].As<Loop>());
-    return fresh ? ScopeOf(*std::move(fresh)) : Scope();
+    if (!fresh) return {};
+    absl::optional<Scope> residues = ResiduesOf(program_, ranges_, *fresh);
+    return residues ? *std::move(residues) : ScopeOf(*std::move(fresh));
   }
 
   Program& program_;

@@ -2,10 +2,14 @@
 
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/types/optional.h"
 #include "fusion/decided_copy.h"
+#include "fusion/simplify.h"
+#include "uops/invariant.h"
 #include "jit/schedule/loop_maker.h"
 #include "jit/schedule/replace_loops.h"
+#include "loop_ir/dependence.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
 
@@ -22,7 +26,10 @@ constexpr int64_t kMostResidues = 8;
 
 class ResidueSplitter {
  public:
-  ResidueSplitter(Program& program, loop::Ranges& ranges) : program_(program), pool_(program.pool), ranges_(ranges) {}
+  // Of each quotient all rests, or the first one alone.
+  enum class Rests { kAll, kFirst };
+  ResidueSplitter(Program& program, loop::Ranges& ranges, Rests rests, const ResidueOptions& options = {})
+      : program_(program), pool_(program.pool), ranges_(ranges), rests_(rests), options_(options) {}
 
   absl::optional<Scope> Split(const Loop& outermost) {
     Scope pieces = ScopeOf(outermost);
@@ -30,7 +37,7 @@ class ResidueSplitter {
     // Each loop of the nest splits all that the others have left.
     for (const Loop* loop = &outermost; loop != nullptr; loop = OnlyLoopIn(loop->body)) {
       const absl::optional<int64_t> divisor = DivisorOf(*loop);
-      if (!divisor || !AreIndependent(program_, outermost, *loop)) continue;
+      if (!divisor || !MayReorder(outermost, *loop)) continue;
       pieces = Divided(pieces, NumberOf(outermost, *loop), *divisor);
       changed = true;
     }
@@ -46,14 +53,65 @@ class ResidueSplitter {
       const Loop* sum = item.As<Loop>();
       if (sum == nullptr || divisor || !SumsProducts(*sum)) return;
       for (IndexId bound : {sum->begin, sum->end}) {
-        VisitIndex(pool_, bound, [&](IndexId, const IndexNode& node) {
-          if (node.kind != IndexKind::kDiv || !HoldsVar(pool_, node.args[0], loop.var)) return;
-          const auto value = pool_.ConstValue(node.args[1]);
-          if (value && *value > 1 && *value <= kMostResidues) divisor = value;
-        });
+        if (!divisor) divisor = DivisorIn(bound, IndexKind::kDiv, loop.var);
       }
     });
+    return divisor ? divisor : DivisorOfConditions(loop);
+  }
+
+  // What decides whether there is a step of the only sum of the nest.
+  absl::optional<int64_t> DivisorOfConditions(const Loop& loop) const {
+    const Loop* innermost = &loop;
+    while (const Loop* inner = OnlyLoopIn(innermost->body)) innermost = inner;
+    const Loop* sum = nullptr;
+    for (const Item& item : innermost->body) {
+      if (item.As<Loop>() == nullptr) continue;
+      if (sum != nullptr) return absl::nullopt;
+      sum = item.As<Loop>();
+    }
+    const loop::Statement* step = sum == nullptr ? nullptr : OnlyStatementIn(*sum);
+    if (step == nullptr || !SumsProducts(*sum)) return absl::nullopt;
+    absl::optional<int64_t> divisor;
+    for (IndexId condition : step->target.conditions) {
+      if (!divisor) divisor = DivisorIn(condition, IndexKind::kMod, loop.var);
+    }
     return divisor;
+  }
+
+  // The small number by which `e` divides something of the loop's index.
+  absl::optional<int64_t> DivisorIn(IndexId e, IndexKind kind, int32_t var) const {
+    absl::optional<int64_t> divisor;
+    VisitIndex(pool_, e, [&](IndexId, const IndexNode& node) {
+      if (node.kind != kind || !HoldsVar(pool_, node.args[0], var)) return;
+      const auto value = pool_.ConstValue(node.args[1]);
+      if (value && *value > 1 && *value <= kMostResidues) divisor = value;
+    });
+    return divisor;
+  }
+
+  // Whether the loops from `outermost` to `innermost` may run in another order.
+  bool MayReorder(const Loop& outermost, const Loop& innermost) const {
+    for (const Loop* loop = &outermost;; loop = OnlyLoopIn(loop->body)) {
+      const auto is_sum = [&](loop::TensorId tensor) {
+        return options_.reorders_rounding && IsOnlySummed(outermost, tensor);
+      };
+      if (!absl::c_all_of(CarriedTensors(program_, *loop), is_sum)) return false;
+      if (loop == &innermost) return true;
+    }
+  }
+
+  // Whether the nest but adds to the tensor, or but multiplies it.
+  bool IsOnlySummed(const Loop& nest, loop::TensorId tensor) const {
+    if (FootprintOf(program_, nest.body).reads.contains(tensor)) return false;
+    bool good = true;
+    absl::optional<ReduceOp> op;
+    VisitItems(nest.body, [&](const Item& item) {
+      const auto* statement = item.As<loop::Statement>();
+      if (statement == nullptr || statement->target.tensor != tensor) return;
+      good = good && statement->op && (!op || *op == *statement->op);
+      op = statement->op;
+    });
+    return good && (op == ReduceOp::kSum || op == ReduceOp::kProd);
   }
 
   bool SumsProducts(const Loop& sum) const {
@@ -85,7 +143,7 @@ class ResidueSplitter {
   Scope Divided(const Scope& nests, int number, int64_t divisor) {
     Scope pieces;
     for (const Item& nest : nests) {
-      for (int64_t rest = 0; rest < divisor; ++rest) {
+      for (int64_t rest = 0; rest < (rests_ == Rests::kAll ? divisor : 1); ++rest) {
         absl::optional<Loop> piece = Residue(*nest.As<Loop>(), number, divisor, rest);
         if (piece) Append(pieces, ScopeOf(*std::move(piece)));
       }
@@ -101,20 +159,37 @@ class ResidueSplitter {
     loop::VarReplacement replace(program_);
     replace.Set(loop.var, pool_.Add(pool_.Mul(pool_.Const(divisor), pool_.Var(loop.var)), pool_.Const(rest)));
     RewriteIndices(program_, loop.body, [&](IndexId e) { return replace(e); });
-    return fusion::FreshCopy(program_, ranges_, piece);
+    ranges_.Enter(piece);
+    absl::optional<Loop> copy = fusion::DecidedCopy(program_, ranges_, piece, /*fresh=*/rests_ == Rests::kAll);
+    ranges_.Leave();
+    return copy;
   }
 
   Program& program_;
   IndexPool& pool_;
   loop::Ranges& ranges_;
+  const Rests rests_;
+  const ResidueOptions options_;
 };
 
 }  // namespace
 
-absl::StatusOr<bool> SplitResidues(Program& program) {
+absl::optional<Scope> ResiduesOf(Program& program, loop::Ranges& ranges, const Loop& nest) {
+  return ResidueSplitter(program, ranges, ResidueSplitter::Rests::kAll).Split(nest);
+}
+
+absl::optional<Loop> FirstResidueOf(Program& program, loop::Ranges& ranges, const Loop& nest) {
+  absl::optional<Scope> first = ResidueSplitter(program, ranges, ResidueSplitter::Rests::kFirst).Split(nest);
+  if (!first || first->empty()) return absl::nullopt;
+  return std::move(*first->front().As<Loop>());
+}
+
+absl::StatusOr<bool> SplitResidues(Program& program, const ResidueOptions& options) {
   loop::Ranges ranges(program);
-  ResidueSplitter splitter(program, ranges);
-  return ReplaceLoops(program, ranges, [&](Loop& loop) { return splitter.Split(loop); });
+  ResidueSplitter splitter(program, ranges, ResidueSplitter::Rests::kAll, options);
+  if (!ReplaceLoops(program, ranges, [&](Loop& loop) { return splitter.Split(loop); })) return false;
+  NESTOR_RETURN_IF_ERROR(fusion::Simplify(program).status());
+  return true;
 }
 
 }  // namespace nestor::jit

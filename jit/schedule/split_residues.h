@@ -3,7 +3,9 @@
 #define NESTOR_JIT_SCHEDULE_SPLIT_RESIDUES_H_
 
 #include "absl/status/statusor.h"
+#include "absl/types/optional.h"
 #include "loop_ir/program.h"
+#include "loop_ir/ranges.h"
 
 namespace nestor::jit {
 
@@ -13,17 +15,30 @@ namespace nestor::jit {
 //     y[i, j] = s
 //   } }
 //     ->
-//   for i in [0, N) { for j in [0, (M + 1)/2) { ..  for r in [0, 1) { s += w[i, -2*r + 1] * x[j + r] }  y[i, 2*j] = s } }
+//   for i in [0, N) { for j in [0, (M + 1)/2) { ..  s += w[i, 1] * x[j]  y[i, 2*j] = s } }
 //   for i in [0, N) { for j in [0, M/2) { ..  for r in [0, 2) { s += w[i, -2*r + 2] * x[j + r] }  y[i, 2*j + 1] = s } }
 //
 // where the bounds of a sum of products move with such a quotient: the gradient of a
-// convolution with a stride. The loops of the nest carry no dependence, the divisor is a
-// number below 9, and the loop begins at 0. Each sum keeps its steps and their order, so
-// every bit stays.
+// convolution with a stride. So does the only sum of a nest that is one at some rests alone,
+//
+//   drop s if j%2 == 0 += w[i, r] * x[r, j/2]
+//
+// which has no step at the others. The divisor is a number below 9, the loop begins at 0, and
+// the loops of the nest carry no dependence, or, where the order of sums may change, none but
+// such sums. Each sum inside keeps its steps and their order.
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run
 // changes nothing. REQUIRES: Verify accepts the program; and so it does afterwards.
-absl::StatusOr<bool> SplitResidues(loop::Program& program);
+struct ResidueOptions {
+  bool reorders_rounding = false;  // of what iterations sum beyond themselves
+};
+absl::StatusOr<bool> SplitResidues(loop::Program& program, const ResidueOptions& options = {});
+
+// The same of one nest, in which all keeps its order: the nests that take its place, or the first of them alone, with the
+// indices and tensors of `nest`; nullopt where nothing of it is divided. REQUIRES: `ranges` is at the
+// place of the nest.
+absl::optional<loop::Scope> ResiduesOf(loop::Program& program, loop::Ranges& ranges, const loop::Loop& nest);
+absl::optional<loop::Loop> FirstResidueOf(loop::Program& program, loop::Ranges& ranges, const loop::Loop& nest);
 
 }  // namespace nestor::jit
 

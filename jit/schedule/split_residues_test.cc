@@ -8,21 +8,50 @@ namespace {
 
 constexpr fusion::Frame kFrame = {
     "program p(x: f32[M], w: f32[N, 4]) -> (y: f32[N, M], one: f32[1]) {\n",
-    "\n  block { drop one[0] = 0.0 }\n}\n"};
+    "\n  block { one[0] = 0.0 }\n}\n"};
 #define NEST(t, columns, sums, value, at)                                                    \
   "for i" t " in [0, N) { for j" t " in [" columns ") { acc s" t ": f32 = sum for r" t " in [" \
   sums ") { s" t " += " value " } y[i" t ", " at "] = s" t " } }"
 
+absl::StatusOr<bool> ExactResidues(loop::Program& program) { return SplitResidues(program); }
+absl::StatusOr<bool> AllResidues(loop::Program& program) {
+  return SplitResidues(program, {/*reorders_rounding=*/true});
+}
+
 TEST(SplitResidues, TextInTextOut) {
-  fusion::ExpectPass(SplitResidues, kFrame, {
+  fusion::ExpectPass(ExactResidues, kFrame, {
       {NEST("", "0, M", "0, (j + 1)/2 - j/2 + 1", "w[i, j%2 - 2*r + 1] * x[j/2 + r | 0.0]", "j"),
-       "block {" NEST("_2", "0, (M + 1)/2", "0, 1", "w[i_2, -2*r_2 + 1] * x[j_2 + r_2 | 0.0]", "2*j_2")
-       NEST("_3", "0, M/2", "0, 2", "w[i_3, -2*r_3 + 2] * x[j_3 + r_3 | 0.0]", "2*j_3 + 1") "}"},
+       "block { for i_2 in [0, N) { for j_2 in [0, (M + 1)/2) { acc s_2: f32 = sum "
+       "s_2 += w[i_2, 1] * x[j_2] y[i_2, 2*j_2] = s_2 } }"
+       NEST("_3", "0, M/2", "0, 2", "w[i_3, -2*r_3 + 2] * x[j_3 + r_3]", "2*j_3 + 1") "}"},
+      // A sum that is one at some rests alone.
+      {"for i in [0, N) { for j in [0, M) { acc s: f32 = sum "
+       "for r in [0, 4) { drop s if j%2 == 0 += w[i, r] * x[j/2] } y[i, j] = s } }", 
+       "block { for i_2 in [0, N) { for j_2 in [0, (M + 1)/2) { acc s_2: f32 = sum "
+       "for r_2 in [0, 4) { s_2 += w[i_2, r_2] * x[j_2] } y[i_2, 2*j_2] = s_2 } } "
+       "for i_3 in [0, N) { for j_3 in [0, M/2) { acc s_3: f32 = sum y[i_3, 2*j_3 + 1] = s_3 } } }"},
+      // Not where another sum beside it has all its steps.
+      {"for i in [0, N) { for j in [0, M) { acc s: f32 = sum acc t: f32 = sum "
+       "for r in [0, 4) { drop s if j%2 == 0 += w[i, r] * x[j/2] } "
+       "for r_2 in [0, 4) { t += w[i, r_2] * x[j] } y[i, j] = s + t } }", ""},
+      // Not where the order of a sum beyond the nest would change.
+      {"for i in [0, N) { for j in [0, M) { acc s: f32 = sum "
+       "for r in [0, 4) { drop s if j%2 == 0 += w[i, r] * x[j/2] } y[i, j] = s one[0] += s } }", ""},
       // Not where no bound is divided, or by a symbol, or what is no sum of products.
       {NEST("", "0, M", "0, 2", "w[i, r] * x[j/2]", "j"), ""},
       {NEST("", "0, M", "0, j/max(N, 1)", "w[i, r | 0.0] * x[j]", "j"), ""},
       {NEST("", "0, M", "0, j/2", "w[i, r | 0.0]", "j"), ""},
       {NEST("", "0, M", "0, j/9", "w[i, r | 0.0] * x[j]", "j"), ""},
+  });
+  fusion::ExpectPass(AllResidues, kFrame, {
+      {"for i in [0, N) { for j in [0, M) { acc s: f32 = sum "
+       "for r in [0, 4) { drop s if j%2 == 0 += w[i, r] * x[j/2] } y[i, j] = s one[0] += s } }", 
+       "block { for i_2 in [0, N) { for j_2 in [0, (M + 1)/2) { acc s_2: f32 = sum "
+       "for r_2 in [0, 4) { s_2 += w[i_2, r_2] * x[j_2] } y[i_2, 2*j_2] = s_2 one[0] += s_2 } } "
+       "for i_3 in [0, N) { for j_3 in [0, M/2) { acc s_3: f32 = sum y[i_3, 2*j_3 + 1] = s_3 one[0] += s_3 } } }"},
+      // But where the sum is read.
+      {"for i in [0, N) { for j in [0, M) { acc s: f32 = sum "
+       "for r in [0, 4) { drop s if j%2 == 0 += w[i, r] * x[j/2] } one[0] += s y[i, j] = one[0] } }", ""},
   });
 }
 
