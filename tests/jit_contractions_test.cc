@@ -3,6 +3,8 @@
 // that are no products. Each run is held against the interpreter's on the scheduled program,
 // and of a strict one against the unfused program's, bit for bit (tests/jit_runs.h).
 #include <algorithm>
+#include <iterator>
+#include <limits>
 #include <memory>
 #include <random>
 #include <string>
@@ -59,6 +61,7 @@ const std::vector<Case>& Cases() {
        {{"a", "2MK"}, {"b", "2KN"}}},
       {"batches of one operand", "op f(a: T[2, 3, M, K], b: T[3, K, N]) -> (c) { c[g, h, i, j] = sum[k](a[g, h, i, k] * b[h, k, j]) }",
        {{"a", "23MK"}, {"b", "3KN"}}},
+      {"gated product", "op f(a: T[M, K], b: T[K, N]) -> (c) { c[i, j] = sum[k](mulz(a[i, k], b[k, j])) }", {{"a", "MK"}, {"b", "KN"}}},
       {"two sums", "op f(a: T[M, K, 3], b: T[K, 3, N]) -> (c) { c[i, j] = sum[k, l](a[i, k, l] * b[k, l, j]) }",
        {{"a", "MK3"}, {"b", "K3N"}}},
       {"windows", "op f(x: T[2, W], w: T[M, 2, K]) -> (y) { y[o, i] = sum[c, r](x[c, i + r] * w[o, c, r]) where o < M, i < W - K + 1 }",
@@ -133,7 +136,20 @@ jit::CompileOptions TinyTiles() {
   return options;
 }
 
-Finding CheckCase(const Case& c, DType type, const jit::CompileOptions& options, const std::vector<Sizes>& all, bool bounded) {
+// Some elements become what products of which sums do not forget, or what they lose.
+void MixSpecial(std::mt19937_64& random, Tensor& tensor) {
+  constexpr float kInf = std::numeric_limits<float>::infinity(), kTiny = std::numeric_limits<float>::denorm_min();
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  constexpr float kSpecial[] = {0, -0.0f, kInf, -kInf, kNan, kTiny, -kTiny, -1e-30f};
+  for (float& value : tensor.values<float>()) {
+    if (random() % 4 == 0) value = kSpecial[random() % std::size(kSpecial)];
+  }
+}
+
+enum class Values { kPlain, kSpecial };  // special: of f32 alone
+
+Finding CheckCase(const Case& c, DType type, const jit::CompileOptions& options, const std::vector<Sizes>& all, bool bounded,
+                  Values values = Values::kPlain) {
   const auto op = Parse(absl::StrReplaceAll(c.text, {{"T[", absl::StrCat(Name(type), "[")}, {"T(", absl::StrCat(Name(type), "(")}}));
   if (!op.ok()) return op.status().ToString();
   const auto compiled = CompiledVariants::Compile(Lower(*op), options);
@@ -148,6 +164,7 @@ Finding CheckCase(const Case& c, DType type, const jit::CompileOptions& options,
       Dims shape;
       for (const char letter : std::string(letters)) shape.push_back(Extent(letter, sizes));
       drawn.push_back(DrawTensor(type, shape, random));
+      if (values == Values::kSpecial) MixSpecial(random, drawn.back());
       inputs.tensors[name] = drawn.back();
     }
     if (Finding finding = compiled->Check(inputs, runs, bounded && IsFloat(type), counts)) {
@@ -193,6 +210,16 @@ TEST(JitContractions, DefaultTiles) {
   for (const Case& c : Cases()) {
     const Finding finding =
         CheckCase(c, DType::kF32, options, {{3, 20, 4}, {4, 20, 4}, {45, 70, 9}, {70, 300, 2}, {9, 50, 800}}, /*bounded=*/false);
+    EXPECT_FALSE(finding.has_value()) << c.name << ": " << *finding;
+  }
+}
+
+// Gated products are 0 where a factor is, whatever the other one: few elements, so that some sums
+// have no NaN, and zeros, infinities and what underflows in any order.
+TEST(JitContractions, SpecialValues) {
+  for (const Case& c : Cases()) {
+    if (c.name != std::string("gated product") && c.name != std::string("product")) continue;
+    const Finding finding = CheckCase(c, DType::kF32, TinyTiles(), AllRemainders(), /*bounded=*/true, Values::kSpecial);
     EXPECT_FALSE(finding.has_value()) << c.name << ": " << *finding;
   }
 }

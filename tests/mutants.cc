@@ -68,6 +68,7 @@ constexpr Mutant kMutants[] = {
     {"gather_unchecked"},
     {"bf16_truncated"},
     {"fma_subtracts"},
+    {"gates_left_out"},
     {"param_read_at_compile_time"},
     // Registers and the machine.
     {"spill_slot_reused_while_live"},

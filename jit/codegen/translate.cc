@@ -115,6 +115,7 @@ absl::StatusOr<Translation> Translator::Run() {
   homes_ = FindHomes(program_, steps, options_.isa);
   NESTOR_RETURN_IF_ERROR(CheckMemory());
   FindTempsOfSteps();
+  FindTilesInMemory();
   places_ = Places();
   for (TensorId tensor : program_.temps) {
     const bool is_filled = KindOf(tensor) == HomeKind::kMemory && program_[tensor].storage == Storage::kAccumulator;
@@ -200,7 +201,13 @@ void Translator::SequentialBlock(const loop::Block& block) {
 // ---- Scopes
 
 void Translator::Scope(const loop::Scope& scope) {
-  for (const loop::Item& item : scope) Item(item);
+  for (size_t i = 0; i < scope.size(); ++i) {
+    Item(scope[i]);
+    const absl::optional<size_t> sum = GatedSumOf(scope, i);
+    if (!sum) continue;
+    GatedSum(scope, i + 1, *sum, scope[i].As<loop::Declaration>()->tensor);
+    i = *sum;
+  }
 }
 
 void Translator::Item(const loop::Item& item) {

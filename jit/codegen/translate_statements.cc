@@ -290,7 +290,8 @@ TypedValue Translator::Compute(ValueId id) {
       absl::InlinedVector<TypedValue, 3> args;
       for (ValueId arg : v.args) args.push_back(*self.memo_.Find(arg));
       ValueBuilder builder = self.Builder();
-      return ApplyScalarOp(builder, v.op, args, type);
+      const bool is_product = v.op == ScalarOp::kMulz && self.without_gates_;
+      return ApplyScalarOp(builder, is_product ? ScalarOp::kMul : v.op, args, type);
     }
   };
   // A copy: translating may add to the program.

@@ -95,6 +95,13 @@ class Translator {
   void Group(const loop::Loop& loop, Operand index, int64_t offset);
   Operand InRegister(Operand operand);
 
+  // ---- Sums of gated products (translate_gated_sums.cc)
+  void FindTilesInMemory();
+  bool StartsSum(const loop::Statement& statement) const;
+  absl::optional<size_t> GatedSumOf(const loop::Scope& scope, size_t declaration) const;
+  void GatedSum(const loop::Scope& scope, size_t first, size_t last, loop::TensorId tile);
+  Operand AnyNan(loop::TensorId tile);
+
   // ---- Statements (translate_statements.cc)
   void Statement(const loop::Statement& statement);
   void Write(const loop::Statement& statement, const Location& location);
@@ -152,6 +159,8 @@ class Translator {
   std::unique_ptr<FunctionBuilder> f_;
   std::vector<Registers> registers_;  // by tensor
   Lanes lanes_;
+  absl::flat_hash_set<loop::TensorId> tiles_in_memory_;
+  bool without_gates_ = false;  // gated products run as products
   int32_t statement_ = -1;
   int64_t first_own_register_ = 0;  // of the statement: those before are others'
   int item_ = 0;  // at the top of the program, counted over all blocks
