@@ -34,9 +34,9 @@ struct ResidueOptions {
 };
 absl::StatusOr<bool> SplitResidues(loop::Program& program, const ResidueOptions& options = {});
 
-// The same of one nest, in which all keeps its order: the nests that take its place, or the first of them alone, with the
-// indices and tensors of `nest`; nullopt where nothing of it is divided. REQUIRES: `ranges` is at the
-// place of the nest.
+// The same of one nest, in which all keeps its order: the nests that take its place, or the first
+// of them alone, with the indices and tensors of `nest`; nullopt where nothing of it is divided.
+// REQUIRES: `ranges` is at the place of the nest.
 absl::optional<loop::Scope> ResiduesOf(loop::Program& program, loop::Ranges& ranges, const loop::Loop& nest);
 absl::optional<loop::Loop> FirstResidueOf(loop::Program& program, loop::Ranges& ranges, const loop::Loop& nest);
 
