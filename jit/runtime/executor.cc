@@ -121,7 +121,11 @@ class ThreadPool : public Executor {
       for (int64_t i = range.begin(); i < range.end(); ++i) task(worker, i);
       HandOver::Give();
     };
-    arena_.execute([&] { tbb::parallel_for(tbb::blocked_range<int64_t>(0, count), part, context); });
+    arena_.execute([&] {  // on another thread, where many call at once
+      HandOver::Take();
+      tbb::parallel_for(tbb::blocked_range<int64_t>(0, count), part, context);
+      HandOver::Give();
+    });
     HandOver::Take();
   }
 
