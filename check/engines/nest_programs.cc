@@ -257,8 +257,9 @@ class Writer {
     else if (random_.Chance(30)) sums.push_back(all[3]);
     const std::string a = Factor(Union(Union(rows, sums), Subset(batch, 80)));
     const std::string b = Factor(Union(Union(columns, sums), Subset(batch, 80)));
-    const std::string combined =
-        random_.Chance(85) ? absl::StrCat(a, " * ", b) : absl::StrCat("abs(", a, " - ", b, ")");
+    const std::string combined = random_.Chance(70)   ? absl::StrCat(a, " * ", b)
+                                 : random_.Chance(50) ? absl::StrCat("mulz(", a, ", ", b, ")")
+                                                      : absl::StrCat("abs(", a, " - ", b, ")");
     const std::string third = random_.Chance(10) ? absl::StrCat(" * ", Access(sums)) : "";
     Axes left = Union(Union(batch, rows), columns);
     if (random_.Chance(20)) random_.Shuffle(left);
