@@ -115,7 +115,7 @@ absl::StatusOr<Translation> Translator::Run() {
   homes_ = FindHomes(program_, steps, options_.isa);
   NESTOR_RETURN_IF_ERROR(CheckMemory());
   FindTempsOfSteps();
-  FindTilesInMemory();
+  FindPartsOfGatedSums();
   places_ = Places();
   for (TensorId tensor : program_.temps) {
     const bool is_filled = KindOf(tensor) == HomeKind::kMemory && program_[tensor].storage == Storage::kAccumulator;

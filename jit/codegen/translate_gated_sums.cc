@@ -6,8 +6,11 @@
 // Bits are those of the gated sum: what differs is the sign of a product that is 0, which matters
 // to a sum of -0 alone. A sum that starts at +0 never is -0: x + y is only where both are.
 #include <algorithm>
+#include <vector>
 
 #include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/types/optional.h"
 #include "jit/codegen/translator.h"
 #include "uops/mutant.h"
@@ -62,6 +65,12 @@ bool AddsGatedProduct(const loop::Program& program, const loop::Statement& state
          IsGatedProduct(program, sum->args[first ? 1 : 0], target.tensor);
 }
 
+// target = +0
+bool IsPlusZero(const loop::Program& program, const loop::Statement& statement) {
+  const auto* constant = absl::get_if<loop::ConstantValue>(&program[statement.value].node);
+  return !statement.op && !statement.target.masked && constant != nullptr && constant->value.bits == 0;
+}
+
 // Calls f with each statement of the item; false where it declares something, or f says so.
 template <class F>
 bool AllStatements(const loop::Item& item, F f) {
@@ -75,30 +84,45 @@ bool AllStatements(const loop::Item& item, F f) {
 
 }  // namespace
 
-// Tensors of which each element is what some tile held: the parts of long sums.
-void Translator::FindTilesInMemory() {
+// Temporaries that hold nothing but parts of sums of gated products: only tiles are stored to
+// them, which are such sums, and start at +0 or at such parts.
+void Translator::FindPartsOfGatedSums() {
+  absl::flat_hash_map<TensorId, std::vector<TensorId>> sources;
   absl::flat_hash_set<TensorId> others;
   for (const loop::Block& block : program_.blocks) {
     VisitItems(block.body, [&](const loop::Item& item) {
       const auto* statement = item.As<loop::Statement>();
       if (statement == nullptr) return;
+      const TensorId target = statement->target.tensor;
+      const bool is_tile = KindOf(target) == HomeKind::kTile;
       const LoadValue* load = AsLoad(program_, statement->value);
-      const bool is_tile = !statement->op && load != nullptr && KindOf(load->access.tensor) == HomeKind::kTile;
-      (is_tile ? tiles_in_memory_ : others).insert(statement->target.tensor);
+      const bool moves = !statement->op && load != nullptr && !load->access.masked &&
+                         is_tile != (KindOf(load->access.tensor) == HomeKind::kTile) &&
+                         program_[load->access.tensor].storage == loop::Storage::kTemp;
+      const bool sums = is_tile && (IsPlusZero(program_, *statement) || AddsGatedProduct(program_, *statement));
+      if (moves) sources[target].push_back(load->access.tensor);
+      else if (!sums) others.insert(target);
     });
   }
-  for (TensorId other : others) tiles_in_memory_.erase(other);
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const auto& [target, from] : sources) {
+      const bool is_other = absl::c_any_of(from, [&](TensorId source) { return others.contains(source); });
+      changed |= is_other && others.insert(target).second;
+    }
+  }
+  for (const auto& [target, from] : sources) {
+    const bool is_temp = program_[target].storage == loop::Storage::kTemp;
+    if (is_temp && !others.contains(target)) parts_of_gated_sums_.insert(target);
+  }
 }
 
 // +0, or the part of a sum that was stored before.
 bool Translator::StartsSum(const loop::Statement& statement) const {
-  if (statement.op || statement.target.masked) return false;
-  if (const LoadValue* load = AsLoad(program_, statement.value)) {
-    return !load->access.masked && program_[load->access.tensor].storage == loop::Storage::kTemp &&
-           tiles_in_memory_.contains(load->access.tensor);
-  }
-  const auto* constant = absl::get_if<loop::ConstantValue>(&program_[statement.value].node);
-  return constant != nullptr && constant->value.bits == 0;
+  const LoadValue* load = AsLoad(program_, statement.value);
+  if (load == nullptr) return IsPlusZero(program_, statement);
+  const bool moves = !statement.op && !statement.target.masked && !load->access.masked;
+  return moves && parts_of_gated_sums_.contains(load->access.tensor);
 }
 
 // Of the tile that item number `declaration` of the scope declares: the item behind it that is its

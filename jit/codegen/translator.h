@@ -96,7 +96,7 @@ class Translator {
   Operand InRegister(Operand operand);
 
   // ---- Sums of gated products (translate_gated_sums.cc)
-  void FindTilesInMemory();
+  void FindPartsOfGatedSums();
   bool StartsSum(const loop::Statement& statement) const;
   absl::optional<size_t> GatedSumOf(const loop::Scope& scope, size_t declaration) const;
   void GatedSum(const loop::Scope& scope, size_t first, size_t last, loop::TensorId tile);
@@ -159,7 +159,7 @@ class Translator {
   std::unique_ptr<FunctionBuilder> f_;
   std::vector<Registers> registers_;  // by tensor
   Lanes lanes_;
-  absl::flat_hash_set<loop::TensorId> tiles_in_memory_;
+  absl::flat_hash_set<loop::TensorId> parts_of_gated_sums_;
   bool without_gates_ = false;  // gated products run as products
   int32_t statement_ = -1;
   int64_t first_own_register_ = 0;  // of the statement: those before are others'
