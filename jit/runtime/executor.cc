@@ -114,18 +114,19 @@ class ThreadPool : public Executor {
     using tbb::task_group_context;
     task_group_context context(task_group_context::isolated,
                                task_group_context::default_traits | task_group_context::fp_settings);
-    HandOver::Give();
     const auto part = [task](const tbb::blocked_range<int64_t>& range) {
       HandOver::Take();
       const int worker = tbb::this_task_arena::current_thread_index();
       for (int64_t i = range.begin(); i < range.end(); ++i) task(worker, i);
       HandOver::Give();
     };
-    arena_.execute([&] {  // on another thread, where many call at once
+    const auto run = [&] {  // on another thread, where many call at once
       HandOver::Take();
       tbb::parallel_for(tbb::blocked_range<int64_t>(0, count), part, context);
       HandOver::Give();
-    });
+    };
+    HandOver::Give();
+    arena_.execute(run);
     HandOver::Take();
   }
 
