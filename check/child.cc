@@ -19,6 +19,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "uops/invariant.h"
@@ -139,6 +140,10 @@ std::string DeathOf(int status) {
 }
 
 }  // namespace
+
+std::string DeathText(const ChildEnd& end) {
+  return absl::StrCat(absl::StartsWith(end.death, "killed") ? "is " : "", end.death);
+}
 
 ChildEnd RunInChild(absl::FunctionRef<void(Say)> work, absl::FunctionRef<bool(absl::string_view message)> hear,
                     absl::Duration patience, absl::FunctionRef<bool()> is_excused) {

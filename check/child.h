@@ -21,6 +21,9 @@ struct ChildEnd {
   bool is_hung = false;  // its death is that it said nothing
 };
 
+// "is killed by signal 11 (..)": how a sentence about it goes on. REQUIRES: it died.
+std::string DeathText(const ChildEnd& end);
+
 // Sends one message, of any bytes, to the parent.
 using Say = absl::FunctionRef<void(absl::string_view message)>;
 

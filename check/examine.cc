@@ -121,7 +121,7 @@ Outcome OutcomeOfDeath(const ChildEnd& end, absl::Duration patience, const Kerne
   } else if (end.is_hung) {
     outcome.message = absl::StrCat("does not end within ", absl::FormatDuration(patience));
   } else {
-    outcome.message = absl::StrCat(absl::StartsWith(end.death, "killed") ? "is " : "", end.death);
+    outcome.message = DeathText(end);
   }
   const absl::string_view fault_message = notes.fault_message;
   if (!fault_message.empty()) absl::StrAppend(&outcome.message, ": ", fault_message);

@@ -7,7 +7,6 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
@@ -256,8 +255,7 @@ absl::StatusOr<std::string> MeasureInChild(MeasureText measure) {
       kPatience, [&] { return absl::Now() - returned < kMostMeasuring; });
   if (end.death.empty() && (result.ok() || !absl::IsUnavailable(result.status()))) return result;
   return absl::UnavailableError(absl::StrCat("while the kernel is measured, its process ",
-                                             absl::StartsWith(end.death, "killed") ? "is " : "",
-                                             end.death.empty() ? "exits with 0" : end.death,
+                                             end.death.empty() ? "exits with 0" : DeathText(end),
                                              end.words.empty() ? "" : "; it says: ", end.words));
 }
 

@@ -1,7 +1,7 @@
 // How long fusion takes on programs of the size of ResNet-50, and how that grows with
-// their size: processor time, the least of several runs, since what disturbs one only adds to
-// it. The bounds are for an optimised build. NESTOR_CHART=<file> in the environment writes the
-// growth as an SVG chart (docs/fusion_time.svg), which takes longer.
+// their size: processor time, medians of several runs. The bounds are for an optimised
+// build. NESTOR_CHART=<file> in the environment writes the growth as an SVG chart
+// (docs/fusion_time.svg), which takes longer.
 #include <algorithm>
 #include <cstdlib>
 #include <ctime>
@@ -22,11 +22,11 @@ namespace {
 
 struct Timing {
   size_t unfused = 0, fused = 0;  // blocks
-  double milliseconds = 0;
+  double milliseconds = 0;        // the median
 };
 
 Timing Measure(const std::string& what, const Op& op) {
-  constexpr int kRepeats = 5;
+  constexpr int kRepeats = 9;
   const loop::Program lowered = Lower(op);
   Timing timing{lowered.blocks.size()};
   std::vector<double> times;
@@ -37,7 +37,8 @@ Timing Measure(const std::string& what, const Op& op) {
     times.push_back(1e3 * static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC);
     timing.fused = program.blocks.size();
   }
-  timing.milliseconds = *std::min_element(times.begin(), times.end());
+  std::sort(times.begin(), times.end());
+  timing.milliseconds = times[times.size() / 2];
   std::cout << absl::StrFormat("%s: %d blocks to %d in %.1f ms\n", what, timing.unfused, timing.fused,
                                timing.milliseconds);
   return timing;

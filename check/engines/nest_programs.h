@@ -1,6 +1,6 @@
 // Programs of the kinds that passes were written for: products of matrices, windows, rows,
-// triangles, transposes, shifts, gathers, scatters, scans and what comes before and after them, in the
-// notation. RandomOp draws what nobody would write; this what somebody would.
+// triangles, transposes, shifts, gathers, scatters, scans and what comes before and after them,
+// in the notation. RandomOp draws what nobody would write; this what somebody would.
 #ifndef NESTOR_CHECK_ENGINES_NEST_PROGRAMS_H_
 #define NESTOR_CHECK_ENGINES_NEST_PROGRAMS_H_
 

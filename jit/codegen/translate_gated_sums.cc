@@ -74,7 +74,7 @@ bool IsPlusZero(const loop::Program& program, const loop::Statement& statement) 
 // Calls f with each statement of the item; false where it declares something, or f says so.
 template <class F>
 bool AllStatements(const loop::Item& item, F f) {
-  bool good = item.As<loop::Declaration>() == nullptr;
+  bool good = true;
   VisitItems(item, [&](const loop::Item& inner) {
     const auto* statement = inner.As<loop::Statement>();
     good = good && inner.As<loop::Declaration>() == nullptr && (statement == nullptr || f(*statement));
@@ -89,21 +89,19 @@ bool AllStatements(const loop::Item& item, F f) {
 void Translator::FindPartsOfGatedSums() {
   absl::flat_hash_map<TensorId, std::vector<TensorId>> sources;
   absl::flat_hash_set<TensorId> others;
-  for (const loop::Block& block : program_.blocks) {
-    VisitItems(block.body, [&](const loop::Item& item) {
-      const auto* statement = item.As<loop::Statement>();
-      if (statement == nullptr) return;
-      const TensorId target = statement->target.tensor;
-      const bool is_tile = KindOf(target) == HomeKind::kTile;
-      const LoadValue* load = AsLoad(program_, statement->value);
-      const bool moves = !statement->op && load != nullptr && !load->access.masked &&
-                         is_tile != (KindOf(load->access.tensor) == HomeKind::kTile) &&
-                         program_[load->access.tensor].storage == loop::Storage::kTemp;
-      const bool sums = is_tile && (IsPlusZero(program_, *statement) || AddsGatedProduct(program_, *statement));
-      if (moves) sources[target].push_back(load->access.tensor);
-      else if (!sums) others.insert(target);
-    });
-  }
+  VisitItems(program_, [&](const loop::Item& item) {
+    const auto* statement = item.As<loop::Statement>();
+    if (statement == nullptr) return;
+    const TensorId target = statement->target.tensor;
+    const bool is_tile = KindOf(target) == HomeKind::kTile;
+    const LoadValue* load = AsLoad(program_, statement->value);
+    const bool moves = !statement->op && load != nullptr && !load->access.masked &&
+                       is_tile != (KindOf(load->access.tensor) == HomeKind::kTile) &&
+                       program_[load->access.tensor].storage == loop::Storage::kTemp;
+    const bool sums = is_tile && (IsPlusZero(program_, *statement) || AddsGatedProduct(program_, *statement));
+    if (moves) sources[target].push_back(load->access.tensor);
+    else if (!sums) others.insert(target);
+  });
   for (bool changed = true; changed;) {
     changed = false;
     for (const auto& [target, from] : sources) {

@@ -6,12 +6,12 @@
 #include "absl/types/optional.h"
 #include "fusion/decided_copy.h"
 #include "fusion/simplify.h"
-#include "uops/invariant.h"
 #include "jit/schedule/loop_maker.h"
 #include "jit/schedule/replace_loops.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
+#include "uops/invariant.h"
 
 namespace nestor::jit {
 namespace {
@@ -91,10 +91,9 @@ class ResidueSplitter {
 
   // Whether the loops from `outermost` to `innermost` may run in another order.
   bool MayReorder(const Loop& outermost, const Loop& innermost) const {
+    if (!options_.reorders_rounding) return AreIndependent(program_, outermost, innermost);
+    const auto is_sum = [&](loop::TensorId tensor) { return IsOnlySummed(outermost, tensor); };
     for (const Loop* loop = &outermost;; loop = OnlyLoopIn(loop->body)) {
-      const auto is_sum = [&](loop::TensorId tensor) {
-        return options_.reorders_rounding && IsOnlySummed(outermost, tensor);
-      };
       if (!absl::c_all_of(CarriedTensors(program_, *loop), is_sum)) return false;
       if (loop == &innermost) return true;
     }

@@ -9,6 +9,10 @@
 
 namespace nestor::jit {
 
+struct ResidueOptions {
+  bool reorders_rounding = false;  // of what iterations sum beyond themselves
+};
+
 //   for i in [0, N) { for j in [0, M) {
 //     acc s: f32 = sum
 //     for r in [0, (j + 1)/2 - j/2 + 1) { s += w[i, j%2 - 2*r + 1] * x[j/2 + r] }
@@ -29,9 +33,6 @@ namespace nestor::jit {
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run
 // changes nothing. REQUIRES: Verify accepts the program; and so it does afterwards.
-struct ResidueOptions {
-  bool reorders_rounding = false;  // of what iterations sum beyond themselves
-};
 absl::StatusOr<bool> SplitResidues(loop::Program& program, const ResidueOptions& options = {});
 
 // The same of one nest, in which all keeps its order: the nests that take its place, or the first
