@@ -238,7 +238,7 @@ void Facts::AddConsequences(const AtomSum& sum, int depth) {
     } else if (node.kind == (up ? IndexKind::kMax : IndexKind::kMin)) {
       // What one of them does not reach the other does.
       for (size_t i : {0, 1}) {
-        const Number other = (parts->factor * SumOf(node.args[1 - i]) + parts->rest).Constant();
+        const Number other = IntervalOf(parts->factor * SumOf(node.args[1 - i]) + parts->rest).high;
         if (other && *other < 0) AddConsequences(parts->factor * SumOf(node.args[i]) + parts->rest, depth + 1);
       }
     }
@@ -326,6 +326,8 @@ class ProofSearch {
   ProofSearch(Facts& facts, int steps) : facts_(facts), pool_(facts.pool_), steps_(steps) {}
 
   bool Proves(const AtomSum& p) { return Proves(p, 0, 0); }
+  // By what atoms are alone, no known fact among it: there are fewer ways to go.
+  bool ProvesByOwnBounds(const AtomSum& p) { return Proves(p, ~FactSet{0}, 0); }
 
  private:
   using FactSet = uint64_t;  // the known facts used on the way here
@@ -487,7 +489,8 @@ class ProofSearch {
     const AtomSum &a = facts_.SumOf(node.args[0]), &b = facts_.SumOf(node.args[1]);
     if (!Proves(b - AtomSum(1), used, kMaxDepth / 2)) return false;
     if (node.kind == IndexKind::kDiv) {
-      return ProvesReplaced(parts, b, lower ? a - b + AtomSum(1) : a, used, depth);
+      return ProvesReplaced(parts, b, lower ? a - b + AtomSum(1) : a, used, depth) ||
+             ProvesByWholeQuotient(parts, a, b, used, depth);
     }
     const IndexId quotient = pool_.Div(node.args[0], node.args[1]);
     const bool is_small = !lower && Proves(a, used, kMaxDepth / 2);
@@ -497,6 +500,18 @@ class ProofSearch {
     }
     if (ProvesReplaced(parts, 1, lower ? AtomSum(0) : b - AtomSum(1), used, depth)) return true;
     return is_small && ProvesReplaced(parts, 1, a, used, depth);
+  }
+
+  // f*q + G with q = a / b and G >= g: f*q >= -g where q is at least -g/f rounded up (at most, for
+  // f < 0, rounded down), which bounds a. The bound above loses b - 1 of a.
+  bool ProvesByWholeQuotient(const AtomSum::Parts& parts, const AtomSum& a, const AtomSum& b, FactSet used, int depth) {
+    const Number f = parts.factor.Constant(), g = facts_.IntervalOf(parts.rest).low;
+    if (!f || !g || *f == 0) return false;
+    const bool lower = *f > 0;
+    const Number limit = lower ? Product(Apply(IndexKind::kDiv, g, f), -1) : Apply(IndexKind::kDiv, g, Product(f, -1));
+    if (!limit) return false;
+    const AtomSum least = a - b * AtomSum(*limit);  // a % b where q is the limit
+    return Proves(lower ? least : b - AtomSum(1) - least, used, depth + 1);
   }
 
   // A known F = c*v + G >= 0: c*v >= -G, and of a negative c: -c*v <= G.
@@ -518,6 +533,9 @@ class ProofSearch {
   int steps_;  // left
 };
 
-bool Facts::Proves(const AtomSum& sum, int steps) { return ProofSearch(*this, steps).Proves(sum); }
+bool Facts::Proves(const AtomSum& sum, int steps) {
+  const bool in_full = steps >= kSteps && !known_.empty();
+  return (in_full && ProofSearch(*this, kOwnSteps).ProvesByOwnBounds(sum)) || ProofSearch(*this, steps).Proves(sum);
+}
 
 }  // namespace nestor::loop

@@ -36,9 +36,10 @@ class Facts {
   // That `sum` >= 0.
   void AddNonNegative(const AtomSum& sum);
 
-  // True where `sum` >= 0 is proven, given that its atoms are defined. `steps`: how
-  // many sums are looked at.
-  static constexpr int kSteps = 48, kFewSteps = 8;
+  // True where `sum` >= 0 is proven, given that its atoms are defined. `steps`: how many
+  // sums are looked at. A search of kSteps comes after one of kOwnSteps without known facts,
+  // which is enough for most.
+  static constexpr int kSteps = 96, kFewSteps = 8, kOwnSteps = 192;
   bool Proves(const AtomSum& sum, int steps = kSteps);
   // True where the expression is proven to be at least 1.
   bool ProvesPositive(IndexId e) { return Proves(SumOf(e) - AtomSum(1)); }

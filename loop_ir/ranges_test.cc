@@ -33,6 +33,19 @@ void RunCases(const std::vector<Case>& cases) {
   }
 }
 
+// Tiles of what is beside a triangle's blocks, as copies in panels walk them.
+TEST(Ranges, TilesBesideATriangle) {
+  const std::string width = "min(L - 64*i, 64)", from = absl::StrCat("16*((", width, " + 14)/16)");
+  const std::string tiles = absl::StrCat("max(L - 64*i - ", from, ", 0)/16");
+  const std::string items = absl::StrCat(
+      "for i in [0, (L + 63)/64) { for q in [0, (", tiles, " + 15)/16) { for k in [16*q, min(16*q + 16, ", tiles,
+      ")) { for l in [0, 16) { r = x[64*i + 16*k + l + ", from, "] } } } }");
+  const std::string rest = absl::StrCat("for i in [0, (L + 63)/64) { for r_2 in [16*(", width, "/16), ", width, ") { r = x[64*i + r_2] } }");
+  const std::string steps = absl::StrCat("for i in [0, (L + 63)/64) { for k in [64*i + ", from, " + 16*(", tiles, "), L) { r = x[k] } }");
+  const std::string mod = "for r_4 in [0, L) { for l in [0, (L + 63 - r_4)%64) { r = x[r_4 + l + 64*((L + 63 - r_4)/64) - 63] } }";
+  RunCases({{"x: f32[L]", items.c_str(), "yy"}, {"x: f32[L]", rest.c_str(), "yy"}, {"x: f32[L]", steps.c_str(), "yy"}, {"x: f32[L]", mod.c_str(), "yy"}});
+}
+
 TEST(Ranges, Loops) {
   RunCases({
       {"x: f32[N]", "for i in [0, N) { r = x[i] }", "yy"},

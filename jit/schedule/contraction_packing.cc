@@ -205,22 +205,23 @@ Scope Packing::CopyRows(const Packed& packed, absl::optional<IndexId> flag) {
 // Of each row what is summed of it: of a block of rows first what is of all of them, a
 // rectangle for transpose_tiles; then so of smaller blocks what is before and behind that.
 Scope Packing::CopyRaggedRows(const Packed& packed, absl::optional<IndexId> flag) {
-  return CopyRaggedBlocks(packed, 0, pool_.Const(0), Guarded(flag, rows_), absl::nullopt);
+  return CopyRaggedBlocks(packed, 0, pool_.Const(0), rows_, absl::nullopt, flag);
 }
 
-Scope Packing::CopyRaggedBlocks(const Packed& packed, size_t level, IndexId begin, IndexId rows, absl::optional<Hull> copied) {
+Scope Packing::CopyRaggedBlocks(const Packed& packed, size_t level, IndexId begin, IndexId rows, absl::optional<Hull> copied,
+                                absl::optional<IndexId> flag) {
   constexpr int64_t kRows[] = {64, 16, 1};  // of a block
   if (level == std::size(kRows)) return {};
   const IndexId size = pool_.Const(kRows[level]);
   const IndexId blocks = pool_.Div(pool_.Add(rows, pool_.Const(kRows[level] - 1)), size);
-  return make_.Counted("i", blocks, kPlain, [&](IndexId block) {
+  return make_.Counted("i", Guarded(flag, blocks), kPlain, [&](IndexId block) {
     const IndexId first = pool_.Add(begin, pool_.Mul(size, block));
     const IndexId count = pool_.Min(size, pool_.Sub(pool_.Add(begin, rows), first));
     Hull common = CommonBounds(program_, nest_, first, pool_.Sub(pool_.Add(first, count), pool_.Const(1)));
     if (kRows[level] > 1) common.begin = RoundedUp(common.begin);
     Scope scope;
     for (const Hull& part : PartsBeside(copied, common)) Append(scope, CopyRectangle(packed, first, count, part));
-    Append(scope, CopyRaggedBlocks(packed, level + 1, first, count, common));
+    Append(scope, CopyRaggedBlocks(packed, level + 1, first, count, common, absl::nullopt));
     return scope;
   });
 }
