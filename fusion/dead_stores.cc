@@ -1,17 +1,18 @@
-// The accesses of each temporary are collected in the scope that declares it, where bounds of
-// the loops around mean the same to all of them.
+// An access is known by the loops around it and its place. Of a store and a read two iterations
+// are looked at, of one iteration of the loops around the declaration: they touch one element
+// where their places are equal on all axes.
 #include "fusion/dead_stores.h"
 
 #include <algorithm>
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
-#include "absl/types/optional.h"
-#include "fusion/scopes.h"
+#include "absl/types/span.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/ranges.h"
+#include "loop_ir/rewrite.h"
 #include "uops/mutant.h"
 
 namespace nestor::fusion {
@@ -20,32 +21,32 @@ namespace {
 using loop::AccessKind;
 using loop::Item;
 using loop::Loop;
+using loop::LoopsAround;
 using loop::Program;
 using loop::Scope;
 using loop::Statement;
 using loop::TensorId;
 
-// By axis the indices that an access goes over: [begin, end), in terms of what is known
-// outside of the scope that declares the tensor; nullopt: any.
-struct Extent {
-  IndexId begin, end;
+struct Reach {
+  const Statement* statement;  // null: none, as of a loop's bounds
+  LoopsAround loops;
+  IndexList place;
 };
-using Region = std::vector<absl::optional<Extent>>;
 
+// Of a temporary.
 struct Accesses {
-  std::vector<Region> reads;
-  std::vector<std::pair<const Statement*, Region>> stores;
+  size_t depth = 0;  // loops around its declaration
+  std::vector<Reach> reads, stores;
   bool any_other = false;
 };
-
-using AccessesOf = absl::flat_hash_map<TensorId, Accesses>;
 
 class Eliminator {
  public:
   explicit Eliminator(Program& program) : program_(program), pool_(program.pool), ranges_(program) {}
 
   bool Run() {
-    for (loop::Block& block : program_.blocks) Visit(block.body);
+    Collect();
+    for (const Accesses& accesses : temporaries_) Mark(accesses);
     if (dead_.empty()) return false;
     for (loop::Block& block : program_.blocks) Remove(block.body);
     auto& blocks = program_.blocks;
@@ -54,77 +55,68 @@ class Eliminator {
   }
 
  private:
-  void Visit(const Scope& scope) {
-    AccessesOf accesses;
-    for (TensorId tensor : DeclaredIn(scope)) {
-      const loop::TensorInfo& info = program_[tensor];
-      if (info.storage == loop::Storage::kTemp && !info.shape.empty() && !info.is_register) accesses.try_emplace(tensor);
-    }
-    if (!accesses.empty()) {
-      inner_.clear();
-      Collect(scope, accesses);
-      for (const auto& [tensor, of_tensor] : accesses) Mark(of_tensor);
-    }
-    for (const Item& item : scope) {
-      const auto* loop = item.As<Loop>();
-      if (loop == nullptr) continue;
-      ranges_.Enter(*loop);
-      Visit(loop->body);
-      ranges_.Leave();
-    }
-  }
-
-  void Mark(const Accesses& accesses) {
-    if (accesses.any_other || accesses.stores.size() < 2) return;
-    for (const auto& [store, region] : accesses.stores) {
-      const bool unread = std::all_of(accesses.reads.begin(), accesses.reads.end(),
-                                      [&, &region = region](const Region& read) { return AreApart(read, region); });
-      if (unread) dead_.insert(store);
-    }
-  }
-
-  void Collect(const Scope& scope, AccessesOf& accesses) {
-    VisitItems(scope, [&](const Item& item) {
-      if (const auto* loop = item.As<Loop>()) inner_[loop->var] = loop;
+  void Collect() {
+    temporaries_.resize(program_.tensors.size());
+    VisitItemsInLoops(program_, [&](const Item& item, const LoopsAround& loops) {
+      if (const auto* declaration = item.As<loop::Declaration>()) {
+        temporaries_[static_cast<size_t>(declaration->tensor.value)].depth = loops.size();
+      }
       VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind kind) {
-        const auto found = accesses.find(tensor);
-        if (found == accesses.end()) return;
-        Accesses& of_tensor = found->second;
-        if (kind == AccessKind::kRead) of_tensor.reads.push_back(RegionOf(place));
-        else if (kind == AccessKind::kWrite) of_tensor.stores.emplace_back(item.As<Statement>(), RegionOf(place));
-        else of_tensor.any_other = true;
+        if (!IsTemporary(tensor)) return;
+        Accesses& accesses = temporaries_[static_cast<size_t>(tensor.value)];
+        Reach reach{item.As<Statement>(), loops, IndexList(place.begin(), place.end())};
+        if (kind == AccessKind::kRead) accesses.reads.push_back(std::move(reach));
+        else if (kind == AccessKind::kWrite) accesses.stores.push_back(std::move(reach));
+        else accesses.any_other = true;
       });
     });
   }
 
-  Region RegionOf(absl::Span<const IndexId> place) const {
-    Region region;
-    for (IndexId e : place) region.push_back(ExtentOf(e));
-    return region;
+  bool IsTemporary(TensorId tensor) const {
+    const loop::TensorInfo& info = program_[tensor];
+    return info.storage == loop::Storage::kTemp && !info.shape.empty() && !info.is_register;
   }
 
-  // Of an index of a loop inside whose bounds are known outside.
-  absl::optional<Extent> ExtentOf(IndexId e) const {
-    const auto loop = inner_.find(pool_.VarValue(e));
-    if (loop == inner_.end()) return absl::nullopt;
-    const Extent extent{loop->second->begin, loop->second->end};
-    if (!IsKnown(extent.begin) || !IsKnown(extent.end)) return absl::nullopt;
-    return extent;
+  void Mark(const Accesses& accesses) {
+    if (accesses.any_other || accesses.stores.size() < 2) return;
+    for (const Reach& store : accesses.stores) {
+      for (const Loop* loop : store.loops) ranges_.Enter(*loop);
+      const auto is_apart = [&](const Reach& read) { return AreApart(store, read, accesses.depth); };
+      if (absl::c_all_of(accesses.reads, is_apart)) dead_.insert(store.statement);
+      for (size_t i = 0; i < store.loops.size(); ++i) ranges_.Leave();
+    }
   }
 
-  bool IsKnown(IndexId e) const {
-    bool known = !pool_.HasLoad(e);
-    VisitIndex(pool_, e, [&](IndexId, const IndexNode& node) {
-      known = known && (node.kind != IndexKind::kVar || !inner_.contains(node.value));
-    });
-    return known;
+  // REQUIRES: `ranges_` is within the store's loops.
+  bool AreApart(const Reach& store, const Reach& read, size_t shared) {
+    loop::VarReplacement other(program_);
+    int32_t fresh = static_cast<int32_t>(program_.vars.size());
+    for (size_t i = shared; i < read.loops.size(); ++i) {
+      Loop loop{fresh++, other(read.loops[i]->begin), other(read.loops[i]->end), read.loops[i]->step, {}, {}};
+      other.Set(read.loops[i]->var, pool_.Var(loop.var));
+      ranges_.Enter(loop);
+    }
+    IndexList place = read.place;
+    for (IndexId& e : place) e = other(e);
+    const bool apart = AreApart(store.place, place);
+    for (size_t i = shared; i < read.loops.size(); ++i) ranges_.Leave();
+    return apart;
   }
 
-  bool AreApart(const Region& a, const Region& b) {
+  // Whether no element has both places: equal on all other axes, they are not on one.
+  bool AreApart(const IndexList& a, const IndexList& b) {
     for (size_t axis = 0; axis < a.size(); ++axis) {
-      if (!a[axis] || !b[axis]) continue;
-      if (NESTOR_MUTANT("live_store_removed") && a[axis]->begin != b[axis]->begin) return true;
-      if (ranges_.LessEqual(a[axis]->end, b[axis]->begin) || ranges_.LessEqual(b[axis]->end, a[axis]->begin)) return true;
+      if (pool_.HasLoad(a[axis]) || pool_.HasLoad(b[axis])) continue;
+      int assumed = 0;
+      for (size_t i = 0; i < a.size(); ++i) {
+        if (i == axis || pool_.HasLoad(a[i]) || pool_.HasLoad(b[i])) continue;
+        ranges_.Assume(pool_.Condition(IndexKind::kEq, a[i], b[i]));
+        ++assumed;
+      }
+      const bool apart = ranges_.Less(a[axis], b[axis]) || ranges_.Less(b[axis], a[axis]) ||
+                         (NESTOR_MUTANT("live_store_removed") && a[axis] != b[axis]);
+      for (; assumed > 0; --assumed) ranges_.Forget();
+      if (apart) return true;
     }
     return false;
   }
@@ -147,7 +139,7 @@ class Eliminator {
   Program& program_;
   IndexPool& pool_;
   loop::Ranges ranges_;
-  absl::flat_hash_map<int64_t, const Loop*> inner_;  // loops of the scope that were walked, by index
+  std::vector<Accesses> temporaries_;  // by tensor
   absl::flat_hash_set<const Statement*> dead_;
 };
 

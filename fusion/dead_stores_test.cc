@@ -20,6 +20,24 @@ TEST(DeadStores, ReadsElsewhere) {
              });
 }
 
+TEST(DeadStores, ReadsInOtherNests) {
+  constexpr Frame kSquare = {"program p(x: f32[N, N]) -> (y: f32[N]) { temp t: f32[N, N] ", " }"};
+  ExpectPass(EliminateDeadStores, kSquare,
+             {
+                 // The triangle above the diagonal is for nobody.
+                 {"for i in [0, N) { for j in [0, i + 1) { t[i, j] = x[i, j] } for k in [i + 1, N) { t[i, k] = 0.0 } } "
+                  "for l in [0, N) { for m in [l, N) { y[l] = t[m, l] } }",
+                  "for i in [0, N) { for j in [0, i + 1) { t[i, j] = x[i, j] } } for l in [0, N) { for m in [l, N) { y[l] = t[m, l] } }"},
+                 // In the same nest, of another row.
+                 {"for i in [0, N) { for j in [0, i + 1) { t[i, j] = x[i, j] } for k in [i + 1, N) { t[i, k] = 0.0 } "
+                  "for l in [0, i) { y[i] = t[l, l] } }",
+                  "for i in [0, N) { for j in [0, i + 1) { t[i, j] = x[i, j] } for l in [0, i) { y[i] = t[l, l] } }"},
+                 {"for i in [0, N) { for j in [0, i + 1) { t[i, j] = x[i, j] } for k in [i + 1, N) { t[i, k] = 0.0 } "
+                  "for l in [0, i) { y[i] = t[l, i] } }",
+                  "for i in [0, N) { for k in [i + 1, N) { t[i, k] = 0.0 } for l in [0, i) { y[i] = t[l, i] } }"},
+             });
+}
+
 TEST(DeadStores, ReadsThatMayMeet) {
   ExpectPass(EliminateDeadStores, kFrame,
              {

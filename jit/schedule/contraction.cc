@@ -233,12 +233,28 @@ class Matcher {
         const auto begins = ExtremesOver(program_, sum->begin, row.var, row.begin, last);
         const auto ends = ExtremesOver(program_, sum->end, row.var, row.begin, last);
         if (!begins || !ends) return false;
-        if (!hull) hull = HullOf(program_, {sum->var, begins->least, ends->greatest, 1, {}, {}});
+        if (!hull) {
+          const IndexId begin = Within(begins->least, IndexKind::kMax), end = Within(ends->greatest, IndexKind::kMin);
+          hull = HullOf(program_, {sum->var, begin, end, 1, {}, {}});
+        }
       }
       if (!hull) return false;
       found.hulls.push_back(*hull);
     }
     return true;
+  }
+
+  // i + min(a, N - i) as min(i + a, N), of which N bounds the sum: the row's last number in a strip
+  // that starts at i has the first form. `e` as it is where it holds no such minimum (maximum).
+  IndexId Within(IndexId e, IndexKind kind) {
+    const auto sum = pool_.HasVar(e) && pool_.IsAffine(e) ? Polynomial::Of(pool_, e) : absl::nullopt;
+    if (!sum) return e;
+    for (const Polynomial::Term& term : sum->terms()) {
+      if (term.coefficient != 1 || term.atoms.size() != 1 || pool_[term.atoms[0]].kind != kind) continue;
+      const IndexId rest = pool_.Sub(e, term.atoms[0]), a = pool_[term.atoms[0]].args[0], b = pool_[term.atoms[0]].args[1];
+      return pool_.Make(kind, 0, {pool_.Add(rest, a), pool_.Add(rest, b)});
+    }
+    return e;
   }
 
   // Whether the bounds of a sum hold the loop's index, or that of another sum.

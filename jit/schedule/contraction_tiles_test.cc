@@ -133,6 +133,9 @@ TEST(ContractionTiles, TakesTriangles) {
                                      " { s += a[i, k | 0.0] * b[k, j | 0.0] } c[i, j] = s } } }")))
         << bounds;
   }
+  // Of a strip's rows, whose number moves with the strip.
+  EXPECT_TRUE(IsTiled("for p in [0, (M + 23)/24) { for r in [0, min(M - 24*p, 24)) { for j in [0, N) { acc s: f32 = sum "
+                      "for k in [0, 24*p + r + 1) { s += a[24*p + r, k | 0.0] * b[k, j | 0.0] } c[24*p + r, j] = s } } }"));
 }
 
 TEST(ContractionTiles, LeavesWhatIsNone) {
