@@ -10,6 +10,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/types/span.h"
+#include "fusion/scopes.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
@@ -23,7 +24,6 @@ using loop::Item;
 using loop::Loop;
 using loop::LoopsAround;
 using loop::Program;
-using loop::Scope;
 using loop::Statement;
 using loop::TensorId;
 
@@ -48,7 +48,7 @@ class Eliminator {
     Collect();
     for (const Accesses& accesses : temporaries_) Mark(accesses);
     if (dead_.empty()) return false;
-    for (loop::Block& block : program_.blocks) Remove(block.body);
+    for (loop::Block& block : program_.blocks) RemoveStatements(block.body, dead_);
     auto& blocks = program_.blocks;
     blocks.erase(std::remove_if(blocks.begin(), blocks.end(), [](const loop::Block& b) { return b.body.empty(); }), blocks.end());
     return true;
@@ -119,21 +119,6 @@ class Eliminator {
       if (apart) return true;
     }
     return false;
-  }
-
-  // Marked statements, and what they leave empty.
-  void Remove(Scope& scope) {
-    const auto is_dead = [&](Item& item) {
-      auto* loop = item.As<Loop>();
-      if (loop == nullptr) return item.As<Statement>() != nullptr && dead_.contains(item.As<Statement>());
-      Remove(loop->body);
-      return loop->body.empty();
-    };
-    Scope kept;
-    for (Item& item : scope) {
-      if (!is_dead(item)) kept.push_back(std::move(item));
-    }
-    scope = std::move(kept);
   }
 
   Program& program_;

@@ -17,6 +17,7 @@ using loop::Declaration;
 using loop::Item;
 using loop::Program;
 using loop::Scope;
+using loop::Statement;
 using loop::TensorId;
 
 Item DeclarationOf(TensorId tensor) { return Item{Declaration{tensor}}; }
@@ -97,6 +98,20 @@ void Declare(const Program& program, Scope& scope, absl::Span<const TensorId> mo
     if (item.As<Declaration>() == nullptr) items.push_back(std::move(item));
   }
   scope = WithDeclarations(program, std::move(items), declared);
+}
+
+void RemoveStatements(Scope& scope, const absl::flat_hash_set<const Statement*>& removed) {
+  const auto goes = [&](Item& item) {
+    auto* loop = item.As<loop::Loop>();
+    if (loop == nullptr) return item.As<Statement>() != nullptr && removed.contains(item.As<Statement>());
+    RemoveStatements(loop->body, removed);
+    return loop->body.empty();
+  };
+  Scope kept;
+  for (Item& item : scope) {
+    if (!goes(item)) kept.push_back(std::move(item));
+  }
+  scope = std::move(kept);
 }
 
 bool IsFlat(const Program& program) {

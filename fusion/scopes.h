@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
 #include "loop_ir/program.h"
@@ -30,6 +31,9 @@ void Declare(const loop::Program& program, loop::Scope& scope, absl::Span<const 
 // Values and conditions that are written in the expression; in all statements of the item.
 int64_t SizeOf(const loop::Program& program, loop::ValueId value);
 int64_t SizeOf(const loop::Program& program, const loop::Item& item);
+
+// Takes these statements out of the scope and below, and loops that they leave empty.
+void RemoveStatements(loop::Scope& scope, const absl::flat_hash_set<const loop::Statement*>& removed);
 
 // True where each block is one loop or one statement.
 bool IsFlat(const loop::Program& program);

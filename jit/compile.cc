@@ -8,6 +8,7 @@
 #include "fusion/flatten.h"
 #include "jit/runtime/executor.h"
 #include "jit/schedule/attributes.h"
+#include "jit/schedule/carried_sums.h"
 #include "jit/schedule/contraction_tiles.h"
 #include "jit/schedule/hoist_copies.h"
 #include "jit/schedule/lane_partials.h"
@@ -64,13 +65,15 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
   return fusion::Pipeline({
       // A block each, so that what is parallel stands alone.
       {"flatten", fusion::FlattenBlocks},
+      {"carried_sums", MoveCarriedSums},
+      {"flatten_2", fusion::FlattenBlocks},
       {"merge_batches", MergeBatches},
       {"split_quotients", SplitQuotients},
       {"exact_residues", [](loop::Program& program) { return SplitResidues(program); }},
       {"split_residues", [](loop::Program& program) { return SplitResidues(program, {/*reorders_rounding=*/true}); },
        /*reorders_rounding=*/true},
       {"split_borders", SplitBorders},
-      {"flatten_2", fusion::FlattenBlocks},
+      {"flatten_3", fusion::FlattenBlocks},
       {"steps_inside", MoveStepsInside},
       {"wide_products", WidenProducts, /*reorders_rounding=*/true},
       {"sum_order", SumWindowsFirst, /*reorders_rounding=*/true},
@@ -90,7 +93,7 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
       {"scans", [=](loop::Program& program) { return ScanInLanes(program, scans); }, /*reorders_rounding=*/true},
       {"multiply_add", FuseMultiplyAdd, /*reorders_rounding=*/true},
       {"transpose", [=](loop::Program& program) { return TransposeInTiles(program, isa); }},
-      {"flatten_3", fusion::FlattenBlocks},
+      {"flatten_4", fusion::FlattenBlocks},
       {"parallel", MarkParallel},
       // Maxima and sums of integers are the same in any order; sums of floats are not.
       {"exact_lanes", [=](loop::Program& program) { return SumInLanes(program, exact_lanes); }},

@@ -69,9 +69,10 @@ class Matcher {
     found_.windows = ShorterLoops(program_, all);
     absl::optional<Contraction> best;
     int best_score = 0;
-    for (const Loop* row : band) {
+    // Of rows that are alike the innermost: outer loops go over batches and heads, of which there are few.
+    for (auto row = band.rbegin(); row != band.rend(); ++row) {
       for (const Loop* column : band) {
-        absl::optional<Contraction> found = WithTile(band, *row, *column);
+        absl::optional<Contraction> found = WithTile(band, **row, *column);
         if (!found) continue;
         const int score = LaneScore(*found);
         if (best && score <= best_score) continue;

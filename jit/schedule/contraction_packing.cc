@@ -181,25 +181,34 @@ Scope Packing::CopiesBehind(size_t depth, absl::optional<IndexId> flag) {
   return scope;
 }
 
-Scope Packing::OverHulls(const Packed& packed, OverSteps body, Steps steps, size_t done) {
-  if (done == packed.sums.size()) return body(steps);
-  const size_t sum = packed.sums[done];
+// The sums of the operand from number `begin` to `end`.
+Scope Packing::OverHulls(const Packed& packed, OverSteps body, Steps steps, size_t begin, size_t end) {
+  if (begin == end) return body(steps);
+  const size_t sum = packed.sums[begin];
   return make_.Counted(program_.vars[nest_.sums[sum]->var], LengthOfHull(sum), kPlain, [&](IndexId k) {
     Steps with = steps;
     with[sum] = k;
-    return OverHulls(packed, body, std::move(with), done + 1);
+    return OverHulls(packed, body, std::move(with), begin + 1, end);
   });
 }
 
+// Where rows lie across what is summed, they are walked next to the last sum, for transpose_tiles
+// to take both.
 Scope Packing::CopyRows(const Packed& packed, absl::optional<IndexId> flag) {
   if (nest_.is_ragged && !packed.sums.empty()) return CopyRaggedRows(packed, flag);
-  return make_.Counted("i", Guarded(flag, rows_), kPlain, [&](IndexId row) {
-    const auto copy = [&](const Steps& steps) {
-      return Assignment(packed.tensor, PlaceIn(packed, {row, {}, {}, steps}),
-                        Moved(packed.operand.load, row, pool_.Const(0), pool_.Const(0), steps));
-    };
-    return OverHulls(packed, copy, Steps(nest_.sums.size()));
-  });
+  const Access access = AccessOf(program_, packed.operand);
+  const bool across = !packed.sums.empty() && HoldsVar(pool_, access.place.back(), nest_.row->var);
+  const size_t sums = packed.sums.size(), around = across ? sums - 1 : 0;
+  const auto row_of = [&](const Steps& outer) {
+    return make_.Counted("i", Guarded(flag, rows_), kPlain, [&](IndexId row) {
+      const auto copy = [&](const Steps& steps) {
+        return Assignment(packed.tensor, PlaceIn(packed, {row, {}, {}, steps}),
+                          Moved(packed.operand.load, row, pool_.Const(0), pool_.Const(0), steps));
+      };
+      return OverHulls(packed, copy, outer, around, sums);
+    });
+  };
+  return OverHulls(packed, row_of, Steps(nest_.sums.size()), 0, around);
 }
 
 // Of each row what is summed of it: of a block of rows first what is of all of them, a
@@ -265,7 +274,7 @@ Scope Packing::CopyColumns(const Packed& packed, absl::optional<IndexId> flag) {
         return Assignment(packed.tensor, PlaceIn(packed, {{}, vector, lane, steps}), value(vector, lane, steps));
       });
     };
-    return OverHulls(packed, copy, Steps(nest_.sums.size()));
+    return OverHulls(packed, copy, Steps(nest_.sums.size()), 0, packed.sums.size());
   };
   const auto loaded = [&](IndexId vector, IndexId lane, const Steps& steps) {
     return Moved(packed.operand.load, pool_.Const(0), vector, lane, steps);

@@ -17,6 +17,7 @@
 #include "jit/schedule/contraction_packing.h"
 #include "jit/schedule/loop_maker.h"
 #include "jit/schedule/replace_loops.h"
+#include "jit/schedule/work.h"
 #include "jit/target/lanes.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
@@ -39,6 +40,9 @@ using loop::ValueId;
 
 // If the number of rows is known, and tiles are made for it, so many are enough.
 constexpr int64_t kLeastKnownRows = 2;
+
+// Scalar operations on a sum for which the registers beside a tile are enough.
+constexpr int kMostOnRegisters = 12;
 
 // Steps of sums that are written out: more make long code, and no quicker.
 constexpr int64_t kMostUnrolled = 12;
@@ -360,18 +364,7 @@ class Tiling {
         return OverRows(patch, [&](IndexId r, IndexId v, IndexId l) { return step(sums, r, v, l); });
       }));
     }
-    const auto finish = [&] {
-      return make_.Counted("r", Const(extent.rows), kUnrolled, [&](IndexId r) {
-        return IfKept(patch, r, [&] {
-          return make_.Counted("v", Const(extent.vectors), kUnrolled, [&](IndexId v) {
-            const IndexId vector = pool_.Add(patch.vector, v);
-            return make_.Counted("l", LanesOf(patch, vector), kVector, [&](IndexId l) {
-              return Finish(tile, {r, v, l}, pool_.Add(patch.row, r), vector);
-            });
-          });
-        });
-      });
-    };
+    const auto finish = [&] { return Ends(tile, patch); };
     if (part == nullptr) {
       Append(scope, finish());
       return scope;
@@ -488,6 +481,41 @@ class Tiling {
     const ValueId old = program_.AddLoad({tile, in_tile});
     const ValueId next = program_.AddApply(StepOp(*nest_.step->op), {old, packing_.ValueAt(at)}, type_);
     return Assignment(tile, in_tile, next);
+  }
+
+  // What the nest does with the sums of a tile. Where that takes many registers, it is done from
+  // memory, one vector after the other: accumulators would have none left.
+  Scope Ends(TensorId tile, const Patch& patch) {
+    if (OperationsAfterSum() <= kMostOnRegisters) return EndsOf(tile, patch, kUnrolled);
+    const Extent extent = patch.extent;
+    const TensorId sums = program_.AddTensor({"sums", type_, {Const(extent.rows), Const(extent.vectors), Const(lanes_)}, Storage::kTemp});
+    Scope scope = {fusion::DeclarationOf(sums)};
+    Append(scope, OverTile(extent, [&](IndexId r, IndexId v, IndexId l) {
+      return Assignment(sums, {r, v, l}, program_.AddLoad({tile, {r, v, l}}));
+    }));
+    Append(scope, EndsOf(sums, patch, kPlain));
+    return scope;
+  }
+
+  Scope EndsOf(TensorId sums, const Patch& patch, LoopAttributes attributes) {
+    return make_.Counted("r", Const(patch.extent.rows), attributes, [&](IndexId r) {
+      return IfKept(patch, r, [&] {
+        return make_.Counted("v", Const(patch.extent.vectors), attributes, [&](IndexId v) {
+          const IndexId vector = pool_.Add(patch.vector, v);
+          return make_.Counted("l", LanesOf(patch, vector), kVector, [&](IndexId l) {
+            return Finish(sums, {r, v, l}, pool_.Add(patch.row, r), vector);
+          });
+        });
+      });
+    });
+  }
+
+  int OperationsAfterSum() const {
+    int operations = 0;
+    for (const Item& item : *nest_.core) {
+      if (const auto* statement = item.As<Statement>()) operations += OperationsOf(program_, statement->value);
+    }
+    return operations;
   }
 
   // What the nest does with its sum, at one row and column.

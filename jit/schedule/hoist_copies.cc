@@ -98,7 +98,9 @@ class Hoister {
     const auto* fill = item.As<Loop>();
     if (fill == nullptr || footprint.writes.size() != 1 || !footprint.accumulates.empty()) return false;
     const bool reads_same = NESTOR_MUTANT("changing_copy_hoisted") || absl::c_none_of(footprint.reads, [&](TensorId read) { return all.Changes(read); });
-    return reads_same && IsSame(item, around) && IsInRange(program_, ranges_, *fill);
+    // Which element of a tile in registers it reads must stay a number.
+    const bool reads_registers = absl::c_any_of(footprint.reads, [&](TensorId read) { return program_[read].is_register; });
+    return reads_same && !reads_registers && IsSame(item, around) && IsInRange(program_, ranges_, *fill);
   }
 
   bool IsSame(const Item& fill, const Loop& around) const {

@@ -2,12 +2,15 @@
 // contraction comes of one: what is one is for ContractionOf alone to say.
 //
 // The body becomes a list of items, sums split off from loops that do more. Each sum is a
-// group, and so is all that lies between two of them. Since no iteration of the loop depends
-// on another, each group may run for all rows of a strip before the next; only what lives
-// from one group to another must then be there once for each row.
+// group, and so is all that lies between two of them. A loop with such sums further inside, one
+// over the heads of attention, is opened: its body is divided in its turn, and the loop goes
+// around its groups. Since no iteration of the loop over rows depends on another, each group may
+// run for all rows of a strip before the next; only what lives from one group to another must
+// then be there once for each row.
 #include "jit/schedule/strips.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -40,10 +43,12 @@ using loop::TensorId;
 using loop::Value;
 using loop::ValueId;
 
-// Whether what is summed has factors of the row and of the column, and none of both. What the
-// row's loop declares is the row's.
-bool SharesRowsAndColumns(const Program& program, const Loop& row, const Loop& column, const Statement& step) {
-  const std::vector<TensorId> of_row = fusion::DeclaredIn(row.body);
+using TensorIds = std::vector<TensorId>;
+
+// Whether what is summed has factors of the row and of the column, and none of both. `of_row`:
+// what is declared for each row, which is the row's.
+bool SharesRowsAndColumns(const Program& program, const Loop& row, const TensorIds& of_row, const Loop& column,
+                          const Statement& step) {
   bool any_row = false, any_column = false, any_both = false;
   VisitValues(program, step.value, [&](ValueId, const Value& value) {
     const auto* load = absl::get_if<loop::LoadValue>(&value.node);
@@ -57,12 +62,36 @@ bool SharesRowsAndColumns(const Program& program, const Loop& row, const Loop& c
   return any_row && any_column && !any_both;
 }
 
-bool HasSum(const Program& program, const Loop& row, const Loop& column) {
+bool IsColumn(const Program& program, const Loop& row, const TensorIds& of_row, const Loop& column) {
   return absl::c_any_of(column.body, [&](const Item& item) {
     const auto* sum = item.As<Loop>();
     const Statement* step = sum == nullptr ? nullptr : OnlyStatementIn(*sum);
-    return step != nullptr && step->op && SharesRowsAndColumns(program, row, column, *step);
+    return step != nullptr && step->op && SharesRowsAndColumns(program, row, of_row, column, *step);
   });
+}
+
+bool Opens(const Program& program, const Loop& row, const TensorIds& of_row, const Loop& loop);
+
+// Whether the scope, which runs for each row, has a loop of columns, in loops to be opened or not.
+bool HasColumns(const Program& program, const Loop& row, const TensorIds& of_row, const Scope& scope) {
+  return absl::c_any_of(scope, [&](const Item& item) {
+    const auto* loop = item.As<Loop>();
+    return loop != nullptr && (IsColumn(program, row, of_row, *loop) || Opens(program, row, of_row, *loop));
+  });
+}
+
+TensorIds With(TensorIds tensors, const TensorIds& more) {
+  tensors.insert(tensors.end(), more.begin(), more.end());
+  return tensors;
+}
+
+// Whether the loop is the same for all rows, has columns inside, and is not one of rows itself,
+// which would be nearer to them.
+bool Opens(const Program& program, const Loop& row, const TensorIds& of_row, const Loop& loop) {
+  const auto is_fixed = [&](IndexId e) { return !HoldsVar(program.pool, e, row.var) && !program.pool.HasLoad(e); };
+  if (loop.step != 1 || !is_fixed(loop.begin) || !is_fixed(loop.end) || IsColumn(program, row, of_row, loop)) return false;
+  const TensorIds declared = fusion::DeclaredIn(loop.body);
+  return HasColumns(program, row, With(of_row, declared), loop.body) && !HasColumns(program, loop, declared, loop.body);
 }
 
 // Statements that a loop of rows may hold: what divides it takes time for each pair of them.
@@ -94,11 +123,8 @@ void FindRows(Program& program, const Scope& scope, absl::flat_hash_set<int32_t>
   for (const Item& item : scope) {
     const auto* loop = item.As<Loop>();
     if (loop == nullptr || ContractionOf(program, *loop)) continue;
-    const bool has_sum = loop->step == 1 && absl::c_any_of(loop->body, [&](const Item& inner) {
-      const auto* column = inner.As<Loop>();
-      return column != nullptr && HasSum(program, *loop, *column);
-    });
-    if (has_sum && !IsLong(*loop) && MayDivide(program, *loop)) rows.insert(loop->var);
+    const bool has_columns = loop->step == 1 && HasColumns(program, *loop, fusion::DeclaredIn(loop->body), loop->body);
+    if (has_columns && !IsLong(*loop) && MayDivide(program, *loop)) rows.insert(loop->var);
     FindRows(program, loop->body, rows);
   }
 }
@@ -106,8 +132,7 @@ void FindRows(Program& program, const Scope& scope, absl::flat_hash_set<int32_t>
 class Strips {
  public:
   Strips(Program& program, loop::Ranges& ranges, const StripOptions& options, const Loop& row)
-      : program_(program), pool_(program.pool), ranges_(ranges), options_(options), row_(row), make_(program),
-        declared_(fusion::DeclaredIn(row.body)) {}
+      : program_(program), pool_(program.pool), ranges_(ranges), options_(options), row_(row), make_(program) {}
 
   // nullopt where no contraction comes of it; then all tensors are as they were.
   absl::optional<Scope> Run() {
@@ -128,9 +153,18 @@ class Strips {
   }
 
  private:
+  struct Level;
+  // Items that run for all rows of a strip; or a loop that goes around the groups of its body.
   struct Group {
     Scope items;
-    bool is_sum;
+    bool is_sum = false;
+    const Loop* opened = nullptr;
+    std::unique_ptr<Level> inside;  // of what is opened
+  };
+  // What a scope becomes: that of the rows, or of a loop that is opened.
+  struct Level {
+    TensorIds declared, expanded;  // in it; those with an axis for the strip's rows
+    std::vector<Group> groups;
   };
 
   absl::optional<Scope> Try() {
@@ -138,22 +172,13 @@ class Strips {
     if (ranges_.Less(rows_, pool_.Const(kLeastRows))) return absl::nullopt;
     Scope scope = FewRows();
     ranges_.Enter(row_);
-    Divide();
+    Level level = Divide(row_.body, {});
     ranges_.Leave();
-    if (!KeepOrder() || !Expand()) return absl::nullopt;
-    bool any = false;
+    if (!KeepsOrder(level) || !Expand(level)) return absl::nullopt;
     strips_ = pool_.Div(pool_.Add(rows_, pool_.Const(options_.rows - 1)), pool_.Const(options_.rows));
     if (many_) strips_ = OnlyIf(pool_, *many_, strips_);
-    Append(scope, make_.Counted("p", strips_, kPlain, [&](IndexId strip) {
-      Scope groups;
-      for (TensorId tensor : expanded_) groups.push_back(fusion::DeclarationOf(tensor));
-      for (Group& group : groups_) {
-        Append(groups, OverRows(group, strip));
-        any = any || (group.is_sum && ContractionOf(program_, *groups.back().As<Loop>()));
-      }
-      return groups;
-    }));
-    if (!any) return absl::nullopt;
+    Append(scope, make_.Counted("p", strips_, kPlain, [&](IndexId strip) { return Groups(level, strip); }));
+    if (!has_contraction_) return absl::nullopt;
     return scope;
   }
 
@@ -171,74 +196,111 @@ class Strips {
 
   // ---- Groups
 
-  void Divide() {
-    for (const Item& item : row_.body) {
+  // Of a scope within loops that declare `of_row`.
+  Level Divide(const Scope& scope, const TensorIds& of_row) {
+    Level level;
+    level.declared = fusion::DeclaredIn(scope);
+    const TensorIds all = With(of_row, level.declared);
+    for (const Item& item : scope) {
       const auto* loop = item.As<Loop>();
-      if (loop != nullptr) Divide(*loop);
-      else if (item.As<Statement>() != nullptr) AddToGroup(item);
+      if (loop != nullptr) Divide(*loop, all, level);
+      else if (item.As<Statement>() != nullptr) AddToGroup(item, level);
     }
+    return level;
   }
 
-  void Divide(Loop loop) {
-    while (auto split = SplitSumOff(program_, ranges_, loop, [&](const Loop&, const Statement& step) {
-             return SharesRowsAndColumns(program_, row_, loop, step);
+  void Divide(const Loop& loop, const TensorIds& of_row, Level& level) {
+    if (Opens(program_, row_, of_row, loop)) {
+      ranges_.Enter(loop);
+      level.groups.push_back({{}, false, &loop, std::make_unique<Level>(Divide(loop.body, of_row))});
+      ranges_.Leave();
+      return;
+    }
+    Loop rest = loop;
+    while (auto split = SplitSumOff(program_, ranges_, rest, [&](const Loop&, const Statement& step) {
+             return SharesRowsAndColumns(program_, row_, of_row, rest, step);
            })) {
-      if (split->kept) declared_.push_back(*split->kept);
-      groups_.push_back({ScopeOf(std::move(split->sums)), true});
+      if (split->kept) level.declared.push_back(*split->kept);
+      level.groups.push_back({ScopeOf(std::move(split->sums)), true, nullptr, nullptr});
       if (!split->rest) return;
-      loop = *std::move(split->rest);
+      rest = *std::move(split->rest);
     }
-    AddToGroup({std::move(loop)});
+    AddToGroup({std::move(rest)}, level);
   }
 
-  bool KeepOrder() const {
+  void AddToGroup(Item item, Level& level) {
+    const bool is_open = !level.groups.empty() && !level.groups.back().is_sum && !level.groups.back().inside;
+    if (!is_open) level.groups.emplace_back();
+    level.groups.back().items.push_back(std::move(item));
+  }
+
+  // Whether what goes from row to row stays in one group, and where that is in a loop which is
+  // opened, does not go from one iteration of that to another: then rows keep their order.
+  bool KeepsOrder(const Level& level) const {
     std::vector<loop::Footprint> parts;
-    for (const Group& group : groups_) parts.push_back(FootprintOf(program_, group.items));
-    return AreCarriedInOnePart(program_, row_, parts);
+    return KeepsOrder(level, CarriedTensors(program_, row_), parts) && AreCarriedInOnePart(program_, row_, parts);
   }
-
-  void AddToGroup(Item item) {
-    if (groups_.empty() || groups_.back().is_sum) groups_.push_back({{}, false});
-    groups_.back().items.push_back(std::move(item));
+  bool KeepsOrder(const Level& level, const TensorIds& carried, std::vector<loop::Footprint>& parts) const {
+    return absl::c_all_of(level.groups, [&](const Group& group) {
+      if (!group.inside) {
+        parts.push_back(FootprintOf(program_, group.items));
+        return true;
+      }
+      const TensorIds by_opened = CarriedTensors(program_, *group.opened);
+      return absl::c_none_of(carried, [&](TensorId t) { return absl::c_linear_search(by_opened, t); }) &&
+             KeepsOrder(*group.inside, carried, parts);
+    });
   }
 
   // ---- What lives from group to group
 
   bool Touches(const Group& group, TensorId tensor) const {
+    if (group.inside) return absl::c_any_of(group.inside->groups, [&](const Group& inner) { return Touches(inner, tensor); });
     return FootprintOf(program_, group.items).Touches(tensor);
   }
   bool Changes(const Group& group, TensorId tensor) const {
+    if (group.inside) return absl::c_any_of(group.inside->groups, [&](const Group& inner) { return Changes(inner, tensor); });
     return FootprintOf(program_, group.items).Changes(tensor);
+  }
+
+  // Whether more than one group of rows touches the tensor.
+  bool IsShared(const Level& level, TensorId tensor) const {
+    const auto number = absl::c_count_if(level.groups, [&](const Group& group) { return Touches(group, tensor); });
+    return number > 1 || absl::c_any_of(level.groups, [&](const Group& group) { return group.inside && Touches(group, tensor); });
   }
 
   // Finds it, and gives it an axis for the strip's rows; false where its extents move with a
   // loop, the row's or one around, since memory is planned for the whole program.
-  bool Expand() {
-    for (size_t i = 0; i < declared_.size(); ++i) {  // KeepAccumulator adds to it
-      const TensorId tensor = declared_[i];
-      if (absl::c_count_if(groups_, [&](const Group& group) { return Touches(group, tensor); }) < 2) continue;
-      KeepAccumulator(tensor);
-      Shape& shape = program_[tensor].shape;
-      if (absl::c_any_of(shape, [&](IndexId extent) { return pool_.HasVar(extent); })) return false;
-      shape.insert(shape.begin(), pool_.Const(options_.rows));
-      expanded_.push_back(tensor);
+  bool Expand(Level& level) {
+    for (size_t i = 0; i < level.declared.size(); ++i) {  // KeepAccumulator adds to it
+      const TensorId tensor = level.declared[i];
+      if (IsShared(level, tensor)) {
+        KeepAccumulator(tensor, level);
+        Shape& shape = program_[tensor].shape;
+        if (absl::c_any_of(shape, [&](IndexId extent) { return pool_.HasVar(extent); })) return false;
+        shape.insert(shape.begin(), pool_.Const(options_.rows));
+        level.expanded.push_back(tensor);
+        expanded_.push_back(tensor);
+      }
     }
-    return true;
+    declared_ = With(std::move(declared_), level.declared);
+    return absl::c_all_of(level.groups, [&](const Group& group) { return !group.inside || Expand(*group.inside); });
   }
 
   // A scalar that just the first of its groups accumulates into stays one there, and is stored
   // for the others: sums in lanes begin with scalars.
-  void KeepAccumulator(TensorId tensor) {
+  void KeepAccumulator(TensorId tensor, Level& level) {
+    std::vector<Group>& groups = level.groups;
     loop::TensorInfo& info = program_[tensor];
     if (info.storage != loop::Storage::kAccumulator || !info.shape.empty()) return;
-    const auto first = absl::c_find_if(groups_, [&](const Group& group) { return Touches(group, tensor); });
+    const auto first = absl::c_find_if(groups, [&](const Group& group) { return Touches(group, tensor); });
     const auto changes = [&](const Group& group) { return Changes(group, tensor); };
-    if (std::any_of(first + 1, groups_.end(), changes) || LooksUp(first->items, tensor)) return;
+    if (first->inside || std::any_of(first + 1, groups.end(), changes) || LooksUp(first->items, tensor)) return;
     const TensorId own = program_.AddTensor(loop::TensorInfo(program_[tensor]));
     Rename(first->items, tensor, own);
     program_[tensor].storage = loop::Storage::kTemp;
     program_[tensor].type = ReadType(program_[own]);
-    declared_.push_back(own);
+    level.declared.push_back(own);
     Append(first->items, Assignment(tensor, {}, program_.AddLoad({own})));
   }
 
@@ -263,33 +325,34 @@ class Strips {
   // Where columns are as many as a row's number says, all rows of the strip take those of any:
   // what they store beyond their own is read by nobody.
   // REQUIRES: `column` is the loop of the group at the row `r` of the strip.
-  void Widen(const Group& group, Loop& column, IndexId strip, IndexId r) {
+  void Widen(const Level& level, const Group& group, Loop& column, IndexId strip, IndexId r) {
     if (!HoldsVar(pool_, column.begin, row_.var) && !HoldsVar(pool_, column.end, row_.var)) return;
     const IndexId before = pool_.Add(row_.begin, pool_.Mul(pool_.Const(options_.rows), strip));
     const IndexId end = pool_.Min(pool_.Add(before, pool_.Const(options_.rows)), row_.end);
     const IndexId last = pool_.Sub(end, pool_.Const(1));
     const auto begins = ExtremesOver(program_, column.begin, row_.var, before, last);
     const auto ends = ExtremesOver(program_, column.end, row_.var, before, last);
-    if (!begins || !ends || !StoresOnlyItsOwn(group, column)) return;
+    if (!begins || !ends || !StoresOnlyItsOwn(level, group, column)) return;
     Loop wide = column;
     wide.begin = begins->least;
     wide.end = ends->greatest;
     ranges_.Enter({static_cast<int32_t>(pool_.VarValue(strip)), pool_.Const(0), strips_, 1, {}, {}});
+    for (const Loop* opened : opened_) ranges_.Enter(*opened);
     ranges_.Enter({static_cast<int32_t>(pool_.VarValue(r)), pool_.Const(0), pool_.Sub(end, before), 1, {}, {}});
     ranges_.Enter({row_.var, before, end, 1, {}, {}});
     if (IsInRange(program_, ranges_, wide)) column = std::move(wide);
-    for (int i = 0; i < 3; ++i) ranges_.Leave();
+    for (size_t i = 0; i < opened_.size() + 3; ++i) ranges_.Leave();
   }
 
-  // Whether it stores to temporaries of the row that nothing has been stored to before, and
+  // Whether it stores to temporaries of its level that nothing has been stored to before, and
   // reads at each column what is there for all of them.
-  bool StoresOnlyItsOwn(const Group& group, const Loop& column) const {
+  bool StoresOnlyItsOwn(const Level& level, const Group& group, const Loop& column) const {
     bool good = true;
     const auto stores = [&](TensorId tensor) {
-      const bool is_own = program_[tensor].storage == loop::Storage::kTemp && absl::c_linear_search(declared_, tensor);
-      return is_own && std::none_of(&groups_[0], &group, [&](const Group& earlier) { return Changes(earlier, tensor); });
+      const bool is_own = program_[tensor].storage == loop::Storage::kTemp && absl::c_linear_search(level.declared, tensor);
+      return is_own && std::none_of(&level.groups[0], &group, [&](const Group& earlier) { return Changes(earlier, tensor); });
     };
-    const std::vector<TensorId> own = fusion::DeclaredIn(column.body);
+    const TensorIds own = fusion::DeclaredIn(column.body);
     VisitItems(column.body, [&](const Item& item) {
       VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, loop::AccessKind kind) {
         if (absl::c_linear_search(own, tensor)) return;
@@ -303,12 +366,26 @@ class Strips {
 
   // ---- Strips
 
+  Scope Groups(Level& level, IndexId strip) {
+    Scope scope;
+    for (TensorId tensor : level.expanded) scope.push_back(fusion::DeclarationOf(tensor));
+    for (Group& group : level.groups) Append(scope, group.inside ? Opened(group, strip) : OverRows(level, group, strip));
+    return scope;
+  }
+
+  Scope Opened(Group& group, IndexId strip) {
+    opened_.push_back(group.opened);
+    Scope scope = Around(*group.opened, Groups(*group.inside, strip));
+    opened_.pop_back();
+    return scope;
+  }
+
   // The group at each row of the strip.
-  Scope OverRows(Group& group, IndexId strip) {
+  Scope OverRows(const Level& level, const Group& group, IndexId strip) {
     const IndexId first = pool_.Mul(pool_.Const(options_.rows), strip);
     const IndexId count = pool_.Min(pool_.Const(options_.rows), pool_.Sub(rows_, first));
-    return make_.Counted("r", count, kPlain, [&](IndexId r) {
-      std::vector<TensorId> own;
+    Scope scope = make_.Counted("r", count, kPlain, [&](IndexId r) {
+      TensorIds own;
       for (TensorId tensor : declared_) {
         if (!absl::c_linear_search(expanded_, tensor) && Touches(group, tensor)) own.push_back(tensor);
       }
@@ -320,12 +397,14 @@ class Strips {
         return true;
       });
       const auto is_loop = [](const Item& item) { return item.As<Loop>() != nullptr; };
-      if (group.is_sum) Widen(group, *absl::c_find_if(body, is_loop)->As<Loop>(), strip, r);
+      if (group.is_sum) Widen(level, group, *absl::c_find_if(body, is_loop)->As<Loop>(), strip, r);
       loop::VarReplacement replace(program_);
       replace.Set(row_.var, pool_.Add(pool_.Add(row_.begin, first), r));
       RewriteIndices(program_, body, [&](IndexId e) { return replace(e); });
       return body;
     });
+    has_contraction_ = has_contraction_ || (group.is_sum && ContractionOf(program_, *scope.back().As<Loop>()));
+    return scope;
   }
 
   Program& program_;
@@ -336,9 +415,9 @@ class Strips {
   LoopMaker make_;
   IndexId rows_, strips_;          // how many
   absl::optional<IndexId> many_;   // 0 where they are few, and the loop runs as it was; else 1
-  std::vector<TensorId> declared_; // in the row's body
-  std::vector<TensorId> expanded_;
-  std::vector<Group> groups_;
+  TensorIds declared_, expanded_;  // of all levels
+  std::vector<const Loop*> opened_;  // around the groups that are made
+  bool has_contraction_ = false;
 };
 
 }  // namespace

@@ -1,0 +1,30 @@
+// Sums that go from one iteration of a nest to the next, out of nests that could run in parallel.
+#ifndef NESTOR_JIT_SCHEDULE_CARRIED_SUMS_H_
+#define NESTOR_JIT_SCHEDULE_CARRIED_SUMS_H_
+
+#include "absl/status/statusor.h"
+#include "loop_ir/program.h"
+
+namespace nestor::jit {
+
+//   for i in [0, B) {                               for i in [0, B) {
+//     for j in [0, N) {                               for j in [0, N) {
+//       acc s: f32 = sum                                acc s: f32 = sum
+//       for k in [0, K) { s += x[i, k]*w[k, j] }  ->    for k in [0, K) { s += x[i, k]*w[k, j] }
+//       y[i, j] = s                                     y[i, j] = s
+//       g[j] += y[i, j]                               } }
+//   } }                                             for i_2 in [0, B) { for j_2 in [0, N) { g[j_2] += y[i_2, j_2] } }
+//
+// Fusion lets a sum join a walk that is there, as the gradient by a bias joins the product that
+// makes what it sums. Where nothing else keeps the iterations apart, and they do more for each
+// element than to sum it, such sums stand behind the nest, which reads no element again that is
+// not in memory: what is summed is an input, or was stored.
+//
+// Returns whether it changed anything; if not, the program is untouched. A second run changes
+// nothing. Every sum keeps its order. REQUIRES: Verify accepts the program; and so it does
+// afterwards.
+absl::StatusOr<bool> MoveCarriedSums(loop::Program& program);
+
+}  // namespace nestor::jit
+
+#endif  // NESTOR_JIT_SCHEDULE_CARRIED_SUMS_H_
