@@ -2,7 +2,8 @@
 // axes. An access that walks a pair of axes by a pair of loops links the two; one that uses an
 // index otherwise spoils them, and what is spoiled spoils all that it is linked to. What is left
 // falls into groups of links, and each group can be merged by itself: that of the first link is,
-// and then all is done again.
+// and then all is done again. Of temporaries that may be walked otherwise, an access that does not
+// link the two leaves both as they are: it says itself where its element is in the axis.
 #include "fusion/merge_axes.h"
 
 #include <cstdint>
@@ -16,6 +17,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/types/variant.h"
+#include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
 #include "uops/index_expr.h"
 #include "uops/mutant.h"
@@ -39,9 +41,70 @@ struct Link {
   Loops loops;
 };
 
+// The temporaries whose last two axes all accesses reach in range, so that any of them may say
+// where its element is in an axis that is made of both.
+class Rows {
+ public:
+  explicit Rows(Program& program) : program_(program), ranges_(program) {
+    for (int32_t i = 0; i < static_cast<int32_t>(program.tensors.size()); ++i) {
+      const loop::TensorInfo& info = program.tensors[static_cast<size_t>(i)];
+      if (info.storage == loop::Storage::kTemp && !info.is_register && info.shape.size() > 1) found_.insert(TensorId{i});
+    }
+    for (const loop::Block& block : program.blocks) Visit(block.body);
+  }
+
+  absl::flat_hash_set<TensorId> Take() { return std::move(found_); }
+
+ private:
+  void Visit(const Scope& scope) {
+    for (const Item& item : scope) {
+      VisitIndices(program_, item, [&](IndexId e) { Gathers(e); });
+      if (const Loop* loop = item.As<Loop>()) {
+        ranges_.Enter(*loop);
+        Visit(loop->body);
+        ranges_.Leave();
+      } else if (const auto* statement = item.As<loop::Statement>()) {
+        Look(statement->target);
+        Look(statement->value);
+        if (statement->position.valid()) Look(statement->position);
+      }
+    }
+  }
+
+  void Look(ValueId id) {
+    VisitValues(program_, id, [&](ValueId, const loop::Value& value) {
+      if (const auto* load = absl::get_if<loop::LoadValue>(&value.node)) Look(load->access);
+    });
+  }
+
+  void Look(const Access& access) {
+    if (!found_.contains(access.tensor)) return;
+    for (IndexId condition : access.conditions) ranges_.Assume(condition);
+    const Shape& shape = program_[access.tensor].shape;
+    for (size_t axis = shape.size() - 2; axis < shape.size(); ++axis) {
+      if (!ranges_.InRange(access.place[axis], shape[axis])) found_.erase(access.tensor);
+    }
+    for (size_t i = 0; i < access.conditions.size(); ++i) ranges_.Forget();
+  }
+
+  void Gathers(IndexId e) {
+    if (!program_.pool.HasLoad(e)) return;
+    VisitIndex(program_.pool, e, [&](IndexId, const IndexNode& node) {
+      if (node.kind == IndexKind::kLoad) found_.erase(TensorId{static_cast<int32_t>(node.value)});
+    });
+  }
+
+  Program& program_;
+  loop::Ranges ranges_;
+  absl::flat_hash_set<TensorId> found_;
+};
+
 class Walks {
  public:
-  explicit Walks(const Program& program) : program_(program), pool_(program.pool) {
+  // `rows`: temporaries that alone change, in their last two axes; null: any tensor may, in axes
+  // that all accesses walk.
+  Walks(const Program& program, const absl::flat_hash_set<TensorId>* rows)
+      : program_(program), pool_(program.pool), rows_(rows) {
     VisitItems(program, [&](const Item& item) { Add(item); });
     SpoilLinked();
   }
@@ -53,7 +116,9 @@ class Walks {
       if (bad_loops_.contains(link.loops) || seen.contains(link.loops)) continue;
       std::vector<Link> group = LinkedTo(link);
       for (const Link& member : group) seen.insert(member.loops);
-      if (AreApart(group)) return group;
+      if (AreApart(group) && (rows_ == nullptr || absl::c_any_of(group, [&](const Link& member) { return Reduces(member); }))) {
+        return group;
+      }
     }
     return {};
   }
@@ -104,9 +169,20 @@ class Walks {
     }
     for (size_t axis = 0; axis + 1 < access.place.size(); ++axis) {
       const auto var = static_cast<int32_t>(pool_.VarValue(access.place[axis]));
+      if (rows_ != nullptr && !IsOfRows({access.tensor, axis})) bad_axes_.insert({access.tensor, axis});
       if (var >= 0 && Walk(access, axis, var)) links_.push_back({{access.tensor, axis}, var});
-      else bad_axes_.insert({access.tensor, axis});
+      else if (rows_ == nullptr) bad_axes_.insert({access.tensor, axis});
     }
+  }
+
+  bool IsOfRows(const Axes& axes) const {
+    return rows_->contains(axes.first) && axes.second + 2 == program_[axes.first].shape.size();
+  }
+
+  // Whether there are loops inside those of the link: sums, to which each step costs much.
+  bool Reduces(const Link& link) const {
+    const Scope& body = inner_of_.at(link.loops)->body;
+    return absl::c_any_of(body, [](const Item& item) { return item.As<Loop>() != nullptr; });
   }
 
   // Whether the loop with this index and the one inside it walk the axis and the next, whole.
@@ -141,7 +217,7 @@ class Walks {
     for (bool changed = true; changed;) {
       changed = false;
       for (const Link& link : links_) {
-        if (bad_loops_.contains(link.loops)) changed |= bad_axes_.insert(link.axes).second;
+        if (bad_loops_.contains(link.loops) && rows_ == nullptr) changed |= bad_axes_.insert(link.axes).second;
         if (bad_axes_.contains(link.axes)) changed |= bad_loops_.insert(link.loops).second;
       }
     }
@@ -155,12 +231,15 @@ class Walks {
     for (size_t size = 0; size != axes.size() + loops.size();) {
       size = axes.size() + loops.size();
       for (const Link& link : links_) {
+        if (bad_loops_.contains(link.loops)) continue;
         if (axes.contains(link.axes)) loops.insert(link.loops);
         if (loops.contains(link.loops)) axes.insert(link.axes);
       }
     }
     std::vector<Link> group;
-    absl::c_copy_if(links_, std::back_inserter(group), [&](const Link& link) { return axes.contains(link.axes); });
+    absl::c_copy_if(links_, std::back_inserter(group), [&](const Link& link) {
+      return axes.contains(link.axes) && !bad_loops_.contains(link.loops);
+    });
     return group;
   }
 
@@ -179,6 +258,7 @@ class Walks {
 
   const Program& program_;
   const IndexPool& pool_;
+  const absl::flat_hash_set<TensorId>* const rows_;
   absl::flat_hash_map<int32_t, const Loop*> inner_of_, outer_of_;  // by index: of pairs
   std::vector<Link> links_;                                        // in the order of the program
   absl::flat_hash_set<Axes> bad_axes_;
@@ -201,9 +281,16 @@ class Merger {
     for (const auto& [tensor, axes] : axes_) {
       Shape& shape = program_[TensorId{tensor}].shape;
       for (const size_t axis : axes) {
+        lengths_[{TensorId{tensor}, axis}] = shape[axis + 1];
         shape[axis] = pool.Mul(shape[axis], shape[axis + 1]);
         shape.erase(shape.begin() + static_cast<int64_t>(axis) + 1);
       }
+    }
+    for (const loop::Block& block : program_.blocks) {
+      VisitItems(block.body, [&](const Item& item) {
+        const Loop* loop = item.As<Loop>();
+        if (loop != nullptr && loops_.contains(loop->var)) inner_[loop->var] = loop->body[0].As<Loop>()->var;
+      });
     }
     for (loop::Block& block : program_.blocks) {
       RewritePlaces(program_, block.body, [&](TensorId tensor, IndexList& place) { return Merge(tensor, place); });
@@ -216,11 +303,18 @@ class Merger {
   }
 
  private:
-  // The index that is left is the outer loop's.
+  // The index that is left is the outer loop's, or the number of the element in both axes.
   bool Merge(TensorId tensor, IndexList& place) const {
     const auto axes = axes_.find(tensor.value);
     if (axes == axes_.end()) return false;
-    for (const size_t axis : axes->second) place.erase(place.begin() + static_cast<int64_t>(axis) + 1);
+    IndexPool& pool = program_.pool;
+    for (const size_t axis : axes->second) {
+      const auto pair = inner_.find(static_cast<int32_t>(pool.VarValue(place[axis])));
+      const bool walks = pair != inner_.end() && pool.VarValue(place[axis + 1]) == pair->second;
+      const IndexId length = lengths_.at({tensor, axis});
+      if (!walks) place[axis] = pool.Add(pool.Mul(place[axis], length), place[axis + 1]);
+      place.erase(place.begin() + static_cast<int64_t>(axis) + 1);
+    }
     return true;
   }
 
@@ -234,6 +328,8 @@ class Merger {
   Program& program_;
   std::map<int32_t, std::vector<size_t>> axes_;  // by tensor, the last first
   absl::flat_hash_set<Loops> loops_;
+  absl::flat_hash_map<int32_t, int32_t> inner_;  // of those, the index of the loop inside
+  absl::flat_hash_map<Axes, IndexId> lengths_;   // of the second axis
 };
 
 }  // namespace
@@ -241,7 +337,18 @@ class Merger {
 bool MergeAxes(Program& program) {
   bool changed = false;
   while (true) {
-    const std::vector<Link> group = Walks(program).Group();
+    const std::vector<Link> group = Walks(program, nullptr).Group();
+    if (group.empty()) return changed;
+    Merger(program, group).Run();
+    changed = true;
+  }
+}
+
+absl::StatusOr<bool> MergeRowsOfTemporaries(Program& program) {
+  bool changed = false;
+  while (true) {
+    const absl::flat_hash_set<TensorId> rows = Rows(program).Take();
+    const std::vector<Link> group = Walks(program, &rows).Group();
     if (group.empty()) return changed;
     Merger(program, group).Run();
     changed = true;

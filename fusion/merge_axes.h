@@ -2,6 +2,7 @@
 #ifndef NESTOR_FUSION_MERGE_AXES_H_
 #define NESTOR_FUSION_MERGE_AXES_H_
 
+#include "absl/status/statusor.h"
 #include "loop_ir/program.h"
 
 namespace nestor::fusion {
@@ -23,6 +24,21 @@ namespace nestor::fusion {
 // is untouched. REQUIRES: Verify accepts the program, no access is marked `checked` and nothing is
 // prefetched; Verify accepts it afterwards.
 bool MergeAxes(loop::Program& program);
+
+// The same for the last two axes of temporaries, where a loop around a sum walks them so; other
+// accesses, which are proven in range along both, then compute their places:
+//
+//   temp t: f32[C, H, W]                                       temp t: f32[C, H*W]
+//   for c { for i in [0, H) { for j in [0, W) {                for c { for i in [0, H*W) {
+//     acc s: f32 = sum  for k { s += w[c, k]*u[k, i, j] }  ->    acc s: f32 = sum  for k { s += w[c, k]*u[k, i] }
+//     t[c, i, j] = s                                             t[c, i] = s
+//   } } }                                                      } }
+//   for c { for j { z[c, j] = t[c, 2*i, j + 1] } }              for c { for j { z[c, j] = t[c, W*2*i + j + 1] } }
+//
+// So the rows of an image, which are short, are columns of one product. Arguments keep their
+// shapes. Returns whether it changed anything; if not, the program is untouched. A second run changes
+// nothing.
+absl::StatusOr<bool> MergeRowsOfTemporaries(loop::Program& program);
 
 }  // namespace nestor::fusion
 

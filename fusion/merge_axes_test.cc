@@ -28,15 +28,21 @@ struct Case {
   const char* merged;
 };
 
-void Expect(const Case& c) {
+bool MergeRows(Program& program) {
+  const absl::StatusOr<bool> merges = MergeRowsOfTemporaries(program);
+  EXPECT_TRUE(merges.ok()) << merges.status();
+  return *merges;
+}
+
+void Expect(const Case& c, bool (*merge)(Program&) = MergeAxes) {
   SCOPED_TRACE(c.items);
   Program program = Parse(c.signature, c.items);
   const bool merges = c.merged != nullptr;
   const std::string want = ToText(merges ? Parse(c.merged_signature, c.merged) : program);
-  EXPECT_EQ(MergeAxes(program), merges);
+  EXPECT_EQ(merge(program), merges);
   EXPECT_EQ(ToText(program), want);
   EXPECT_TRUE(Verify(program).ok()) << Verify(program);
-  EXPECT_FALSE(MergeAxes(program)) << "a second time";
+  EXPECT_FALSE(merge(program)) << "a second time";
 }
 
 TEST(MergeAxes, TextInTextOut) {
@@ -100,6 +106,31 @@ TEST(MergeAxes, TextInTextOut) {
        "  for i in [0, N) { for j in [0, N) { z[i, j] = x[0, i, j] } }", nullptr, nullptr},
   };
   for (const Case& c : kCases) Expect(c);
+}
+
+TEST(MergeAxes, RowsOfTemporaries) {
+  constexpr char kSignature[] = "x: f32[C, H, W], w: f32[C, C]) -> (y: f32[C, H, W], z: f32[C, W])";
+  const std::string kFirst = "temp t: f32[C, H, W] temp u: f32[C, H, W] "
+                             "for d in [0, C) { for h in [0, H) { for q in [0, W) { t[d, h, q] = x[d, h, q] } } } ";
+  const std::string kProduct = "for c in [0, C) { for i in [0, H) { for j in [0, W) { acc s: f32 = sum "
+                               "for k in [0, C) { s += w[c, k]*t[k, i, j] } u[c, i, j] = s } } } ";
+  const std::string kMergedFirst = "temp t: f32[C, H*W] temp u: f32[C, H*W] "
+                                   "for d in [0, C) { for h in [0, H) { for q in [0, W) { t[d, W*h + q] = x[d, h, q] } } } ";
+  const std::string kMergedProduct = "for c in [0, C) { for i in [0, H*W) { acc s: f32 = sum "
+                                     "for k in [0, C) { s += w[c, k]*t[k, i] } u[c, i] = s } } ";
+  const std::string kNone;
+  const auto expect = [&](const std::string& items, const std::string& merged) {
+    const std::string kEnd = "block { drop y[0, 0, 0] = 0.0 drop z[0, 0] = 0.0 }";
+    const std::string before = items + kEnd, after = merged + kEnd;
+    Expect({kSignature, before.c_str(), kSignature, merged.empty() ? nullptr : after.c_str()}, MergeRows);
+  };
+  // Arguments stay as they are; others may read parts of the rows.
+  expect(kFirst + kProduct + "for c in [0, C) { for h in [1, H) { for j in [0, W - 1) { z[c, j] = u[c, h - 1, j + 1] } } }",
+         kMergedFirst + kMergedProduct +
+             "for c in [0, C) { for h in [1, H) { for j_2 in [0, W - 1) { z[c, j_2] = u[c, W*(h - 1) + j_2 + 1] } } }");
+  // Masked where it is out of range; no sum.
+  expect(kFirst + kProduct + "for c in [0, C) { for h in [0, H) { for j in [0, W) { y[c, h, j] = u[c, h, j + 1 | 0.0] } } }", kNone);
+  expect(kFirst + "for c in [0, C) { for h in [0, H) { for j in [0, W) { y[c, h, j] = t[c, h, j] } } }", kNone);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "fusion/flatten.h"
+#include "fusion/merge_axes.h"
 #include "jit/runtime/executor.h"
 #include "jit/schedule/attributes.h"
 #include "jit/schedule/carried_sums.h"
@@ -82,6 +83,7 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
       {"strips", [=](loop::Program& program) { return RunInStrips(program, options.strips); }},
       {"turn_results", [=](loop::Program& program) { return TurnResults(program, isa); }},
       {"padded_views", MaterializePaddedViews},
+      {"rows_of_temporaries", fusion::MergeRowsOfTemporaries},
       {"contractions", [=](loop::Program& program) { return TileContractions(program, contractions); }},
       {"hoist_copies", HoistCopies},
       {"unroll_sums", UnrollSums},

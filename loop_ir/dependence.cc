@@ -142,8 +142,7 @@ class Windows {
       if (!slope || slope->sign == 0) continue;
       const IndexId reach = pool_.Add(l, pool_.Mul(slope->magnitude, pool_.Const(loop_.step)));
       for (IndexId u : upper) {
-        const auto excess = pool_.ConstValue(pool_.Sub(u, reach));
-        if (excess && *excess < 0) return true;
+        if (IsNegative(pool_.Sub(u, reach))) return true;
       }
     }
     return false;
@@ -182,7 +181,8 @@ class Windows {
     });
   }
 
-  // The candidates, and those with a min or max replaced by one of its arguments.
+  // The candidates, and those with a min or max replaced by one of its arguments, or a quotient
+  // by what it is of.
   Candidates Relaxed(Candidates candidates, bool upper) {
     for (size_t i = 0; i < candidates.size(); ++i) {
       const IndexId e = candidates[i];
@@ -190,17 +190,30 @@ class Windows {
       if (!polynomial) continue;
       for (const Polynomial::Term& term : polynomial->terms()) {
         if (term.atoms.size() != 1) continue;
-        const IndexNode atom = pool_[term.atoms[0]];
-        const IndexKind kind = (term.coefficient > 0) == upper ? IndexKind::kMin : IndexKind::kMax;
-        if (atom.kind != kind) continue;
-        const IndexId rest = pool_.Sub(e, pool_.Mul(pool_.Const(term.coefficient), term.atoms[0]));
-        for (IndexId arg : atom.args) {
+        const IndexId own = pool_.Mul(pool_.Const(term.coefficient), term.atoms[0]);
+        for (IndexId bound : BoundsOf(term, upper)) {
           if (candidates.size() == kMaxCandidates) return candidates;
-          candidates.push_back(pool_.Add(rest, pool_.Mul(pool_.Const(term.coefficient), arg)));
+          candidates.push_back(pool_.Add(pool_.Sub(e, own), bound));
         }
       }
     }
     return candidates;
+  }
+
+  // Of a term c*min(a, b), c*max(a, b) or c*b*(a/b).
+  Candidates BoundsOf(const Polynomial::Term& term, bool upper) {
+    const IndexNode atom = pool_[term.atoms[0]];
+    const bool from_above = (term.coefficient > 0) == upper;  // of the atom
+    Candidates bounds;
+    if (atom.kind == (from_above ? IndexKind::kMin : IndexKind::kMax)) {
+      for (IndexId arg : atom.args) bounds.push_back(pool_.Mul(pool_.Const(term.coefficient), arg));
+    }
+    const auto divisor = atom.kind == IndexKind::kDiv ? pool_.ConstValue(atom.args[1]) : absl::nullopt;
+    if (divisor && *divisor > 0 && term.coefficient % *divisor == 0) {
+      const IndexId least = pool_.Add(atom.args[0], pool_.Const(1 - *divisor));
+      bounds.push_back(pool_.Mul(pool_.Const(term.coefficient / *divisor), from_above ? atom.args[0] : least));
+    }
+    return bounds;
   }
 
   // nullopt where `e` is not linear in `var` or the sign is not known.
@@ -222,17 +235,35 @@ class Windows {
                        [&](IndexId atom) { return HoldsVar(pool_, atom, var); });
   }
 
-  // |coefficient| * the other atoms, which must be dimensions: those are never
+  // |coefficient| * the other atoms, which must be made of dimensions: those are never
   // negative, where a $param may be.
   absl::optional<IndexId> Magnitude(const Polynomial::Term& term, int64_t var) {
     IndexId magnitude = pool_.Const(term.coefficient);
     if (term.coefficient < 0) magnitude = pool_.Neg(magnitude);
     for (IndexId atom : term.atoms) {
       if (pool_.VarValue(atom) == var) continue;
-      if (pool_[atom].kind != IndexKind::kSymbol || pool_.SymbolName(atom)[0] == '$') return absl::nullopt;
+      if (!IsNonNegative(atom)) return absl::nullopt;
       magnitude = pool_.Mul(magnitude, atom);
     }
     return magnitude;
+  }
+
+  // A sum of terms none of which is positive, and a number that is negative.
+  bool IsNegative(IndexId e) const {
+    const auto polynomial = pool_.IsAffine(e) ? Polynomial::Of(pool_, e) : absl::nullopt;
+    if (!polynomial || polynomial->terms().empty()) return false;
+    return absl::c_all_of(polynomial->terms(), [&](const Polynomial::Term& term) {
+      return term.coefficient < 0 && absl::c_all_of(term.atoms, [&](IndexId atom) { return IsNonNegative(atom); });
+    }) && polynomial->terms().back().atoms.empty();
+  }
+
+  // Sums, products and quotients of dimensions and such numbers.
+  bool IsNonNegative(IndexId e) const {
+    const IndexNode& node = pool_[e];
+    if (const auto constant = pool_.ConstValue(e)) return *constant >= 0;
+    if (node.kind == IndexKind::kSymbol) return pool_.SymbolName(e)[0] != '$';
+    const bool is_closed = node.kind == IndexKind::kAdd || node.kind == IndexKind::kMul || node.kind == IndexKind::kDiv;
+    return is_closed && absl::c_all_of(node.args, [&](IndexId arg) { return IsNonNegative(arg); });
   }
 
   const Program& program_;

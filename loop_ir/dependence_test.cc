@@ -106,6 +106,10 @@ TEST(Dependence, CarriedTensor) {
       {"for v in [0, N) { for c in [0, C) { z[C*v + c] = w[c] } }", ""},
       {"for v in [0, N) { for c in [0, C) { z[C*v + c + 1] = z[C*v + c] } }", "z"},
       {"for v in [0, N) { for c in [0, C + 1) { z[C*v + c] = w[c] } }", "z"},
+      {"for v in [0, N) { for c in [0, (C + 1)/2) { z[((C + 1)/2)*v + c] = w[c] } }", ""},
+      {"for v in [0, N) { for c in [0, (C + 1)/2) { z[2*C*v + 2*c] = w[c] } }", ""},
+      {"for v in [0, N) { for c in [0, (C + 1)/2 + 1) { z[2*C*v + 2*c] = w[c] } }", "z"},
+      {"for v in [0, N) { for c in [0, ($k + 1)/2) { z[(($k + 1)/2)*v + c] = w[c] } }", "z"},
       // Triangles and bounds of unknown length are not proven apart.
       {"for v in [0, N) { for c in [v, N) { t[c] = w[0] } }", "t"},
       // An outer index is fixed.

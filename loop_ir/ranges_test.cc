@@ -33,6 +33,15 @@ void RunCases(const std::vector<Case>& cases) {
   }
 }
 
+// Every second element of every second row.
+TEST(Ranges, RowsOfAnAxisOfTwo) {
+  RunCases({{"x: f32[H*W]", "for k in [0, (H + 1)/2) { for l in [0, (W + 1)/2) { r = x[2*k*W + 2*l] } }", "yy"},
+            {"x: f32[((H + 1)/2)*((W + 1)/2)]",
+             "for k in [0, ((H + 1)/2 + 1)/2) { for l in [0, ((W + 1)/2 + 1)/2) { r = x[2*k*((W + 1)/2) + 2*l] } }", "yy"},
+            {"x: f32[(((H + 1)/2 + 1)/2)*(((W + 1)/2 + 1)/2)]",
+             "for k in [0, (((H + 1)/2 + 1)/2 + 1)/2) { for l in [0, (((W + 1)/2 + 1)/2 + 1)/2) { r = x[2*k*(((W + 1)/2 + 1)/2) + 2*l] } }", "yy"}});
+}
+
 // Tiles of what is beside a triangle's blocks, as copies in panels walk them.
 TEST(Ranges, TilesBesideATriangle) {
   const std::string width = "min(L - 64*i, 64)", from = absl::StrCat("16*((", width, " + 14)/16)");

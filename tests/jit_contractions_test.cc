@@ -119,6 +119,22 @@ const std::vector<Case>& Cases() {
        "op f(a: T[2, M, K], b: T[2, N, K], d: T[2, N, K]) -> (y) { h[g, i, j] = sum[k](a[g, i, k] * b[g, j, k]); "
        "p[g, i, j] = h[g, i, j] - max[l](h[g, i, l]); y[g, i, l] = sum[j](p[g, i, j] * d[g, j, l]) }",
        {{"a", "2MK"}, {"b", "2NK"}, {"d", "2NK"}}},
+      {"rows of heads", "op f(a: T[M, K], b: T[2, N, K], d: T[2, N, K]) -> (y) { h[i, k] = a[i, k] - max[l](a[i, l]); "
+       "s[i, g, j] = sum[k](h[i, k] * b[g, j, k]); p[i, g, j] = s[i, g, j] - max[l](s[i, g, l]); "
+       "y[i, g, e] = sum[j](p[i, g, j] * d[g, j, e]) + h[i, e] }",
+       {{"a", "MK"}, {"b", "2NK"}, {"d", "2NK"}}},
+      {"triangles of heads", "op f(a: T[M, K], b: T[2, N, K], d: T[2, N, K]) -> (y) { h[i, k] = a[i, k] - max[l](a[i, l]); "
+       "s[i, g, j] = where(j <= i, sum[k](h[i, k] * b[g, j, k]), T(0)); p[i, g, j] = s[i, g, j] - max[l](s[i, g, l]); "
+       "y[i, g, e] = sum[j](p[i, g, j if j <= i] * d[g, j, e if j <= i]) }",
+       {{"a", "MK"}, {"b", "2NK"}, {"d", "2NK"}}},
+      // What is made of a product, beside it.
+      {"sums over rows", "op f(a: T[M, K], b: T[K, N]) -> (y, g, h) { y[i, j] = max(sum[k](a[i, k] * b[k, j]), T(0)); "
+       "g[j] = sum[i](y[i, j]); h[i] = sum[j](y[i, j]) }",
+       {{"a", "MK"}, {"b", "KN"}}},
+      {"many operations on a sum", "op f(a: T[M, K], b: T[K, N], d: T[N], e: T[N]) -> (y) { s[i, j] = sum[k](a[i, k] * b[k, j]); "
+       "p[i, j] = max(min(max(min(max(min(s[i, j], d[j]), e[j]) + d[j], e[j]), d[j]) + e[j], d[j]), e[j]); "
+       "y[i, j] = max(min(max(min(max(min(p[i, j], e[j]), d[j]) + e[j], d[j]), e[j]) + d[j], e[j]), d[j]) }",
+       {{"a", "MK"}, {"b", "KN"}, {"d", "N"}, {"e", "N"}}},
   };
   return cases;
 }

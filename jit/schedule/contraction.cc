@@ -32,6 +32,8 @@ using loop::ValueId;
 
 // Columns that leave most lanes of a vector empty, rows that leave most of a tile.
 constexpr int64_t kFewColumns = 7, kFewRows = 3;
+// Fewer iterations than those of loops whose length is no number.
+constexpr int64_t kShort = 16;
 
 // Whether the sum, or one within a quotient of it, has `symbol` with a negative factor.
 bool Subtracts(const IndexPool& pool, IndexId e, IndexId symbol) {
@@ -69,13 +71,12 @@ class Matcher {
     found_.windows = ShorterLoops(program_, all);
     absl::optional<Contraction> best;
     int best_score = 0;
-    // Of rows that are alike the innermost: outer loops go over batches and heads, of which there are few.
-    for (auto row = band.rbegin(); row != band.rend(); ++row) {
+    for (const Loop* row : band) {
       for (const Loop* column : band) {
-        absl::optional<Contraction> found = WithTile(band, **row, *column);
+        absl::optional<Contraction> found = WithTile(band, *row, *column);
         if (!found) continue;
         const int score = LaneScore(*found);
-        if (best && score <= best_score) continue;
+        if (best && score <= best_score && !(score == best_score && IsAlikeInside(*found, *best))) continue;
         best = std::move(found);
         best_score = score;
       }
@@ -287,6 +288,13 @@ class Matcher {
   bool IsWindow(const Contraction& found, const Loop& loop, int64_t few) const {
     const auto length = KnownLength(program_, loop);
     return length ? *length <= few : absl::c_linear_search(found.windows, &loop);
+  }
+
+  // Whether just the row is another, further inside: loops outside go over batches and heads, of
+  // which there are few. Not where it is known to be short.
+  bool IsAlikeInside(const Contraction& found, const Contraction& best) const {
+    const auto length = KnownLength(program_, *found.row);
+    return found.column == best.column && (!length || *length > kShort);
   }
 
   // Many columns count most, unless they would be packed for a few rows; then results that lie
