@@ -1,8 +1,8 @@
 // One walk collects who walks what: pairs of loops, one right inside the other, and pairs of
 // axes. An access that walks a pair of axes by a pair of loops links the two; one that uses an
 // index otherwise spoils them, and what is spoiled spoils all that it is linked to. What is left
-// falls into groups of links, and each group can be merged by itself: that of the first link is,
-// and then all is done again. Of temporaries that may be walked otherwise, an access that does not
+// falls into groups of links, each of which can be merged by itself. Those that have no axis and no
+// loop in common are merged at once, and then all is done again. Of temporaries that may be walked otherwise, an access that does not
 // link the two leaves both as they are: it says itself where its element is in the axis.
 #include "fusion/merge_axes.h"
 
@@ -109,18 +109,20 @@ class Walks {
     SpoilLinked();
   }
 
-  // The first group of links that can be merged; empty: there is none.
-  std::vector<Link> Group() const {
+  // The links of groups that can be merged at once; empty: there is none.
+  std::vector<Link> Groups() const {
     absl::flat_hash_set<Loops> seen;
+    std::vector<Link> links;
     for (const Link& link : links_) {
       if (bad_loops_.contains(link.loops) || seen.contains(link.loops)) continue;
-      std::vector<Link> group = LinkedTo(link);
+      const std::vector<Link> group = LinkedTo(link);
       for (const Link& member : group) seen.insert(member.loops);
-      if (AreApart(group) && (rows_ == nullptr || absl::c_any_of(group, [&](const Link& member) { return Reduces(member); }))) {
-        return group;
-      }
+      if (rows_ != nullptr && absl::c_none_of(group, [&](const Link& member) { return Reduces(member); })) continue;
+      std::vector<Link> with = links;
+      with.insert(with.end(), group.begin(), group.end());
+      if (AreApart(with)) links = std::move(with);
     }
-    return {};
+    return links;
   }
 
  private:
@@ -244,14 +246,14 @@ class Walks {
   }
 
   // Whether no axis, and no loop, is in two pairs.
-  bool AreApart(const std::vector<Link>& group) const {
+  bool AreApart(const std::vector<Link>& links) const {
     absl::flat_hash_set<Axes> axes;
     absl::flat_hash_set<Loops> loops;
-    for (const Link& link : group) {
+    for (const Link& link : links) {
       axes.insert(link.axes);
       loops.insert(link.loops);
     }
-    return absl::c_none_of(group, [&](const Link& link) {
+    return absl::c_none_of(links, [&](const Link& link) {
       return axes.contains({link.axes.first, link.axes.second + 1}) || loops.contains(inner_of_.at(link.loops)->var);
     });
   }
@@ -267,8 +269,8 @@ class Walks {
 
 class Merger {
  public:
-  Merger(Program& program, const std::vector<Link>& group) : program_(program) {
-    for (const Link& link : group) {
+  Merger(Program& program, const std::vector<Link>& links) : program_(program) {
+    for (const Link& link : links) {
       loops_.insert(link.loops);
       std::vector<size_t>& axes = axes_[link.axes.first.value];
       if (!absl::c_linear_search(axes, link.axes.second)) axes.push_back(link.axes.second);
@@ -337,9 +339,9 @@ class Merger {
 bool MergeAxes(Program& program) {
   bool changed = false;
   while (true) {
-    const std::vector<Link> group = Walks(program, nullptr).Group();
-    if (group.empty()) return changed;
-    Merger(program, group).Run();
+    const std::vector<Link> links = Walks(program, nullptr).Groups();
+    if (links.empty()) return changed;
+    Merger(program, links).Run();
     changed = true;
   }
 }
@@ -348,9 +350,9 @@ absl::StatusOr<bool> MergeRowsOfTemporaries(Program& program) {
   bool changed = false;
   while (true) {
     const absl::flat_hash_set<TensorId> rows = Rows(program).Take();
-    const std::vector<Link> group = Walks(program, &rows).Group();
-    if (group.empty()) return changed;
-    Merger(program, group).Run();
+    const std::vector<Link> links = Walks(program, &rows).Groups();
+    if (links.empty()) return changed;
+    Merger(program, links).Run();
     changed = true;
   }
 }

@@ -476,7 +476,7 @@ class ProofSearch {
       }
       case IndexKind::kMin:
       case IndexKind::kMax:
-        return absl::c_any_of(node.args, [&](IndexId arg) {
+        return absl::c_any_of(Guided(node), [&](IndexId arg) {
           return ProvesReplaced(parts, 1, facts_.SumOf(arg), used, depth);
         });
       case IndexKind::kDiv:
@@ -485,12 +485,25 @@ class ProofSearch {
     }
   }
 
+  // The arguments, those last that are more than any extent where they are not 0: a minimum with
+  // one says whether a loop runs, and not how far.
+  AtomProduct Guided(const IndexNode& node) {
+    AtomProduct args(node.args.begin(), node.args.end());
+    const auto is_guard = [&](IndexId arg) {
+      return absl::c_any_of(facts_.SumOf(arg).terms(), [](const AtomSum::Term& term) {
+        return term.coefficient > kMaxExtent || term.coefficient < -kMaxExtent;
+      });
+    };
+    absl::c_stable_partition(args, [&](IndexId arg) { return !is_guard(arg); });
+    return args;
+  }
+
   bool ProvesWithDivision(const IndexNode& node, bool lower, const AtomSum::Parts& parts, FactSet used, int depth) {
     const AtomSum &a = facts_.SumOf(node.args[0]), &b = facts_.SumOf(node.args[1]);
     if (!Proves(b - AtomSum(1), used, kMaxDepth / 2)) return false;
     if (node.kind == IndexKind::kDiv) {
       return ProvesReplaced(parts, b, lower ? a - b + AtomSum(1) : a, used, depth) ||
-             ProvesByWholeQuotient(parts, a, b, used, depth);
+             ProvesByQuotient(node, lower, parts, used, depth) || ProvesByWholeQuotient(parts, a, b, used, depth);
     }
     const IndexId quotient = pool_.Div(node.args[0], node.args[1]);
     const bool is_small = !lower && Proves(a, used, kMaxDepth / 2);
@@ -500,6 +513,20 @@ class ProofSearch {
     }
     if (ProvesReplaced(parts, 1, lower ? AtomSum(0) : b - AtomSum(1), used, depth)) return true;
     return is_small && ProvesReplaced(parts, 1, a, used, depth);
+  }
+
+  // a / (b*c) as (a / b) / c, where a / b occurs too.
+  bool ProvesByQuotient(const IndexNode& node, bool lower, const AtomSum::Parts& parts, FactSet used, int depth) {
+    const Number divisor = pool_.ConstValue(node.args[1]);
+    if (!divisor) return false;
+    return absl::c_any_of(parts.rest.Atoms(), [&](IndexId atom) {
+      const IndexNode& other = pool_[atom];
+      if (other.kind != IndexKind::kDiv || other.args[0] != node.args[0]) return false;
+      const Number b = pool_.ConstValue(other.args[1]);
+      if (!b || *b <= 0 || *b >= *divisor || *divisor % *b != 0) return false;
+      const int64_t c = *divisor / *b;
+      return ProvesReplaced(parts, c, AtomSum::OfAtom(atom) - AtomSum(lower ? c - 1 : 0), used, depth);
+    });
   }
 
   // f*q + G with q = a / b and G >= g: f*q >= -g where q is at least -g/f rounded up (at most, for

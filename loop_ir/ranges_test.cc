@@ -39,7 +39,14 @@ TEST(Ranges, RowsOfAnAxisOfTwo) {
             {"x: f32[((H + 1)/2)*((W + 1)/2)]",
              "for k in [0, ((H + 1)/2 + 1)/2) { for l in [0, ((W + 1)/2 + 1)/2) { r = x[2*k*((W + 1)/2) + 2*l] } }", "yy"},
             {"x: f32[(((H + 1)/2 + 1)/2)*(((W + 1)/2 + 1)/2)]",
-             "for k in [0, (((H + 1)/2 + 1)/2 + 1)/2) { for l in [0, (((W + 1)/2 + 1)/2 + 1)/2) { r = x[2*k*(((W + 1)/2 + 1)/2) + 2*l] } }", "yy"}});
+             "for k in [0, (((H + 1)/2 + 1)/2 + 1)/2) { for l in [0, (((W + 1)/2 + 1)/2 + 1)/2) { r = x[2*k*(((W + 1)/2 + 1)/2) + 2*l] } }", "yy"},
+            {"x: f32[H*W]", "for k in [0, H/2) { for l in [0, (W + 1)/2) { r = x[2*k*W + 2*l + W] } }", "yy"},
+            {"x: f32[H*W]", "for k in [0, H/2) { for l in [0, W/2) { r = x[2*k*W + 2*l + W + 1] } }", "yy"},
+            {"x: f32[((H + 1)/2)*((W + 1)/2)]",
+             "for k in [0, (H + 1)/2/2) { for l in [0, ((W + 1)/2 + 1)/2) { r = x[2*k*((W + 1)/2) + 2*l + (W + 1)/2] } }", "yy"},
+            {"x: f32[((H + 1)/2)*((W + 1)/2)]",
+             "for k in [0, (H + 1)/2/2) { for l in [0, (W + 1)/2/2) { r = x[2*k*((W + 1)/2) + 2*l + (W + 1)/2 + 1] } }", "yy"},
+            {"x: f32[H/2], z: f32[H/2]", "for k in [0, H/4) { r = x[2*k + 1] + z[H/2 - 2*k - 2] + x[2*k + 2] }", "yyyn"}});
 }
 
 // Tiles of what is beside a triangle's blocks, as copies in panels walk them.
