@@ -17,6 +17,7 @@
 #include "jit/schedule/merge_batches.h"
 #include "jit/schedule/multiply_add.h"
 #include "jit/schedule/padded_views.h"
+#include "jit/schedule/sampled_columns.h"
 #include "jit/schedule/scan_lanes.h"
 #include "jit/schedule/split_borders.h"
 #include "jit/schedule/split_contractions.h"
@@ -83,6 +84,7 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
       {"strips", [=](loop::Program& program) { return RunInStrips(program, options.strips); }},
       {"turn_results", [=](loop::Program& program) { return TurnResults(program, isa); }},
       {"padded_views", MaterializePaddedViews},
+      {"sampled_columns", CopySampledColumns},
       {"rows_of_temporaries", fusion::MergeRowsOfTemporaries},
       {"contractions", [=](loop::Program& program) { return TileContractions(program, contractions); }},
       {"hoist_copies", HoistCopies},

@@ -1,0 +1,133 @@
+// The copy has an axis for each sum that the operand moves with, one for the innermost batch loop
+// and one for the columns, so that it is read where those loops are, whatever the operand's places
+// are made of.
+#include "jit/schedule/sampled_columns.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "absl/types/optional.h"
+#include "fusion/scopes.h"
+#include "jit/schedule/contraction.h"
+#include "jit/schedule/loop_maker.h"
+#include "jit/schedule/replace_loops.h"
+#include "loop_ir/lanes.h"
+#include "loop_ir/ranges.h"
+#include "loop_ir/rewrite.h"
+#include "uops/mutant.h"
+
+namespace nestor::jit {
+namespace {
+
+using loop::Access;
+using loop::Item;
+using loop::Loop;
+using loop::Program;
+using loop::Scope;
+using loop::Statement;
+using loop::TensorId;
+using loop::ValueId;
+
+class Sampler {
+ public:
+  Sampler(Program& program, loop::Ranges& ranges) : program_(program), pool_(program.pool), ranges_(ranges), make_(program) {}
+
+  // The nest with a copy of its columns; nullopt where it needs none.
+  absl::optional<Scope> Sampled(const Loop& loop) {
+    const absl::optional<Contraction> nest = ContractionOf(program_, loop);
+    if (!nest || nest->batch.empty() || nest->is_ragged || nest->columns.size() != 1) return absl::nullopt;
+    if (!StoresRows(*nest) || !IsSampled(*nest)) return absl::nullopt;
+    return WithCopy(*nest);
+  }
+
+ private:
+  // Whether each element is stored at (.., i, j) of a temporary, i and j being the loops that the
+  // copy has axes for.
+  bool StoresRows(const Contraction& nest) const {
+    bool rows = true;
+    for (const Item& item : *nest.core) {
+      const auto* statement = item.As<Statement>();
+      if (statement == nullptr || statement->target.place.empty()) continue;
+      const IndexList& place = statement->target.place;
+      const size_t rank = place.size();
+      rows = rows && rank > 1 && program_[statement->target.tensor].storage == loop::Storage::kTemp &&
+             pool_.VarValue(place[rank - 2]) == nest.batch.back()->var && pool_.VarValue(place[rank - 1]) == nest.column->var;
+    }
+    return rows;
+  }
+
+  bool IsSampled(const Contraction& nest) {
+    const Access access = AccessOf(program_, nest.columns[0]);
+    if (access.masked || access.place.empty() || !DependsOn(program_, access, *nest.batch.back())) return false;
+    const auto step = CoefficientOf(program_, access.place.back(), nest.column->var);
+    const auto number = step ? pool_.ConstValue(*step) : absl::nullopt;
+    return number && *number > 1 && IsInRange(program_, ranges_, nest, nest.columns[0]);
+  }
+
+  absl::optional<Scope> WithCopy(const Contraction& nest) {
+    const std::vector<Loop> hulls = HullLoopsOf(nest);
+    const Access access = AccessOf(program_, nest.columns[0]);
+    std::vector<const Loop*> walked;
+    for (const Loop& hull : hulls) {
+      if (DependsOn(program_, access, hull)) walked.push_back(&hull);
+    }
+    walked.push_back(nest.batch.back());
+    walked.push_back(nest.column);
+    loop::TensorInfo info;
+    info.name = "sample";
+    info.type = program_[nest.columns[0].load].type;
+    for (const Loop* loop : walked) info.shape.push_back(ranges_.LengthOf(*loop));
+    // What moves with a loop around has no place in a plan of memory.
+    if (absl::c_any_of(info.shape, [&](IndexId extent) { return pool_.HasVar(extent); })) return absl::nullopt;
+    AssumeFewElements(program_, info.shape);
+    const TensorId sample = program_.AddTensor(std::move(info));
+    Scope scope = {fusion::DeclarationOf(sample)};
+    Append(scope, Copy(nest.columns[0].load, walked, sample));
+    Append(scope, Around(*nest.row, Around(*nest.batch.back(), Around(*nest.column, CoreOf(nest, walked, sample)))));
+    for (size_t i = nest.batch.size() - 1; i-- > 0;) scope = Around(*nest.batch[i], std::move(scope));
+    return scope;
+  }
+
+  Scope Copy(ValueId load, const std::vector<const Loop*>& walked, TensorId sample, IndexList place = {}) {
+    if (place.size() < walked.size()) {
+      const Loop& loop = *walked[place.size()];
+      return make_.Counted(program_.vars[loop.var], program_[sample].shape[place.size()], kPlain, [&](IndexId index) {
+        IndexList with = place;
+        with.push_back(index);
+        return Copy(load, walked, sample, std::move(with));
+      });
+    }
+    loop::VarReplacement replace(program_);
+    for (size_t i = 0; i < walked.size(); ++i) replace.Set(walked[i]->var, pool_.Add(walked[i]->begin, place[i]));
+    return Assignment(sample, place, RewriteIndices(program_, load, [&](IndexId e) { return replace(e); }));
+  }
+
+  Scope CoreOf(const Contraction& nest, const std::vector<const Loop*>& walked, TensorId sample) {
+    IndexList place;
+    for (const Loop* loop : walked) place.push_back(pool_.Sub(pool_.Var(loop->var), loop->begin));
+    if (NESTOR_MUTANT("sample_of_first_row")) place[place.size() - 2] = pool_.Const(0);
+    Scope core = *nest.core;
+    VisitStatements(core, [&](Statement& statement) {
+      statement.value = RewriteValues(program_, statement.value, [&](ValueId id) -> absl::optional<ValueId> {
+        return id == nest.columns[0].load ? absl::make_optional(program_.AddLoad({sample, place})) : absl::nullopt;
+      });
+    });
+    return core;
+  }
+
+  Program& program_;
+  IndexPool& pool_;
+  loop::Ranges& ranges_;
+  LoopMaker make_;
+};
+
+}  // namespace
+
+absl::StatusOr<bool> CopySampledColumns(Program& program) {
+  loop::Ranges ranges(program);
+  Sampler sampler(program, ranges);
+  return ReplaceLoops(program, ranges, [&](Loop& loop) { return sampler.Sampled(loop); });
+}
+
+}  // namespace nestor::jit

@@ -1,0 +1,39 @@
+#include "jit/schedule/sampled_columns.h"
+
+#include "fusion/pass_testing.h"
+#include "gtest/gtest.h"
+
+namespace nestor::jit {
+namespace {
+
+constexpr fusion::Frame kFrame = {"program p(x: f32[C, 2*H, 2*W], w: f32[O, C]) -> (y: f32[O, H, W]) {\n temp t: f32[O, H, W]\n",
+                                  "\n  block { drop y[0, 0, 0] = 0.0 }\n}\n"};
+
+TEST(SampledColumns, TextInTextOut) {
+  fusion::ExpectPass(
+      CopySampledColumns, kFrame,
+      {
+          {"for o in [0, O) { for i in [0, H) { for j in [0, W) { acc s: f32 = sum "
+           "for c in [0, C) { s += w[o, c] * x[c, 2*i + 1, 2*j] } t[o, i, j] = s } } }",
+           R"(assume : 549755813887*C*H*W
+           block {
+             temp sample: f32[C, H, W]
+             for c_2 in [0, C) { for i_2 in [0, H) { for j_2 in [0, W) { sample[c_2, i_2, j_2] = x[c_2, 2*i_2 + 1, 2*j_2] } } }
+             for o in [0, O) { for i in [0, H) { for j in [0, W) {
+               acc s: f32 = sum
+               for c in [0, C) { s += w[o, c] * sample[c, i, j] }
+               t[o, i, j] = s
+             } } }
+           })"},
+          // Columns that lie side by side; a result that keeps its shape; what leaves the tensor.
+          {"for o in [0, O) { for i in [0, H) { for j in [0, W) { acc s: f32 = sum "
+           "for c in [0, C) { s += w[o, c] * x[c, 2*i, j] } t[o, i, j] = s } } }", ""},
+          {"for o in [0, O) { for i in [0, H) { for j in [0, W) { acc s: f32 = sum "
+           "for c in [0, C) { s += w[o, c] * x[c, 2*i, 2*j] } y[o, i, j] = s } } }", ""},
+          {"for o in [0, O) { for i in [0, H) { for j in [0, W) { acc s: f32 = sum "
+           "for c in [0, C) { s += w[o, c] * x[c, 2*i, 2*j + 2 | 0.0] } t[o, i, j] = s } } }", ""},
+      });
+}
+
+}  // namespace
+}  // namespace nestor::jit
