@@ -76,7 +76,8 @@ class Matcher {
         absl::optional<Contraction> found = WithTile(band, *row, *column);
         if (!found) continue;
         const int score = LaneScore(*found);
-        if (best && score <= best_score && !(score == best_score && IsAlikeInside(*found, *best))) continue;
+        const bool wins_tie = best && score == best_score && (IsAlikeInside(*found, *best) || IsPackedOnce(*found, *best));
+        if (best && score <= best_score && !wins_tie) continue;
         best = std::move(found);
         best_score = score;
       }
@@ -295,6 +296,12 @@ class Matcher {
   bool IsAlikeInside(const Contraction& found, const Contraction& best) const {
     const auto length = KnownLength(program_, *found.row);
     return found.column == best.column && (!length || *length > kShort);
+  }
+
+  // Whether just its columns are the same in all batches, so that they are packed once.
+  static bool IsPackedOnce(const Contraction& found, const Contraction& best) {
+    const auto moves = [](const Contraction::Operand& operand) { return operand.batch_loops > 0; };
+    return absl::c_none_of(found.columns, moves) && absl::c_any_of(best.columns, moves);
   }
 
   // Many columns count most, unless they would be packed for a few rows; then results that lie

@@ -28,14 +28,15 @@ TEST(ContractionOf, TakesColumnsThatFillVectors) {
   EXPECT_EQ(TileOf("O", "C", "S"), "o s");
   EXPECT_EQ(TileOf("O", "C", "8"), "o s");
   // A few of them, as a number: lanes would be empty.
-  EXPECT_EQ(TileOf("O", "C", "7"), "o c");
-  EXPECT_EQ(TileOf("O", "C", "3"), "o c");
-  EXPECT_EQ(TileOf("O", "100", "3"), "o c");
+  // Those that are the same for all places of a window are packed once.
+  EXPECT_EQ(TileOf("O", "C", "7"), "c o");
+  EXPECT_EQ(TileOf("O", "C", "3"), "c o");
+  EXPECT_EQ(TileOf("O", "100", "3"), "c o");
   // Then what is packed has the lanes, if there are rows for it.
   EXPECT_EQ(TileOf("O", "4", "3"), "c o");
   // Columns across memory are packed, which few rows do not pay for.
   EXPECT_EQ(TileOf("3", "C", "7"), "o s");
-  EXPECT_EQ(TileOf("8", "C", "7"), "o c");
+  EXPECT_EQ(TileOf("8", "C", "7"), "c o");
   EXPECT_EQ(TileOf("O", "2", "3", "g[o, h] * x[c, s]"), "o s");
 }
 

@@ -45,6 +45,9 @@ using loop::ValueId;
 
 using TensorIds = std::vector<TensorId>;
 
+// Columns for which no loop is opened: vectors would be empty, and what stood in registers in memory.
+constexpr int64_t kFewColumns = 7;
+
 // Whether what is summed has factors of the row and of the column, and none of both. `of_row`:
 // what is declared for each row, which is the row's.
 bool SharesRowsAndColumns(const Program& program, const Loop& row, const TensorIds& of_row, const Loop& column,
@@ -70,13 +73,17 @@ bool IsColumn(const Program& program, const Loop& row, const TensorIds& of_row, 
   });
 }
 
-bool Opens(const Program& program, const Loop& row, const TensorIds& of_row, const Loop& loop);
+bool Opens(Program& program, const Loop& row, const TensorIds& of_row, const Loop& loop);
 
-// Whether the scope, which runs for each row, has a loop of columns, in loops to be opened or not.
-bool HasColumns(const Program& program, const Loop& row, const TensorIds& of_row, const Scope& scope) {
+// Whether the scope, which runs for each row, has a loop of columns, more than `few` if that is
+// known, in loops to be opened or not.
+bool HasColumns(Program& program, const Loop& row, const TensorIds& of_row, const Scope& scope, int64_t few = 0) {
   return absl::c_any_of(scope, [&](const Item& item) {
     const auto* loop = item.As<Loop>();
-    return loop != nullptr && (IsColumn(program, row, of_row, *loop) || Opens(program, row, of_row, *loop));
+    if (loop == nullptr) return false;
+    if (!IsColumn(program, row, of_row, *loop)) return Opens(program, row, of_row, *loop);
+    const auto length = KnownLength(program, *loop);
+    return !length || *length > few;
   });
 }
 
@@ -87,11 +94,12 @@ TensorIds With(TensorIds tensors, const TensorIds& more) {
 
 // Whether the loop is the same for all rows, has columns inside, and is not one of rows itself,
 // which would be nearer to them.
-bool Opens(const Program& program, const Loop& row, const TensorIds& of_row, const Loop& loop) {
+bool Opens(Program& program, const Loop& row, const TensorIds& of_row, const Loop& loop) {
   const auto is_fixed = [&](IndexId e) { return !HoldsVar(program.pool, e, row.var) && !program.pool.HasLoad(e); };
   if (loop.step != 1 || !is_fixed(loop.begin) || !is_fixed(loop.end) || IsColumn(program, row, of_row, loop)) return false;
   const TensorIds declared = fusion::DeclaredIn(loop.body);
-  return HasColumns(program, row, With(of_row, declared), loop.body) && !HasColumns(program, loop, declared, loop.body);
+  return HasColumns(program, row, With(of_row, declared), loop.body, kFewColumns) &&
+         !HasColumns(program, loop, declared, loop.body);
 }
 
 // Statements that a loop of rows may hold: what divides it takes time for each pair of them.
