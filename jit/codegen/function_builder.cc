@@ -117,9 +117,10 @@ Operand FunctionBuilder::General(Opcode opcode, Operand a, Operand b, int64_t im
 void FunctionBuilder::Label(int label) { list_.operations.push_back(Make(Opcode::kLabel, {}, {}, label)); }
 void FunctionBuilder::Jump(int label) { list_.operations.push_back(Make(Opcode::kJump, {}, {}, label)); }
 
-void FunctionBuilder::Branch(Condition condition, Operand a, Operand b, int label) {
+void FunctionBuilder::Branch(Condition condition, Operand a, Operand b, int label, bool likely) {
   Operation operation = Make(Opcode::kBranch, a, b, label);
   operation.condition = condition;
+  operation.likely = likely;
   list_.operations.push_back(operation);
 }
 

@@ -76,7 +76,7 @@ class FunctionBuilder {
   Operand General(Opcode opcode, Operand a, Operand b = {}, int64_t immediate = 0);
   void Label(int label);
   void Jump(int label);
-  void Branch(Condition condition, Operand a, Operand b, int label);
+  void Branch(Condition condition, Operand a, Operand b, int label, bool likely = false);
 
   // The result of `operation`, computed once on entry to frame `depth`: a register of its
   // result's class. An equal operation gets the same register.

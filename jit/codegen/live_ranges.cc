@@ -23,6 +23,8 @@ namespace {
 constexpr int32_t kNone = -1;
 // What one more loop around it multiplies the price of an access with.
 constexpr double kTripsOfALoop = 8;
+// What a branch that is likely divides it by, up to its label.
+constexpr double kPassesOfABranch = 4096;
 
 class RangeFinder {
  public:
@@ -48,10 +50,18 @@ class RangeFinder {
       loops_.push_back(at_);
       price_ *= kTripsOfALoop;
     }
+    if (op.opcode == Opcode::kLabel && !jumps_.empty() && jumps_.back() == op.immediate) {
+      jumps_.pop_back();
+      price_ *= kPassesOfABranch;
+    }
     for (const Operand& operand : op.operands) Read(operand);
     Read(op.memory.base);
     Read(op.memory.index);
     if (op.result.is_register()) Write(op.result);
+    if (op.opcode == Opcode::kBranch && op.likely) {
+      jumps_.push_back(op.immediate);
+      price_ /= kPassesOfABranch;
+    }
     if (op.opcode == Opcode::kLoopEnd) {
       NESTOR_CHECK(!loops_.empty(), "an end without its loop:\n" + ToString(list_));
       loop_end_[loops_.back()] = at_;
@@ -96,6 +106,7 @@ class RangeFinder {
   std::vector<int32_t> range_of_;  // by virtual register
   std::vector<int32_t> loops_;     // open ones by their LoopBegin, outermost first
   std::vector<int32_t> loop_end_;  // by LoopBegin
+  std::vector<int64_t> jumps_;     // labels of the likely branches that the walk is behind
   int32_t at_ = 0;
   double price_ = 1;
 };

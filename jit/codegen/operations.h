@@ -105,6 +105,7 @@ struct Operation {
   Memory memory = {};
   int64_t immediate = 0;
   bool invariant = false;  // of a load: nothing changes what lies there while the function runs
+  bool likely = false;     // of a branch: most often it is taken, and what it jumps over is not run
   // The statement of the program that this comes from, or -1; for fault reports.
   int32_t statement = -1;
 };

@@ -4,7 +4,10 @@
 // first, and once more with the gates only if an element of the tile is NaN then.
 //
 // Bits are those of the gated sum: what differs is the sign of a product that is 0, which matters
-// to a sum of -0 alone. A sum that starts at +0 never is -0: x + y is only where both are.
+// to a sum of -0 alone. A sum that starts at +0 never is -0: x + y is only where both are. One of
+// fused multiply-adds is where a product less than the least number is rounded; from there on the
+// gated sum may be +0 while the other one stays -0, so that an element of -0 at the end asks for the
+// gates, too.
 #include <algorithm>
 #include <vector>
 
@@ -13,6 +16,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/types/optional.h"
 #include "jit/codegen/translator.h"
+#include "jit/target/products.h"
 #include "uops/mutant.h"
 
 namespace nestor::jit {
@@ -24,33 +28,33 @@ using loop::ValueId;
 
 namespace {
 
-const ApplyValue* AsApply(const loop::Program& program, ValueId id, ScalarOp op) {
-  const auto* apply = absl::get_if<ApplyValue>(&program[id].node);
-  return apply != nullptr && apply->op == op ? apply : nullptr;
-}
-
 const LoadValue* AsLoad(const loop::Program& program, ValueId id) {
   return absl::get_if<LoadValue>(&program[id].node);
 }
 
-bool IsElement(const loop::Program& program, ValueId id, const loop::Access& access) {
-  const LoadValue* load = AsLoad(program, id);
-  return load != nullptr && load->access.tensor == access.tensor && !load->access.masked &&
-         load->access.place == access.place;
+// Whether the factor of a gated product holds no other, and does not follow from the tensor.
+bool IsPlainFactor(const loop::Program& program, ValueId factor, TensorId tensor) {
+  bool plain = true;
+  VisitValues(program, factor, [&](ValueId inner, const loop::Value&) {
+    const LoadValue* load = AsLoad(program, inner);
+    plain = plain && AsApply(program, inner, ScalarOp::kMulz) == nullptr &&
+            (load == nullptr || load->access.tensor != tensor);
+  });
+  return plain;
 }
 
-// Whether the value is one gated product, of factors that neither hold others nor follow from the tensor.
 bool IsGatedProduct(const loop::Program& program, ValueId id, TensorId tensor) {
   const ApplyValue* product = AsApply(program, id, ScalarOp::kMulz);
-  return product != nullptr && absl::c_all_of(product->args, [&](ValueId factor) {
-    bool plain = true;
-    VisitValues(program, factor, [&](ValueId inner, const loop::Value&) {
-      const LoadValue* load = AsLoad(program, inner);
-      plain = plain && AsApply(program, inner, ScalarOp::kMulz) == nullptr &&
-              (load == nullptr || load->access.tensor != tensor);
-    });
-    return plain;
-  });
+  return product != nullptr &&
+         absl::c_all_of(product->args, [&](ValueId factor) { return IsPlainFactor(program, factor, tensor); });
+}
+
+// target = target + product, rounded once.
+bool IsFusedStep(const loop::Program& program, const loop::Statement& statement) {
+  const auto step = statement.op ? absl::nullopt : GatedStepOf(program, statement.value);
+  const TensorId target = statement.target.tensor;
+  return step && IsElement(program, step->t, statement.target) && IsPlainFactor(program, step->a, target) &&
+         IsPlainFactor(program, step->b, target);
 }
 
 // target += product, or target = target + product.
@@ -58,6 +62,7 @@ bool AddsGatedProduct(const loop::Program& program, const loop::Statement& state
   const loop::Access& target = statement.target;
   if (target.masked) return false;
   if (statement.op) return statement.op == ReduceOp::kSum && IsGatedProduct(program, statement.value, target.tensor);
+  if (IsFusedStep(program, statement)) return true;
   const ApplyValue* sum = AsApply(program, statement.value, ScalarOp::kAdd);
   if (sum == nullptr) return false;
   const bool first = IsElement(program, sum->args[0], target);
@@ -147,30 +152,40 @@ void Translator::GatedSum(const loop::Scope& scope, size_t first, size_t last, T
   const auto run = [&] {
     for (size_t i = first; i <= last; ++i) Item(scope[i]);
   };
+  bool is_fused = false;
+  AllStatements(scope[last], [&](const loop::Statement& statement) {
+    const auto step = GatedStepOf(program_, statement.value);
+    if (step) ungated_.insert({step->gated_a.value, step->gated_b.value});
+    return is_fused = step.has_value();
+  });
   without_gates_ = true;
   run();
   without_gates_ = false;
+  ungated_.clear();
   if (NESTOR_MUTANT("gates_left_out")) return;
   const int done = f_->list().NewLabel();
-  f_->Branch(Condition::kEqual, AnyNan(tile), Immediate(0), done);
+  f_->Branch(Condition::kEqual, AnyDoubtful(tile, is_fused), Immediate(0), done, /*likely=*/true);
   f_->OpenRegion();
   run();
   f_->CloseRegion();
   f_->Label(done);
 }
 
-// 0 where no element of the tile is NaN.
-Operand Translator::AnyNan(TensorId tile) {
+// 0 where no element of the tile is NaN, nor, with `zeros`, -0.
+Operand Translator::AnyDoubtful(TensorId tile, bool zeros) {
   const Registers& home = registers_[tile.value];
   const Lane lane = LaneOf(program_[tile].type);
+  const Lane integers = LaneBytes(lane) == 4 ? Lane::kI32 : Lane::kI64;
   ValueBuilder builder(f_->list(), home.lanes);
   absl::optional<TypedValue> any;
+  const auto add = [&](const TypedValue& found) { any = any ? builder.Combine(Opcode::kMaskOr, *any, found) : found; };
   for (size_t i = 0; i < home.tile.size(); i += 2) {  // a comparison looks at two registers
-    const Operand other = home.tile[std::min(i + 1, home.tile.size() - 1)];
-    const TypedValue nan = builder.Compare(Predicate::kUnordered, lane, home.tile[i], other);
-    any = any ? builder.Combine(Opcode::kMaskOr, *any, nan) : nan;
+    add(builder.Compare(Predicate::kUnordered, lane, home.tile[i], home.tile[std::min(i + 1, home.tile.size() - 1)]));
   }
-  const Lane integers = LaneBytes(lane) == 4 ? Lane::kI32 : Lane::kI64;
+  const Operand minus_zero = builder.ConstantOf(integers, uint64_t{1} << (8 * LaneBytes(lane) - 1));
+  for (size_t i = 0; zeros && i < home.tile.size(); ++i) {
+    add(builder.Compare(Predicate::kEqual, integers, home.tile[i], minus_zero));
+  }
   Operand lanes = builder.LanesOf(*any, LaneBytes(lane));
   for (int shift = home.lanes / 2; shift > 0; shift /= 2) {
     const Operand half = builder.Vector(Opcode::kLaneShift, integers, {lanes}, shift);

@@ -269,6 +269,7 @@ TypedValue Translator::Value(ValueId root) {
     }
     stack.emplace_back(id, true);
     absl::InlinedVector<ValueId, 3> args(apply->args.begin(), apply->args.end());
+    if (ungated_.contains(id.value)) args = {apply->args[2]};
     std::stable_sort(args.begin(), args.end(), [&](ValueId a, ValueId b) { return NeedOf(a) > NeedOf(b); });
     for (size_t i = args.size(); i-- > 0;) stack.emplace_back(args[i], false);
   }
@@ -296,6 +297,7 @@ TypedValue Translator::Compute(ValueId id) {
   };
   // A copy: translating may add to the program.
   const loop::Value value = program_[id];
+  if (ungated_.contains(id.value)) return *memo_.Find(absl::get<loop::ApplyValue>(value.node).args[2]);
   return absl::visit(Visitor{*this, value.type}, value.node);
 }
 

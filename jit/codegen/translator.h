@@ -100,7 +100,7 @@ class Translator {
   bool StartsSum(const loop::Statement& statement) const;
   absl::optional<size_t> GatedSumOf(const loop::Scope& scope, size_t declaration) const;
   void GatedSum(const loop::Scope& scope, size_t first, size_t last, loop::TensorId tile);
-  Operand AnyNan(loop::TensorId tile);
+  Operand AnyDoubtful(loop::TensorId tile, bool zeros);
 
   // ---- Statements (translate_statements.cc)
   void Statement(const loop::Statement& statement);
@@ -161,6 +161,7 @@ class Translator {
   Lanes lanes_;
   absl::flat_hash_set<loop::TensorId> parts_of_gated_sums_;
   bool without_gates_ = false;  // gated products run as products
+  absl::flat_hash_set<int32_t> ungated_;  // of fused ones, the choices that are not made then
   int32_t statement_ = -1;
   int64_t first_own_register_ = 0;  // of the statement: those before are others'
   int item_ = 0;  // at the top of the program, counted over all blocks

@@ -14,7 +14,6 @@
 #include "fusion/scopes.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/rewrite.h"
-#include "uops/mutant.h"
 
 namespace nestor::jit {
 namespace {
@@ -112,7 +111,7 @@ class Mover {
     const Site* store = nullptr;
     for (size_t i = 0; i < sites_.size(); ++i) {
       if (sites_[i].statement->target.tensor != access.tensor) continue;
-      if (store != nullptr || (i > number && !NESTOR_MUTANT("sum_moved_past_store"))) return false;
+      if (store != nullptr || i > number) return false;
       store = &sites_[i];
     }
     return store == nullptr || StoresOnce(*store, access, sites_[number]);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/types/optional.h"
+#include "jit/target/products.h"
 #include "loop_ir/rewrite.h"
 
 namespace nestor::jit {
@@ -14,11 +15,6 @@ namespace {
 using loop::ApplyValue;
 using loop::Program;
 using loop::ValueId;
-
-const ApplyValue* AsApply(const Program& program, ValueId id, ScalarOp op) {
-  const auto* apply = absl::get_if<ApplyValue>(&program[id].node);
-  return apply != nullptr && apply->op == op ? apply : nullptr;
-}
 
 absl::optional<ValueId> Fused(Program& program, ValueId id) {
   const DType type = program[id].type;
@@ -29,6 +25,21 @@ absl::optional<ValueId> Fused(Program& program, ValueId id) {
     if (mul == nullptr) continue;
     const ValueId args[] = {mul->args[0], mul->args[1], sum->args[1 - product]};
     return program.AddApply(ScalarOp::kFma, args, type);
+  }
+  return absl::nullopt;
+}
+
+// The step of a sum of gated products in a register tile, as one that rounds once.
+absl::optional<ValueId> FusedGatedStep(Program& program, const loop::Statement& statement) {
+  const DType type = program[statement.value].type;
+  const ApplyValue* sum = AsApply(program, statement.value, ScalarOp::kAdd);
+  if (sum == nullptr || statement.op || !program[statement.target.tensor].is_register) return absl::nullopt;
+  if (type != DType::kF32 && type != DType::kF64) return absl::nullopt;
+  for (int product : {1, 0}) {
+    const ApplyValue* mulz = AsApply(program, sum->args[product], ScalarOp::kMulz);
+    if (mulz == nullptr || !IsElement(program, sum->args[1 - product], statement.target)) continue;
+    const ValueId a = mulz->args[0], b = mulz->args[1], t = sum->args[1 - product];  // adding values moves the others
+    return AddGatedStep(program, a, b, t);
   }
   return absl::nullopt;
 }
@@ -110,7 +121,15 @@ absl::StatusOr<bool> WidenProducts(Program& program) {
 }
 
 absl::StatusOr<bool> FuseMultiplyAdd(Program& program) {
-  return RewriteAll(program, [&](ValueId id) { return Fused(program, id); });
+  bool changed = false;
+  for (loop::Block& block : program.blocks) {
+    VisitStatements(block.body, [&](loop::Statement& statement) {
+      const auto by = FusedGatedStep(program, statement);
+      changed |= by.has_value();
+      statement.value = by.value_or(statement.value);
+    });
+  }
+  return RewriteAll(program, [&](ValueId id) { return Fused(program, id); }) || changed;
 }
 
 }  // namespace nestor::jit

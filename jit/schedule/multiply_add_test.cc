@@ -33,6 +33,13 @@ TEST(MultiplyAdd, TextInTextOut) {
        "for i in [0, N) { drop y[i + 1] = fma(x[i - 1 | 0.0], 2.0, z[i]) }"},
       {"block { acc s: f32 = sum  for i in [0, N) { s += x[i] * z[i] + 1.0 }  y[0] = s }",
        "block { acc s: f32 = sum  for i in [0, N) { s += fma(x[i], z[i], 1.0) }  y[0] = s }"},
+      // The step of a gated sum in a register tile, and no other.
+      {"block { temp t: f32[2] register  for r in [0, 2) unroll { t[r] = 0.0 } "
+       "for i in [0, N) { for r in [0, 2) unroll { t[r] = t[r] + mulz(x[i], z[i]) } }  drop y[0] = t[0] }",
+       "block { temp t: f32[2] register  for r in [0, 2) unroll { t[r] = 0.0 } "
+       "for i in [0, N) { for r in [0, 2) unroll { t[r] = fma(where(x[i] == 0.0 || z[i] == 0.0, 0.0, x[i]), "
+       "where(x[i] == 0.0 || z[i] == 0.0, 0.0, z[i]), t[r]) } }  drop y[0] = t[0] }"},
+      {"for i in [0, N) { y[i] = x[i] + mulz(x[i], z[i]) }", ""},
       // The product of an accumulation is not a sum's.
       {"block { acc s: f32 = sum  for i in [0, N) { s += x[i] * z[i] }  y[0] = s }", ""},
       // Not for what is narrower, or whole.

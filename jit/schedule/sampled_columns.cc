@@ -15,7 +15,6 @@
 #include "loop_ir/lanes.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
-#include "uops/mutant.h"
 
 namespace nestor::jit {
 namespace {
@@ -106,7 +105,6 @@ class Sampler {
   Scope CoreOf(const Contraction& nest, const std::vector<const Loop*>& walked, TensorId sample) {
     IndexList place;
     for (const Loop* loop : walked) place.push_back(pool_.Sub(pool_.Var(loop->var), loop->begin));
-    if (NESTOR_MUTANT("sample_of_first_row")) place[place.size() - 2] = pool_.Const(0);
     Scope core = *nest.core;
     VisitStatements(core, [&](Statement& statement) {
       statement.value = RewriteValues(program_, statement.value, [&](ValueId id) -> absl::optional<ValueId> {

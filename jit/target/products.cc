@@ -1,0 +1,55 @@
+#include "jit/target/products.h"
+
+namespace nestor::jit {
+
+using loop::ApplyValue;
+using loop::Program;
+using loop::ValueId;
+
+const ApplyValue* AsApply(const Program& program, ValueId id, ScalarOp op) {
+  const auto* apply = absl::get_if<ApplyValue>(&program[id].node);
+  return apply != nullptr && apply->op == op ? apply : nullptr;
+}
+
+bool IsElement(const Program& program, ValueId id, const loop::Access& access) {
+  const auto* load = absl::get_if<loop::LoadValue>(&program[id].node);
+  return load != nullptr && load->access.tensor == access.tensor && !load->access.masked && load->access.place == access.place;
+}
+
+ValueId AddGatedStep(Program& program, ValueId a, ValueId b, ValueId t) {
+  const DType type = program[t].type;
+  const ValueId zero = program.AddConstant(Scalar::Zero(type));
+  const ValueId tests[] = {program.AddApply(ScalarOp::kEq, {a, zero}), program.AddApply(ScalarOp::kEq, {b, zero})};
+  const ValueId gate = program.AddApply(ScalarOp::kOr, tests);
+  return program.AddApply(ScalarOp::kFma, {program.AddApply(ScalarOp::kSelect, {gate, zero, a}, type),
+                                           program.AddApply(ScalarOp::kSelect, {gate, zero, b}, type), t}, type);
+}
+
+namespace {
+
+bool IsZero(const Program& program, ValueId id) {
+  const auto* constant = absl::get_if<loop::ConstantValue>(&program[id].node);
+  return constant != nullptr && constant->value.bits == 0;
+}
+
+// Whether the value is a == 0.
+bool IsZeroTest(const Program& program, ValueId id, ValueId a) {
+  const ApplyValue* test = AsApply(program, id, ScalarOp::kEq);
+  return test != nullptr && test->args[0] == a && IsZero(program, test->args[1]);
+}
+
+}  // namespace
+
+absl::optional<GatedStep> GatedStepOf(const Program& program, ValueId id) {
+  const ApplyValue* step = AsApply(program, id, ScalarOp::kFma);
+  if (step == nullptr) return absl::nullopt;
+  const ApplyValue* a = AsApply(program, step->args[0], ScalarOp::kSelect);
+  const ApplyValue* b = AsApply(program, step->args[1], ScalarOp::kSelect);
+  if (a == nullptr || b == nullptr || a->args[0] != b->args[0]) return absl::nullopt;
+  const ApplyValue* gate = AsApply(program, a->args[0], ScalarOp::kOr);
+  if (gate == nullptr || !IsZero(program, a->args[1]) || !IsZero(program, b->args[1])) return absl::nullopt;
+  if (!IsZeroTest(program, gate->args[0], a->args[2]) || !IsZeroTest(program, gate->args[1], b->args[2])) return absl::nullopt;
+  return GatedStep{a->args[2], b->args[2], step->args[2], step->args[0], step->args[1]};
+}
+
+}  // namespace nestor::jit

@@ -1,0 +1,29 @@
+// Products in values, as schedule passes write them and code generation knows them.
+#ifndef NESTOR_JIT_TARGET_PRODUCTS_H_
+#define NESTOR_JIT_TARGET_PRODUCTS_H_
+
+#include "absl/types/optional.h"
+#include "loop_ir/program.h"
+
+namespace nestor::jit {
+
+// The application of `op` that the value is; null: it is none. The pointer is valid until a value is added.
+const loop::ApplyValue* AsApply(const loop::Program& program, loop::ValueId id, ScalarOp op);
+
+// Whether the value is the element that the access means, loaded.
+bool IsElement(const loop::Program& program, loop::ValueId id, const loop::Access& access);
+
+// t + mulz(a, b) that rounds once: fma(where(gate, 0, a), where(gate, 0, b), t), the gate being
+// a == 0 || b == 0.
+struct GatedStep {
+  loop::ValueId a, b, t;
+  loop::ValueId gated_a, gated_b;  // the two choices
+};
+// Of f32 or f64.
+loop::ValueId AddGatedStep(loop::Program& program, loop::ValueId a, loop::ValueId b, loop::ValueId t);
+// nullopt: the value is none.
+absl::optional<GatedStep> GatedStepOf(const loop::Program& program, loop::ValueId id);
+
+}  // namespace nestor::jit
+
+#endif  // NESTOR_JIT_TARGET_PRODUCTS_H_
