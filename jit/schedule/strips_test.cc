@@ -129,6 +129,61 @@ TEST(Strips, TextInTextOut) {
       });
 }
 
+// A loop over heads goes around the groups of its body, which is divided like the row's.
+TEST(Strips, OpensLoops) {
+  constexpr fusion::Frame kHeads = {"program p(q: f32[30, D], w: f32[H, S, D]) -> (y: f32[30, H, S], m: f32[30], n: f32[H]) {\n",
+                                    "\n  block { drop y[0, 0, 0] = 0.0 drop m[0] = 0.0 drop n[0] = 0.0 }\n}\n"};
+  fusion::ExpectPass(
+      InStrips, kHeads,
+      {
+          {"for j in [0, 30) { temp t: f32[D] for d_2 in [0, D) { t[d_2] = q[j, d_2] * 2.0 } "
+           "for h in [0, H) { temp u: f32[S] acc a: f32 = max "
+           "for k in [0, S) { acc s: f32 = sum for d in [0, D) { s += t[d] * w[h, k, d] } u[k] = s a max= u[k] } "
+           "for k_2 in [0, S) { y[j, h, k_2] = u[k_2] - a } } }",
+           R"(
+             assume : 4398046511096*D
+             assume : 4398046511096*S
+             for p in [0, 4) {
+               temp t: f32[8, D]
+               for r in [0, min(-8*p + 30, 8)) { for d_2 in [0, D) { t[r, d_2] = q[8*p + r, d_2] * 2.0 } }
+               for h in [0, H) {
+                 temp u: f32[8, S]
+                 for r_2 in [0, min(-8*p + 30, 8)) {
+                   for k_3 in [0, S) {
+                     acc s: f32 = sum
+                     for d in [0, D) { s += t[r_2, d] * w[h, k_3, d] }
+                     u[r_2, k_3] = s
+                   }
+                 }
+                 for r_3 in [0, min(-8*p + 30, 8)) {
+                   acc a: f32 = max
+                   for k in [0, S) { a max= u[r_3, k] }
+                   for k_2 in [0, S) { y[8*p + r_3, h, k_2] = u[r_3, k_2] - a }
+                 }
+               }
+             })"},
+          // A sum over rows that each head has for itself; not one over heads as well, whose order it would change.
+          {"for j in [0, 30) { for h in [0, H) { for k in [0, S) { acc s: f32 = sum for d in [0, D) { s += q[j, d] * w[h, k, d] } y[j, h, k] = s } n[h] += q[j, 0] } }",
+           R"(
+             for p in [0, 4) {
+               for h in [0, H) {
+                 for r in [0, min(-8*p + 30, 8)) {
+                   for k in [0, S) {
+                     acc s: f32 = sum
+                     for d in [0, D) { s += q[8*p + r, d] * w[h, k, d] }
+                     y[8*p + r, h, k] = s
+                   }
+                 }
+                 for r_2 in [0, min(-8*p + 30, 8)) { n[h] += q[8*p + r_2, 0] }
+               }
+             })"},
+          {"for j in [0, 30) { for h in [0, H) { for k in [0, S) { acc s: f32 = sum for d in [0, D) { s += q[j, d] * w[h, k, d] } y[j, h, k] = s } n[0] += q[j, 0] } }", ""},
+          // Few columns; a loop that is another for each row.
+          {"for j in [0, 30) { m[j] = q[j, 0] for h in [0, H) { for k in [0, 2) { acc s: f32 = sum for d in [0, D) { s += q[j, d] * w[h, k, d | 0.0] } drop y[j, h, k] = s } } }", ""},
+          {"for j in [0, 30) { m[j] = q[j, 0] for h in [0, min(H, j)) { for k in [0, S) { acc s: f32 = sum for d in [0, D) { s += q[j, d] * w[h, k, d] } y[j, h, k] = s } } }", ""},
+      });
+}
+
 // All rows of a strip take the columns of any, where what they store beyond is theirs alone.
 TEST(Strips, WidensTriangles) {
   const auto columns = [](absl::string_view before, absl::string_view bounds, absl::string_view value) {
