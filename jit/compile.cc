@@ -17,6 +17,7 @@
 #include "jit/schedule/merge_batches.h"
 #include "jit/schedule/multiply_add.h"
 #include "jit/schedule/padded_views.h"
+#include "jit/schedule/promote_sums.h"
 #include "jit/schedule/sampled_columns.h"
 #include "jit/schedule/scan_lanes.h"
 #include "jit/schedule/split_borders.h"
@@ -81,6 +82,7 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
       {"sum_order", SumWindowsFirst, /*reorders_rounding=*/true},
       {"sum_terms", SeparateSums},
       {"split_contractions", SplitContractions},
+      {"promote_sums", PromoteSums},
       {"strips", [=](loop::Program& program) { return RunInStrips(program, options.strips); }},
       {"turn_results", [=](loop::Program& program) { return TurnResults(program, isa); }},
       {"padded_views", MaterializePaddedViews},

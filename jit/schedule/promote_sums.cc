@@ -1,0 +1,114 @@
+#include "jit/schedule/promote_sums.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "absl/types/optional.h"
+#include "fusion/scopes.h"
+#include "jit/schedule/loop_maker.h"
+#include "loop_ir/dependence.h"
+#include "loop_ir/rewrite.h"
+
+namespace nestor::jit {
+namespace {
+
+using loop::Item;
+using loop::Program;
+using loop::Scope;
+using loop::Statement;
+using loop::TensorId;
+
+// A sum that begins at item number `begin` of a scope, and is done behind item number `last`.
+struct Sum {
+  size_t begin, last;
+  ReduceOp op;
+};
+
+class Promoter {
+ public:
+  explicit Promoter(Program& program) : program_(program) {}
+
+  bool Run() {
+    for (loop::Block& block : program_.blocks) {
+      VisitScopes(block.body, [&](Scope& scope) { Promote(scope); });
+    }
+    return changed_;
+  }
+
+ private:
+  void Promote(Scope& scope) {
+    for (size_t i = 0; i < scope.size(); ++i) {
+      const auto* begin = scope[i].As<Statement>();
+      const absl::optional<Sum> sum = begin == nullptr ? absl::nullopt : SumFrom(scope, i, *begin);
+      if (sum) Replace(scope, *sum, Statement(*begin));
+    }
+  }
+
+  // What the store begins; nullopt: nothing that a scalar can hold.
+  absl::optional<Sum> SumFrom(const Scope& scope, size_t number, const Statement& begin) const {
+    const loop::TensorInfo& info = program_[begin.target.tensor];
+    const auto* constant = absl::get_if<loop::ConstantValue>(&program_[begin.value].node);
+    const bool is_kept = info.storage == loop::Storage::kOutput || (info.storage == loop::Storage::kTemp && !info.is_register);
+    if (begin.op || begin.target.masked || constant == nullptr || !is_kept || info.shape.empty() || !HoldsSums(info.type)) {
+      return absl::nullopt;
+    }
+    if (absl::c_any_of(begin.target.place, [&](IndexId e) { return program_.pool.HasLoad(e); })) return absl::nullopt;
+    absl::optional<Sum> sum;
+    for (size_t i = number + 1; i < scope.size(); ++i) {
+      if (!FootprintOf(program_, scope[i]).Touches(begin.target.tensor)) continue;
+      const absl::optional<ReduceOp> op = OpOf(scope[i], begin.target);
+      if (!op || (sum && *op != sum->op) || !(constant->value == Identity(*op, info.type))) break;
+      sum = Sum{number, i, *op};
+    }
+    return sum;
+  }
+
+  // Those that an accumulator does not hold in a wider one.
+  static bool HoldsSums(DType type) {
+    return type == DType::kF32 || type == DType::kF64 || type == DType::kI32 || type == DType::kI64;
+  }
+
+  // That of the accumulations into the element in the loop, which does nothing else with the
+  // tensor; nullopt: it does, or it is no loop.
+  absl::optional<ReduceOp> OpOf(const Item& item, const loop::Access& element) const {
+    if (item.As<loop::Loop>() == nullptr || FootprintOf(program_, item).reads.contains(element.tensor)) return absl::nullopt;
+    absl::optional<ReduceOp> op;
+    bool good = true;
+    VisitItems(item, [&](const Item& inner) {
+      const auto* statement = inner.As<Statement>();
+      if (statement == nullptr || statement->target.tensor != element.tensor) return;
+      good = good && statement->op && !IsArg(*statement->op) && !statement->target.masked &&
+             statement->target.place == element.place && (!op || *op == *statement->op);
+      if (good) op = statement->op;
+    });
+    return good ? op : absl::nullopt;
+  }
+
+  void Replace(Scope& scope, const Sum& sum, const Statement& begin) {
+    loop::TensorInfo info;
+    info.name = "acc";
+    info.type = program_[begin.target.tensor].type;
+    info.storage = loop::Storage::kAccumulator;
+    info.op = sum.op;
+    const TensorId accumulator = program_.AddTensor(std::move(info));
+    scope[sum.begin] = fusion::DeclarationOf(accumulator);
+    for (size_t i = sum.begin + 1; i <= sum.last; ++i) {
+      VisitStatements(scope[i], [&](Statement& statement, const loop::LoopsAround&) {
+        if (statement.target.tensor == begin.target.tensor) statement.target = {accumulator};
+      });
+    }
+    Scope store = Assignment(begin.target.tensor, begin.target.place, program_.AddLoad({accumulator}));
+    scope.insert(scope.begin() + static_cast<int64_t>(sum.last) + 1, std::move(store[0]));
+    changed_ = true;
+  }
+
+  Program& program_;
+  bool changed_ = false;
+};
+
+}  // namespace
+
+absl::StatusOr<bool> PromoteSums(Program& program) { return Promoter(program).Run(); }
+
+}  // namespace nestor::jit
