@@ -107,9 +107,13 @@ class TransposeTiles {
   // `across`.
   bool Walks(const Access& access, int32_t along, int32_t across) {
     if (access.place.empty()) return false;
+    // Axes of one element at the end, as those of a 1x1 window, are none.
+    const Shape& shape = program_[access.tensor].shape;
+    size_t axes = access.place.size();
+    while (axes > 1 && pool_.IsConst(shape[axes - 1], 1)) --axes;
     bool jumps = false;
-    for (size_t axis = 0; axis < access.place.size(); ++axis) {
-      const bool last = axis + 1 == access.place.size();
+    for (size_t axis = 0; axis < axes; ++axis) {
+      const bool last = axis + 1 == axes;
       const auto a = CoefficientOf(program_, access.place[axis], along);
       const auto b = CoefficientOf(program_, access.place[axis], across);
       if (!a || !b || !pool_.IsConst(*a, last ? 1 : 0)) return false;

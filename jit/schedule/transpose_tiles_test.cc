@@ -13,7 +13,7 @@ using loop::Program;
 
 constexpr Frame kFrame = {
     "program p(x: f32[M, N], x2: f32[M, N], x3: f32[M, N], o: f32[N, M], b: f32[N], h: f16[M, N], c: i64[M, N], "
-    "f: bool[M, N], s: f32[40, 15], z: f32[A, M, N], ids: i64[N]) -> (y: f32[N, M], y2: f32[N, M], v: f32[A, N, M], "
+    "f: bool[M, N], s: f32[40, 15], z: f32[A, M, N], k: f32[M, N, 1, 1], ids: i64[N]) -> (y: f32[N, M], y2: f32[N, M], v: f32[A, N, M], "
     "e: f64[N, M], q: i64[N, M], g: bool[N, M], w: f32[M, N], u: f32[15, 40], n: f32[N]) {\n",
     "\n  block { drop y[0, 0] = 0.0  drop y2[0, 0] = 0.0  drop v[0, 0, 0] = 0.0  drop e[0, 0] = f64(0.0)  "
     "drop q[0, 0] = 0  drop g[0, 0] = false  drop w[0, 0] = 0.0  drop u[0, 0] = 0.0  drop n[0] = 0.0 }\n}\n"};
@@ -40,6 +40,28 @@ TEST(TransposeTiles, Avx512) {
            }
            for i_3 in [0, 16*(N/16)) { for j_4 in [16*(M/16), M) { y[i_3, j_4] = x[j_4, i_3] } }
            for i_4 in [16*(N/16), N) { for j_6 in [0, M) { y[i_4, j_6] = x[j_6, i_4] } }
+         })"},
+      // Axes of one element at the end do not matter.
+      {"for i in [0, N) { for j in [0, M) { y[i, j] = k[j, i, 0, 0] } }",
+       R"(
+         block {
+           for p in [0, (N/16 + 15)/16) {
+             for q_2 in [0, (M/16 + 15)/16) {
+               for i_2 in [16*p, min(16*p + 16, N/16)) {
+                 for j_2 in [16*q_2, min(16*q_2 + 16, M/16)) {
+                   temp tile: f32[16, 16] register
+                   for r in [0, 16) unroll {
+                     for l in [0, 16) vector { tile[r, l] = k[16*j_2 + r, 16*i_2 + l, 0, 0] }
+                   }
+                   for r_2 in [0, 16) unroll {
+                     for l_2 in [0, 16) vector { y[16*i_2 + r_2, 16*j_2 + l_2] = tile[l_2, r_2] }
+                   }
+                 }
+               }
+             }
+           }
+           for i_3 in [0, 16*(N/16)) { for j_4 in [16*(M/16), M) { y[i_3, j_4] = k[j_4, i_3, 0, 0] } }
+           for i_4 in [16*(N/16), N) { for j_6 in [0, M) { y[i_4, j_6] = k[j_6, i_4, 0, 0] } }
          })"},
       // In the other order of the loops, too.
       {"for j in [0, M) { for i in [0, N) { y[i, j] = x[j, i] } }",
