@@ -2,8 +2,9 @@
 // axes. An access that walks a pair of axes by a pair of loops links the two; one that uses an
 // index otherwise spoils them, and what is spoiled spoils all that it is linked to. What is left
 // falls into groups of links, each of which can be merged by itself. Those that have no axis and no
-// loop in common are merged at once, and then all is done again. Of temporaries that may be walked otherwise, an access that does not
-// link the two leaves both as they are: it says itself where its element is in the axis.
+// loop in common are merged at once, and then all is done again. Of temporaries that may be walked
+// otherwise, an access that does not link the two leaves both as they are: it says itself where its
+// element is in the axis.
 #include "fusion/merge_axes.h"
 
 #include <cstdint>

@@ -71,9 +71,8 @@ bool AddsGatedProduct(const loop::Program& program, const loop::Statement& state
 }
 
 // target = +0
-bool IsPlusZero(const loop::Program& program, const loop::Statement& statement) {
-  const auto* constant = absl::get_if<loop::ConstantValue>(&program[statement.value].node);
-  return !statement.op && !statement.target.masked && constant != nullptr && constant->value.bits == 0;
+bool AssignsPlusZero(const loop::Program& program, const loop::Statement& statement) {
+  return !statement.op && !statement.target.masked && IsPlusZero(program, statement.value);
 }
 
 // Calls f with each statement of the item; false where it declares something, or f says so.
@@ -103,7 +102,7 @@ void Translator::FindPartsOfGatedSums() {
     const bool moves = !statement->op && load != nullptr && !load->access.masked &&
                        is_tile != (KindOf(load->access.tensor) == HomeKind::kTile) &&
                        program_[load->access.tensor].storage == loop::Storage::kTemp;
-    const bool sums = is_tile && (IsPlusZero(program_, *statement) || AddsGatedProduct(program_, *statement));
+    const bool sums = is_tile && (AssignsPlusZero(program_, *statement) || AddsGatedProduct(program_, *statement));
     if (moves) sources[target].push_back(load->access.tensor);
     else if (!sums) others.insert(target);
   });
@@ -123,7 +122,7 @@ void Translator::FindPartsOfGatedSums() {
 // +0, or the part of a sum that was stored before.
 bool Translator::StartsSum(const loop::Statement& statement) const {
   const LoadValue* load = AsLoad(program_, statement.value);
-  if (load == nullptr) return IsPlusZero(program_, statement);
+  if (load == nullptr) return AssignsPlusZero(program_, statement);
   const bool moves = !statement.op && !statement.target.masked && !load->access.masked;
   return moves && parts_of_gated_sums_.contains(load->access.tensor);
 }

@@ -61,7 +61,12 @@ class Tiling {
         whole_(whole),
         type_(program[nest.accumulator].type),
         lanes_(jit::LanesOf(type_, options.isa)),
-        packing_(program, ranges, nest_, lanes_) {}
+        packing_(program, ranges, nest_, lanes_) {
+    for (const Item& item : *nest_.core) {
+      const auto* statement = item.As<Statement>();
+      if (statement != nullptr) operations_after_sum_ += OperationsOf(program_, statement->value);
+    }
+  }
 
   // Not for few rows of columns that lie well.
   bool IsWorth() { return packing_.IsInRange() && (!ColumnsLieWell() || !HasFewIterations(*nest_.row)); }
@@ -486,7 +491,7 @@ class Tiling {
   // What the nest does with the sums of a tile. Where that takes many registers, it is done from
   // memory, one vector after the other: accumulators would have none left.
   Scope Ends(TensorId tile, const Patch& patch) {
-    if (OperationsAfterSum() <= kMostOnRegisters) return EndsOf(tile, patch, kUnrolled);
+    if (operations_after_sum_ <= kMostOnRegisters) return EndsOf(tile, patch, kUnrolled);
     const Extent extent = patch.extent;
     const TensorId sums = program_.AddTensor({"sums", type_, {Const(extent.rows), Const(extent.vectors), Const(lanes_)}, Storage::kTemp});
     Scope scope = {fusion::DeclarationOf(sums)};
@@ -508,14 +513,6 @@ class Tiling {
         });
       });
     });
-  }
-
-  int OperationsAfterSum() const {
-    int operations = 0;
-    for (const Item& item : *nest_.core) {
-      if (const auto* statement = item.As<Statement>()) operations += OperationsOf(program_, statement->value);
-    }
-    return operations;
   }
 
   // What the nest does with its sum, at one row and column.
@@ -553,6 +550,7 @@ class Tiling {
   const DType type_;
   const int64_t lanes_;
   Packing packing_;
+  int operations_after_sum_ = 0;
   Extent tile_{};
   IndexId rows_, columns_;  // how many
   absl::optional<IndexId> many_;  // 0 where the rows are few, and the nest runs as it was; else 1

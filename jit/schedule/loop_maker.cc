@@ -2,6 +2,9 @@
 
 #include <iterator>
 #include <utility>
+#include <vector>
+
+#include "loop_ir/rewrite.h"
 
 namespace nestor::jit {
 
@@ -31,6 +34,25 @@ Scope ScopeOf(Loop loop) {
 
 Scope Around(const Loop& loop, Scope body) {
   return ScopeOf({loop.var, loop.begin, loop.end, loop.step, {}, std::move(body)});
+}
+
+loop::Item InOwnLoops(loop::Program& program, const loop::LoopsAround& loops, loop::Statement statement) {
+  loop::VarReplacement replace(program);
+  std::vector<int32_t> vars;
+  for (const Loop* loop : loops) {
+    vars.push_back(program.AddVar(program.vars[loop->var]));
+    replace.Set(loop->var, program.pool.Var(vars.back()));
+  }
+  Scope scope = {loop::Item{std::move(statement)}};
+  for (size_t i = loops.size(); i-- > 0;) scope = Around(*loops[i], std::move(scope));
+  RewriteIndices(program, scope, [&](IndexId e) { return replace(e); });
+  Scope* inside = &scope;
+  for (int32_t var : vars) {
+    auto* loop = (*inside)[0].As<Loop>();
+    loop->var = var;
+    inside = &loop->body;
+  }
+  return std::move(scope[0]);
 }
 
 Scope Assignment(loop::TensorId tensor, IndexList place, loop::ValueId value) {

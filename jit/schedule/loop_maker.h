@@ -28,6 +28,8 @@ class LoopMaker {
 loop::Scope ScopeOf(loop::Loop loop);
 // The loop's range around another body.
 loop::Scope Around(const loop::Loop& loop, loop::Scope body);
+// The statement alone in copies of the loops, outermost first, with indices of their own.
+loop::Item InOwnLoops(loop::Program& program, const loop::LoopsAround& loops, loop::Statement statement);
 // tensor[place] = value
 loop::Scope Assignment(loop::TensorId tensor, IndexList place, loop::ValueId value);
 void Append(loop::Scope& scope, loop::Scope more);

@@ -282,14 +282,13 @@ class Strips {
   bool Expand(Level& level) {
     for (size_t i = 0; i < level.declared.size(); ++i) {  // KeepAccumulator adds to it
       const TensorId tensor = level.declared[i];
-      if (IsShared(level, tensor)) {
-        KeepAccumulator(tensor, level);
-        Shape& shape = program_[tensor].shape;
-        if (absl::c_any_of(shape, [&](IndexId extent) { return pool_.HasVar(extent); })) return false;
-        shape.insert(shape.begin(), pool_.Const(options_.rows));
-        level.expanded.push_back(tensor);
-        expanded_.push_back(tensor);
-      }
+      if (!IsShared(level, tensor)) continue;
+      KeepAccumulator(tensor, level);
+      Shape& shape = program_[tensor].shape;
+      if (absl::c_any_of(shape, [&](IndexId extent) { return pool_.HasVar(extent); })) return false;
+      shape.insert(shape.begin(), pool_.Const(options_.rows));
+      level.expanded.push_back(tensor);
+      expanded_.push_back(tensor);
     }
     declared_ = With(std::move(declared_), level.declared);
     return absl::c_all_of(level.groups, [&](const Group& group) { return !group.inside || Expand(*group.inside); });

@@ -8,6 +8,8 @@
 #include "absl/types/optional.h"
 #include "fusion/scopes.h"
 #include "jit/schedule/contraction.h"
+#include "jit/schedule/loop_maker.h"
+#include "jit/schedule/replace_loops.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/rewrite.h"
 
@@ -59,7 +61,7 @@ class Separator {
 
   static const Loop& Innermost(const Loop& loop) {
     const Loop* inner = &loop;
-    while (inner->body.size() == 1 && inner->body[0].As<Loop>() != nullptr) inner = inner->body[0].As<Loop>();
+    while (const Loop* below = OnlyLoopIn(inner->body)) inner = below;
     return *inner;
   }
 
@@ -164,23 +166,11 @@ class Separator {
     });
   }
 
-  // The loops with nothing but the sum, and indices of their own.
-  Item Copy(const Loop& loop, const Statement& sum) {
-    loop::VarReplacement replace(program_);
-    const Item copy = CopyLoops(loop, sum, replace);
-    Scope scope = {copy};
-    RewriteIndices(program_, scope, [&](IndexId e) { return replace(e); });
-    return std::move(scope[0]);
-  }
-
-  Item CopyLoops(const Loop& loop, const Statement& sum, loop::VarReplacement& replace) {
-    Loop copy{program_.AddVar(program_.vars[loop.var]), loop.begin, loop.end, loop.step, {}, {}};
-    replace.Set(loop.var, program_.pool.Var(copy.var));
-    if (const auto* inner = loop.body.size() == 1 ? loop.body[0].As<Loop>() : nullptr) copy.body.push_back(CopyLoops(*inner, sum, replace));
-    else copy.body.emplace_back().node = sum;
-    Item item;
-    item.node = std::move(copy);
-    return item;
+  // The loops with nothing but the sum.
+  Item Copy(const Loop& outermost, const Statement& sum) {
+    loop::LoopsAround loops;
+    for (const Loop* loop = &outermost; loop != nullptr; loop = OnlyLoopIn(loop->body)) loops.push_back(loop);
+    return InOwnLoops(program_, loops, sum);
   }
 
   Program& program_;

@@ -13,7 +13,13 @@ const ApplyValue* AsApply(const Program& program, ValueId id, ScalarOp op) {
 
 bool IsElement(const Program& program, ValueId id, const loop::Access& access) {
   const auto* load = absl::get_if<loop::LoadValue>(&program[id].node);
-  return load != nullptr && load->access.tensor == access.tensor && !load->access.masked && load->access.place == access.place;
+  return load != nullptr && load->access.tensor == access.tensor && !load->access.masked &&
+         load->access.place == access.place;
+}
+
+bool IsPlusZero(const Program& program, ValueId id) {
+  const auto* constant = absl::get_if<loop::ConstantValue>(&program[id].node);
+  return constant != nullptr && constant->value.bits == 0;
 }
 
 ValueId AddGatedStep(Program& program, ValueId a, ValueId b, ValueId t) {
@@ -27,15 +33,10 @@ ValueId AddGatedStep(Program& program, ValueId a, ValueId b, ValueId t) {
 
 namespace {
 
-bool IsZero(const Program& program, ValueId id) {
-  const auto* constant = absl::get_if<loop::ConstantValue>(&program[id].node);
-  return constant != nullptr && constant->value.bits == 0;
-}
-
 // Whether the value is a == 0.
 bool IsZeroTest(const Program& program, ValueId id, ValueId a) {
   const ApplyValue* test = AsApply(program, id, ScalarOp::kEq);
-  return test != nullptr && test->args[0] == a && IsZero(program, test->args[1]);
+  return test != nullptr && test->args[0] == a && IsPlusZero(program, test->args[1]);
 }
 
 }  // namespace
@@ -47,8 +48,9 @@ absl::optional<GatedStep> GatedStepOf(const Program& program, ValueId id) {
   const ApplyValue* b = AsApply(program, step->args[1], ScalarOp::kSelect);
   if (a == nullptr || b == nullptr || a->args[0] != b->args[0]) return absl::nullopt;
   const ApplyValue* gate = AsApply(program, a->args[0], ScalarOp::kOr);
-  if (gate == nullptr || !IsZero(program, a->args[1]) || !IsZero(program, b->args[1])) return absl::nullopt;
-  if (!IsZeroTest(program, gate->args[0], a->args[2]) || !IsZeroTest(program, gate->args[1], b->args[2])) return absl::nullopt;
+  if (gate == nullptr || !IsPlusZero(program, a->args[1]) || !IsPlusZero(program, b->args[1])) return absl::nullopt;
+  const bool tests_a = IsZeroTest(program, gate->args[0], a->args[2]);
+  if (!tests_a || !IsZeroTest(program, gate->args[1], b->args[2])) return absl::nullopt;
   return GatedStep{a->args[2], b->args[2], step->args[2], step->args[0], step->args[1]};
 }
 

@@ -13,6 +13,9 @@ const loop::ApplyValue* AsApply(const loop::Program& program, loop::ValueId id, 
 // Whether the value is the element that the access means, loaded.
 bool IsElement(const loop::Program& program, loop::ValueId id, const loop::Access& access);
 
+// Whether the value is the constant +0.
+bool IsPlusZero(const loop::Program& program, loop::ValueId id);
+
 // t + mulz(a, b) that rounds once: fma(where(gate, 0, a), where(gate, 0, b), t), the gate being
 // a == 0 || b == 0.
 struct GatedStep {
