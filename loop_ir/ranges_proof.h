@@ -21,6 +21,8 @@ struct Interval {
 // there: no divisor in them is zero.
 class Facts {
  public:
+  static constexpr size_t kMaxKnown = 64;  // beyond, facts are not recorded
+
   // `pool` is added to, and must outlive this.
   explicit Facts(IndexPool& pool) : pool_(pool) {}
 
