@@ -181,8 +181,7 @@ class Windows {
     });
   }
 
-  // The candidates, and those with a min or max replaced by one of its arguments, or a quotient
-  // by what it is of.
+  // The candidates, and those with a min or max replaced by one of its arguments.
   Candidates Relaxed(Candidates candidates, bool upper) {
     for (size_t i = 0; i < candidates.size(); ++i) {
       const IndexId e = candidates[i];
@@ -190,30 +189,17 @@ class Windows {
       if (!polynomial) continue;
       for (const Polynomial::Term& term : polynomial->terms()) {
         if (term.atoms.size() != 1) continue;
-        const IndexId own = pool_.Mul(pool_.Const(term.coefficient), term.atoms[0]);
-        for (IndexId bound : BoundsOf(term, upper)) {
+        const IndexNode atom = pool_[term.atoms[0]];
+        const IndexKind kind = (term.coefficient > 0) == upper ? IndexKind::kMin : IndexKind::kMax;
+        if (atom.kind != kind) continue;
+        const IndexId rest = pool_.Sub(e, pool_.Mul(pool_.Const(term.coefficient), term.atoms[0]));
+        for (IndexId arg : atom.args) {
           if (candidates.size() == kMaxCandidates) return candidates;
-          candidates.push_back(pool_.Add(pool_.Sub(e, own), bound));
+          candidates.push_back(pool_.Add(rest, pool_.Mul(pool_.Const(term.coefficient), arg)));
         }
       }
     }
     return candidates;
-  }
-
-  // Of a term c*min(a, b), c*max(a, b) or c*b*(a/b).
-  Candidates BoundsOf(const Polynomial::Term& term, bool upper) {
-    const IndexNode atom = pool_[term.atoms[0]];
-    const bool from_above = (term.coefficient > 0) == upper;  // of the atom
-    Candidates bounds;
-    if (atom.kind == (from_above ? IndexKind::kMin : IndexKind::kMax)) {
-      for (IndexId arg : atom.args) bounds.push_back(pool_.Mul(pool_.Const(term.coefficient), arg));
-    }
-    const auto divisor = atom.kind == IndexKind::kDiv ? pool_.ConstValue(atom.args[1]) : absl::nullopt;
-    if (divisor && *divisor > 0 && term.coefficient % *divisor == 0) {
-      const IndexId least = pool_.Add(atom.args[0], pool_.Const(1 - *divisor));
-      bounds.push_back(pool_.Mul(pool_.Const(term.coefficient / *divisor), from_above ? atom.args[0] : least));
-    }
-    return bounds;
   }
 
   // nullopt where `e` is not linear in `var` or the sign is not known.
@@ -248,13 +234,26 @@ class Windows {
     return magnitude;
   }
 
-  // A sum of terms none of which is positive, and a number that is negative.
-  bool IsNegative(IndexId e) const {
+  // A sum of terms none of which is positive, and a number that is negative; quotients that are
+  // added by what they are of, at most.
+  bool IsNegative(IndexId e) {
     const auto polynomial = pool_.IsAffine(e) ? Polynomial::Of(pool_, e) : absl::nullopt;
-    if (!polynomial || polynomial->terms().empty()) return false;
-    return absl::c_all_of(polynomial->terms(), [&](const Polynomial::Term& term) {
-      return term.coefficient < 0 && absl::c_all_of(term.atoms, [&](IndexId atom) { return IsNonNegative(atom); });
-    }) && polynomial->terms().back().atoms.empty();
+    if (!polynomial || polynomial->terms().empty() || !polynomial->terms().back().atoms.empty()) return false;
+    for (const Polynomial::Term& term : polynomial->terms()) {
+      if (term.coefficient > 0) return IsNegativeWithout(term, e);
+      if (!absl::c_all_of(term.atoms, [&](IndexId atom) { return IsNonNegative(atom); })) return false;
+    }
+    return true;
+  }
+
+  // With c*a for the term c*b*(a/b), which is no less.
+  bool IsNegativeWithout(const Polynomial::Term& term, IndexId e) {
+    if (term.atoms.size() != 1 || pool_[term.atoms[0]].kind != IndexKind::kDiv) return false;
+    const IndexId dividend = pool_[term.atoms[0]].args[0];
+    const auto divisor = pool_.ConstValue(pool_[term.atoms[0]].args[1]);
+    if (!divisor || *divisor <= 0 || term.coefficient % *divisor != 0) return false;
+    const IndexId own = pool_.Mul(pool_.Const(term.coefficient), term.atoms[0]);
+    return IsNegative(pool_.Add(pool_.Sub(e, own), pool_.Mul(pool_.Const(term.coefficient / *divisor), dividend)));
   }
 
   // Sums, products and quotients of dimensions and such numbers.
