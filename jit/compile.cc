@@ -16,11 +16,11 @@
 #include "jit/schedule/memory_order.h"
 #include "jit/schedule/merge_batches.h"
 #include "jit/schedule/multiply_add.h"
+#include "jit/schedule/padded_sums.h"
 #include "jit/schedule/padded_views.h"
 #include "jit/schedule/promote_sums.h"
 #include "jit/schedule/sampled_columns.h"
 #include "jit/schedule/scan_lanes.h"
-#include "jit/schedule/split_borders.h"
 #include "jit/schedule/split_contractions.h"
 #include "jit/schedule/split_quotients.h"
 #include "jit/schedule/split_residues.h"
@@ -75,7 +75,7 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
       {"exact_residues", [](loop::Program& program) { return SplitResidues(program); }},
       {"split_residues", [](loop::Program& program) { return SplitResidues(program, {/*reorders_rounding=*/true}); },
        /*reorders_rounding=*/true},
-      {"split_borders", SplitBorders},
+      {"padded_sums", PadSums},
       {"flatten_3", fusion::FlattenBlocks},
       {"steps_inside", MoveStepsInside},
       {"wide_products", WidenProducts, /*reorders_rounding=*/true},

@@ -107,6 +107,7 @@ constexpr Mutant kMutants[] = {
     {"scan_row_starts_anew"},
     {"part_of_axis_merged"},
     {"changing_copy_hoisted"},
+    {"second_run_skipped"},
     // Gradients.
     {"div_gradient_without_minus"},
     {"ties_given_in_full"},

@@ -10,6 +10,7 @@
 // for each vector. Nested parallel loops are counted as one, which threads share by number.
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "jit/codegen/translator.h"
 #include "loop_ir/dependence.h"
 #include "uops/mutant.h"
@@ -42,12 +43,47 @@ void Interleave(std::vector<Operation>& operations, absl::Span<const size_t> sta
   std::copy(mixed.begin(), mixed.end(), operations.begin() + static_cast<int64_t>(first));
 }
 
+// Whether no statement of the loop changes what the condition is computed from, nor does it move
+// with a loop of its.
+bool StaysInside(const loop::Program& program, const loop::Loop& loop, IndexId condition) {
+  bool stays = !HoldsVar(program.pool, condition, loop.var);
+  VisitItems(loop.body, [&](const loop::Item& item) {
+    const auto* inner = item.As<loop::Loop>();
+    stays = stays && (inner == nullptr || !HoldsVar(program.pool, condition, inner->var));
+  });
+  if (!stays || !program.pool.HasLoad(condition)) return stays;
+  const loop::Footprint footprint = FootprintOf(program, loop.body);
+  VisitIndex(program.pool, condition, [&](IndexId, const IndexNode& node) {
+    stays = stays && (node.kind != IndexKind::kLoad || !footprint.Changes(TensorId{static_cast<int32_t>(node.value)}));
+  });
+  return stays;
+}
+
+// A condition without which each statement of the loop is dropped, at all its steps alike; invalid:
+// there is none.
+IndexId GuardOf(const loop::Program& program, const loop::Loop& loop) {
+  absl::optional<IndexList> common;
+  VisitItems(loop.body, [&](const loop::Item& item) {
+    const auto* statement = item.As<loop::Statement>();
+    if (statement == nullptr || (common && common->empty())) return;
+    const IndexList& own = statement->target.conditions;
+    if (!common) common = own;
+    const auto is_missing = [&](IndexId e) { return !absl::c_linear_search(own, e); };
+    common->erase(std::remove_if(common->begin(), common->end(), is_missing), common->end());
+  });
+  if (!common) return {};
+  const auto guard = absl::c_find_if(*common, [&](IndexId e) { return StaysInside(program, loop, e); });
+  return guard == common->end() ? IndexId() : *guard;
+}
+
 }  // namespace
 
 // ---- Parallel loops
 
 void Translator::ParallelBlock(const loop::Loop& loop) {
   Step& step = out_.steps.back();
+  const Operand begin = f_->General(Opcode::kParameterG, {}, {}, 0);
+  const Operand end = f_->General(Opcode::kParameterG, {}, {}, 1);
   const std::vector<const loop::Loop*> chain = CollapsedChain(loop);
   if (chain.size() > 1) {
     IndexId iterations = program_.pool.Const(1);
@@ -56,18 +92,14 @@ void Translator::ParallelBlock(const loop::Loop& loop) {
     }
     step.begin = Immediate(0);
     step.end = f_->Index(iterations);
-    return CollapsedLoops(chain, f_->General(Opcode::kParameterG, {}, {}, 0), f_->General(Opcode::kParameterG, {}, {}, 1));
+    return Guarded(loop, [&] { CollapsedLoops(chain, begin, end); });
   }
   step.begin = f_->Index(loop.begin);
   step.end = f_->Index(loop.end);
   step.stride = loop.step;
-  const Operand begin = f_->General(Opcode::kParameterG, {}, {}, 0);
-  const Operand end = f_->General(Opcode::kParameterG, {}, {}, 1);
-  if (loop.attributes.lanes > 0) {
-    step.granularity = int64_t{kUnroll} * loop.attributes.lanes;
-    return VectorLoop(loop, begin, end);
-  }
-  ScalarLoop(loop, begin, end);
+  const bool in_lanes = loop.attributes.lanes > 0;
+  if (in_lanes) step.granularity = int64_t{kUnroll} * loop.attributes.lanes;
+  Guarded(loop, [&] { in_lanes ? VectorLoop(loop, begin, end) : ScalarLoop(loop, begin, end); });
 }
 
 // The loop and those right inside it that are parallel, too, and do not run in lanes: their
@@ -128,6 +160,24 @@ Operand Translator::CountOf(const loop::Loop& loop) {
 // ---- Loops
 
 void Translator::Loop(const loop::Loop& loop) {
+  Guarded(loop, [&] { LoopItself(loop); });
+}
+
+// A loop that would drop all that it computes is skipped.
+void Translator::Guarded(const loop::Loop& loop, absl::FunctionRef<void()> run) {
+  const IndexId guard = lanes_.var < 0 && guard_.value < 0 ? GuardOf(program_, loop) : IndexId();
+  if (guard.value < 0) return run();
+  const int skipped = f_->list().NewLabel();
+  f_->Branch(Condition::kEqual, f_->ConditionValue(guard), Immediate(0), skipped);
+  f_->OpenRegion();
+  guard_ = guard;
+  run();
+  guard_ = {};
+  f_->CloseRegion();
+  f_->Label(skipped);
+}
+
+void Translator::LoopItself(const loop::Loop& loop) {
   const Operand begin = f_->Index(loop.begin), end = f_->Index(loop.end);
   if (IsUnrolled(program_, loop)) return UnrolledLoop(loop);
   if (loop.attributes.lanes > 0) return VectorLoop(loop, begin, end);

@@ -10,6 +10,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/functional/function_ref.h"
 #include "absl/types/optional.h"
 #include "jit/codegen/function_builder.h"
 #include "jit/codegen/homes.h"
@@ -85,6 +86,8 @@ class Translator {
   void CollapsedLoops(const std::vector<const loop::Loop*>& chain, Operand begin, Operand end);
   Operand CountOf(const loop::Loop& loop);
   void Loop(const loop::Loop& loop);
+  void LoopItself(const loop::Loop& loop);
+  void Guarded(const loop::Loop& loop, absl::FunctionRef<void()> run);
   void ScalarLoop(const loop::Loop& loop, Operand begin, Operand end);
   void UnrolledLoop(const loop::Loop& loop);
   void VectorLoop(const loop::Loop& loop, Operand begin, Operand end);
@@ -159,6 +162,7 @@ class Translator {
   std::unique_ptr<FunctionBuilder> f_;
   std::vector<Registers> registers_;  // by tensor
   Lanes lanes_;
+  IndexId guard_;  // that a loop around has tested
   absl::flat_hash_set<loop::TensorId> parts_of_gated_sums_;
   bool without_gates_ = false;  // gated products run as products
   absl::flat_hash_set<int32_t> ungated_;  // of fused ones, the choices that are not made then

@@ -1,0 +1,406 @@
+// A factor that is 0 wherever the added steps are is looked for first; then the nest is made with
+// and without these steps, and between the two stands what asks which of them holds.
+#include "jit/schedule/padded_sums.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "absl/types/optional.h"
+#include "fusion/decided_copy.h"
+#include "fusion/scopes.h"
+#include "jit/schedule/contraction.h"
+#include "jit/schedule/kept_sum.h"
+#include "jit/schedule/loop_maker.h"
+#include "jit/schedule/replace_loops.h"
+#include "jit/target/products.h"
+#include "loop_ir/lanes.h"
+#include "loop_ir/ranges.h"
+#include "loop_ir/rewrite.h"
+#include "uops/mutant.h"
+
+namespace nestor::jit {
+namespace {
+
+using loop::Access;
+using loop::Item;
+using loop::Loop;
+using loop::LoopsAround;
+using loop::Program;
+using loop::Scope;
+using loop::Statement;
+using loop::TensorId;
+using loop::ValueId;
+
+bool IsStatement(const Item& item) { return item.As<Statement>() != nullptr; }
+
+// A nest, and in it a loop with which bounds of sums move.
+struct Nest {
+  LoopsAround band;  // outermost first
+  LoopsAround sums;
+  const Scope* core = nullptr;  // what the innermost loop of the band holds
+  const Statement* step = nullptr;
+  const Loop* loop = nullptr;
+};
+
+// A load that is 0 at all steps that are added, and what else its product has for factors.
+struct Zero {
+  ValueId load;
+  std::vector<ValueId> others;  // that may be inf or NaN
+};
+
+class SumPadder {
+ public:
+  SumPadder(Program& program, loop::Ranges& ranges) : program_(program), pool_(program.pool), ranges_(ranges) {}
+
+  absl::optional<Scope> Padded(const Loop& outermost) {
+    absl::optional<Nest> nest = NestOf(outermost);
+    if (!nest) return absl::nullopt;
+    // Inner ones first: there lie the lanes.
+    for (size_t i = nest->band.size(); i-- > 0;) {
+      nest->loop = nest->band[i];
+      absl::optional<Scope> padded = Moves(*nest) ? PaddedAlong(*nest) : absl::nullopt;
+      if (padded) return padded;
+    }
+    return absl::nullopt;
+  }
+
+ private:
+  // ---- The nest
+
+  absl::optional<Nest> NestOf(const Loop& outermost) const {
+    Nest nest;
+    for (const Loop* loop = &outermost; loop != nullptr; loop = OnlyLoopIn(loop->body)) nest.band.push_back(loop);
+    nest.core = &nest.band.back()->body;
+    const Loop* sum = nullptr;
+    for (const Item& item : *nest.core) {
+      const auto* declaration = item.As<loop::Declaration>();
+      const bool is_temporary =
+          declaration != nullptr && program_[declaration->tensor].storage != loop::Storage::kAccumulator;
+      if (is_temporary) return absl::nullopt;
+      if (item.As<Loop>() == nullptr) continue;
+      if (sum != nullptr) return absl::nullopt;
+      sum = item.As<Loop>();
+    }
+    for (; sum != nullptr; sum = OnlyLoopIn(sum->body)) nest.sums.push_back(sum);
+    if (nest.sums.empty() || nest.sums.back()->body.size() != 1) return absl::nullopt;
+    nest.step = nest.sums.back()->body[0].As<Statement>();
+    const bool is_sum = nest.step != nullptr && nest.step->op == ReduceOp::kSum && !nest.step->target.masked;
+    return is_sum ? absl::make_optional(std::move(nest)) : absl::nullopt;
+  }
+
+  bool Moves(const Nest& nest) const {
+    return absl::c_any_of(nest.sums, [&](const Loop* sum) {
+      return HoldsVar(pool_, sum->begin, nest.loop->var) || HoldsVar(pool_, sum->end, nest.loop->var);
+    });
+  }
+
+  // The bound without what moves with the loop: of a maximum or minimum of two, the other one.
+  // Invalid: it moves altogether.
+  IndexId FixedOf(IndexId bound, IndexKind kind, const Loop& loop) const {
+    if (!HoldsVar(pool_, bound, loop.var)) return bound;
+    const IndexNode& node = pool_[bound];
+    if (node.kind != kind) return {};
+    const auto fixed = absl::c_find_if(node.args, [&](IndexId arg) { return !HoldsVar(pool_, arg, loop.var); });
+    return fixed == node.args.end() ? IndexId() : *fixed;
+  }
+
+  absl::optional<Scope> PaddedAlong(const Nest& nest) {
+    const absl::optional<Zero> zero = ZeroOf(nest);
+    if (!zero) return absl::nullopt;
+    const size_t depth = zero->others.empty() ? 0 : LoopsOverImages(nest, *zero);
+    Loop whole = *nest.band[depth];
+    Pad(nest, *zero, whole);
+    const absl::optional<Contraction> found = ContractionOf(program_, whole);
+    if (!found || (found->column->var != nest.loop->var && found->row->var != nest.loop->var)) return absl::nullopt;
+    if (zero->others.empty()) return ScopeOf(std::move(whole));
+    for (size_t i = 0; i < depth; ++i) ranges_.Enter(*nest.band[i]);
+    Scope scope = WithSecondRun(nest, *zero, depth, std::move(whole));
+    for (size_t i = depth; i-- > 0;) {
+      ranges_.Leave();
+      scope = Around(*nest.band[i], std::move(scope));
+    }
+    return scope;
+  }
+
+  // ---- The zero
+
+  absl::optional<Zero> ZeroOf(const Nest& nest) {
+    std::vector<ValueId> loads;
+    VisitValues(program_, nest.step->value, [&](ValueId id, const loop::Value& value) {
+      if (absl::holds_alternative<loop::LoadValue>(value.node)) loads.push_back(id);
+    });
+    for (const ValueId load : loads) {
+      Zero zero{load, {}};
+      if (IsZeroWith(nest.step->value, zero) && CanBePadded(nest, zero)) return zero;
+    }
+    return absl::nullopt;
+  }
+
+  // Whether the value is 0 where the load is and all others are finite.
+  bool IsZeroWith(ValueId value, Zero& zero) const {
+    if (value == zero.load || IsPlusZero(program_, value)) return true;
+    if (const loop::ApplyValue* choice = AsApply(program_, value, ScalarOp::kSelect)) {
+      return IsZeroWith(choice->args[1], zero) && IsZeroWith(choice->args[2], zero);
+    }
+    const loop::ApplyValue* gated = AsApply(program_, value, ScalarOp::kMulz);
+    const loop::ApplyValue* product = gated != nullptr ? gated : AsApply(program_, value, ScalarOp::kMul);
+    if (product == nullptr) return false;
+    const bool first = IsZeroWith(product->args[0], zero), second = IsZeroWith(product->args[1], zero);
+    if (first == second) return first;
+    if (gated == nullptr && IsFloat(program_[value].type)) zero.others.push_back(product->args[first ? 1 : 0]);
+    return true;
+  }
+
+  bool CanBePadded(const Nest& nest, const Zero& zero) {
+    const Access& access = absl::get<loop::LoadValue>(program_[zero.load].node).access;
+    const bool is_zero_outside = !access.masked || IsPlusZero(program_, access.fill);
+    for (const Loop* sum : nest.sums) {
+      if (!HullOf(program_, *sum)) return false;
+    }
+    return is_zero_outside && OthersAreInRange(nest, zero) && absl::c_all_of(nest.sums, [&](const Loop* sum) {
+             return LiesOutsideBeside(nest, access, *sum);
+           });
+  }
+
+  Loop HullLoopOf(const Loop& sum) const {
+    const Hull hull = *HullOf(program_, sum);
+    return {sum.var, hull.begin, hull.end, 1, {}, {}};
+  }
+
+  // All loads but the zero are read at the added steps, too.
+  bool OthersAreInRange(const Nest& nest, const Zero& zero) {
+    for (const Loop* loop : nest.band) ranges_.Enter(*loop);
+    for (const Loop* sum : nest.sums) ranges_.Enter(HullLoopOf(*sum));
+    bool good = true;
+    VisitValues(program_, nest.step->value, [&](ValueId id, const loop::Value& value) {
+      const auto* load = absl::get_if<loop::LoadValue>(&value.node);
+      if (load == nullptr || id == zero.load || load->access.masked) return;
+      good = good && ranges_.InRange(load->access.place, program_[load->access.tensor].shape);
+    });
+    for (size_t i = 0; i < nest.band.size() + nest.sums.size(); ++i) ranges_.Leave();
+    return good;
+  }
+
+  // Whether each bound of the sum that moves is where the access leaves its tensor, so that it stays
+  // outside at all steps beyond.
+  bool LiesOutsideBeside(const Nest& nest, const Access& access, const Loop& sum) {
+    const IndexId begin = FixedOf(sum.begin, IndexKind::kMax, *nest.loop);
+    const IndexId end = FixedOf(sum.end, IndexKind::kMin, *nest.loop);
+    if (begin.value < 0 || end.value < 0) return false;
+    if (begin != sum.begin) {
+      const IndexId last_before = pool_.Sub(Other(sum.begin, begin), pool_.Const(1));
+      if (!IsOutside(nest, access, sum, last_before, -1)) return false;
+    }
+    return end == sum.end || IsOutside(nest, access, sum, Other(sum.end, end), 1);
+  }
+
+  IndexId Other(IndexId bound, IndexId arg) const {
+    const IndexNode& node = pool_[bound];
+    return node.args[0] == arg ? node.args[1] : node.args[0];
+  }
+
+  // Whether an axis of the access is outside at the step, and goes away from its tensor with the
+  // steps from there on, `direction` by each.
+  bool IsOutside(const Nest& nest, const Access& access, const Loop& sum, IndexId step, int64_t direction) {
+    const Shape& shape = program_[access.tensor].shape;
+    for (size_t axis = 0; axis < shape.size(); ++axis) {
+      const auto coefficient = CoefficientOf(program_, access.place[axis], sum.var);
+      const auto by = coefficient ? pool_.ConstValue(*coefficient) : absl::nullopt;
+      if (!by || *by == 0) continue;
+      loop::VarReplacement replace(program_);
+      replace.Set(sum.var, step);
+      const IndexId place = replace(access.place[axis]);
+      for (const Loop* loop : nest.band) ranges_.Enter(*loop);
+      const bool outside =
+          *by * direction > 0 ? ranges_.LessEqual(shape[axis], place) : ranges_.Less(place, pool_.Const(0));
+      for (size_t i = 0; i < nest.band.size(); ++i) ranges_.Leave();
+      if (outside) return true;
+    }
+    return false;
+  }
+
+  // ---- What becomes of the nest
+
+  // The sums run over all steps, at which the zero's load may be outside.
+  void Pad(const Nest& nest, const Zero& zero, Loop& whole) {
+    const ValueId fill = program_.AddConstant(Scalar::Zero(program_[zero.load].type));
+    VisitLoops(whole.body, [&](Loop& sum) {
+      if (absl::c_none_of(nest.sums, [&](const Loop* one) { return one->var == sum.var; })) return;
+      sum.begin = FixedOf(sum.begin, IndexKind::kMax, *nest.loop);
+      sum.end = FixedOf(sum.end, IndexKind::kMin, *nest.loop);
+    });
+    VisitStatements(whole.body, [&](Statement& statement) {
+      statement.value = RewriteValues(program_, statement.value, [&](ValueId id) -> absl::optional<ValueId> {
+        if (id != zero.load) return absl::nullopt;
+        Access access = absl::get<loop::LoadValue>(program_[id].node).access;
+        if (!access.masked) access.fill = fill;
+        access.masked = true;
+        return program_.AddLoad(std::move(access));
+      });
+    });
+  }
+
+  static void VisitLoops(Scope& scope, absl::FunctionRef<void(Loop&)> visit) {
+    for (Item& item : scope) {
+      auto* loop = item.As<Loop>();
+      if (loop == nullptr) continue;
+      visit(*loop);
+      VisitLoops(loop->body, visit);
+    }
+  }
+
+  // Loops around that the other factors do not depend on, nor windows go along.
+  size_t LoopsOverImages(const Nest& nest, const Zero& zero) const {
+    const Access& access = absl::get<loop::LoadValue>(program_[zero.load].node).access;
+    const auto is_over_images = [&](const Loop* loop) {
+      return loop != nest.loop && absl::c_none_of(zero.others, [&](ValueId other) { return Depends(other, *loop); }) &&
+             absl::c_none_of(access.place, [&](IndexId e) {
+               return HoldsVar(pool_, e, loop->var) &&
+                      absl::c_any_of(nest.sums, [&](const Loop* sum) { return HoldsVar(pool_, e, sum->var); });
+             });
+    };
+    return absl::c_find_if_not(nest.band, is_over_images) - nest.band.begin();
+  }
+
+  bool Depends(ValueId value, const Loop& loop) const {
+    bool depends = false;
+    VisitValues(program_, value, [&](ValueId, const loop::Value& inner) {
+      const auto* load = absl::get_if<loop::LoadValue>(&inner.node);
+      const auto* index = absl::get_if<loop::IndexValue>(&inner.node);
+      depends = depends || (load != nullptr && DependsOn(program_, load->access, loop)) ||
+                (index != nullptr && HoldsVar(pool_, index->index, loop.var));
+    });
+    return depends;
+  }
+
+  // What the nest is made into: `whole`, with all steps, the sums as they were, and what is done with
+  // them afterwards.
+  struct Runs {
+    Scope before;  // declarations
+    Loop whole;
+    Scope sums, ends;
+    Access kept;   // where a sum lies in between
+  };
+
+  Runs RunsOf(const Nest& nest, const LoopsAround& inside, Loop whole) {
+    Runs runs{{}, std::move(whole), {}, {}, nest.core->back().As<Statement>()->target};
+    if (IsStoreAlone(nest)) {
+      runs.sums = *nest.core;
+      return runs;
+    }
+    const KeptSum padded(program_, ranges_, "padded", nest.step->target.tensor, inside);
+    runs.before.push_back(fusion::DeclarationOf(padded.tensor()));
+    const Scope store = padded.Store();
+    runs.kept = store[0].As<Statement>()->target;
+    absl::c_remove_copy_if(*nest.core, std::back_inserter(runs.sums), IsStatement);
+    Append(runs.sums, store);
+    absl::c_copy_if(*nest.core, std::back_inserter(runs.ends), IsStatement);
+    padded.LoadInstead(runs.ends);
+    Loop* innermost = &runs.whole;
+    while (innermost->var != inside.back()->var) innermost = innermost->body[0].As<Loop>();
+    Scope& core = innermost->body;
+    core.erase(std::remove_if(core.begin(), core.end(), IsStatement), core.end());
+    Append(core, store);
+    return runs;
+  }
+
+  // The nest `whole`, and that from loop number `depth` on as it was, where it has to run.
+  Scope WithSecondRun(const Nest& nest, const Zero& zero, size_t depth, Loop whole) {
+    const LoopsAround inside(nest.band.begin() + static_cast<int64_t>(depth), nest.band.end());
+    Runs runs = RunsOf(nest, inside, std::move(whole));
+    Scope scope = std::move(runs.before);
+    Append(scope, ScopeOf(std::move(runs.whole)));
+    const IndexId is_doubtful = Flag("not_a_number", scope);
+    const ValueId sum = program_.AddLoad({runs.kept.tensor, runs.kept.place});
+    Append(scope, FlagIf(program_.AddApply(ScalarOp::kNe, {sum, sum}), is_doubtful, {}, inside));
+    const IndexId is_wrong = Flag("not_finite", scope);
+    for (const ValueId other : zero.others) {
+      Append(scope, FlagIf(IsNotFinite(other), is_wrong, IsSet(is_doubtful), LoopsOf(nest, other, depth)));
+    }
+    VisitStatements(runs.sums, [&](Statement& statement) {
+      statement.target.masked = true;
+      statement.target.conditions.push_back(IsSet(is_wrong));
+    });
+    Append(scope, Copied(inside, std::move(runs.sums)));
+    Append(scope, Copied(inside, std::move(runs.ends)));
+    return scope;
+  }
+
+  // Whether all that is done with the sum is that it is stored, element by element, where it is read
+  // again as quickly as from a temporary.
+  bool IsStoreAlone(const Nest& nest) {
+    const auto* store = nest.core->back().As<Statement>();
+    return store != nullptr && !store->op && !store->target.masked && absl::c_count_if(*nest.core, IsStatement) == 1 &&
+           IsAlong(program_, store->target, *nest.band.back());
+  }
+
+  // A number that is 1 or less, as an index.
+  IndexId Flag(absl::string_view name, Scope& scope) {
+    const TensorId flag =
+        program_.AddTensor({std::string(name), DType::kI64, {}, loop::Storage::kAccumulator, ReduceOp::kMax});
+    scope.push_back(fusion::DeclarationOf(flag));
+    return pool_.Load(flag.value, {});
+  }
+  IndexId IsSet(IndexId flag) {
+    return pool_.Condition(IndexKind::kEq, flag, pool_.Const(NESTOR_MUTANT("second_run_skipped") ? 2 : 1));
+  }
+
+  // Sets the flag if `value`, a bool, is true at some step of the loops; only where `condition` holds,
+  // if it is given.
+  Scope FlagIf(ValueId value, IndexId flag, IndexId condition, const LoopsAround& loops) {
+    Statement statement{{TensorId{static_cast<int32_t>(pool_[flag].value)}}, ReduceOp::kMax,
+                        program_.AddApply(ScalarOp::kCast, {value}, DType::kI64), {}};
+    statement.target.masked = condition.value >= 0;
+    if (statement.target.masked) statement.target.conditions = {condition};
+    Scope scope;
+    scope.push_back({std::move(statement)});
+    return Copied(loops, std::move(scope));
+  }
+
+  ValueId IsNotFinite(ValueId value) {
+    const ValueId zero = program_.AddConstant(Scalar::Zero(program_[value].type));
+    return program_.AddApply(ScalarOp::kNe, {program_.AddApply(ScalarOp::kMul, {value, zero}), zero});
+  }
+
+  // Those from number `depth` on that the value depends on; sums with all their steps.
+  LoopsAround LoopsOf(const Nest& nest, ValueId value, size_t depth) {
+    LoopsAround loops;
+    hulls_.clear();
+    hulls_.reserve(nest.sums.size());
+    for (size_t i = depth; i < nest.band.size(); ++i) {
+      if (Depends(value, *nest.band[i])) loops.push_back(nest.band[i]);
+    }
+    for (const Loop* sum : nest.sums) {
+      if (!Depends(value, *sum)) continue;
+      hulls_.push_back(HullLoopOf(*sum));
+      loops.push_back(&hulls_.back());
+    }
+    return loops;
+  }
+
+  // `body` in loops, with indices and tensors of its own.
+  Scope Copied(const LoopsAround& loops, Scope body) {
+    for (size_t i = loops.size(); i-- > 0;) body = Around(*loops[i], std::move(body));
+    if (loops.empty() || body.empty() || body[0].As<Loop>()->body.empty()) return loops.empty() ? body : Scope();
+    absl::optional<Loop> fresh = fusion::FreshCopy(program_, ranges_, *body[0].As<Loop>());
+    return fresh ? ScopeOf(*std::move(fresh)) : Scope();
+  }
+
+  Program& program_;
+  IndexPool& pool_;
+  loop::Ranges& ranges_;
+  std::vector<Loop> hulls_;  // that LoopsOf points to
+};
+
+}  // namespace
+
+absl::StatusOr<bool> PadSums(Program& program) {
+  loop::Ranges ranges(program);
+  SumPadder padder(program, ranges);
+  return ReplaceLoops(program, ranges, [&](Loop& loop) { return padder.Padded(loop); });
+}
+
+}  // namespace nestor::jit

@@ -1,0 +1,42 @@
+// Sums of products that end where an operand does run on beyond its borders, where it is 0.
+#ifndef NESTOR_JIT_SCHEDULE_PADDED_SUMS_H_
+#define NESTOR_JIT_SCHEDULE_PADDED_SUMS_H_
+
+#include "absl/status/statusor.h"
+#include "loop_ir/program.h"
+
+namespace nestor::jit {
+
+//   for i in [0, N) { for j in [0, M) {
+//     acc s: f32 = sum
+//     for r in [max(R - j - 1, 0), min(R, M - j)) { s += w[i, r] * x[j + r - R + 1] }
+//     y[i, j] = s
+//   } }
+//     ->
+//   for i in [0, N) { for j in [0, M) {
+//     acc s: f32 = sum  for r in [0, R) { s += w[i, r] * x[j + r - R + 1 | 0] }  y[i, j] = s
+//   } }
+//   acc not_a_number: i64 = max
+//   for i in [0, N) { for j in [0, M) { not_a_number max= i64(y[i, j] != y[i, j]) } }
+//   acc not_finite: i64 = max
+//   for i in [0, N) { for r in [0, R) { drop not_finite if not_a_number[] == 1 max= i64(w[i, r] * 0 != 0) } }
+//   for i in [0, N) { for j in [0, M) {
+//     acc s: f32 = sum
+//     for r in [max(R - j - 1, 0), min(R, M - j)) { drop s if not_finite[] == 1 += w[i, r] * x[j + r - R + 1] }
+//     drop y[i, j] if not_finite[] == 1 = s
+//   } }
+//
+// where the nest is a contraction with j for its column or row (contraction.h), which it is not
+// as long as a sum's bounds move with j: the gradient of a convolution by its data. The steps that
+// are added lie outside of x, and add a product with 0 to a sum that started at +0, and so never is
+// -0: no bit changes but where w holds inf or NaN. Then some sum is NaN; all are computed once
+// more, as they were. Code tests a condition that holds all of a loop before the loop.
+// Loops over images, on which w does not depend, stay around all this.
+//
+// Returns whether it changed anything; if not, the program is untouched. A second run
+// changes nothing. REQUIRES: Verify accepts the program; and so it does afterwards.
+absl::StatusOr<bool> PadSums(loop::Program& program);
+
+}  // namespace nestor::jit
+
+#endif  // NESTOR_JIT_SCHEDULE_PADDED_SUMS_H_

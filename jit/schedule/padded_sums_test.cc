@@ -1,0 +1,59 @@
+#include "jit/schedule/padded_sums.h"
+
+#include "fusion/pass_testing.h"
+#include "gtest/gtest.h"
+
+namespace nestor::jit {
+namespace {
+
+constexpr fusion::Frame kFrame = {
+    "program p(x: f32[B, M - R + 1], w: f32[N, R], v: f32[N], c: i32[M - R + 1], k: i32[N, R])"
+    " -> (y: f32[B, N, 2*M], z: i32[N, M], one: f32[1]) {\n",
+    "\n  block { drop one[0] = 0.0 drop y[0, 0, 0] = 0.0 drop z[0, 0] = i32(0) }\n}\n"};
+
+// `s`, `r`, `i`, `j`: how the names of a copy's tensor and indices end.
+#define SUM(s, r, type, sums, step) "acc s" s ": " type " = sum for r" r " in [" sums ") { " step " }"
+#define OVER(i, j, body) "for i" i " in [0, N) { for j" j " in [0, M) { " body " } }"
+#define INSIDE(j) "max(-j" j " + R - 1, 0), min(R, -j" j " + M)"
+#define W "w[i, -r + R - 1]"
+#define X(b, outside) "x[" b ", j + r - R + 1" outside "]"
+// A nest in which each product ends at the borders of x, that which runs on, and the second run of it.
+#define ENDS_AT(product, ends) OVER("", "", SUM("", "", "f32", INSIDE(""), "s += " product) ends)
+#define RUNS_ON(product, ends) OVER("", "", SUM("", "", "f32", "0, R", "s += " product) ends)
+#define ONCE_MORE(kept)                                                                                \
+  OVER("_4", "_3", SUM("_2", "_3", "f32", INSIDE("_3"), "drop s_2 if not_finite[] == 1 += "            \
+                       "w[i_4, -r_3 + R - 1] * x[b, j_3 + r_3 - R + 1]")                               \
+       " drop " kept " if not_finite[] == 1 = s_2")
+// What decides whether sums that are kept in `kept` are computed once more.
+#define DOUBTS(kept, w)                                                                                              \
+  " acc not_a_number: i64 = max " OVER("_2", "_2", "not_a_number max= i64(" kept " != " kept ")")                      \
+  " acc not_finite: i64 = max for i_3 in [0, N) { for r_2 in [0, R) {"                                               \
+  " drop not_finite if not_a_number[] == 1 max= i64(" w " * 0.0 != 0.0) } } "
+
+TEST(PadSums, TextInTextOut) {
+  fusion::ExpectPass(PadSums, kFrame, {
+      {"for b in [0, B) { " ENDS_AT(W " * " X("b", ""), " y[b, i, j] = s") " }",
+       "for b in [0, B) { " RUNS_ON(W " * " X("b", " | 0.0"), " y[b, i, j] = s")
+       DOUBTS("y[b, i_2, j_2]", "w[i_3, -r_2 + R - 1]") ONCE_MORE("y[b, i_4, j_3]") " }"},
+      // What is done with the sums is done afterwards.
+      {"for b in [0, B) { " ENDS_AT(W " * " X("b", ""), " y[b, i, 2*j] = max(s, v[i])") " }",
+       "assume : 549755813887*M*N for b in [0, B) { temp padded: f32[N, M] "
+       RUNS_ON(W " * " X("b", " | 0.0"), " padded[i, j] = s")
+       DOUBTS("padded[i_2, j_2]", "w[i_3, -r_2 + R - 1]") ONCE_MORE("padded[i_4, j_3]")
+       OVER("_5", "_4", "y[b, i_5, 2*j_4] = max(padded[i_5, j_4], v[i_5])") " }"},
+      // Integers, and gated products, are 0 whatever the other factor is.
+      {OVER("", "", SUM("", "", "i32", INSIDE(""), "s += k[i, -r + R - 1] * c[j + r - R + 1]") " z[i, j] = s"),
+       OVER("", "", SUM("", "", "i32", "0, R", "s += k[i, -r + R - 1] * c[j + r - R + 1 | 0]") " z[i, j] = s")},
+      {ENDS_AT("mulz(" W ", " X("0", "") ")", " y[0, i, j] = s"),
+       RUNS_ON("mulz(" W ", " X("0", " | 0.0") ")", " y[0, i, j] = s")},
+      // Not where some of the steps that would be added lie inside of each operand; nor other values, nor
+      // what is read outside of its tensor then.
+      {OVER("", "", SUM("", "", "f32", "0, min(R, -j + M - R)", "s += w[i, r] * x[0, j + r]") " y[0, i, j] = s"), ""},
+      {ENDS_AT(W " + " X("0", ""), " y[0, i, j] = s"), ""},
+      {ENDS_AT("w[i, r] * " X("0", " | 1.0"), " y[0, i, j] = s"), ""},
+      {ENDS_AT("v[i + r] * w[i, r] * " X("0", ""), " y[0, i, j] = s"), ""},
+  });
+}
+
+}  // namespace
+}  // namespace nestor::jit
