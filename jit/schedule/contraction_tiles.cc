@@ -242,7 +242,7 @@ class Tiling {
   Scope Level(size_t depth) {
     Scope scope = packing_.CopiesBehind(depth, many_);
     if (depth == nest_.batch.size()) {
-      Append(scope, WholeRows());
+      for (const Band& band : Bands()) Append(scope, WholeRows(band));
       Append(scope, LastRows());
       return scope;
     }
@@ -252,26 +252,59 @@ class Tiling {
     return scope;
   }
 
+  // Tiles of `height` rows, all of which are kept, from row `first` on.
+  struct Band {
+    int64_t height;
+    IndexId first, tiles;
+  };
+
+  // Of an image, along which windows slide, there are few rows, and a tile of which not all rows are
+  // kept is a large part of the work: where tiles have m rows more than there are, each of m tiles
+  // has one less, if there are so many.
+  std::vector<Band> Bands() {
+    if (!SharesOutRows()) return {{tile_.rows, Const(0), Over(rows_, tile_.rows)}};
+    const IndexId tiles = OverUp(rows_, tile_.rows), missing = pool_.Sub(Times(tile_.rows, tiles), rows_);
+    const IndexId lower = pool_.Min(Over(rows_, tile_.rows - 1), OnlyIf(pool_, AreShared(), missing));
+    const IndexId whole = pool_.Sub(tiles, pool_.Max(lower, pool_.Min(missing, Const(1))));
+    return {{tile_.rows, Const(0), pool_.Min(Over(rows_, tile_.rows), whole)},
+            {tile_.rows - 1, pool_.Sub(rows_, Times(tile_.rows - 1, lower)), lower}};
+  }
+  bool SharesOutRows() const {
+    const auto slides = [&](IndexId e) {
+      return HoldsVar(pool_, e, nest_.row->var) &&
+             absl::c_any_of(nest_.sums, [&](const Loop* sum) { return HoldsVar(pool_, e, sum->var); });
+    };
+    return !nest_.is_ragged && tile_.rows > 2 && !pool_.ConstValue(rows_) &&
+           absl::c_any_of(nest_.rows, [&](const Contraction::Operand& operand) {
+             return absl::c_any_of(AccessOf(program_, operand).place, slides);
+           });
+  }
+  // 1 where no tile is left of which not all rows are kept, else 0.
+  IndexId AreShared() {
+    const IndexId tiles = OverUp(rows_, tile_.rows), missing = pool_.Sub(Times(tile_.rows, tiles), rows_);
+    return pool_.Min(Const(1), pool_.Max(Const(0), pool_.Sub(pool_.Add(tiles, Const(1)), missing)));
+  }
+
   // for blocks of rows { for blocks of columns { for blocks of sums { tiles } } }, and by
   // themselves, so that these two loops hold nothing else, narrower tiles.
-  Scope WholeRows() {
-    const IndexId tiles = Over(rows_, tile_.rows);
+  Scope WholeRows(const Band& band) {
     const auto over_rows = [&](absl::FunctionRef<Scope(IndexId first, IndexId count)> body) {
-      return make_.Counted("p", IfMany(OverUp(tiles, options_.row_block)), kPlain, [&](IndexId block) {
+      return make_.Counted("p", IfMany(OverUp(band.tiles, options_.row_block)), kPlain, [&](IndexId block) {
         const IndexId first = Times(options_.row_block, block);
-        return body(first, pool_.Min(Const(options_.row_block), pool_.Sub(tiles, first)));
+        return body(first, pool_.Min(Const(options_.row_block), pool_.Sub(band.tiles, first)));
       });
     };
-    Scope scope = over_rows([&](IndexId first, IndexId count) { return ColumnBlocks(first, count); });
+    Scope scope = over_rows([&](IndexId first, IndexId count) { return ColumnBlocks(band, first, count); });
     Append(scope, over_rows([&](IndexId first, IndexId count) {
       return make_.Counted("p", count, kPlain, [&](IndexId p) {
-        return NarrowTiles(tile_.rows, Times(tile_.rows, pool_.Add(first, p)));
+        return NarrowTiles(band.height, RowOf(band, pool_.Add(first, p)));
       });
     }));
     return scope;
   }
+  IndexId RowOf(const Band& band, IndexId tile) { return pool_.Add(band.first, Times(band.height, tile)); }
 
-  Scope ColumnBlocks(IndexId first_row, IndexId row_count) {
+  Scope ColumnBlocks(const Band& band, IndexId first_tile, IndexId count_of_tiles) {
     const IndexId tiles = WholeTiles();
     const IndexId steps = packing_.LengthOfHull(0);
     const int64_t length = nest_.sums.size() == 1 ? options_.sum_block : std::max<int64_t>(options_.sum_block / 12, 1);
@@ -291,12 +324,11 @@ class Tiling {
       const IndexId count = pool_.Min(Const(options_.column_block), pool_.Sub(tiles, first));
       const IndexId sum_blocks = blocked ? pool_.Max(Const(1), OverUp(steps, length)) : Const(1);
       Append(scope, make_.Counted("s", sum_blocks, kPlain, [&](IndexId s) {
-        return make_.Counted("p", row_count, kPlain, [&](IndexId p) {
+        return make_.Counted("p", count_of_tiles, kPlain, [&](IndexId p) {
           return make_.Counted("q", count, kPlain, [&](IndexId q) {
-            SumBlock part{s, sum_blocks, partial, Times(tile_.rows, p), Times(tile_.vectors, q)};
-            const IndexId row = Times(tile_.rows, pool_.Add(first_row, p));
+            SumBlock part{s, sum_blocks, partial, Times(band.height, p), Times(tile_.vectors, q)};
             const IndexId vector = Times(tile_.vectors, pool_.Add(first, q));
-            const Patch patch{tile_, row, vector};
+            const Patch patch{{band.height, tile_.vectors}, RowOf(band, pool_.Add(first_tile, p)), vector};
             if (!blocked) return Tile(patch);
             const IndexId begin = NESTOR_MUTANT("sum_blocks_overlap") ? pool_.Max(pool_.Sub(Times(length, s), Const(1)), Const(0))
                                                                       : Times(length, s);
@@ -339,7 +371,9 @@ class Tiling {
   // kept: smaller ones for each number of rows would be much code.
   Scope LastRows() {
     const IndexId left = NESTOR_MUTANT("last_rows_skipped") ? Const(0) : Rest(rows_, tile_.rows);
-    return make_.Counted("p", IfMany(pool_.Min(left, Const(1))), kPlain, [&](IndexId) {
+    const IndexId tiles = pool_.Min(left, Const(1));
+    const IndexId count = SharesOutRows() ? OnlyIf(pool_, pool_.Sub(Const(1), AreShared()), tiles) : tiles;
+    return make_.Counted("p", IfMany(count), kPlain, [&](IndexId) {
       const IndexId first = NESTOR_MUTANT("last_rows_one_early") ? pool_.Max(pool_.Sub(pool_.Sub(rows_, left), Const(1)), Const(0)) : pool_.Sub(rows_, left);
       const IndexId wide = Over(Vectors(), tile_.vectors), done = Times(tile_.vectors, wide);
       Scope scope = InARow({{tile_.rows, tile_.vectors}, first, Const(0), left}, tile_.vectors, wide);
