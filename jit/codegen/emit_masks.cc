@@ -2,6 +2,7 @@
 // all ones or zeros, so that an operation on masks is the one on bits; on AVX-512 they
 // are k registers with a bit per lane, whatever the lanes' width. Bits and lanes beyond
 // those of the operation hold anything.
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 
@@ -81,7 +82,19 @@ void EmitMaskNarrow(Generator& g, const Operation& op) {
 }
 
 // The count may be any size; only up to `lanes` does it matter.
+namespace {
+
+void EmitMaskOfKnownCount(Generator& g, const Operation& op) {
+  const int64_t count = std::clamp<int64_t>(op.operands[0].value, 0, op.lanes);
+  const uint32_t mask = (uint32_t{1} << count) - 1;
+  g.mov(g.edx, NESTOR_MUTANT("tail_mask_inverted") ? ~mask : mask);
+  g.kmovw(g.Mask(op.result), g.edx);
+}
+
+}  // namespace
+
 void EmitMaskOfCount(Generator& g, const Operation& op) {
+  if (op.operands[0].kind == Operand::kImmediate && g.avx512()) return EmitMaskOfKnownCount(g, op);
   const Xbyak::Reg64 count = g.LoadedGeneral(op.operands[0], g.rdx);
   g.mov(g.eax, op.lanes);
   g.cmp(count, g.rax);

@@ -178,6 +178,24 @@ void GatherPacked(Generator& g, const Operation& op, const Operand& count) {
   }
 }
 
+// Every second element of 32 bits, of a whole vector: those of two vectors that overlap by one element,
+// so that nothing behind the last one is read. The shuffles: two elements of each in turn; these pairs
+// in order within halves of 256 bits; and then the halves.
+bool IsEverySecond(const Operation& op) {
+  return op.operands[0] == Operand::Immediate(8) && op.type != DType::kBool && ByteSize(op.type) == 4 && op.lanes >= 8;
+}
+
+void LoadEverySecond(Generator& g, const Operation& op) {
+  constexpr uint8_t kFromOddLane = 0xD8, kMiddleTwoSwapped = 0xD8;
+  const int bytes = 4 * op.lanes;
+  const VectorRegister r = g.Vector(op.result.value, bytes), scratch = g.Scratch(bytes);
+  g.vmovups(scratch, g.ptr[g.AddressOf(op.memory, bytes - 4)]);
+  g.vmovups(r, g.ptr[g.AddressOf(op.memory)]);
+  g.vshufps(r, r, scratch, kFromOddLane);
+  g.vpermpd(r, r, kMiddleTwoSwapped);
+  if (bytes == 64) g.vshuff64x2(r, r, r, kMiddleTwoSwapped);
+}
+
 // 128 bits of `from` in a register of that width.
 VectorRegister Quarter(Generator& g, const Operand& from, int position) {
   const uint8_t at = static_cast<uint8_t>(position);
@@ -269,6 +287,7 @@ void EmitLoadBroadcast(Generator& g, const Operation& op) {
 }
 
 void EmitLoadStrided(Generator& g, const Operation& op) {
+  if (IsEverySecond(op)) return LoadEverySecond(g, op);
   GatherPacked(g, op, Operand());
   WidenInPlace(g, g.Vector(op.result.value, WideBytes(op)), op.type);
 }

@@ -153,6 +153,7 @@ class FunctionBuilder {
   // A constant or a table slot.
   Operand Coefficient(const std::vector<TableSlot::Part>& parts, int64_t times = 1);
   Operand BaseOf(loop::TensorId tensor);
+  int NearDepth() const;
   Operand PointerAt(Operand pointer, Summand& summand, Memory& memory, bool last);
   Operand RunningPointer(int depth, Operand pointer, const std::vector<TableSlot::Part>& parts);
 

@@ -160,6 +160,16 @@ Memory FunctionBuilder::Address(loop::TensorId tensor, const IndexList& place,
   return memory;
 }
 
+// The frame around the two innermost loops: what holds everywhere, and is as quickly loaded again as
+// kept, occupies a register only there, and none in loops beside them.
+int FunctionBuilder::NearDepth() const {
+  int depth = Depth();
+  for (int loops = 0; depth > 0; --depth) {
+    if (frames_[depth].step != 0 && ++loops == 2) return depth - 1;
+  }
+  return 0;
+}
+
 // `pointer` with the summand added; a part of it may go into `memory` instead.
 Operand FunctionBuilder::PointerAt(Operand pointer, Summand& summand, Memory& memory, bool last) {
   const auto add = [&](int depth, Operand bytes) {
@@ -171,7 +181,7 @@ Operand FunctionBuilder::PointerAt(Operand pointer, Summand& summand, Memory& me
     if (bytes.kind != Operand::kImmediate && depth > 0 && memory.index.kind == Operand::kNone) {
       // Few registers serve many multiples: of rows side by side, say.
       const int64_t scale = std::min<int64_t>(times & -times, 8);
-      memory.index = OnEntry(0, Make(Opcode::kMoveG, Coefficient(summand.parts, times / scale), {}, 0));
+      memory.index = OnEntry(NearDepth(), Make(Opcode::kMoveG, Coefficient(summand.parts, times / scale), {}, 0));
       memory.scale = static_cast<int8_t>(scale);
     } else if (bytes.kind != Operand::kImmediate) {
       pointer = add(depth, bytes);

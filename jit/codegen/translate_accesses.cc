@@ -134,7 +134,7 @@ TypedValue Translator::LoadElements(DType type, const Location& location, bool i
     load.opcode = Opcode::kLoadBroadcast;
   } else if (lanes_.count > 1 && !(location.stride == Immediate(ByteSize(type)))) {
     load.opcode = IsPartial() ? Opcode::kLoadStridedPartial : Opcode::kLoadStrided;
-    load.operands[0] = InRegister(location.stride);
+    load.operands[0] = location.stride;
     load.operands[2] = lanes_.active;
   } else if (IsPartial()) {
     load.opcode = Opcode::kLoadPartial;
@@ -150,7 +150,7 @@ void Translator::StoreElements(DType type, const Location& location, const Typed
   store.operands[0] = ToStored(builder, value);
   if (lanes_.count > 1 && !(location.stride == Immediate(ByteSize(type)))) {
     store.opcode = IsPartial() ? Opcode::kStoreStridedPartial : Opcode::kStoreStrided;
-    store.operands[1] = InRegister(location.stride);
+    store.operands[1] = location.stride;
     store.operands[2] = lanes_.active;
   } else if (IsPartial()) {
     store.opcode = Opcode::kStorePartial;

@@ -214,11 +214,11 @@ void Translator::VectorLoop(const loop::Loop& loop, Operand begin, Operand end) 
   const Lanes around = lanes_;
   f_->OpenRegion();
   lanes_ = {loop.attributes.lanes, loop.var, f_->Depth(), f_->Depth(), {}, -1};
-  const bool fixed = begin.kind == Operand::kImmediate && end.kind == Operand::kImmediate;
+  const auto length = program_.pool.ConstValue(program_.pool.Sub(loop.end, loop.begin));
   if (const auto extent = TileExtent(loop)) {
     TileLoop(loop, begin, end, *extent);
-  } else if (fixed && end.value - begin.value <= int64_t{kUnroll} * lanes_.count) {
-    TileLoop(loop, begin, end, end.value - begin.value);
+  } else if (length && *length <= int64_t{kUnroll} * lanes_.count) {
+    TileLoop(loop, begin, end, *length);
   } else {
     const Operand index = f_->General(Opcode::kMoveG, begin);
     if (kUnroll > 1) VectorGroups(loop, index, end, kUnroll);
@@ -289,11 +289,10 @@ absl::optional<int64_t> Translator::TileExtent(const loop::Loop& loop) const {
 }
 
 void Translator::TileLoop(const loop::Loop& loop, Operand begin, Operand end, int64_t extent) {
-  const bool fixed = begin.kind == Operand::kImmediate && end.kind == Operand::kImmediate;
-  if (fixed) {
-    extent = end.value - begin.value;
-    lanes_.end = end.value;
-  }
+  const auto length = program_.pool.ConstValue(program_.pool.Sub(loop.end, loop.begin));
+  const bool fixed = length.has_value();
+  if (fixed) extent = *length;
+  if (fixed && end.kind == Operand::kImmediate) lanes_.end = end.value;
   const Lanes around = lanes_;
   const Operand index = begin.kind == Operand::kImmediate ? begin : InRegister(begin);
   const int done = f_->list().NewLabel();

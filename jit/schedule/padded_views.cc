@@ -98,7 +98,7 @@ class Materializer {
     for (const Loop& hull : hulls) inside.push_back(&hull);
     if (strip) inside.push_back(&strip->inside);
     inside.push_back(&side);
-    const int64_t slack = nest.row == nullptr ? 0 : kSlack;
+    const int64_t slack = nest.row != nullptr && &side == nest.column ? kSlack : 0;
     for (const Contraction::Operand& operand : operands) {
       const Access access = AccessOf(program_, operand);
       if (!access.masked && !LeavesAtHulls(operand, nest) && !IsWindow(operand, side, nest)) continue;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "fusion/decided_copy.h"
 #include "fusion/scopes.h"
 #include "jit/schedule/loop_maker.h"
@@ -32,6 +33,8 @@ using loop::TensorInfo;
 using loop::ValueId;
 
 constexpr size_t kMostTiles = 2;
+// Elements from one that is read to the next: code loads every second one as quickly.
+constexpr int64_t kMostStep = 2;
 // Squares along each side of a block: enough for whole stretches of memory, few enough for
 // the pages that they lie in to stay known to the processor.
 constexpr int64_t kBlock = 16;
@@ -89,11 +92,12 @@ class TransposeTiles {
     for (const Item& item : inner.body) {
       const auto* statement = item.As<Statement>();
       if (statement == nullptr || statement->op || statement->target.masked) return absl::nullopt;
-      if (!Walks(statement->target, nest.along->var, nest.across->var)) return absl::nullopt;
+      if (Walks(statement->target, nest.along->var, nest.across->var) != 1) return absl::nullopt;
       VisitValues(program_, statement->value, [&](ValueId id, const loop::Value& value) {
         const auto* load = absl::get_if<loop::LoadValue>(&value.node);
         if (load == nullptr || load->access.masked) return;
-        if (Walks(load->access, nest.across->var, nest.along->var)) nest.loads.push_back(id);
+        const int64_t step = Walks(load->access, nest.across->var, nest.along->var);
+        if (step > 0 && step <= kMostStep) nest.loads.push_back(id);
       });
     }
     const bool fits = std::all_of(nest.loads.begin(), nest.loads.end(), [&](ValueId id) {
@@ -103,55 +107,98 @@ class TransposeTiles {
     return nest;
   }
 
-  // Whether the access steps from element to element with `along`, and jumps with
-  // `across`.
-  bool Walks(const Access& access, int32_t along, int32_t across) {
-    if (access.place.empty()) return false;
+  // By how many elements the access steps with `along`, where it jumps with `across`; 0: it walks in
+  // another way.
+  int64_t Walks(const Access& access, int32_t along, int32_t across) {
+    if (access.place.empty()) return 0;
     // Axes of one element at the end, as those of a 1x1 window, are none.
     const Shape& shape = program_[access.tensor].shape;
     size_t axes = access.place.size();
     while (axes > 1 && pool_.IsConst(shape[axes - 1], 1)) --axes;
     bool jumps = false;
+    int64_t step = 0;
     for (size_t axis = 0; axis < axes; ++axis) {
       const bool last = axis + 1 == axes;
       const auto a = CoefficientOf(program_, access.place[axis], along);
       const auto b = CoefficientOf(program_, access.place[axis], across);
-      if (!a || !b || !pool_.IsConst(*a, last ? 1 : 0)) return false;
-      if (last && !pool_.IsConst(*b, 0)) return false;
+      if (!a || !b || !pool_.ConstValue(*a) || pool_.IsConst(*a, 0) == last) return 0;
+      if (last) step = *pool_.ConstValue(*a);
+      if (last && !pool_.IsConst(*b, 0)) return 0;
       jumps |= !pool_.IsConst(*b, 0);
     }
-    return jumps;
+    return jumps ? std::max<int64_t>(step, 0) : 0;
   }
 
   // ---- The three parts
 
   Scope Cut(const Loop& outer, const Loop& inner, const Nest& nest) {
     const int64_t lanes = LanesOf(program_, inner, isa_), tiles = TilesInSquare();
-    const IndexId width = pool_.Const(Width(inner));
-    const IndexId across = TilesOf(*nest.across, width), along = TilesOf(*nest.along, width);
+    const bool overlaps = !IsOutermost(outer) && !ReadsWhatItWrites(inner);
+    const Side across = SideOf(*nest.across, inner, overlaps), along = SideOf(*nest.along, inner, overlaps);
     Scope parts;
-    Append(parts, ScopeOf(Squares(inner.body, nest, across, along, lanes, tiles)));
-    const auto first = [&](const Loop& loop, IndexId tiles) { return pool_.Add(loop.begin, pool_.Mul(tiles, width)); };
+    Append(parts, Squares(inner.body, nest, across, along, lanes, tiles));
     // Columns beside the tiles, then rows below all.
-    Append(parts, ScopeOf(Rest(outer, inner, nest, {nest.across->begin, first(*nest.across, across)},
-                               {first(*nest.along, along), nest.along->end})));
+    AppendRest(outer, inner, nest, overlaps ? BoundsOf(*nest.across) : across.covered, along.rest, parts);
     if (NESTOR_MUTANT("transpose_tail_unwritten")) return parts;
-    Append(parts, ScopeOf(Rest(outer, inner, nest, {first(*nest.across, across), nest.across->end},
-                               {nest.along->begin, nest.along->end})));
+    AppendRest(outer, inner, nest, across.rest, BoundsOf(*nest.along), parts);
     return parts;
   }
 
-  IndexId TilesOf(const Loop& loop, IndexId width) { return pool_.Div(ranges_.LengthOf(loop), width); }
-
   using Bounds = std::pair<IndexId, IndexId>;
-  Loop Rest(const Loop& outer, const Loop& inner, const Nest& nest, Bounds across, Bounds along) {
+  static Bounds BoundsOf(const Loop& loop) { return {loop.begin, loop.end}; }
+
+  // The squares along a loop: how many, what they cover, and what is left over. With `last`, the last one
+  // begins after so many elements, which is less than the others say, and `flag` is 1 where there is
+  // room for one, else 0.
+  struct Side {
+    IndexId squares;
+    Bounds covered, rest;
+    absl::optional<IndexId> last = absl::nullopt, flag = absl::nullopt;
+  };
+
+  // Inside of other loops the last square ends where the loop does, and writes again what the one
+  // before has written; what is less than one square is left over. An outermost loop may run on several
+  // threads, which each write what no other one does: there all is left over that fills no square.
+  Side SideOf(const Loop& loop, const Loop& inner, bool overlaps) {
+    const IndexId length = ranges_.LengthOf(loop), width = pool_.Const(Width(inner)), whole = pool_.Div(length, width);
+    if (!overlaps || pool_.IsConst(pool_.Mod(length, width), 0)) {
+      const IndexId end = pool_.Add(loop.begin, pool_.Mul(whole, width));
+      return {whole, {loop.begin, end}, {end, loop.end}};
+    }
+    const IndexId less = pool_.Sub(width, pool_.Const(1)), flag = pool_.Min(whole, pool_.Const(1));
+    // `less` once more: so it is evident that this is no tile.
+    const IndexId left = pool_.Min(pool_.Min(length, less), pool_.Mul(less, pool_.Sub(pool_.Const(1), flag)));
+    return {pool_.Div(pool_.Add(length, less), width), BoundsOf(loop), {loop.begin, pool_.Add(loop.begin, left)},
+            pool_.Sub(length, width), flag};
+  }
+
+  bool IsOutermost(const Loop& loop) const {
+    return absl::c_any_of(program_.blocks, [&](const loop::Block& block) {
+      return absl::c_any_of(block.body, [&](const Item& item) { return item.As<Loop>() == &loop; });
+    });
+  }
+
+  bool ReadsWhatItWrites(const Loop& inner) const {
+    const loop::Footprint footprint = FootprintOf(program_, inner.body);
+    bool reads = false;
+    VisitItems(inner.body, [&](const Item& item) {
+      VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId>, loop::AccessKind kind) {
+        reads = reads || (kind == loop::AccessKind::kRead && footprint.Changes(tensor));
+      });
+    });
+    return reads;
+  }
+
+  void AppendRest(const Loop& outer, const Loop& inner, const Nest& nest, Bounds across, Bounds along, Scope& parts) {
+    const auto is_empty = [&](const Bounds& bounds) { return bounds.first == bounds.second; };
+    if (is_empty(across) || is_empty(along)) return;
     Loop part = outer;
     Loop& below = *part.body[0].As<Loop>();
     Loop& of_across = nest.across == &outer ? part : below;
     Loop& of_along = nest.across == &outer ? below : part;
     std::tie(of_across.begin, of_across.end) = across;
     std::tie(of_along.begin, of_along.end) = along;
-    return Fresh(part, inner);
+    Append(parts, ScopeOf(Fresh(part, inner)));
   }
 
   // A copy with loop indices and tensors of its own.
@@ -175,26 +222,29 @@ class TransposeTiles {
     return result;
   }
 
-  Loop Squares(const Scope& body, const Nest& nest, IndexId across, IndexId along, int64_t lanes, int64_t tiles) {
+  Scope Squares(const Scope& body, const Nest& nest, const Side& across, const Side& along, int64_t lanes, int64_t tiles) {
     const int32_t p = program_.AddVar(program_.vars[nest.across->var]);
     const int32_t q = program_.AddVar(program_.vars[nest.along->var]);
-    const auto at = [&](const Loop& loop, int32_t square, int64_t tile) {
-      const IndexId first = pool_.Mul(pool_.Var(square), pool_.Const(lanes * tiles));
+    const auto at = [&](const Loop& loop, const Side& side, int32_t square, int64_t tile) {
+      IndexId first = pool_.Mul(pool_.Var(square), pool_.Const(lanes * tiles));
+      if (side.last) first = pool_.Min(first, *side.last);
       return pool_.Add(loop.begin, pool_.Add(first, pool_.Const(tile * lanes)));
     };
     Scope square;
     for (int64_t row = 0; row < tiles; ++row) {
       std::vector<IndexId> columns;
-      for (int64_t column = 0; column < tiles; ++column) columns.push_back(at(*nest.along, q, column));
-      Tiles(body, nest, at(*nest.across, p, row), columns, lanes, square);
+      for (int64_t column = 0; column < tiles; ++column) columns.push_back(at(*nest.along, along, q, column));
+      Tiles(body, nest, at(*nest.across, across, p, row), columns, lanes, square);
     }
     const int32_t blocks_across = program_.AddVar("p"), blocks_along = program_.AddVar("q");
-    Scope scope = Around(InBlock(q, blocks_along, along), std::move(square));
-    scope = Around(InBlock(p, blocks_across, across), std::move(scope));
-    scope = Around(Blocks(blocks_along, along), std::move(scope));
-    Loop loop = Blocks(blocks_across, across);
-    loop.body = std::move(scope);
-    return loop;
+    Scope scope = Around(InBlock(q, blocks_along, along.squares), std::move(square));
+    scope = Around(InBlock(p, blocks_across, across.squares), std::move(scope));
+    scope = Around(Blocks(blocks_along, along.squares), std::move(scope));
+    scope = Around(Blocks(blocks_across, across.squares), std::move(scope));
+    for (const Side* side : {&across, &along}) {
+      if (side->flag) scope = Around({program_.AddVar("z"), pool_.Const(0), *side->flag, 1, {}, {}}, std::move(scope));
+    }
+    return scope;
   }
 
   Loop Blocks(int32_t var, IndexId squares) {

@@ -20,6 +20,9 @@ namespace nestor::jit {
 //   } }
 //   ... and what is left over, as it was.
 //
+// Inside of other loops the last tile ends where the rows do, so that nothing is left over but rows that
+// are shorter than a tile. Every second element is read likewise.
+//
 // Where a vector is less than a cache line, tiles beside each other are written together,
 // a line at a time, and as many make a square that reads whole lines, too. Squares are
 // walked in blocks, so that what is read and written lies on few pages.

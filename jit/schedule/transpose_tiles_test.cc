@@ -13,7 +13,7 @@ using loop::Program;
 
 constexpr Frame kFrame = {
     "program p(x: f32[M, N], x2: f32[M, N], x3: f32[M, N], o: f32[N, M], b: f32[N], h: f16[M, N], c: i64[M, N], "
-    "f: bool[M, N], s: f32[40, 15], z: f32[A, M, N], k: f32[M, N, 1, 1], ids: i64[N]) -> (y: f32[N, M], y2: f32[N, M], v: f32[A, N, M], "
+    "f: bool[M, N], s: f32[40, 15], z: f32[A, M, N], k: f32[M, N, 1, 1], d: f32[M, 2*N], ids: i64[N]) -> (y: f32[N, M], y2: f32[N, M], v: f32[A, N, M], "
     "e: f64[N, M], q: i64[N, M], g: bool[N, M], w: f32[M, N], u: f32[15, 40], n: f32[N]) {\n",
     "\n  block { drop y[0, 0] = 0.0  drop y2[0, 0] = 0.0  drop v[0, 0, 0] = 0.0  drop e[0, 0] = f64(0.0)  "
     "drop q[0, 0] = 0  drop g[0, 0] = false  drop w[0, 0] = 0.0  drop u[0, 0] = 0.0  drop n[0] = 0.0 }\n}\n"};
@@ -177,27 +177,61 @@ TEST(TransposeTiles, Avx512) {
            for i_3 in [0, 16*(N/16)) { for j_4 in [16*(M/16), M) { y[i_3, j_4] = x[j_4, i_3] + f32(h[j_4, i_3]) } }
            for i_4 in [16*(N/16), N) { for j_6 in [0, M) { y[i_4, j_6] = x[j_6, i_4] + f32(h[j_6, i_4]) } }
          })"},
-      // Further in, and with several results.
-      {"for l in [0, A) { for i in [0, N) { for j in [0, M) { v[l, i, j] = z[l, j, i] } } }",
+      // Every second element that is read.
+      {"for i in [0, N) { for j in [0, M) { y[i, j] = d[j, 2*i + 1] } }",
        R"(
-         for l in [0, A) {
+         block {
            for p in [0, (N/16 + 15)/16) {
              for q_2 in [0, (M/16 + 15)/16) {
                for i_2 in [16*p, min(16*p + 16, N/16)) {
                  for j_2 in [16*q_2, min(16*q_2 + 16, M/16)) {
                    temp tile: f32[16, 16] register
                    for r in [0, 16) unroll {
-                     for l_2 in [0, 16) vector { tile[r, l_2] = z[l, 16*j_2 + r, 16*i_2 + l_2] }
+                     for l in [0, 16) vector { tile[r, l] = d[16*j_2 + r, 32*i_2 + 2*l + 1] }
                    }
                    for r_2 in [0, 16) unroll {
-                     for l_3 in [0, 16) vector { v[l, 16*i_2 + r_2, 16*j_2 + l_3] = tile[l_3, r_2] }
+                     for l_2 in [0, 16) vector { y[16*i_2 + r_2, 16*j_2 + l_2] = tile[l_2, r_2] }
                    }
                  }
                }
              }
            }
-           for i_3 in [0, 16*(N/16)) { for j_4 in [16*(M/16), M) { v[l, i_3, j_4] = z[l, j_4, i_3] } }
-           for i_4 in [16*(N/16), N) { for j_6 in [0, M) { v[l, i_4, j_6] = z[l, j_6, i_4] } }
+           for i_3 in [0, 16*(N/16)) { for j_4 in [16*(M/16), M) { y[i_3, j_4] = d[j_4, 2*i_3 + 1] } }
+           for i_4 in [16*(N/16), N) { for j_6 in [0, M) { y[i_4, j_6] = d[j_6, 2*i_4 + 1] } }
+         })"},
+      // Further in, with squares that overlap where one is left over; and with several results.
+      {"for l in [0, A) { for i in [0, N) { for j in [0, M) { v[l, i, j] = z[l, j, i] } } }",
+       R"(
+         for l in [0, A) {
+           for z_2_2 in [0, min(M/16, 1)) {
+             for z_2 in [0, min(N/16, 1)) {
+               for p in [0, ((N + 15)/16 + 15)/16) {
+                 for q_2 in [0, ((M + 15)/16 + 15)/16) {
+                   for i_2 in [16*p, min(16*p + 16, (N + 15)/16)) {
+                     for j_2 in [16*q_2, min(16*q_2 + 16, (M + 15)/16)) {
+                       temp tile: f32[16, 16] register
+                       for r in [0, 16) unroll {
+                         for l_2 in [0, 16) vector {
+                           tile[r, l_2] = z[l, r + min(M - 16, 16*j_2), l_2 + min(N - 16, 16*i_2)]
+                         }
+                       }
+                       for r_2 in [0, 16) unroll {
+                         for l_3 in [0, 16) vector {
+                           v[l, r_2 + min(N - 16, 16*i_2), l_3 + min(M - 16, 16*j_2)] = tile[l_3, r_2]
+                         }
+                       }
+                     }
+                   }
+                 }
+               }
+             }
+           }
+           for i_3 in [0, N) {
+             for j_4 in [0, min(-15*min(M/16, 1) + 15, min(M, 15))) { v[l, i_3, j_4] = z[l, j_4, i_3] }
+           }
+           for i_4 in [0, min(-15*min(N/16, 1) + 15, min(N, 15))) {
+             for j_6 in [0, M) { v[l, i_4, j_6] = z[l, j_6, i_4] }
+           }
          })"},
       {"for i in [0, N) { for j in [0, M) { y[i, j] = x[j, i]  y2[i, j] = o[i, j] } }",
        R"(
