@@ -76,10 +76,6 @@ class SumPadder {
     nest.core = &nest.band.back()->body;
     const Loop* sum = nullptr;
     for (const Item& item : *nest.core) {
-      const auto* declaration = item.As<loop::Declaration>();
-      const bool is_temporary =
-          declaration != nullptr && program_[declaration->tensor].storage != loop::Storage::kAccumulator;
-      if (is_temporary) return absl::nullopt;
       if (item.As<Loop>() == nullptr) continue;
       if (sum != nullptr) return absl::nullopt;
       sum = item.As<Loop>();
@@ -88,7 +84,14 @@ class SumPadder {
     if (nest.sums.empty() || nest.sums.back()->body.size() != 1) return absl::nullopt;
     nest.step = nest.sums.back()->body[0].As<Statement>();
     const bool is_sum = nest.step != nullptr && nest.step->op == ReduceOp::kSum && !nest.step->target.masked;
-    return is_sum ? absl::make_optional(std::move(nest)) : absl::nullopt;
+    return is_sum && DeclaresTheSumAlone(nest) ? absl::make_optional(std::move(nest)) : absl::nullopt;
+  }
+
+  static bool DeclaresTheSumAlone(const Nest& nest) {
+    return absl::c_all_of(*nest.core, [&](const Item& item) {
+      const auto* declaration = item.As<loop::Declaration>();
+      return declaration == nullptr || declaration->tensor == nest.step->target.tensor;
+    });
   }
 
   bool Moves(const Nest& nest) const {
@@ -286,9 +289,10 @@ class SumPadder {
   };
 
   Runs RunsOf(const Nest& nest, const LoopsAround& inside, Loop whole) {
-    Runs runs{{}, std::move(whole), {}, {}, nest.core->back().As<Statement>()->target};
+    Runs runs{{}, std::move(whole), {}, {}, {}};
     if (IsStoreAlone(nest)) {
       runs.sums = *nest.core;
+      runs.kept = nest.core->back().As<Statement>()->target;
       return runs;
     }
     const KeptSum padded(program_, ranges_, "padded", nest.step->target.tensor, inside);

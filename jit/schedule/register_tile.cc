@@ -1,0 +1,281 @@
+// A tile begins at the identity, or at what the blocks of its sum before have come to; takes the steps of
+// the sum; and is kept for the next block, or finished.
+#include "jit/schedule/register_tile.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "fusion/decided_copy.h"
+#include "fusion/scopes.h"
+#include "jit/schedule/replace_loops.h"
+#include "jit/schedule/work.h"
+#include "loop_ir/rewrite.h"
+#include "uops/mutant.h"
+#include "uops/scalar_op.h"
+
+namespace nestor::jit {
+
+using loop::Item;
+using loop::Loop;
+using loop::LoopAttributes;
+using loop::Program;
+using loop::Scope;
+using loop::Statement;
+using loop::Storage;
+using loop::TensorId;
+using loop::ValueId;
+
+namespace {
+
+// Scalar operations on a sum for which the registers beside a tile are enough.
+constexpr int kMostOnRegisters = 12;
+
+// Steps of sums that are written out: more make long code, and no quicker.
+constexpr int64_t kMostUnrolled = 12;
+
+}  // namespace
+
+RegisterTile::RegisterTile(Program& program, loop::Ranges& ranges, const Contraction& nest, Packing& packing,
+                           int64_t lanes, IndexId rows, IndexId columns)
+    : program_(program),
+      pool_(program.pool),
+      ranges_(ranges),
+      make_(program),
+      nest_(nest),
+      packing_(packing),
+      type_(program[nest.accumulator].type),
+      lanes_(lanes),
+      rows_(rows),
+      columns_(columns) {
+  for (const Item& item : *nest_.core) {
+    const auto* statement = item.As<Statement>();
+    if (statement != nullptr) operations_after_sum_ += OperationsOf(program_, statement->value);
+  }
+}
+
+Scope RegisterTile::At(const Patch& patch, const SumBlock* part) {
+  const Extent extent = patch.extent;
+  const TensorId tile = program_.AddTensor({"tile", type_, {Const(extent.rows), Const(extent.vectors), Const(lanes_)},
+                                            Storage::kTemp, ReduceOp::kSum, true});
+  Scope scope;
+  scope.push_back(fusion::DeclarationOf(tile));
+  Append(scope, Begin(tile, extent, part));
+  const auto step = [&](const std::vector<IndexId>& sums, IndexId r, IndexId v, IndexId l) {
+    return Step(tile, {r, v, l}, {RowToRead(patch, r), pool_.Add(patch.vector, v), l, sums});
+  };
+  const bool compact = !patch.is_whole;
+  if (nest_.is_ragged) {
+    Append(scope, RaggedSums(patch, step));
+  } else {
+    Append(scope, OverSums(part, compact, [&](const std::vector<IndexId>& sums) {
+      return OverRows(patch, [&](IndexId r, IndexId v, IndexId l) { return step(sums, r, v, l); });
+    }));
+  }
+  const auto finish = [&] { return Ends(tile, patch); };
+  if (part == nullptr) {
+    Append(scope, finish());
+    return scope;
+  }
+  const IndexId more = pool_.Min(Const(1), pool_.Sub(pool_.Sub(part->count, Const(1)), part->number));
+  Append(scope, If(more, [&] {
+    return OverTile(extent, [&](IndexId r, IndexId v, IndexId l) {
+      return Assignment(part->partial, PartialPlace(*part, r, v, l), program_.AddLoad({tile, {r, v, l}}));
+    });
+  }));
+  const IndexId is_first = pool_.Sub(Const(1), pool_.Min(Const(1), part->number)), is_last = pool_.Sub(Const(1), more);
+  Append(scope, If(NESTOR_MUTANT("epilogue_after_first_block") ? is_first : is_last, finish));
+  return scope;
+}
+
+// In vector number `vector`, which may be the last.
+IndexId RegisterTile::ColumnsFrom(IndexId vector) {
+  if (nest_.jammed != nullptr) return columns_;
+  return pool_.Min(Const(lanes_), pool_.Sub(columns_, pool_.Mul(Const(lanes_), vector)));
+}
+
+// Loops over the sums; of the first over those steps that `part` has, if it is given. Those of a
+// window are written out.
+Scope RegisterTile::OverSums(const SumBlock* part, bool compact, OverSteps body, std::vector<IndexId> known) {
+  const size_t i = known.size();
+  if (i == nest_.sums.size()) return body(known);
+  const Loop& sum = *nest_.sums[i];
+  const bool is_part = i == 0 && part != nullptr;
+  const IndexId from = is_part ? part->begin : pool_.Sub(sum.begin, nest_.hulls[i].begin);
+  const IndexId to = is_part ? part->end : pool_.Sub(sum.end, nest_.hulls[i].begin);
+  const LoopAttributes attributes = !is_part && IsWrittenOut(i, compact) ? kUnrolled : kPlain;
+  return make_.Between(program_.vars[sum.var], from, to, attributes, [&](IndexId k) {
+    std::vector<IndexId> with = known;
+    with.push_back(k);
+    return OverSums(part, compact, body, std::move(with));
+  });
+}
+
+// Whether the sum and those inside it have so few steps that they are written out: a window
+// of known size, of which `compact` code has the innermost.
+bool RegisterTile::IsWrittenOut(size_t sum, bool compact) {
+  if (compact && sum + 1 < nest_.sums.size()) return false;
+  int64_t steps = 1;
+  for (size_t i = sum; i < nest_.sums.size(); ++i) {
+    const auto length = KnownLength(program_, *nest_.sums[i]);
+    if (!length || *length > kMostUnrolled) return false;
+    steps *= std::max<int64_t>(*length, 0);
+  }
+  return steps <= kMostUnrolled;
+}
+
+// Steps of all rows of the tile, and those of some, row by row, before them and behind.
+Scope RegisterTile::RaggedSums(const Patch& patch, StepAt step) {
+  const IndexId last = RowToRead(patch, Const(patch.extent.rows - 1));
+  const Hull common = CommonBounds(program_, nest_, patch.row, last);
+  Scope before = RaggedEnds(patch, common, true, step);
+  Append(before, RaggedSteps(common, [&](const std::vector<IndexId>& sums) {
+    return OverRows(patch, [&](IndexId r, IndexId v, IndexId l) { return step(sums, r, v, l); });
+  }));
+  Append(before, RaggedEnds(patch, common, false, step));
+  return before;
+}
+
+Scope RegisterTile::RaggedEnds(const Patch& patch, const Hull& common, bool before, StepAt step) {
+  const IndexId moving = before ? nest_.sums[0]->begin : nest_.sums[0]->end;
+  if (!HoldsVar(pool_, moving, nest_.row->var)) return {};
+  Scope scope;
+  for (int64_t r = 0; r < patch.extent.rows; ++r) {
+    const Hull own = BoundsAt(program_, nest_, RowToRead(patch, Const(r)));
+    const Hull part = before ? Hull{own.begin, pool_.Min(common.begin, own.end)}
+                             : Hull{pool_.Max(common.begin, common.end), own.end};
+    Append(scope, RaggedSteps(part, [&](const std::vector<IndexId>& sums) {
+      return OverRow(Const(r), patch.extent.vectors,
+                     [&](IndexId, IndexId v, IndexId l) { return step(sums, Const(r), v, l); });
+    }));
+  }
+  return scope;
+}
+
+Scope RegisterTile::RaggedSteps(const Hull& bounds, OverSteps body) {
+  const auto from_hull = [&](IndexId e) { return pool_.Sub(e, nest_.hulls[0].begin); };
+  return make_.Between(program_.vars[nest_.sums[0]->var], from_hull(bounds.begin), from_hull(bounds.end), kPlain,
+                       [&](IndexId k) { return body({k}); });
+}
+
+// Once where `condition`, 0 or 1, is 1.
+Scope RegisterTile::If(IndexId condition, absl::FunctionRef<Scope()> body) {
+  return make_.Counted("z", condition, kPlain, [&](IndexId) { return body(); });
+}
+
+IndexList RegisterTile::PartialPlace(const SumBlock& part, IndexId r, IndexId v, IndexId l) {
+  return {pool_.Add(part.row, r), pool_.Add(part.vector, v), l};
+}
+
+// At the identity, or what the blocks of the sum before have come to.
+Scope RegisterTile::Begin(TensorId tile, Extent extent, const SumBlock* part) {
+  const auto identity = [&] {
+    return OverTile(extent, [&](IndexId r, IndexId v, IndexId l) {
+      return Assignment(tile, {r, v, l}, program_.AddConstant(Identity(*nest_.step->op, type_)));
+    });
+  };
+  if (part == nullptr) return identity();
+  const IndexId continues = NESTOR_MUTANT("sum_block_starts_anew") ? Const(0) : pool_.Min(Const(1), part->number);
+  Scope scope = If(pool_.Sub(Const(1), continues), identity);
+  Append(scope, If(continues, [&] {
+    return OverTile(extent, [&](IndexId r, IndexId v, IndexId l) {
+      return Assignment(tile, {r, v, l}, program_.AddLoad({part->partial, PartialPlace(*part, r, v, l)}));
+    });
+  }));
+  return scope;
+}
+
+// Rows that are not kept read what the last one does.
+IndexId RegisterTile::RowToRead(const Patch& patch, IndexId r) {
+  const IndexId row = pool_.Add(patch.row, r);
+  return patch.rows_left ? pool_.Min(row, pool_.Sub(rows_, Const(1))) : row;
+}
+
+IndexId RegisterTile::LanesOf(const Patch& patch, IndexId vector) {
+  if (NESTOR_MUTANT("last_vector_whole")) return Const(lanes_);
+  return patch.is_whole && nest_.jammed == nullptr ? Const(lanes_) : ColumnsFrom(vector);
+}
+
+Scope RegisterTile::IfKept(const Patch& patch, IndexId r, absl::FunctionRef<Scope()> body) {
+  if (!patch.rows_left) return body();
+  return If(pool_.Min(Const(1), pool_.Max(Const(0), pool_.Sub(*patch.rows_left, r))), body);
+}
+
+Scope RegisterTile::OverTile(Extent extent, AtPlace at) {
+  return make_.Counted("r", Const(extent.rows), kUnrolled, [&](IndexId r) { return OverRow(r, extent.vectors, at); });
+}
+Scope RegisterTile::OverRow(IndexId r, int64_t vectors, AtPlace at) {
+  return make_.Counted("v", Const(vectors), kUnrolled, [&](IndexId v) {
+    return make_.Counted("l", Const(lanes_), kVector, [&](IndexId l) { return at(r, v, l); });
+  });
+}
+
+// Each row by itself where rows may not be kept: then a minimum says which row is read,
+// with a number for r one of sizes alone, which is no work in the loop.
+Scope RegisterTile::OverRows(const Patch& patch, AtPlace at) {
+  if (!patch.rows_left) return OverTile(patch.extent, at);
+  Scope scope;
+  for (int64_t r = 0; r < patch.extent.rows; ++r) Append(scope, OverRow(Const(r), patch.extent.vectors, at));
+  return scope;
+}
+
+// tile = tile op value
+Scope RegisterTile::Step(TensorId tile, const IndexList& in_tile, const Packing::Place& at) {
+  const ValueId old = program_.AddLoad({tile, in_tile});
+  const ValueId next = program_.AddApply(StepOp(*nest_.step->op), {old, packing_.ValueAt(at)}, type_);
+  return Assignment(tile, in_tile, next);
+}
+
+// What the nest does with the sums of a tile. Where that takes many registers, it is done from
+// memory, one vector after the other: accumulators would have none left.
+Scope RegisterTile::Ends(TensorId tile, const Patch& patch) {
+  if (operations_after_sum_ <= kMostOnRegisters) return EndsOf(tile, patch, kUnrolled);
+  const Extent extent = patch.extent;
+  const Shape shape = {Const(extent.rows), Const(extent.vectors), Const(lanes_)};
+  const TensorId sums = program_.AddTensor({"sums", type_, shape, Storage::kTemp});
+  Scope scope = {fusion::DeclarationOf(sums)};
+  Append(scope, OverTile(extent, [&](IndexId r, IndexId v, IndexId l) {
+    return Assignment(sums, {r, v, l}, program_.AddLoad({tile, {r, v, l}}));
+  }));
+  Append(scope, EndsOf(sums, patch, kPlain));
+  return scope;
+}
+
+Scope RegisterTile::EndsOf(TensorId sums, const Patch& patch, LoopAttributes attributes) {
+  return make_.Counted("r", Const(patch.extent.rows), attributes, [&](IndexId r) {
+    return IfKept(patch, r, [&] {
+      return make_.Counted("v", Const(patch.extent.vectors), attributes, [&](IndexId v) {
+        const IndexId vector = pool_.Add(patch.vector, v);
+        return make_.Counted("l", LanesOf(patch, vector), kVector, [&](IndexId l) {
+          return Finish(sums, {r, v, l}, pool_.Add(patch.row, r), vector);
+        });
+      });
+    });
+  });
+}
+
+// What the nest does with its sum, at one row and column.
+Scope RegisterTile::Finish(TensorId tile, const IndexList& in_tile, IndexId row, IndexId vector) {
+  Loop ends = *nest_.column;
+  ends.body.clear();
+  for (const Item& item : *nest_.core) {
+    const auto* declaration = item.As<loop::Declaration>();
+    if (item.As<Loop>() != nullptr || (declaration != nullptr && declaration->tensor == nest_.accumulator)) continue;
+    ends.body.push_back(item);
+  }
+  const auto in_the_tile = [&](loop::Access& sum) {
+    sum.tensor = tile;
+    sum.place = in_tile;
+  };
+  VisitStatements(ends.body, [&](Statement& statement) {
+    RewriteLoads(program_, statement, nest_.accumulator, in_the_tile);
+  });
+  absl::optional<Loop> copy = fusion::DecidedCopy(program_, ranges_, ends, /*fresh=*/true);
+  if (!copy) return {};
+  loop::VarReplacement replace(program_);
+  packing_.Locate(replace, row, vector, in_tile.back());
+  replace.Set(copy->var, packing_.ColumnAt(vector, in_tile.back()));
+  RewriteIndices(program_, copy->body, [&](IndexId e) { return replace(e); });
+  return std::move(copy->body);
+}
+
+}  // namespace nestor::jit

@@ -1,0 +1,86 @@
+// One register tile of a contraction: the code that sums in it, and what is done with the sums.
+#ifndef NESTOR_JIT_SCHEDULE_REGISTER_TILE_H_
+#define NESTOR_JIT_SCHEDULE_REGISTER_TILE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/types/optional.h"
+#include "jit/schedule/contraction.h"
+#include "jit/schedule/contraction_packing.h"
+#include "jit/schedule/loop_maker.h"
+#include "loop_ir/program.h"
+#include "loop_ir/ranges.h"
+
+namespace nestor::jit {
+
+class RegisterTile {
+ public:
+  struct Extent {
+    int64_t rows, vectors;
+  };
+  // Where a tile lies: from a row and a vector of columns on.
+  struct Patch {
+    Extent extent;
+    IndexId row, vector;
+    absl::optional<IndexId> rows_left = absl::nullopt;  // rows that are kept, where that may be fewer
+    bool is_whole = true;                               // not the last vector, which may have fewer lanes
+  };
+  // Which part of the sums a tile takes.
+  struct SumBlock {
+    IndexId number, count;
+    IndexId begin, end;      // steps of the outermost sum, counted from the begin of its hull
+    loop::TensorId partial;  // of the blocks before
+    IndexId row, vector;     // of the tile in `partial`
+  };
+
+  // `rows`, `columns`: how many the nest has. REQUIRES: the arguments outlive this; `packing` has decided;
+  // `ranges` is at the place of the nest.
+  RegisterTile(loop::Program& program, loop::Ranges& ranges, const Contraction& nest, Packing& packing, int64_t lanes,
+               IndexId rows, IndexId columns);
+
+  // Of all the sums' steps, unless `part` is given.
+  loop::Scope At(const Patch& patch, const SumBlock* part = nullptr);
+
+ private:
+  using AtPlace = absl::FunctionRef<loop::Scope(IndexId r, IndexId v, IndexId l)>;
+  using OverSteps = absl::FunctionRef<loop::Scope(const std::vector<IndexId>& sums)>;
+  using StepAt = absl::FunctionRef<loop::Scope(const std::vector<IndexId>& sums, IndexId r, IndexId v, IndexId l)>;
+
+  IndexId Const(int64_t value) { return pool_.Const(value); }
+  IndexId ColumnsFrom(IndexId vector);
+  loop::Scope OverSums(const SumBlock* part, bool compact, OverSteps body, std::vector<IndexId> known = {});
+  bool IsWrittenOut(size_t sum, bool compact);
+  loop::Scope RaggedSums(const Patch& patch, StepAt step);
+  loop::Scope RaggedEnds(const Patch& patch, const Hull& common, bool before, StepAt step);
+  loop::Scope RaggedSteps(const Hull& bounds, OverSteps body);
+  loop::Scope If(IndexId condition, absl::FunctionRef<loop::Scope()> body);
+  IndexList PartialPlace(const SumBlock& part, IndexId r, IndexId v, IndexId l);
+  loop::Scope Begin(loop::TensorId tile, Extent extent, const SumBlock* part);
+  IndexId RowToRead(const Patch& patch, IndexId r);
+  IndexId LanesOf(const Patch& patch, IndexId vector);
+  loop::Scope IfKept(const Patch& patch, IndexId r, absl::FunctionRef<loop::Scope()> body);
+  loop::Scope OverTile(Extent extent, AtPlace at);
+  loop::Scope OverRow(IndexId r, int64_t vectors, AtPlace at);
+  loop::Scope OverRows(const Patch& patch, AtPlace at);
+  loop::Scope Step(loop::TensorId tile, const IndexList& in_tile, const Packing::Place& at);
+  loop::Scope Ends(loop::TensorId tile, const Patch& patch);
+  loop::Scope EndsOf(loop::TensorId sums, const Patch& patch, loop::LoopAttributes attributes);
+  loop::Scope Finish(loop::TensorId tile, const IndexList& in_tile, IndexId row, IndexId vector);
+
+  loop::Program& program_;
+  IndexPool& pool_;
+  loop::Ranges& ranges_;
+  LoopMaker make_;
+  const Contraction& nest_;
+  Packing& packing_;
+  const DType type_;
+  const int64_t lanes_;
+  const IndexId rows_, columns_;
+  int operations_after_sum_ = 0;
+};
+
+}  // namespace nestor::jit
+
+#endif  // NESTOR_JIT_SCHEDULE_REGISTER_TILE_H_
