@@ -76,7 +76,8 @@ class Matcher {
         absl::optional<Contraction> found = WithTile(band, *row, *column);
         if (!found) continue;
         const int score = LaneScore(*found);
-        const bool wins_tie = best && score == best_score && (IsAlikeInside(*found, *best) || IsPackedOnce(*found, *best));
+        const bool wins_tie =
+            best && score == best_score && (IsAlikeInside(*found, *best) || IsPackedOnce(*found, *best));
         if (best && score <= best_score && !wins_tie) continue;
         best = std::move(found);
         best_score = score;
@@ -108,7 +109,8 @@ class Matcher {
 
   bool IsPlain(const Loop& loop) const {
     const loop::LoopAttributes& a = loop.attributes;
-    return loop.step == 1 && !a.parallel && !a.vector && !a.unroll && !pool_.HasLoad(loop.begin) && !pool_.HasLoad(loop.end);
+    return loop.step == 1 && !a.parallel && !a.vector && !a.unroll && !pool_.HasLoad(loop.begin) &&
+           !pool_.HasLoad(loop.end);
   }
   // Whether the bounds are numbers, but for an end that moves with a loop around the nest and
   // lies within one.
@@ -195,7 +197,8 @@ class Matcher {
       if (const auto* index = absl::get_if<loop::IndexValue>(&value.node)) good = good && !pool_.HasVar(index->index);
       const auto* load = absl::get_if<loop::LoadValue>(&value.node);
       if (load == nullptr) return;
-      const bool in_rows = DependsOn(program_, load->access, row), in_columns = DependsOn(program_, load->access, column);
+      const bool in_rows = DependsOn(program_, load->access, row);
+      const bool in_columns = DependsOn(program_, load->access, column);
       good = good && !(in_rows && in_columns) && !HasLoads(load->access);
       if (in_rows) Add(found, found.rows, id, load->access);
       if (in_columns) Add(found, found.columns, id, load->access);
@@ -254,7 +257,8 @@ class Matcher {
     if (!sum) return e;
     for (const Polynomial::Term& term : sum->terms()) {
       if (term.coefficient != 1 || term.atoms.size() != 1 || pool_[term.atoms[0]].kind != kind) continue;
-      const IndexId rest = pool_.Sub(e, term.atoms[0]), a = pool_[term.atoms[0]].args[0], b = pool_[term.atoms[0]].args[1];
+      const IndexId rest = pool_.Sub(e, term.atoms[0]);
+      const IndexId a = pool_[term.atoms[0]].args[0], b = pool_[term.atoms[0]].args[1];
       return pool_.Make(kind, 0, {pool_.Add(rest, a), pool_.Add(rest, b)});
     }
     return e;
@@ -276,7 +280,8 @@ class Matcher {
            std::any_of(access.conditions.begin(), access.conditions.end(), has);
   }
 
-  void Add(const Contraction& found, std::vector<Contraction::Operand>& operands, ValueId id, const Access& access) const {
+  void Add(const Contraction& found, std::vector<Contraction::Operand>& operands, ValueId id,
+           const Access& access) const {
     if (std::any_of(operands.begin(), operands.end(), [&](const auto& known) { return known.load == id; })) return;
     Contraction::Operand operand{id};
     for (size_t i = 0; i < found.batch.size(); ++i) {
@@ -315,14 +320,16 @@ class Matcher {
     score += !few_rows;
     for (const Item& item : *core_) {
       const auto* statement = item.As<Statement>();
-      if (statement != nullptr && !statement->target.place.empty()) score += 4 * IsAlong(program_, statement->target, *found.column);
+      if (statement == nullptr || statement->target.place.empty()) continue;
+      score += 4 * IsAlong(program_, statement->target, *found.column);
     }
     for (const Contraction::Operand& operand : found.columns) {
       score += 2 * IsAlong(program_, AccessOf(program_, operand), *found.column);
     }
     for (const Contraction::Operand& operand : found.rows) {
       const Access access = AccessOf(program_, operand);
-      score += IsAlong(program_, access, *found.row) || (!access.masked && IsAlong(program_, access, *found.sums.back()));
+      score += IsAlong(program_, access, *found.row) ||
+               (!access.masked && IsAlong(program_, access, *found.sums.back()));
     }
     return score;
   }
@@ -361,7 +368,8 @@ bool IsInRange(Program& program, loop::Ranges& ranges, const Contraction& nest, 
   // Where another loop runs no iteration, a copy is made all the same: what the operand does
   // not move with says nothing of its sizes.
   std::vector<const Loop*> around;
-  absl::c_copy_if(nested, std::back_inserter(around), [&](const Loop* loop) { return DependsOn(program, access, *loop); });
+  absl::c_copy_if(nested, std::back_inserter(around),
+                  [&](const Loop* loop) { return DependsOn(program, access, *loop); });
   for (const Loop* loop : around) ranges.Enter(*loop);
   const bool in_range = ranges.InRange(access.place, program[access.tensor].shape);
   for (size_t i = 0; i < around.size(); ++i) ranges.Leave();
@@ -408,8 +416,12 @@ Hull CommonBounds(Program& program, const Contraction& nest, IndexId first, Inde
 std::vector<Hull> RaggedParts(Program& program, const Contraction& nest, const Hull& common, const Hull& bounds) {
   IndexPool& pool = program.pool;
   std::vector<Hull> parts;
-  if (HoldsVar(pool, nest.sums[0]->begin, nest.row->var)) parts.push_back({bounds.begin, pool.Min(common.begin, bounds.end)});
-  if (HoldsVar(pool, nest.sums[0]->end, nest.row->var)) parts.push_back({pool.Max(common.begin, common.end), bounds.end});
+  if (HoldsVar(pool, nest.sums[0]->begin, nest.row->var)) {
+    parts.push_back({bounds.begin, pool.Min(common.begin, bounds.end)});
+  }
+  if (HoldsVar(pool, nest.sums[0]->end, nest.row->var)) {
+    parts.push_back({pool.Max(common.begin, common.end), bounds.end});
+  }
   return parts;
 }
 

@@ -82,7 +82,8 @@ Hull CommonBounds(loop::Program& program, const Contraction& nest, IndexId first
 std::vector<Hull> RaggedParts(loop::Program& program, const Contraction& nest, const Hull& common, const Hull& bounds);
 
 // Whether the operand is in range at all rows, and all columns that their hull holds, and all
-// steps of the sums, or of their hulls, that it moves with: also where others have none. REQUIRES: `ranges` is at the place of the nest.
+// steps of the sums, or of their hulls, that it moves with: also where others have none. REQUIRES: `ranges`
+// is at the place of the nest.
 enum class Steps { kOfSums, kOfHulls };
 bool IsInRange(loop::Program& program, loop::Ranges& ranges, const Contraction& nest,
                const Contraction::Operand& operand, Steps steps = Steps::kOfHulls);

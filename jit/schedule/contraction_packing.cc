@@ -217,8 +217,8 @@ Scope Packing::CopyRaggedRows(const Packed& packed, absl::optional<IndexId> flag
   return CopyRaggedBlocks(packed, 0, pool_.Const(0), rows_, absl::nullopt, flag);
 }
 
-Scope Packing::CopyRaggedBlocks(const Packed& packed, size_t level, IndexId begin, IndexId rows, absl::optional<Hull> copied,
-                                absl::optional<IndexId> flag) {
+Scope Packing::CopyRaggedBlocks(const Packed& packed, size_t level, IndexId begin, IndexId rows,
+                                absl::optional<Hull> copied, absl::optional<IndexId> flag) {
   constexpr int64_t kRows[] = {64, 16, 1};  // of a block
   if (level == std::size(kRows)) return {};
   const IndexId size = pool_.Const(kRows[level]);
@@ -253,7 +253,8 @@ Scope Packing::CopyRectangle(const Packed& packed, IndexId first, IndexId count,
     const IndexId row = pool_.Add(first, r);
     const IndexId from = nest_.hulls[0].begin;
     return make_.Between("k", pool_.Sub(steps.begin, from), pool_.Sub(steps.end, from), kPlain, [&](IndexId k) {
-      return Assignment(packed.tensor, PlaceIn(packed, {row, {}, {}, {k}}), Moved(packed.operand.load, row, pool_.Const(0), pool_.Const(0), {k}));
+      return Assignment(packed.tensor, PlaceIn(packed, {row, {}, {}, {k}}),
+                        Moved(packed.operand.load, row, pool_.Const(0), pool_.Const(0), {k}));
     });
   });
 }
@@ -291,7 +292,8 @@ Scope Packing::CopyColumns(const Packed& packed, absl::optional<IndexId> flag) {
     const IndexId left = pool_.Sub(columns, pool_.Mul(pool_.Const(lanes_), last));
     Scope both;
     if (!NESTOR_MUTANT("panel_tail_not_zeroed")) both = fill(last, pool_.Const(lanes_), zero);
-    Append(both, fill(last, pool_.Min(pool_.Const(lanes_), is_partial ? pool_.Max(left, pool_.Const(0)) : left), loaded));
+    const IndexId count = is_partial ? pool_.Max(left, pool_.Const(0)) : left;
+    Append(both, fill(last, pool_.Min(pool_.Const(lanes_), count), loaded));
     return both;
   }));
   return scope;
@@ -313,7 +315,9 @@ bool Packing::ReadsBeyond(const Packed& packed) {
   at_end.Set(nest_.column->var, pool_.Add(nest_.column->begin, last));
   std::vector<const Loop*> loops = nest_.sums;
   loops.push_back(nest_.column);
-  for (size_t i = 0; i < nest_.hulls.size(); ++i) at_end.Set(nest_.sums[i]->var, pool_.Sub(nest_.hulls[i].end, pool_.Const(1)));
+  for (size_t i = 0; i < nest_.hulls.size(); ++i) {
+    at_end.Set(nest_.sums[i]->var, pool_.Sub(nest_.hulls[i].end, pool_.Const(1)));
+  }
   const auto walks_forward = [&](IndexId e) {
     return absl::c_all_of(loops, [&](const Loop* loop) {
       const auto step = CoefficientOf(program_, e, loop->var);

@@ -75,8 +75,8 @@ class Packing {
   IndexList PlaceIn(const Packed& packed, const Place& at) const;
   loop::Scope CopyRows(const Packed& packed, absl::optional<IndexId> flag);
   loop::Scope CopyRaggedRows(const Packed& packed, absl::optional<IndexId> flag);
-  loop::Scope CopyRaggedBlocks(const Packed& packed, size_t level, IndexId begin, IndexId rows, absl::optional<Hull> copied,
-                               absl::optional<IndexId> flag);
+  loop::Scope CopyRaggedBlocks(const Packed& packed, size_t level, IndexId begin, IndexId rows,
+                               absl::optional<Hull> copied, absl::optional<IndexId> flag);
   IndexId RoundedUp(IndexId step);
   std::vector<Hull> PartsBeside(const absl::optional<Hull>& taken, const Hull& bounds);
   loop::Scope CopyRectangle(const Packed& packed, IndexId first, IndexId count, const Hull& steps);

@@ -74,7 +74,8 @@ class Materializer {
     const int64_t most = nest.row == nullptr ? kStripOfOneChannel : kStripLength;
     const IndexId length = pool_.Const(most);
     const IndexId strips = pool_.Div(pool_.Add(ranges_.LengthOf(loop), pool_.Const(most - 1)), length);
-    Strip strip{{program_.AddVar(program_.vars[loop.var]), pool_.Const(0), strips, 1, {}, {}}, {loop.var, {}, {}, 1, {}, {}}};
+    Strip strip{{program_.AddVar(program_.vars[loop.var]), pool_.Const(0), strips, 1, {}, {}},
+                {loop.var, {}, {}, 1, {}, {}}};
     strip.inside.begin = pool_.Add(loop.begin, pool_.Mul(length, pool_.Var(strip.over.var)));
     strip.inside.end = pool_.Add(strip.inside.begin, length);
     return strip;
@@ -115,13 +116,15 @@ class Materializer {
   // not read to the end of a view yet.
   bool IsWindow(const Contraction::Operand& operand, const Loop& side, const Contraction& nest) {
     const Access access = AccessOf(program_, operand);
-    const bool overlaps = &side == nest.column && IsAlong(program_, access, side) &&
-                          absl::c_any_of(nest.sums, [&](const Loop* sum) { return HoldsVar(pool_, access.place.back(), sum->var); });
+    const auto slides = [&](const Loop* sum) { return HoldsVar(pool_, access.place.back(), sum->var); };
+    const bool overlaps =
+        &side == nest.column && IsAlong(program_, access, side) && absl::c_any_of(nest.sums, slides);
     return overlaps && program_[access.tensor].storage != loop::Storage::kTemp &&
            IsInRange(program_, ranges_, nest, operand);
   }
 
-  absl::optional<View> ViewOf(ValueId load, const Access& access, const std::vector<const Loop*>& inside, int64_t slack) {
+  absl::optional<View> ViewOf(ValueId load, const Access& access, const std::vector<const Loop*>& inside,
+                              int64_t slack) {
     for (const Loop* loop : inside) {
       for (IndexId condition : access.conditions) {
         if (HoldsVar(pool_, condition, loop->var)) return absl::nullopt;

@@ -96,7 +96,8 @@ TensorIds With(TensorIds tensors, const TensorIds& more) {
 // which would be nearer to them.
 bool Opens(Program& program, const Loop& row, const TensorIds& of_row, const Loop& loop) {
   const auto is_fixed = [&](IndexId e) { return !HoldsVar(program.pool, e, row.var) && !program.pool.HasLoad(e); };
-  if (loop.step != 1 || !is_fixed(loop.begin) || !is_fixed(loop.end) || IsColumn(program, row, of_row, loop)) return false;
+  const bool is_plain = loop.step == 1 && is_fixed(loop.begin) && is_fixed(loop.end);
+  if (!is_plain || IsColumn(program, row, of_row, loop)) return false;
   const TensorIds declared = fusion::DeclaredIn(loop.body);
   return HasColumns(program, row, With(of_row, declared), loop.body, kFewColumns) &&
          !HasColumns(program, loop, declared, loop.body);
@@ -263,18 +264,23 @@ class Strips {
   // ---- What lives from group to group
 
   bool Touches(const Group& group, TensorId tensor) const {
-    if (group.inside) return absl::c_any_of(group.inside->groups, [&](const Group& inner) { return Touches(inner, tensor); });
+    if (group.inside) {
+      return absl::c_any_of(group.inside->groups, [&](const Group& inner) { return Touches(inner, tensor); });
+    }
     return FootprintOf(program_, group.items).Touches(tensor);
   }
   bool Changes(const Group& group, TensorId tensor) const {
-    if (group.inside) return absl::c_any_of(group.inside->groups, [&](const Group& inner) { return Changes(inner, tensor); });
+    if (group.inside) {
+      return absl::c_any_of(group.inside->groups, [&](const Group& inner) { return Changes(inner, tensor); });
+    }
     return FootprintOf(program_, group.items).Changes(tensor);
   }
 
   // Whether more than one group of rows touches the tensor.
   bool IsShared(const Level& level, TensorId tensor) const {
     const auto number = absl::c_count_if(level.groups, [&](const Group& group) { return Touches(group, tensor); });
-    return number > 1 || absl::c_any_of(level.groups, [&](const Group& group) { return group.inside && Touches(group, tensor); });
+    const auto is_inside = [&](const Group& group) { return group.inside && Touches(group, tensor); };
+    return number > 1 || absl::c_any_of(level.groups, is_inside);
   }
 
   // Finds it, and gives it an axis for the strip's rows; false where its extents move with a
@@ -356,8 +362,10 @@ class Strips {
   bool StoresOnlyItsOwn(const Level& level, const Group& group, const Loop& column) const {
     bool good = true;
     const auto stores = [&](TensorId tensor) {
-      const bool is_own = program_[tensor].storage == loop::Storage::kTemp && absl::c_linear_search(level.declared, tensor);
-      return is_own && std::none_of(&level.groups[0], &group, [&](const Group& earlier) { return Changes(earlier, tensor); });
+      const bool is_own =
+          program_[tensor].storage == loop::Storage::kTemp && absl::c_linear_search(level.declared, tensor);
+      const auto changes = [&](const Group& earlier) { return Changes(earlier, tensor); };
+      return is_own && std::none_of(&level.groups[0], &group, changes);
     };
     const TensorIds own = fusion::DeclaredIn(column.body);
     VisitItems(column.body, [&](const Item& item) {
@@ -376,7 +384,9 @@ class Strips {
   Scope Groups(Level& level, IndexId strip) {
     Scope scope;
     for (TensorId tensor : level.expanded) scope.push_back(fusion::DeclarationOf(tensor));
-    for (Group& group : level.groups) Append(scope, group.inside ? Opened(group, strip) : OverRows(level, group, strip));
+    for (Group& group : level.groups) {
+      Append(scope, group.inside ? Opened(group, strip) : OverRows(level, group, strip));
+    }
     return scope;
   }
 

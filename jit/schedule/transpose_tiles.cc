@@ -222,7 +222,8 @@ class TransposeTiles {
     return result;
   }
 
-  Scope Squares(const Scope& body, const Nest& nest, const Side& across, const Side& along, int64_t lanes, int64_t tiles) {
+  Scope Squares(const Scope& body, const Nest& nest, const Side& across, const Side& along, int64_t lanes,
+                int64_t tiles) {
     const int32_t p = program_.AddVar(program_.vars[nest.across->var]);
     const int32_t q = program_.AddVar(program_.vars[nest.along->var]);
     const auto at = [&](const Loop& loop, const Side& side, int32_t square, int64_t tile) {
@@ -248,7 +249,8 @@ class TransposeTiles {
   }
 
   Loop Blocks(int32_t var, IndexId squares) {
-    return {var, pool_.Const(0), pool_.Div(pool_.Add(squares, pool_.Const(kBlock - 1)), pool_.Const(kBlock)), 1, {}, {}};
+    const IndexId blocks = pool_.Div(pool_.Add(squares, pool_.Const(kBlock - 1)), pool_.Const(kBlock));
+    return {var, pool_.Const(0), blocks, 1, {}, {}};
   }
   Loop InBlock(int32_t var, int32_t block, IndexId squares) {
     const IndexId first = pool_.Mul(pool_.Var(block), pool_.Const(kBlock));
@@ -313,7 +315,8 @@ class TransposeTiles {
     return tile;
   }
 
-  void FillTile(TensorId tile, int64_t lanes, Scope& scope, absl::FunctionRef<ValueId(IndexId row, IndexId lane)> value) {
+  void FillTile(TensorId tile, int64_t lanes, Scope& scope,
+                absl::FunctionRef<ValueId(IndexId row, IndexId lane)> value) {
     Append(scope, ScopeOf(Rows(lanes, [&](IndexId row, Scope& rows) {
       Append(rows, ScopeOf(Lanes(lanes, [&](IndexId lane, Scope& inside) {
         inside = Assignment(tile, {row, lane}, value(row, lane));
