@@ -81,7 +81,6 @@ void EmitMaskNarrow(Generator& g, const Operation& op) {
   EmitNarrowLanes(g, op.result, op.operands[0], op.lanes);
 }
 
-// The count may be any size; only up to `lanes` does it matter.
 namespace {
 
 void EmitMaskOfKnownCount(Generator& g, const Operation& op) {
@@ -93,6 +92,7 @@ void EmitMaskOfKnownCount(Generator& g, const Operation& op) {
 
 }  // namespace
 
+// The count may be any size; only up to `lanes` does it matter.
 void EmitMaskOfCount(Generator& g, const Operation& op) {
   if (op.operands[0].kind == Operand::kImmediate && g.avx512()) return EmitMaskOfKnownCount(g, op);
   const Xbyak::Reg64 count = g.LoadedGeneral(op.operands[0], g.rdx);

@@ -182,7 +182,7 @@ void GatherPacked(Generator& g, const Operation& op, const Operand& count) {
 // so that nothing behind the last one is read. The shuffles: two elements of each in turn; these pairs
 // in order within halves of 256 bits; and then the halves.
 bool IsEverySecond(const Operation& op) {
-  return op.operands[0] == Operand::Immediate(8) && op.type != DType::kBool && ByteSize(op.type) == 4 && op.lanes >= 8;
+  return op.operands[0] == Operand::Immediate(8) && ByteSize(op.type) == 4 && op.lanes >= 8;
 }
 
 void LoadEverySecond(Generator& g, const Operation& op) {

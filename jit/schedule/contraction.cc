@@ -119,9 +119,7 @@ class Matcher {
     return hull && hull->begin == loop.begin;
   }
   bool MovesWith(const Loop& loop, const std::vector<const Loop*>& around) const {
-    return absl::c_any_of(around, [&](const Loop* outer) {
-      return HoldsVar(pool_, loop.begin, outer->var) || HoldsVar(pool_, loop.end, outer->var);
-    });
+    return absl::c_any_of(around, [&](const Loop* outer) { return BoundsMoveWith(pool_, loop, outer->var); });
   }
 
   // ---- The core: scalars, one nest that sums into one of them, and statements.
@@ -220,11 +218,7 @@ class Matcher {
     VisitValues(program_, found.step->value, [&](ValueId id, const Value& value) {
       const auto* load = absl::get_if<loop::LoadValue>(&value.node);
       if (load == nullptr || !load->access.masked || HasLoads(load->access)) return;
-      const bool slides = absl::c_any_of(load->access.place, [&](IndexId e) {
-        return HoldsVar(pool_, e, column.var) &&
-               absl::c_any_of(found.sums, [&](const Loop* sum) { return HoldsVar(pool_, e, sum->var); });
-      });
-      if (slides) Add(found, found.columns, id, load->access);
+      if (SlidesAlong(program_, load->access, found.sums, column)) Add(found, found.columns, id, load->access);
     });
     if (found.columns.empty()) return absl::nullopt;
     return found;
@@ -266,11 +260,8 @@ class Matcher {
 
   // Whether the bounds of a sum hold the loop's index, or that of another sum.
   bool Moves(const Loop& side) const {
-    const auto holds = [&](const Loop& sum, const Loop& loop) {
-      return HoldsVar(pool_, sum.begin, loop.var) || HoldsVar(pool_, sum.end, loop.var);
-    };
     return absl::c_any_of(found_.sums, [&](const Loop* sum) {
-      return holds(*sum, side) || absl::c_any_of(found_.sums, [&](const Loop* other) { return holds(*sum, *other); });
+      return BoundsMoveWith(pool_, *sum, side.var) || MovesWith(*sum, found_.sums);
     });
   }
 
@@ -374,6 +365,13 @@ bool IsInRange(Program& program, loop::Ranges& ranges, const Contraction& nest, 
   const bool in_range = ranges.InRange(access.place, program[access.tensor].shape);
   for (size_t i = 0; i < around.size(); ++i) ranges.Leave();
   return in_range;
+}
+
+bool SlidesAlong(const Program& program, const Access& access, const std::vector<const Loop*>& sums, const Loop& loop) {
+  return absl::c_any_of(access.place, [&](IndexId e) {
+    return HoldsVar(program.pool, e, loop.var) &&
+           absl::c_any_of(sums, [&](const Loop* sum) { return HoldsVar(program.pool, e, sum->var); });
+  });
 }
 
 absl::optional<Hull> HullOf(const Program& program, const Loop& loop) {

@@ -65,6 +65,9 @@ absl::optional<Contraction> WindowsOf(loop::Program& program, const loop::Loop& 
 loop::Access AccessOf(const loop::Program& program, const Contraction::Operand& operand);
 // Whether the access is another at another step of the loop.
 bool DependsOn(const loop::Program& program, const loop::Access& access, const loop::Loop& loop);
+// Whether a window over which the sums run slides over the access with the loop: both move along an axis.
+bool SlidesAlong(const loop::Program& program, const loop::Access& access, const std::vector<const loop::Loop*>& sums,
+                 const loop::Loop& loop);
 
 // Of a sum with bounds max(0, R - i) and min(R, N - i): 0 and R. nullopt where the bounds do
 // not say such.

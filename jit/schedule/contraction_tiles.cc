@@ -109,9 +109,8 @@ class Tiling {
     const auto known = pool_.ConstValue(columns_);
     if (!known || *known > lanes_ || nest_.batch.empty() || !packing_.ColumnsAreInPlace()) return;
     const Loop& last = *nest_.batch.back();
-    const bool moves = absl::c_any_of(nest_.sums, [&](const Loop* sum) {
-      return HoldsVar(pool_, sum->begin, last.var) || HoldsVar(pool_, sum->end, last.var);
-    });
+    const bool moves =
+        absl::c_any_of(nest_.sums, [&](const Loop* sum) { return BoundsMoveWith(pool_, *sum, last.var); });
     const auto depends = [&](const auto& operand) { return DependsOn(program_, AccessOf(program_, operand), last); };
     if (moves || absl::c_any_of(nest_.rows, depends)) return;
     nest_.jammed = &last;
@@ -168,6 +167,7 @@ class Tiling {
     const IndexId one_left = Rest(Rest(Vectors(), 3), 2);
     return pool_.Sub(tiles, pool_.Min(tiles, one_left));
   }
+
   // ---- The loops around tiles
 
   // Of the batch loops from number `depth` on: what is packed there, and then the rest.
@@ -195,26 +195,24 @@ class Tiling {
   // has one less, if there are so many.
   std::vector<Band> Bands() {
     if (!SharesOutRows()) return {{tile_.rows, Const(0), Over(rows_, tile_.rows)}};
-    const IndexId tiles = OverUp(rows_, tile_.rows), missing = pool_.Sub(Times(tile_.rows, tiles), rows_);
+    const IndexId tiles = OverUp(rows_, tile_.rows), missing = MissingRows();
     const IndexId lower = pool_.Min(Over(rows_, tile_.rows - 1), OnlyIf(pool_, AreShared(), missing));
     const IndexId whole = pool_.Sub(tiles, pool_.Max(lower, pool_.Min(missing, Const(1))));
     return {{tile_.rows, Const(0), pool_.Min(Over(rows_, tile_.rows), whole)},
             {tile_.rows - 1, pool_.Sub(rows_, Times(tile_.rows - 1, lower)), lower}};
   }
   bool SharesOutRows() const {
-    const auto slides = [&](IndexId e) {
-      return HoldsVar(pool_, e, nest_.row->var) &&
-             absl::c_any_of(nest_.sums, [&](const Loop* sum) { return HoldsVar(pool_, e, sum->var); });
+    const auto slides = [&](const Contraction::Operand& operand) {
+      return SlidesAlong(program_, AccessOf(program_, operand), nest_.sums, *nest_.row);
     };
-    return !nest_.is_ragged && tile_.rows > 2 && !pool_.ConstValue(rows_) &&
-           absl::c_any_of(nest_.rows, [&](const Contraction::Operand& operand) {
-             return absl::c_any_of(AccessOf(program_, operand).place, slides);
-           });
+    return !nest_.is_ragged && tile_.rows > 2 && !pool_.ConstValue(rows_) && absl::c_any_of(nest_.rows, slides);
   }
+  // By how many tiles of the full height have more.
+  IndexId MissingRows() { return pool_.Sub(Times(tile_.rows, OverUp(rows_, tile_.rows)), rows_); }
   // 1 where no tile is left of which not all rows are kept, else 0.
   IndexId AreShared() {
-    const IndexId tiles = OverUp(rows_, tile_.rows), missing = pool_.Sub(Times(tile_.rows, tiles), rows_);
-    return pool_.Min(Const(1), pool_.Max(Const(0), pool_.Sub(pool_.Add(tiles, Const(1)), missing)));
+    const IndexId one_more = pool_.Add(OverUp(rows_, tile_.rows), Const(1));
+    return pool_.Min(Const(1), pool_.Max(Const(0), pool_.Sub(one_more, MissingRows())));
   }
 
   // for blocks of rows { for blocks of columns { for blocks of sums { tiles } } }, and by

@@ -10,6 +10,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "fusion/scopes.h"
 #include "jit/schedule/attributes.h"
+#include "jit/schedule/replace_loops.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/lanes.h"
 #include "loop_ir/ranges.h"
@@ -87,11 +88,10 @@ class MemoryOrder {
   // Whether the loop, or one inside, begins or ends where the index says: then it cannot
   // be left by the loop over that index.
   bool BoundsHold(const Loop& loop, int32_t var) const {
-    const auto holds = [&](const Loop& l) { return HoldsVar(pool_, l.begin, var) || HoldsVar(pool_, l.end, var); };
-    bool found = holds(loop);
+    bool found = BoundsMoveWith(pool_, loop, var);
     VisitItems(loop.body, [&](const Item& item) {
       const auto* inner = item.As<Loop>();
-      found |= inner != nullptr && holds(*inner);
+      found |= inner != nullptr && BoundsMoveWith(pool_, *inner, var);
     });
     return found;
   }

@@ -40,6 +40,7 @@ bool IsStatement(const Item& item) { return item.As<Statement>() != nullptr; }
 struct Nest {
   LoopsAround band;  // outermost first
   LoopsAround sums;
+  std::vector<Loop> hulls;  // of the sums, with all their steps
   const Scope* core = nullptr;  // what the innermost loop of the band holds
   const Statement* step = nullptr;
   const Loop* loop = nullptr;
@@ -84,7 +85,13 @@ class SumPadder {
     if (nest.sums.empty() || nest.sums.back()->body.size() != 1) return absl::nullopt;
     nest.step = nest.sums.back()->body[0].As<Statement>();
     const bool is_sum = nest.step != nullptr && nest.step->op == ReduceOp::kSum && !nest.step->target.masked;
-    return is_sum && DeclaresTheSumAlone(nest) ? absl::make_optional(std::move(nest)) : absl::nullopt;
+    if (!is_sum || !DeclaresTheSumAlone(nest)) return absl::nullopt;
+    for (const Loop* one : nest.sums) {
+      const absl::optional<Hull> hull = HullOf(program_, *one);
+      if (!hull) return absl::nullopt;
+      nest.hulls.push_back({one->var, hull->begin, hull->end, 1, {}, {}});
+    }
+    return nest;
   }
 
   static bool DeclaresTheSumAlone(const Nest& nest) {
@@ -95,9 +102,7 @@ class SumPadder {
   }
 
   bool Moves(const Nest& nest) const {
-    return absl::c_any_of(nest.sums, [&](const Loop* sum) {
-      return HoldsVar(pool_, sum->begin, nest.loop->var) || HoldsVar(pool_, sum->end, nest.loop->var);
-    });
+    return absl::c_any_of(nest.sums, [&](const Loop* sum) { return BoundsMoveWith(pool_, *sum, nest.loop->var); });
   }
 
   // The bound without what moves with the loop: of a maximum or minimum of two, the other one.
@@ -160,23 +165,15 @@ class SumPadder {
   bool CanBePadded(const Nest& nest, const Zero& zero) {
     const Access& access = absl::get<loop::LoadValue>(program_[zero.load].node).access;
     const bool is_zero_outside = !access.masked || IsPlusZero(program_, access.fill);
-    for (const Loop* sum : nest.sums) {
-      if (!HullOf(program_, *sum)) return false;
-    }
     return is_zero_outside && OthersAreInRange(nest, zero) && absl::c_all_of(nest.sums, [&](const Loop* sum) {
              return LiesOutsideBeside(nest, access, *sum);
            });
   }
 
-  Loop HullLoopOf(const Loop& sum) const {
-    const Hull hull = *HullOf(program_, sum);
-    return {sum.var, hull.begin, hull.end, 1, {}, {}};
-  }
-
   // All loads but the zero are read at the added steps, too.
   bool OthersAreInRange(const Nest& nest, const Zero& zero) {
     for (const Loop* loop : nest.band) ranges_.Enter(*loop);
-    for (const Loop* sum : nest.sums) ranges_.Enter(HullLoopOf(*sum));
+    for (const Loop& sum : nest.hulls) ranges_.Enter(sum);
     bool good = true;
     VisitValues(program_, nest.step->value, [&](ValueId id, const loop::Value& value) {
       const auto* load = absl::get_if<loop::LoadValue>(&value.node);
@@ -230,10 +227,16 @@ class SumPadder {
   // The sums run over all steps, at which the zero's load may be outside.
   void Pad(const Nest& nest, const Zero& zero, Loop& whole) {
     const ValueId fill = program_.AddConstant(Scalar::Zero(program_[zero.load].type));
-    VisitLoops(whole.body, [&](Loop& sum) {
-      if (absl::c_none_of(nest.sums, [&](const Loop* one) { return one->var == sum.var; })) return;
-      sum.begin = FixedOf(sum.begin, IndexKind::kMax, *nest.loop);
-      sum.end = FixedOf(sum.end, IndexKind::kMin, *nest.loop);
+    const auto is_sum = [&](const Loop& loop) {
+      return absl::c_any_of(nest.sums, [&](const Loop* sum) { return sum->var == loop.var; });
+    };
+    VisitScopes(whole.body, [&](Scope& scope) {
+      for (Item& item : scope) {
+        auto* sum = item.As<Loop>();
+        if (sum == nullptr || !is_sum(*sum)) continue;
+        sum->begin = FixedOf(sum->begin, IndexKind::kMax, *nest.loop);
+        sum->end = FixedOf(sum->end, IndexKind::kMin, *nest.loop);
+      }
     });
     VisitStatements(whole.body, [&](Statement& statement) {
       statement.value = RewriteValues(program_, statement.value, [&](ValueId id) -> absl::optional<ValueId> {
@@ -246,24 +249,12 @@ class SumPadder {
     });
   }
 
-  static void VisitLoops(Scope& scope, absl::FunctionRef<void(Loop&)> visit) {
-    for (Item& item : scope) {
-      auto* loop = item.As<Loop>();
-      if (loop == nullptr) continue;
-      visit(*loop);
-      VisitLoops(loop->body, visit);
-    }
-  }
-
   // Loops around that the other factors do not depend on, nor windows go along.
   size_t LoopsOverImages(const Nest& nest, const Zero& zero) const {
     const Access& access = absl::get<loop::LoadValue>(program_[zero.load].node).access;
     const auto is_over_images = [&](const Loop* loop) {
       return loop != nest.loop && absl::c_none_of(zero.others, [&](ValueId other) { return Depends(other, *loop); }) &&
-             absl::c_none_of(access.place, [&](IndexId e) {
-               return HoldsVar(pool_, e, loop->var) &&
-                      absl::c_any_of(nest.sums, [&](const Loop* sum) { return HoldsVar(pool_, e, sum->var); });
-             });
+             !SlidesAlong(program_, access, nest.sums, *loop);
     };
     return absl::c_find_if_not(nest.band, is_over_images) - nest.band.begin();
   }
@@ -359,9 +350,7 @@ class SumPadder {
                         program_.AddApply(ScalarOp::kCast, {value}, DType::kI64), {}};
     statement.target.masked = condition.value >= 0;
     if (statement.target.masked) statement.target.conditions = {condition};
-    Scope scope;
-    scope.push_back({std::move(statement)});
-    return Copied(loops, std::move(scope));
+    return {InOwnLoops(program_, loops, std::move(statement))};
   }
 
   ValueId IsNotFinite(ValueId value) {
@@ -370,25 +359,17 @@ class SumPadder {
   }
 
   // Those from number `depth` on that the value depends on; sums with all their steps.
-  LoopsAround LoopsOf(const Nest& nest, ValueId value, size_t depth) {
-    LoopsAround loops;
-    hulls_.clear();
-    hulls_.reserve(nest.sums.size());
-    for (size_t i = depth; i < nest.band.size(); ++i) {
-      if (Depends(value, *nest.band[i])) loops.push_back(nest.band[i]);
-    }
-    for (const Loop* sum : nest.sums) {
-      if (!Depends(value, *sum)) continue;
-      hulls_.push_back(HullLoopOf(*sum));
-      loops.push_back(&hulls_.back());
-    }
+  LoopsAround LoopsOf(const Nest& nest, ValueId value, size_t depth) const {
+    LoopsAround all(nest.band.begin() + static_cast<int64_t>(depth), nest.band.end()), loops;
+    for (const Loop& sum : nest.hulls) all.push_back(&sum);
+    absl::c_copy_if(all, std::back_inserter(loops), [&](const Loop* loop) { return Depends(value, *loop); });
     return loops;
   }
 
   // `body` in loops, with indices and tensors of its own.
   Scope Copied(const LoopsAround& loops, Scope body) {
+    if (body.empty()) return {};
     for (size_t i = loops.size(); i-- > 0;) body = Around(*loops[i], std::move(body));
-    if (loops.empty() || body.empty() || body[0].As<Loop>()->body.empty()) return loops.empty() ? body : Scope();
     absl::optional<Loop> fresh = fusion::FreshCopy(program_, ranges_, *body[0].As<Loop>());
     return fresh ? ScopeOf(*std::move(fresh)) : Scope();
   }
@@ -396,7 +377,6 @@ class SumPadder {
   Program& program_;
   IndexPool& pool_;
   loop::Ranges& ranges_;
-  std::vector<Loop> hulls_;  // that LoopsOf points to
 };
 
 }  // namespace

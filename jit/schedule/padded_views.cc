@@ -82,12 +82,8 @@ class Materializer {
   }
 
   bool WindowsOverlap(const Contraction& nest, const Loop& loop) const {
-    const auto overlaps = [&](IndexId e) {
-      return HoldsVar(pool_, e, loop.var) &&
-             absl::c_any_of(nest.sums, [&](const Loop* sum) { return HoldsVar(pool_, e, sum->var); });
-    };
     const auto has_windows = [&](const Contraction::Operand& operand) {
-      return absl::c_any_of(AccessOf(program_, operand).place, overlaps);
+      return SlidesAlong(program_, AccessOf(program_, operand), nest.sums, loop);
     };
     return absl::c_any_of(nest.rows, has_windows) || absl::c_any_of(nest.columns, has_windows);
   }

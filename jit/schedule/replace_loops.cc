@@ -66,6 +66,10 @@ absl::optional<int64_t> KnownLength(loop::Program& program, const Loop& loop) {
   return program.pool.ConstValue(program.pool.Sub(loop.end, loop.begin));
 }
 
+bool BoundsMoveWith(const IndexPool& pool, const Loop& loop, int32_t var) {
+  return HoldsVar(pool, loop.begin, var) || HoldsVar(pool, loop.end, var);
+}
+
 bool AreIndependent(const loop::Program& program, const Loop& outermost, const Loop& innermost) {
   for (const Loop* loop = &outermost;; loop = OnlyLoopIn(loop->body)) {
     if (CarriedTensor(program, *loop).has_value()) return false;

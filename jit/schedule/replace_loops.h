@@ -29,6 +29,9 @@ bool LoadsFrom(const IndexPool& pool, IndexId e, loop::TensorId tensor);
 // How often the loop runs, if that is a number.
 absl::optional<int64_t> KnownLength(loop::Program& program, const loop::Loop& loop);
 
+// Whether a bound of the loop moves with the index of another.
+bool BoundsMoveWith(const IndexPool& pool, const loop::Loop& loop, int32_t var);
+
 // Whether none of the loops of a perfect nest, from `outermost` to `innermost`, carries a
 // dependence.
 bool AreIndependent(const loop::Program& program, const loop::Loop& outermost, const loop::Loop& innermost);

@@ -52,7 +52,7 @@ class StepMover {
  private:
   bool IsMoved(const Loop& steps) {
     const Loop* rows = OnlyLoopIn(steps.body);
-    if (rows == nullptr || HoldsVar(pool_, rows->begin, steps.var) || HoldsVar(pool_, rows->end, steps.var)) return false;
+    if (rows == nullptr || BoundsMoveWith(pool_, *rows, steps.var)) return false;
     return MemoryGain(steps, *rows) > 0 && AreApart(*rows) && RunsInSteps(program_, steps);
   }
 

@@ -33,7 +33,7 @@ using loop::TensorInfo;
 using loop::ValueId;
 
 constexpr size_t kMostTiles = 2;
-// Elements from one that is read to the next: code loads every second one as quickly.
+// Elements from one that is read to the next, at most: code has a quick way for every second one.
 constexpr int64_t kMostStep = 2;
 // Squares along each side of a block: enough for whole stretches of memory, few enough for
 // the pages that they lie in to stay known to the processor.
@@ -138,7 +138,7 @@ class TransposeTiles {
     Scope parts;
     Append(parts, Squares(inner.body, nest, across, along, lanes, tiles));
     // Columns beside the tiles, then rows below all.
-    AppendRest(outer, inner, nest, overlaps ? BoundsOf(*nest.across) : across.covered, along.rest, parts);
+    AppendRest(outer, inner, nest, across.covered, along.rest, parts);
     if (NESTOR_MUTANT("transpose_tail_unwritten")) return parts;
     AppendRest(outer, inner, nest, across.rest, BoundsOf(*nest.along), parts);
     return parts;
@@ -180,13 +180,7 @@ class TransposeTiles {
 
   bool ReadsWhatItWrites(const Loop& inner) const {
     const loop::Footprint footprint = FootprintOf(program_, inner.body);
-    bool reads = false;
-    VisitItems(inner.body, [&](const Item& item) {
-      VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId>, loop::AccessKind kind) {
-        reads = reads || (kind == loop::AccessKind::kRead && footprint.Changes(tensor));
-      });
-    });
-    return reads;
+    return absl::c_any_of(footprint.reads, [&](TensorId tensor) { return footprint.Changes(tensor); });
   }
 
   void AppendRest(const Loop& outer, const Loop& inner, const Nest& nest, Bounds across, Bounds along, Scope& parts) {

@@ -79,7 +79,7 @@ class Jammer {
   // Whether the loop and those in it reach each element once in each iteration of the
   // loop over `row`.
   bool HasRows(const Loop& loop, int32_t row) {
-    if (!IsPlain(loop) || HoldsVar(pool_, loop.begin, row) || HoldsVar(pool_, loop.end, row)) return false;
+    if (!IsPlain(loop) || BoundsMoveWith(pool_, loop, row)) return false;
     if (CarriedTensor(program_, loop).has_value()) return false;
     if (const auto* inner = loop.body[0].As<Loop>()) return HasRows(*inner, row);
     const auto* statement = loop.body[0].As<Statement>();
@@ -197,7 +197,7 @@ class Jammer {
   // Whether the loop goes from row to row of results that are computed from windows, each its own.
   bool SlidesWindows(const Loop& loop) {
     const Loop* row = IsPlain(loop) && !chained_.contains(loop.var) ? OnlyLoopIn(loop.body) : nullptr;
-    if (row == nullptr || row->step != 1 || HoldsVar(pool_, row->begin, loop.var) || HoldsVar(pool_, row->end, loop.var)) {
+    if (row == nullptr || row->step != 1 || BoundsMoveWith(pool_, *row, loop.var)) {
       return false;
     }
     return SharesElements(loop.var, *row) && !CarriedTensor(program_, loop).has_value() && MayHaveFourRows(loop);
