@@ -23,10 +23,11 @@ std::string KeyOf(const loop::Program& program, const CompileOptions& options) {
   const auto& [mode, isa, executor, accumulators, memory_order, contractions, strips, least_parallel_bytes, streaming_bytes,
               size_classes] = options;
   const auto& [columns, rows] = memory_order;
-  const auto& [tile_isa, tile_rows, tile_vectors, sum_block, row_block, column_block] = contractions;
+  const auto& [tile_isa, tile_rows, tile_vectors, sum_block, row_block, column_block, bound] = contractions;
   const auto& [strip_rows] = strips;
   const auto& [largest_constant, short_row, least_work, variants] = size_classes;
   static_cast<void>(tile_isa);  // is `isa`
+  static_cast<void>(bound);     // of each variant its own
   const std::string numbers =
       absl::StrJoin({int64_t{accumulators}, int64_t{columns}, int64_t{rows}, int64_t{tile_rows}, int64_t{tile_vectors},
                      sum_block, row_block, column_block, strip_rows, largest_constant, short_row, least_work, int64_t{variants}},

@@ -148,9 +148,13 @@ absl::StatusOr<std::unique_ptr<const Executable>> MakeExecutable(loop::Program s
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<const Executable>> Compile(loop::Program program, const CompileOptions& options) {
-  const auto schedule = [options](loop::Program unfused) { return Schedule(std::move(unfused), options); };
+  const auto schedule = [options](loop::Program unfused, const std::vector<bool>& bound) {
+    CompileOptions with = options;
+    with.contractions.bound = bound;
+    return Schedule(std::move(unfused), with);
+  };
   auto origin = std::make_shared<const Origin>(Origin{program, schedule});
-  NESTOR_ASSIGN_OR_RETURN(loop::Program scheduled, schedule(std::move(program)));
+  NESTOR_ASSIGN_OR_RETURN(loop::Program scheduled, schedule(std::move(program), /*bound=*/{}));
   return MakeExecutable(std::move(scheduled), options, std::move(origin));
 }
 

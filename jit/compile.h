@@ -35,7 +35,7 @@ struct CompileOptions {
   // Vectors that a sum has partial results for; of these the greatest power of two.
   int accumulators = 4;
   MemoryOrderOptions memory_order;
-  ContractionTileOptions contractions;  // but for `isa`
+  ContractionTileOptions contractions;  // but for `isa` and `bound`
   StripOptions strips;
   // See ExecutableOptions; nullopt: from what the program computes, and the sizes of the
   // machine's caches.

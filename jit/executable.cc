@@ -166,7 +166,7 @@ absl::StatusOr<std::unique_ptr<const Executable>> Executable::Specialize(
   NESTOR_RETURN_IF_ERROR(CheckConstants(SignatureOf(program()), constants));
   auto specialized = std::make_shared<const Origin>(
       Origin{WithConstants(origin->unfused, constants), origin->schedule});
-  NESTOR_ASSIGN_OR_RETURN(Program scheduled, specialized->schedule(specialized->unfused));
+  NESTOR_ASSIGN_OR_RETURN(Program scheduled, specialized->schedule(specialized->unfused, /*bound=*/{}));
   auto signature = std::make_unique<const Program>(WithSignature(scheduled, program(), constants));
   NESTOR_ASSIGN_OR_RETURN(auto variants, Variants::Create(std::move(scheduled), options().isa, options().size_classes,
                                                           std::move(specialized)));
@@ -425,7 +425,12 @@ absl::StatusOr<std::shared_ptr<const Kernel>> Executable::KernelFor(const Argume
   KernelOptions kernel;
   kernel.translate.isa = options().isa;
   kernel.streaming = options().streaming_bytes > 0 && bytes >= options().streaming_bytes;
-  for (size_t i = 0; i < NumArguments(); ++i) kernel.translate.layouts.push_back(LayoutOf(ArgumentAt(arguments, i)));
+  for (size_t i = 0; i < NumArguments(); ++i) {
+    const TensorView& view = ArgumentAt(arguments, i);
+    // Where nobody reads an element, it lies as code likes best.
+    const bool is_read = !program()[TensorAt(i)].shape_only;
+    kernel.translate.layouts.push_back(is_read ? LayoutOf(view) : CompactLayout(view.shape.size()));
+  }
   const auto is_bound = [](const Input& input) { return input.position < 0; };
   if (absl::c_any_of(inputs_, is_bound)) {
     for (const Input& input : inputs_) kernel.translate.constant.push_back(is_bound(input));

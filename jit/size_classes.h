@@ -62,10 +62,9 @@ class SizeClasses {
   SizeClass Of(loop::SymbolValue symbol) const;
   // Whether the last axis of some argument that has others is short, and the call computes much.
   bool HasShortRows(loop::SymbolValue symbol) const;
-
- private:
   bool ComputesMuch(loop::SymbolValue symbol) const { return WorkAt(program_, symbol) >= least_work_; }
 
+ private:
   const loop::Program& program_;
   const SizeClassOptions options_;
   const ProgramSymbols symbols_;

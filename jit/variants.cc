@@ -5,10 +5,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/memory/memory.h"
 #include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "fusion/contract.h"
 #include "fusion/merge_axes.h"
 #include "fusion/simplify.h"
+#include "loop_ir/constant_blocks.h"
 #include "loop_ir/proofs.h"
 #include "uops/invariant.h"
 
@@ -75,17 +79,21 @@ absl::StatusOr<std::shared_ptr<const Kernel>> Variants::PlainFor(loop::SymbolVal
 absl::StatusOr<std::shared_ptr<const Kernel>> Variants::VariantFor(loop::SymbolValue symbol,
                                                                    const KernelOptions& options) const {
   if (!classes_) return std::shared_ptr<const Kernel>();
-  Class of{classes_->Of(symbol), AreCompact(options.translate.layouts) && classes_->HasShortRows(symbol)};
   const auto runs = [&](const Code& code) {
     return code != nullptr && loop::ProveNoOverflow(code->program(), symbol).ok();
   };
-  if (of.merges_axes) {
+  const SizeClass constants = classes_->Of(symbol);
+  const bool merges = AreCompact(options.translate.layouts) && classes_->HasShortRows(symbol);
+  const std::vector<bool>& bound = options.translate.constant;
+  const Class candidates[] = {
+      {constants, true, bound}, {constants, false, bound}, {constants, true}, {constants, false}};
+  for (const Class& of : absl::MakeSpan(candidates).subspan(bound.empty() || !classes_->ComputesMuch(symbol) ? 2 : 0)) {
+    const bool is_general = of.constants.empty() && !of.merges_axes && of.bound.empty();
+    if (is_general || (of.merges_axes && !merges)) continue;
     const Code code = CodeOf(of, options);
-    if (runs(code)) return code->For(WithLayoutsOf(code->program(), options));
-    of.merges_axes = false;
+    if (runs(code)) return code->For(of.merges_axes ? WithLayoutsOf(code->program(), options) : options);
   }
-  const Code code = of.constants.empty() ? nullptr : CodeOf(of, options);
-  return runs(code) ? code->For(options) : std::shared_ptr<const Kernel>();
+  return std::shared_ptr<const Kernel>();
 }
 
 Variants::Code Variants::CodeOf(const Class& of, const KernelOptions& options) const {
@@ -99,11 +107,16 @@ Variants::Code Variants::CodeOf(const Class& of, const KernelOptions& options) c
 absl::StatusOr<Variants::Code> Variants::Compile(const Class& of, const KernelOptions& options) const {
   loop::Program program = WithConstants(origin_->unfused, of.constants);
   if (of.merges_axes) {
-    // A window of one element is no window then.
+    // A window of one element is no window then, and takes no axis of temporaries.
     NESTOR_RETURN_IF_ERROR(fusion::Simplify(program).status());
+    NESTOR_RETURN_IF_ERROR(fusion::ContractTemporaries(program).status());
     if (!fusion::MergeAxes(program)) return Code();
   }
-  NESTOR_ASSIGN_OR_RETURN(loop::Program scheduled, origin_->schedule(std::move(program)));
+  NESTOR_ASSIGN_OR_RETURN(loop::Program scheduled, origin_->schedule(std::move(program), of.bound));
+  const auto keeps_some = [&] {
+    return absl::c_linear_search(loop::ConstantBlocksOf(scheduled, of.bound).is_constant, true);
+  };
+  if (!of.bound.empty() && !keeps_some()) return Code();
   const KernelOptions own = of.merges_axes ? WithLayoutsOf(scheduled, options) : options;
   return LayoutKernels::Create(std::move(scheduled), own);
 }

@@ -35,8 +35,8 @@ namespace nestor::jit {
 // What a scheduled program was made from.
 struct Origin {
   loop::Program unfused;
-  // Fuses and schedules, as it was done for the program.
-  std::function<absl::StatusOr<loop::Program>(loop::Program unfused)> schedule;
+  // Fuses and schedules, as it was done for the program. `bound`: see ContractionTileOptions.
+  std::function<absl::StatusOr<loop::Program>(loop::Program unfused, const std::vector<bool>& bound)> schedule;
 };
 
 // Thread-safe.
@@ -64,12 +64,13 @@ class Variants {
   struct Class {
     SizeClass constants;
     bool merges_axes = false;
+    std::vector<bool> bound = {};  // by input; empty: none is
 
     friend bool operator==(const Class& a, const Class& b) {
-      return a.constants == b.constants && a.merges_axes == b.merges_axes;
+      return a.constants == b.constants && a.merges_axes == b.merges_axes && a.bound == b.bound;
     }
     template <class H>
-    friend H AbslHashValue(H h, const Class& c) { return H::combine(std::move(h), c.constants, c.merges_axes); }
+    friend H AbslHashValue(H h, const Class& c) { return H::combine(std::move(h), c.constants, c.merges_axes, c.bound); }
   };
 
   Variants(Code general, std::shared_ptr<const Kernel> compact, const SizeClassOptions& options,
@@ -80,7 +81,8 @@ class Variants {
   // Null where the general code is to run.
   absl::StatusOr<std::shared_ptr<const Kernel>> VariantFor(loop::SymbolValue symbol,
                                                            const KernelOptions& options) const;
-  // Null where the class has no variant, as it cannot be compiled, or no axes of it be merged.
+  // Null where the class has no variant, as it cannot be compiled, or no axes of it be merged, or nothing is
+  // computed of what is bound alone.
   Code CodeOf(const Class& of, const KernelOptions& options) const;
   absl::StatusOr<Code> Compile(const Class& of, const KernelOptions& options) const;
   absl::optional<Code> Find(const Class& of) const;

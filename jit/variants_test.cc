@@ -292,13 +292,48 @@ TEST(Variants, AreSharedByBoundExecutables) {
   EXPECT_EQ(NumKernels(*windows), 2u);
 }
 
+// Weights that are bound are copied once, others as they are used: code of its own, with the same bits.
+TEST(Variants, OfBoundInputsKeepTheirCopies) {
+  const auto product = MustCompile(R"(program product(a: f32[M, K], b: f32[K, N]) -> (c: f32[M, N]) {
+    for i in [0, M) { for j in [0, N) { acc s: f32 = sum for k in [0, K) { s += a[i, k] * b[k, j] } c[i, j] = s } }
+  })", Forced());
+  const int64_t m = 40, k = 30, n = 330;
+  Tensor a = *Tensor::Create(DType::kF32, {m, k}), b = *Tensor::Create(DType::kF32, {k, n});
+  absl::c_copy(Drawn(m * k).values<float>(), a.values<float>().begin());
+  absl::c_copy(Drawn(k * n).values<float>(), b.values<float>().begin());
+  Tensor want = *Tensor::Create(DType::kF32, {m, n}), c = *Tensor::Create(DType::kF32, {m, n});
+  Workspace workspace;
+  ASSERT_EQ(product->Run({{a, b}, {want}}, &workspace), absl::OkStatus());
+  const size_t before = NumKernels(*product);
+  const auto bound = product->Bind("b", b).value();
+  for (int call = 0; call < 2; ++call) {
+    ASSERT_EQ(bound->Run({{a}, {c}}, &workspace), absl::OkStatus());
+    EXPECT_EQ(FirstDifference(c, want).value_or(""), "");
+    EXPECT_EQ(NumKernels(*product), before + 1);
+  }
+}
+
+// Axes are merged though the layout of an argument of which nobody reads an element would forbid it.
+TEST(Variants, MergeAxesWhateverLayoutAnUnreadArgumentHas) {
+  const auto twice = MustCompile(R"(program twice(x: f32[M, N], s: shape f32[M, N]) -> (y: f32[M, N]) {
+    for i in [0, M) { for j in [0, N) { y[i, j] = 2.0 * x[i, j] } }
+  })", Forced());
+  Tensor x = *Tensor::Create(DType::kF32, {7, 9}), y = *Tensor::Create(DType::kF32, {7, 9});
+  const TensorView nothing{DType::kF32, {7, 9}, {0, 0}, x.view().data};
+  Workspace workspace;
+  ASSERT_EQ(twice->Run({{x, x.view()}, {y}}, &workspace), absl::OkStatus());
+  const size_t before = NumKernels(*twice);
+  ASSERT_EQ(twice->Run({{x, nothing}, {y}}, &workspace), absl::OkStatus());
+  EXPECT_EQ(NumKernels(*twice), before);
+}
+
 // ---- What scheduling does
 
 constexpr char kScale[] = R"(program scale(x: f32[N]; $k: i64 = 2) -> (y: f32[N]) {
   for i in [0, N) { y[i] = x[i] * f32(index($k)) }
 })";
 
-std::unique_ptr<const Executable> ScaleWith(std::function<absl::StatusOr<loop::Program>(loop::Program)> schedule) {
+std::unique_ptr<const Executable> ScaleWith(std::function<absl::StatusOr<loop::Program>(loop::Program, const std::vector<bool>&)> schedule) {
   ExecutableOptions options;
   options.isa = Isa::kAvx2;
   options.size_classes.least_work = 0;
@@ -313,7 +348,7 @@ absl::Status RunScale(const Executable& scale, Tensor& x, Tensor& y, int64_t k, 
 
 // The general code reads each element before it writes it, this variant reads them later.
 TEST(Variants, RunInPlaceWhereTheGeneralCodeDoes) {
-  const auto scale = ScaleWith([](loop::Program) {
+  const auto scale = ScaleWith([](loop::Program, const std::vector<bool>&) {
     return loop::ParseProgram(R"(program scale(x: f32[N]; $k: i64 = 2) -> (y: f32[N]) {
       for i in [0, N) { y[i] = 0.0 }
       for i_2 in [0, N) { y[i_2] += x[i_2] * 3.0 }
@@ -337,7 +372,7 @@ TEST(Variants, RunInPlaceWhereTheGeneralCodeDoes) {
 
 TEST(Variants, ThatCannotBeCompiledRunTheGeneralCode) {
   int calls = 0;
-  const auto scale = ScaleWith([&](loop::Program) {
+  const auto scale = ScaleWith([&](loop::Program, const std::vector<bool>&) {
     ++calls;
     return absl::UnimplementedError("no");
   });
@@ -352,7 +387,7 @@ TEST(Variants, ThatCannotBeCompiledRunTheGeneralCode) {
 
 // What passes assumed may not hold in a variant alone.
 TEST(Variants, ThatMayOverflowRunTheGeneralCode) {
-  const auto scale = ScaleWith([&](loop::Program) {
+  const auto scale = ScaleWith([&](loop::Program, const std::vector<bool>&) {
     return loop::ParseProgram(R"(program scale(x: f32[N]; $k: i64 = 2) -> (y: f32[N]) {
       assume d < N: 4611686018427387904*d
       for i in [0, N) { y[i] = 7.0 }

@@ -99,6 +99,7 @@ constexpr Mutant kMutants[] = {
     {"last_rows_skipped"},
     {"last_rows_one_early"},
     {"panel_tail_not_zeroed"},
+    {"panel_of_other_columns"},
     {"sum_block_starts_anew"},
     {"sum_blocks_overlap"},
     {"epilogue_after_first_block"},

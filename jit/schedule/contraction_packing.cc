@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/types/optional.h"
 #include "fusion/scopes.h"
 #include "loop_ir/lanes.h"
@@ -19,8 +20,15 @@ using loop::Scope;
 using loop::TensorId;
 using loop::ValueId;
 
-Packing::Packing(Program& program, loop::Ranges& ranges, const Contraction& nest, int64_t lanes)
-    : program_(program), pool_(program.pool), ranges_(ranges), make_(program), nest_(nest), lanes_(lanes) {}
+Packing::Packing(Program& program, loop::Ranges& ranges, const Contraction& nest, int64_t lanes,
+                 const std::vector<bool>& bound)
+    : program_(program),
+      pool_(program.pool),
+      ranges_(ranges),
+      make_(program),
+      nest_(nest),
+      lanes_(lanes),
+      bound_(bound) {}
 
 IndexId Packing::LengthOfHull(const Loop& loop, const Hull& hull) {
   if (loop.begin == hull.begin && loop.end == hull.end) return ranges_.LengthOf(loop);
@@ -81,7 +89,8 @@ bool Packing::ColumnsAreInPlace() {
   });
 }
 
-void Packing::Decide() {
+void Packing::Decide(IndexId whole) {
+  whole_ = whole;
   for (const Contraction::Operand& operand : nest_.columns) AddPacked(operand, true);
   for (const Contraction::Operand& operand : nest_.rows) {
     if (!IsRow(operand)) AddPacked(operand, false);
@@ -98,9 +107,51 @@ void Packing::AddPacked(const Contraction::Operand& operand, bool in_columns) {
   for (const size_t sum : packed.sums) info.shape.push_back(LengthOfHull(sum));
   if (in_columns) info.shape.push_back(pool_.Const(lanes_));
   if (IsInPlace(packed)) return;
+  packed.in_panels = FitsPanels(packed);
+  if (packed.in_panels) info.shape[0] = pool_.Sub(Vectors(), whole_);
   if (!FitsItsTensor(packed)) AssumeFewElements(program_, info.shape);
   packed.tensor = program_.AddTensor(std::move(info));
   packed_.push_back(std::move(packed));
+}
+
+// Whether tiles can read columns where they lie, and nothing else would use the copy: no other iteration of a
+// loop around, and no other call.
+bool Packing::FitsPanels(const Packed& packed) const {
+  if (!packed.in_columns || nest_.is_ragged || nest_.jammed != nullptr || nest_.sums.size() != 1) return false;
+  const Access access = AccessOf(program_, packed.operand);
+  const Loop& sum = *nest_.sums[0];
+  if (packed.sums.size() != 1 || !FitsItsTensor(packed) || !IsAlong(program_, access, *nest_.column)) return false;
+  if (IsBound(access.tensor) || pool_.HasVar(sum.begin) || pool_.HasVar(sum.end)) return false;
+  const auto moves_with = [&](int64_t var) {
+    return absl::c_any_of(access.place, [&](IndexId e) { return HoldsVar(pool_, e, var); });
+  };
+  return absl::c_all_of(LoopsAround(), moves_with);
+}
+
+bool Packing::IsBound(TensorId tensor) const {
+  const auto input = absl::c_find(program_.inputs, tensor) - program_.inputs.begin();
+  return static_cast<size_t>(input) < bound_.size() && bound_[static_cast<size_t>(input)];
+}
+
+// The indices of loops around rows, columns and sums that anything in the nest moves with.
+absl::flat_hash_set<int64_t> Packing::LoopsAround() const {
+  absl::flat_hash_set<int64_t> around;
+  const auto add = [&](IndexId e) {
+    VisitIndex(pool_, e, [&](IndexId, const IndexNode& node) {
+      if (node.kind == IndexKind::kVar) around.insert(node.value);
+    });
+  };
+  std::vector<int64_t> inside = {nest_.row->var, nest_.column->var};
+  for (const Loop* loop : {nest_.row, nest_.column}) {
+    add(loop->begin);
+    add(loop->end);
+  }
+  VisitItems(*nest_.core, [&](const loop::Item& item) {
+    VisitIndices(program_, item, add);
+    if (const auto* inner = item.As<Loop>()) inside.push_back(inner->var);
+  });
+  for (const int64_t var : inside) around.erase(var);
+  return around;
 }
 
 // Whether each element is copied once: it is in range, and each loop moves along an axis of
@@ -132,17 +183,49 @@ IndexId Packing::Guarded(absl::optional<IndexId> flag, IndexId count) {
 
 // ---- Reading
 
-ValueId Packing::ValueAt(const Place& at) {
+ValueId Packing::ValueAt(const Place& at, Columns columns, const Panel* panel) {
   const ValueId value = RewriteValues(program_, nest_.step->value, [&](ValueId id) -> absl::optional<ValueId> {
     const auto packed = absl::c_find_if(packed_, [&](const Packed& p) { return p.operand.load == id; });
     if (packed == packed_.end()) return absl::nullopt;
-    return program_.AddLoad({packed->tensor, PlaceIn(*packed, at)});
+    if (!packed->in_panels || columns == Columns::kInCopies) {
+      return program_.AddLoad({packed->tensor, PlaceIn(*packed, at)});
+    }
+    if (columns == Columns::kInOperands) return absl::nullopt;
+    return program_.AddLoad({panel->tensors[static_cast<size_t>(packed - packed_.begin())], PlaceInPanel(*panel, at)});
   });
   return Moved(value, at.row, at.vector, at.lane, at.sums);
 }
 
-IndexList Packing::PlaceIn(const Packed& packed, const Place& at) const {
+Packing::Panel Packing::PanelOf(int64_t vectors, IndexId first_vector, Scope& scope) {
+  Panel panel{{}, first_vector};
+  for (const Packed& packed : packed_) {
+    panel.tensors.emplace_back();
+    if (!packed.in_panels) continue;
+    const Shape shape = {pool_.Const(vectors), LengthOfHull(0), pool_.Const(lanes_)};
+    panel.tensors.back() = program_.AddTensor({"panel", program_[packed.tensor].type, shape});
+    scope.push_back(fusion::DeclarationOf(panel.tensors.back()));
+  }
+  return panel;
+}
+
+Scope Packing::ToPanel(const Panel& panel, const Place& at) {
+  Scope scope;
+  for (size_t i = 0; i < packed_.size(); ++i) {
+    if (!packed_[i].in_panels) continue;
+    const ValueId value = Moved(packed_[i].operand.load, at.row, at.vector, at.lane, at.sums);
+    Append(scope, Assignment(panel.tensors[i], PlaceInPanel(panel, at), value));
+  }
+  return scope;
+}
+
+IndexList Packing::PlaceInPanel(const Panel& panel, const Place& at) {
+  const bool is_wrong = NESTOR_MUTANT("panel_of_other_columns");
+  return {is_wrong ? pool_.Const(0) : pool_.Sub(at.vector, panel.first_vector), at.sums[0], at.lane};
+}
+
+IndexList Packing::PlaceIn(const Packed& packed, const Place& at) {
   IndexList place = {packed.in_columns ? at.vector : at.row};
+  if (packed.in_panels) place[0] = pool_.Sub(at.vector, whole_);
   for (const size_t sum : packed.sums) place.push_back(at.sums[sum]);
   if (packed.in_columns) place.push_back(at.lane);
   return place;
@@ -174,7 +257,8 @@ ValueId Packing::Moved(ValueId value, IndexId row, IndexId vector, IndexId lane,
 Scope Packing::CopiesBehind(size_t depth, absl::optional<IndexId> flag) {
   Scope scope;
   for (const Packed& packed : packed_) {
-    if (packed.operand.batch_loops != static_cast<int>(depth)) continue;
+    const bool is_empty = pool_.IsConst(program_[packed.tensor].shape[0], 0);  // whole tiles have all columns
+    if (packed.operand.batch_loops != static_cast<int>(depth) || is_empty) continue;
     scope.push_back(fusion::DeclarationOf(packed.tensor));
     Append(scope, packed.in_columns ? CopyColumns(packed, flag) : CopyRows(packed, flag));
   }
@@ -283,8 +367,10 @@ Scope Packing::CopyColumns(const Packed& packed, absl::optional<IndexId> flag) {
   const auto zero = [&](IndexId, IndexId, const Steps&) {
     return program_.AddConstant(Scalar::Zero(program_[packed.tensor].type));
   };
-  Scope scope = make_.Counted("v", Guarded(flag, whole), kPlain,
-                              [&](IndexId v) { return fill(v, pool_.Const(lanes_), loaded); });
+  const IndexId first = packed.in_panels ? whole_ : pool_.Const(0);
+  Scope scope = make_.Counted("v", Guarded(flag, pool_.Sub(whole, first)), kPlain, [&](IndexId v) {
+    return fill(pool_.Add(first, v), pool_.Const(lanes_), loaded);
+  });
   const IndexId more = pool_.Sub(Vectors(), whole);
   if (pool_.IsConst(more, 0)) return scope;
   Append(scope, make_.Counted("v", Guarded(flag, more), kPlain, [&](IndexId v) {

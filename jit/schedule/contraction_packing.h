@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/functional/function_ref.h"
 #include "jit/schedule/contraction.h"
 #include "jit/schedule/loop_maker.h"
@@ -17,8 +19,9 @@ namespace nestor::jit {
 
 class Packing {
  public:
-  // REQUIRES: the arguments outlive this; `ranges` is at the place of the nest.
-  Packing(loop::Program& program, loop::Ranges& ranges, const Contraction& nest, int64_t lanes);
+  // `bound`: see ContractionTileOptions. REQUIRES: the arguments outlive this; `ranges` is at the place of the nest.
+  Packing(loop::Program& program, loop::Ranges& ranges, const Contraction& nest, int64_t lanes,
+          const std::vector<bool>& bound);
 
   // Whether what would be packed may be read for all steps of the sums' hulls, though some of
   // them are not summed, or there is no row at all.
@@ -32,8 +35,8 @@ class Packing {
 
   // Chooses what is packed, and declares its tensors. What a copy may need more memory for
   // than its tensor has becomes an assumption of the program: where it is large, the program
-  // runs as it was written.
-  void Decide();
+  // runs as it was written. The first `whole` vectors of columns are those of whole tiles.
+  void Decide(IndexId whole);
 
   // Declarations and copies of what depends on just the first `depth` batch loops, each in
   // loops of no iteration unless `flag`, if it is given, is 1.
@@ -45,8 +48,24 @@ class Packing {
     IndexId row, vector, lane;
     std::vector<IndexId> sums;
   };
-  // The value that is summed there.
-  loop::ValueId ValueAt(const Place& at);
+  // Where columns that lie well are read: the columns of whole tiles in their operand, or in a panel; the others
+  // in a copy. All else is read where Decide says.
+  enum class Columns { kInCopies, kInOperands, kInPanel };
+  // A copy of a block of columns, which the topmost tiles make as they sum: it needs no time of its own, and
+  // stays in the caches until the tiles below have read it.
+  struct Panel {
+    std::vector<loop::TensorId> tensors;  // by operand
+    IndexId first_vector;                 // of the block
+  };
+  // Whether there are columns for panels.
+  bool UsesPanels() const { return absl::c_any_of(packed_, [](const Packed& packed) { return packed.in_panels; }); }
+  // Declares it, in `scope`, for as many vectors.
+  Panel PanelOf(int64_t vectors, IndexId first_vector, loop::Scope& scope);
+  // Copies columns to the panel.
+  loop::Scope ToPanel(const Panel& panel, const Place& at);
+
+  // The value that is summed there. `panel`: null unless columns are in one.
+  loop::ValueId ValueAt(const Place& at, Columns columns, const Panel* panel);
 
   // Sets where a row, a vector of columns and a lane in it are in terms of the nest.
   void Locate(loop::VarReplacement& replace, IndexId row, IndexId vector, IndexId lane);
@@ -61,6 +80,7 @@ class Packing {
     bool in_columns;
     std::vector<size_t> sums;  // that it depends on
     loop::TensorId tensor;
+    bool in_panels = false;  // `tensor` has those beside whole tiles
   };
   using Steps = std::vector<IndexId>;  // by sum; invalid: any
   using OverSteps = absl::FunctionRef<loop::Scope(const Steps& steps)>;
@@ -72,7 +92,11 @@ class Packing {
   bool FitsItsTensor(const Packed& packed) const;
   bool IsInPlace(const Packed& packed);
   void AddPacked(const Contraction::Operand& operand, bool in_columns);
-  IndexList PlaceIn(const Packed& packed, const Place& at) const;
+  bool FitsPanels(const Packed& packed) const;
+  bool IsBound(loop::TensorId tensor) const;
+  absl::flat_hash_set<int64_t> LoopsAround() const;
+  IndexList PlaceIn(const Packed& packed, const Place& at);
+  IndexList PlaceInPanel(const Panel& panel, const Place& at);
   loop::Scope CopyRows(const Packed& packed, absl::optional<IndexId> flag);
   loop::Scope CopyRaggedRows(const Packed& packed, absl::optional<IndexId> flag);
   loop::Scope CopyRaggedBlocks(const Packed& packed, size_t level, IndexId begin, IndexId rows,
@@ -94,7 +118,9 @@ class Packing {
   LoopMaker make_;
   const Contraction& nest_;
   const int64_t lanes_;
+  const std::vector<bool>& bound_;
   IndexId rows_, columns_;   // how many; of columns, those of the hull
+  IndexId whole_;            // vectors of columns in whole tiles
   std::vector<Packed> packed_;
 };
 

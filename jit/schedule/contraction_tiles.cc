@@ -1,6 +1,6 @@
 // A nest becomes: what packs its operands, behind the loops that each depends on; whole
-// tiles in blocks; narrower tiles beside them; below all a tile of which some rows are not
-// kept.
+// tiles in blocks, the topmost of which may pack columns as well; narrower tiles beside
+// them; below all a tile of which some rows are not kept.
 #include "jit/schedule/contraction_tiles.h"
 
 #include <algorithm>
@@ -34,6 +34,9 @@ using loop::TensorId;
 // If the number of rows is known, and tiles are made for it, so many are enough.
 constexpr int64_t kLeastKnownRows = 2;
 
+// One more block of rows shares a panel for so many blocks of columns.
+constexpr int64_t kColumnBlocksForRowBlock = 2;
+
 // One contraction on its way to tiles.
 class Tiling {
  public:
@@ -48,7 +51,7 @@ class Tiling {
         whole_(whole),
         type_(program[nest.accumulator].type),
         lanes_(jit::LanesOf(type_, options.isa)),
-        packing_(program, ranges, nest_, lanes_) {}
+        packing_(program, ranges, nest_, lanes_, options.bound) {}
 
   // Not for few rows of columns that lie well.
   bool IsWorth() { return packing_.IsInRange() && (!ColumnsLieWell() || !HasFewIterations(*nest_.row)); }
@@ -60,7 +63,7 @@ class Tiling {
     JamBatch();
     ChooseTile();
     Scope scope = FewRows();
-    packing_.Decide();
+    packing_.Decide(Times(tile_.vectors, WholeTiles()));
     register_tile_.emplace(program_, ranges_, nest_, packing_, lanes_, rows_, columns_);
     Append(scope, Level(0));
     return scope;
@@ -218,43 +221,34 @@ class Tiling {
   // for blocks of rows { for blocks of columns { for blocks of sums { tiles } } }, and by
   // themselves, so that these two loops hold nothing else, narrower tiles.
   Scope WholeRows(const Band& band) {
-    const auto over_rows = [&](absl::FunctionRef<Scope(IndexId first, IndexId count)> body) {
-      return make_.Counted("p", IfMany(OverUp(band.tiles, options_.row_block)), kPlain, [&](IndexId block) {
-        const IndexId first = Times(options_.row_block, block);
-        return body(first, pool_.Min(Const(options_.row_block), pool_.Sub(band.tiles, first)));
+    const IndexId blocks = OverUp(band.tiles, options_.row_block);
+    const IndexId sharing = RowBlocksOfPanel();
+    const IndexId groups = pool_.Div(pool_.Add(blocks, pool_.Sub(sharing, Const(1))), pool_.Max(sharing, Const(1)));
+    Scope scope = make_.Counted("p", IfMany(groups), kPlain, [&](IndexId group) {
+      const IndexId first = pool_.Mul(sharing, group);
+      const IndexId count = pool_.Min(sharing, pool_.Sub(blocks, first));
+      return make_.Counted("q", OverUp(WholeTiles(), options_.column_block), kPlain, [&](IndexId q) {
+        return ColumnBlock(band, first, count, Times(options_.column_block, q));
       });
-    };
-    Scope scope = over_rows([&](IndexId first, IndexId count) { return ColumnBlocks(band, first, count); });
-    Append(scope, over_rows([&](IndexId first, IndexId count) {
-      return make_.Counted("p", count, kPlain, [&](IndexId p) {
+    });
+    Append(scope, make_.Counted("p", IfMany(blocks), kPlain, [&](IndexId block) {
+      const IndexId first = Times(options_.row_block, block);
+      return make_.Counted("p", TilesOf(band, first), kPlain, [&](IndexId p) {
         return NarrowTiles(band.height, RowOf(band, pool_.Add(first, p)));
       });
     }));
     return scope;
   }
+  // How many share a panel. Of many columns, so many that there are yet enough of these groups for all threads;
+  // of few, which are soon copied again, each has its own.
+  IndexId RowBlocksOfPanel() {
+    if (!packing_.UsesPanels()) return Const(1);
+    return OverUp(columns_, kColumnBlocksForRowBlock * options_.column_block * tile_.vectors * lanes_);
+  }
   IndexId RowOf(const Band& band, IndexId tile) { return pool_.Add(band.first, Times(band.height, tile)); }
-
-  Scope ColumnBlocks(const Band& band, IndexId first_tile, IndexId count_of_tiles) {
-    const IndexId tiles = WholeTiles();
-    const absl::optional<SumBlocks> blocks = BlocksOfSum();
-    return make_.Counted("q", OverUp(tiles, options_.column_block), kPlain, [&](IndexId block) {
-      Scope scope;
-      if (blocks) scope.push_back(fusion::DeclarationOf(blocks->partial));
-      const IndexId first = Times(options_.column_block, block);
-      const IndexId count = pool_.Min(Const(options_.column_block), pool_.Sub(tiles, first));
-      Append(scope, make_.Counted("s", blocks ? blocks->count : Const(1), kPlain, [&](IndexId s) {
-        return make_.Counted("p", count_of_tiles, kPlain, [&](IndexId p) {
-          return make_.Counted("q", count, kPlain, [&](IndexId q) {
-            const IndexId row = RowOf(band, pool_.Add(first_tile, p));
-            const Patch patch{{band.height, tile_.vectors}, row, Times(tile_.vectors, pool_.Add(first, q))};
-            if (!blocks) return Tile(patch);
-            const SumBlock part = BlockOfSum(*blocks, s, Times(band.height, p), Times(tile_.vectors, q));
-            return Tile(patch, &part);
-          });
-        });
-      }));
-      return scope;
-    });
+  // Of the block of rows that begins with that one.
+  IndexId TilesOf(const Band& band, IndexId first) {
+    return pool_.Min(Const(options_.row_block), pool_.Sub(band.tiles, first));
   }
 
   // The blocks into which the outermost sum is cut.
@@ -263,6 +257,44 @@ class Tiling {
     IndexId count;
     TensorId partial;  // what tiles of a block of columns have come to
   };
+
+  // Tiles from number `first` on, in `count` blocks of rows.
+  Scope ColumnBlock(const Band& band, IndexId first_block, IndexId count, IndexId first) {
+    const absl::optional<SumBlocks> blocks = BlocksOfSum();
+    Scope scope;
+    if (blocks) scope.push_back(fusion::DeclarationOf(blocks->partial));
+    if (!packing_.UsesPanels()) {
+      Append(scope, TileBlock(band, first_block, first, blocks, absl::nullopt));
+      return scope;
+    }
+    const int64_t vectors = options_.column_block * tile_.vectors;
+    const Packing::Panel panel = packing_.PanelOf(vectors, Times(tile_.vectors, first), scope);
+    Append(scope, make_.Counted("p", count, kPlain, [&](IndexId block) {
+      const RegisterTile::Below below{panel, Times(options_.row_block, block)};
+      return TileBlock(band, pool_.Add(first_block, block), first, blocks, below);
+    }));
+    return scope;
+  }
+
+  // Of one block of rows. `below`: of its topmost tile.
+  Scope TileBlock(const Band& band, IndexId row_block, IndexId first, const absl::optional<SumBlocks>& blocks,
+                  absl::optional<RegisterTile::Below> below) {
+    const IndexId first_row = Times(options_.row_block, row_block);
+    const IndexId tiles = pool_.Min(Const(options_.column_block), pool_.Sub(WholeTiles(), first));
+    return make_.Counted("s", blocks ? blocks->count : Const(1), kPlain, [&](IndexId s) {
+      return make_.Counted("p", TilesOf(band, first_row), kPlain, [&](IndexId p) {
+        absl::optional<RegisterTile::Below> own = below;
+        if (own) own->tiles = pool_.Add(own->tiles, p);
+        return make_.Counted("q", tiles, kPlain, [&](IndexId q) {
+          const IndexId row = RowOf(band, pool_.Add(first_row, p));
+          const Patch patch{{band.height, tile_.vectors}, row, Times(tile_.vectors, pool_.Add(first, q))};
+          absl::optional<SumBlock> part;
+          if (blocks) part = BlockOfSum(*blocks, s, Times(band.height, p), Times(tile_.vectors, q));
+          return register_tile_->At(patch, part, own);
+        });
+      });
+    });
+  }
 
   // nullopt: it runs as one, being short, or as its bounds move.
   absl::optional<SumBlocks> BlocksOfSum() {
@@ -309,7 +341,7 @@ class Tiling {
       Patch patch = first;
       patch.vector = pool_.Add(first.vector, Times(step, q));
       patch.is_whole = false;
-      return Tile(patch);
+      return register_tile_->At(patch);
     });
   }
 
@@ -322,14 +354,16 @@ class Tiling {
     return make_.Counted("p", IfMany(count), kPlain, [&](IndexId) {
       IndexId first = pool_.Sub(rows_, left);
       if (NESTOR_MUTANT("last_rows_one_early")) first = pool_.Max(pool_.Sub(first, Const(1)), Const(0));
-      const IndexId wide = Over(Vectors(), tile_.vectors), done = Times(tile_.vectors, wide);
-      Scope scope = InARow({{tile_.rows, tile_.vectors}, first, Const(0), left}, tile_.vectors, wide);
+      const bool panels = packing_.UsesPanels();
+      const IndexId wide = panels ? WholeTiles() : Over(Vectors(), tile_.vectors);
+      const IndexId done = Times(tile_.vectors, wide);
+      Patch whole{{tile_.rows, tile_.vectors}, first, Const(0), left};
+      if (panels) whole.columns = Packing::Columns::kInOperands;
+      Scope scope = InARow(whole, tile_.vectors, wide);
       Append(scope, InARow({{tile_.rows, 1}, first, done, left}, 1, pool_.Sub(Vectors(), done)));
       return scope;
     });
   }
-
-  Scope Tile(const Patch& patch, const SumBlock* part = nullptr) { return register_tile_->At(patch, part); }
 
   Program& program_;
   IndexPool& pool_;

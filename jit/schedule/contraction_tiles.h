@@ -4,6 +4,7 @@
 #define NESTOR_JIT_SCHEDULE_CONTRACTION_TILES_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "jit/runtime/cpu_features.h"
@@ -24,6 +25,9 @@ struct ContractionTileOptions {
   int64_t sum_block = 384;
   int64_t row_block = 16;
   int64_t column_block = 3;
+  // By input: whether it is the same in many calls, so that what is computed of it alone is computed once.
+  // Empty: none is.
+  std::vector<bool> bound;
 };
 
 //   for i in [0, M) { for j in [0, N) { acc s: f32 = sum  for k in [0, K) { s += a[i, k] * b[k, j] }  c[i, j] = s } }
@@ -38,7 +42,8 @@ struct ContractionTileOptions {
 //   } }
 //   ...                                     # rows and columns that are left over: smaller tiles
 //
-// with loops over blocks of rows, columns and sums around. Any nest that ContractionOf finds
+// with loops over blocks of rows, columns and sums around. Columns that lie side by side and are read by nothing
+// else are packed by the first tile of a block of rows, as it sums. Any nest that ContractionOf finds
 // is taken, whatever it computes of its operands, and every sum keeps its order. Rows that
 // walk along memory are read where they are; others are packed as well. Where packing
 // would cost more than it brings, for few rows, the nest runs as it was.

@@ -35,11 +35,16 @@ ContractionTileOptions SmallestTile() {
   return options;
 }
 
+constexpr char kSmallProduct[] =
+    "program p(a: f32[16, 8], b: f32[8, 16]) -> (c: f32[16, 16]) { for i in [0, 16) { for j in [0, 16) { "
+    "acc e: f32 = sum for k in [0, 8) { e += a[i, k] * b[k, j] } c[i, j] = e } } }";
+
+// Columns of a bound input are copied by themselves, once for all calls.
 TEST(ContractionTiles, TextInTextOut) {
-  loop::Program program = fusion::ParseVerified(
-      "program p(a: f32[16, 8], b: f32[8, 16]) -> (c: f32[16, 16]) { for i in [0, 16) { for j in [0, 16) { "
-      "acc e: f32 = sum for k in [0, 8) { e += a[i, k] * b[k, j] } c[i, j] = e } } }");
-  ASSERT_EQ(TileContractions(program, SmallestTile()).value(), true);
+  loop::Program program = fusion::ParseVerified(kSmallProduct);
+  ContractionTileOptions options = SmallestTile();
+  options.bound = {false, true};
+  ASSERT_EQ(TileContractions(program, options).value(), true);
   EXPECT_EQ(ToText(program), ToText(fusion::ParseVerified(R"(
 program p(a: f32[16, 8], b: f32[8, 16]) -> (c: f32[16, 16]) {
   block {
@@ -60,6 +65,52 @@ program p(a: f32[16, 8], b: f32[8, 16]) -> (c: f32[16, 16]) {
               for r_3 in [0, 1) unroll { for v_4 in [0, 1) unroll { for l_4 in [0, 8) vector {
                 c[p + p_2 + r_3, 8*q + 8*q_2 + 8*v_4 + l_4] = tile[r_3, v_4, l_4]
               } } }
+            }
+          }
+        }
+      }
+    }
+  }
+})")));
+}
+
+// The topmost tile of each block copies columns as it sums.
+TEST(ContractionTiles, PanelsInTextOut) {
+  loop::Program program = fusion::ParseVerified(kSmallProduct);
+  ASSERT_EQ(TileContractions(program, SmallestTile()).value(), true);
+  EXPECT_EQ(ToText(program), ToText(fusion::ParseVerified(R"(
+program p(a: f32[16, 8], b: f32[8, 16]) -> (c: f32[16, 16]) {
+  block {
+    for p in [0, 16) {
+      for q in [0, 2) {
+        temp panel: f32[1, 8, 8]
+        for p_2 in [0, min(-p + 16, 1)) {
+          for s in [0, 1) {
+            for p_3 in [0, min(-p - p_2 + 16, 1)) {
+              for q_2 in [0, min(-q + 2, 1)) {
+                temp tile: f32[1, 1, 8] register
+                for r in [0, 1) unroll { for v in [0, 1) unroll { for l in [0, 8) vector { tile[r, v, l] = 0.0 } } }
+                for z in [0, -min(p_2 + p_3, 1) + 1) {
+                  for k_2 in [0, 8) unroll {
+                    for r_2 in [0, 1) unroll { for v_2 in [0, 1) unroll { for l_2 in [0, 8) vector {
+                      tile[r_2, v_2, l_2] = tile[r_2, v_2, l_2] + a[p + p_2 + p_3 + r_2, k_2] * b[k_2, 8*q + 8*q_2 + 8*v_2 + l_2]
+                    } } }
+                    for v_3 in [0, 1) unroll { for l_3 in [0, 8) vector {
+                      panel[q_2 + v_3, k_2, l_3] = b[k_2, 8*q + 8*q_2 + 8*v_3 + l_3]
+                    } }
+                  }
+                }
+                for z_2 in [0, min(p_2 + p_3, 1)) {
+                  for k_3 in [0, 8) unroll {
+                    for r_3 in [0, 1) unroll { for v_4 in [0, 1) unroll { for l_4 in [0, 8) vector {
+                      tile[r_3, v_4, l_4] = tile[r_3, v_4, l_4] + a[p + p_2 + p_3 + r_3, k_3] * panel[q_2 + v_4, k_3, l_4]
+                    } } }
+                  }
+                }
+                for r_4 in [0, 1) unroll { for v_5 in [0, 1) unroll { for l_5 in [0, 8) vector {
+                  c[p + p_2 + p_3 + r_4, 8*q + 8*q_2 + 8*v_5 + l_5] = tile[r_4, v_5, l_5]
+                } } }
+              }
             }
           }
         }
@@ -136,6 +187,27 @@ TEST(ContractionTiles, TakesTriangles) {
   // Of a strip's rows, whose number moves with the strip.
   EXPECT_TRUE(IsTiled("for p in [0, (M + 23)/24) { for r in [0, min(M - 24*p, 24)) { for j in [0, N) { acc s: f32 = sum "
                       "for k in [0, 24*p + r + 1) { s += a[24*p + r, k | 0.0] * b[k, j | 0.0] } c[24*p + r, j] = s } } }"));
+}
+
+// Whether columns of the nest are copied by tiles.
+bool UsesPanels(absl::string_view items) {
+  loop::Program program = fusion::ParseVerified(kFrame, items);
+  EXPECT_EQ(TileContractions(program, SmallestTile()).value(), true) << items;
+  return absl::StrContains(ToText(program), "temp panel");
+}
+
+// Not what is read across, beside a mask, or in other iterations of a loop around as well.
+TEST(ContractionTiles, CopiesColumnsInTilesWhereNobodyElseReadsThem) {
+  const auto in_loop = [](absl::string_view column) {
+    return absl::StrCat("block { temp t: f32[3, M, N] temp u: f32[3, K, N] for h_2 in [0, 3) { for k_2 in [0, K) { for j_2 in [0, N) { "
+                        "u[h_2, k_2, j_2] = b[k_2, j_2] } } } for h in [0, 3) { for i in [0, M) { for j in [0, N) { "
+                        "acc s: f32 = sum for k in [0, K) { s += a[i, k] * ", column, " } t[h, i, j] = s } } }", kEnd, " }");
+  };
+  EXPECT_TRUE(UsesPanels(Product("a[i, k] * b[k, j]")));
+  EXPECT_TRUE(UsesPanels(in_loop("u[h, k, j]")));
+  EXPECT_FALSE(UsesPanels(in_loop("b[k, j]")));
+  EXPECT_FALSE(UsesPanels(Product("a[i, k] * d[j, k]")));
+  EXPECT_FALSE(UsesPanels(Product("a[i, k | 0.0] * b[k - 1, j | 0.0]")));
 }
 
 TEST(ContractionTiles, LeavesWhatIsNone) {

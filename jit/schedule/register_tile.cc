@@ -53,26 +53,16 @@ RegisterTile::RegisterTile(Program& program, loop::Ranges& ranges, const Contrac
   }
 }
 
-Scope RegisterTile::At(const Patch& patch, const SumBlock* part) {
+Scope RegisterTile::At(const Patch& patch, const absl::optional<SumBlock>& part, const absl::optional<Below>& below) {
   const Extent extent = patch.extent;
   const TensorId tile = program_.AddTensor({"tile", type_, {Const(extent.rows), Const(extent.vectors), Const(lanes_)},
                                             Storage::kTemp, ReduceOp::kSum, true});
   Scope scope;
   scope.push_back(fusion::DeclarationOf(tile));
   Append(scope, Begin(tile, extent, part));
-  const auto step = [&](const std::vector<IndexId>& sums, IndexId r, IndexId v, IndexId l) {
-    return Step(tile, {r, v, l}, {RowToRead(patch, r), pool_.Add(patch.vector, v), l, sums});
-  };
-  const bool compact = !patch.is_whole;
-  if (nest_.is_ragged) {
-    Append(scope, RaggedSums(patch, step));
-  } else {
-    Append(scope, OverSums(part, compact, [&](const std::vector<IndexId>& sums) {
-      return OverRows(patch, [&](IndexId r, IndexId v, IndexId l) { return step(sums, r, v, l); });
-    }));
-  }
+  Append(scope, Sums(tile, patch, part, below));
   const auto finish = [&] { return Ends(tile, patch); };
-  if (part == nullptr) {
+  if (!part) {
     Append(scope, finish());
     return scope;
   }
@@ -87,6 +77,34 @@ Scope RegisterTile::At(const Patch& patch, const SumBlock* part) {
   return scope;
 }
 
+// The first of the tiles that share a panel reads columns where they lie, and copies them.
+Scope RegisterTile::Sums(TensorId tile, const Patch& patch, const absl::optional<SumBlock>& part,
+                         const absl::optional<Below>& below) {
+  const Packing::Panel* panel = below ? &below->panel : nullptr;
+  const auto place = [&](const std::vector<IndexId>& sums, IndexId r, IndexId v, IndexId l) {
+    return Packing::Place{RowToRead(patch, r), pool_.Add(patch.vector, v), l, sums};
+  };
+  const auto over = [&](Packing::Columns columns) {
+    const auto step = [&](const std::vector<IndexId>& sums, IndexId r, IndexId v, IndexId l) {
+      return Step(tile, {r, v, l}, place(sums, r, v, l), columns, panel);
+    };
+    if (nest_.is_ragged) return RaggedSums(patch, step);
+    return OverSums(part, /*compact=*/!patch.is_whole, [&](const std::vector<IndexId>& sums) {
+      Scope scope = OverRows(patch, [&](IndexId r, IndexId v, IndexId l) { return step(sums, r, v, l); });
+      if (panel == nullptr || columns == Packing::Columns::kInPanel) return scope;
+      Append(scope, OverRow(Const(0), patch.extent.vectors, [&](IndexId r, IndexId v, IndexId l) {
+        return packing_.ToPanel(*panel, place(sums, r, v, l));
+      }));
+      return scope;
+    });
+  };
+  if (!below) return over(patch.columns);
+  const IndexId is_below = pool_.Min(Const(1), below->tiles);
+  Scope scope = If(pool_.Sub(Const(1), is_below), [&] { return over(Packing::Columns::kInOperands); });
+  Append(scope, If(is_below, [&] { return over(Packing::Columns::kInPanel); }));
+  return scope;
+}
+
 // In vector number `vector`, which may be the last.
 IndexId RegisterTile::ColumnsFrom(IndexId vector) {
   if (nest_.jammed != nullptr) return columns_;
@@ -95,11 +113,12 @@ IndexId RegisterTile::ColumnsFrom(IndexId vector) {
 
 // Loops over the sums; of the first over those steps that `part` has, if it is given. Those of a
 // window are written out.
-Scope RegisterTile::OverSums(const SumBlock* part, bool compact, OverSteps body, std::vector<IndexId> known) {
+Scope RegisterTile::OverSums(const absl::optional<SumBlock>& part, bool compact, OverSteps body,
+                             std::vector<IndexId> known) {
   const size_t i = known.size();
   if (i == nest_.sums.size()) return body(known);
   const Loop& sum = *nest_.sums[i];
-  const bool is_part = i == 0 && part != nullptr;
+  const bool is_part = i == 0 && part.has_value();
   const IndexId from = is_part ? part->begin : pool_.Sub(sum.begin, nest_.hulls[i].begin);
   const IndexId to = is_part ? part->end : pool_.Sub(sum.end, nest_.hulls[i].begin);
   const LoopAttributes attributes = !is_part && IsWrittenOut(i, compact) ? kUnrolled : kPlain;
@@ -167,13 +186,13 @@ IndexList RegisterTile::PartialPlace(const SumBlock& part, IndexId r, IndexId v,
 }
 
 // At the identity, or what the blocks of the sum before have come to.
-Scope RegisterTile::Begin(TensorId tile, Extent extent, const SumBlock* part) {
+Scope RegisterTile::Begin(TensorId tile, Extent extent, const absl::optional<SumBlock>& part) {
   const auto identity = [&] {
     return OverTile(extent, [&](IndexId r, IndexId v, IndexId l) {
       return Assignment(tile, {r, v, l}, program_.AddConstant(Identity(*nest_.step->op, type_)));
     });
   };
-  if (part == nullptr) return identity();
+  if (!part) return identity();
   const IndexId continues = NESTOR_MUTANT("sum_block_starts_anew") ? Const(0) : pool_.Min(Const(1), part->number);
   Scope scope = If(pool_.Sub(Const(1), continues), identity);
   Append(scope, If(continues, [&] {
@@ -219,9 +238,11 @@ Scope RegisterTile::OverRows(const Patch& patch, AtPlace at) {
 }
 
 // tile = tile op value
-Scope RegisterTile::Step(TensorId tile, const IndexList& in_tile, const Packing::Place& at) {
+Scope RegisterTile::Step(TensorId tile, const IndexList& in_tile, const Packing::Place& at, Packing::Columns columns,
+                         const Packing::Panel* panel) {
   const ValueId old = program_.AddLoad({tile, in_tile});
-  const ValueId next = program_.AddApply(StepOp(*nest_.step->op), {old, packing_.ValueAt(at)}, type_);
+  const ValueId next =
+      program_.AddApply(StepOp(*nest_.step->op), {old, packing_.ValueAt(at, columns, panel)}, type_);
   return Assignment(tile, in_tile, next);
 }
 

@@ -26,6 +26,7 @@ class RegisterTile {
     IndexId row, vector;
     absl::optional<IndexId> rows_left = absl::nullopt;  // rows that are kept, where that may be fewer
     bool is_whole = true;                               // not the last vector, which may have fewer lanes
+    Packing::Columns columns = Packing::Columns::kInCopies;
   };
   // Which part of the sums a tile takes.
   struct SumBlock {
@@ -34,6 +35,11 @@ class RegisterTile {
     loop::TensorId partial;  // of the blocks before
     IndexId row, vector;     // of the tile in `partial`
   };
+  // The panel of a block of tiles, and how many of them are above this one: with none, it fills the panel.
+  struct Below {
+    Packing::Panel panel;
+    IndexId tiles;
+  };
 
   // `rows`, `columns`: how many the nest has. REQUIRES: the arguments outlive this; `packing` has decided;
   // `ranges` is at the place of the nest.
@@ -41,7 +47,8 @@ class RegisterTile {
                IndexId rows, IndexId columns);
 
   // Of all the sums' steps, unless `part` is given.
-  loop::Scope At(const Patch& patch, const SumBlock* part = nullptr);
+  loop::Scope At(const Patch& patch, const absl::optional<SumBlock>& part = absl::nullopt,
+                 const absl::optional<Below>& below = absl::nullopt);
 
  private:
   using AtPlace = absl::FunctionRef<loop::Scope(IndexId r, IndexId v, IndexId l)>;
@@ -50,21 +57,25 @@ class RegisterTile {
 
   IndexId Const(int64_t value) { return pool_.Const(value); }
   IndexId ColumnsFrom(IndexId vector);
-  loop::Scope OverSums(const SumBlock* part, bool compact, OverSteps body, std::vector<IndexId> known = {});
+  loop::Scope OverSums(const absl::optional<SumBlock>& part, bool compact, OverSteps body,
+                       std::vector<IndexId> known = {});
   bool IsWrittenOut(size_t sum, bool compact);
+  loop::Scope Sums(loop::TensorId tile, const Patch& patch, const absl::optional<SumBlock>& part,
+                   const absl::optional<Below>& below);
   loop::Scope RaggedSums(const Patch& patch, StepAt step);
   loop::Scope RaggedEnds(const Patch& patch, const Hull& common, bool before, StepAt step);
   loop::Scope RaggedSteps(const Hull& bounds, OverSteps body);
   loop::Scope If(IndexId condition, absl::FunctionRef<loop::Scope()> body);
   IndexList PartialPlace(const SumBlock& part, IndexId r, IndexId v, IndexId l);
-  loop::Scope Begin(loop::TensorId tile, Extent extent, const SumBlock* part);
+  loop::Scope Begin(loop::TensorId tile, Extent extent, const absl::optional<SumBlock>& part);
   IndexId RowToRead(const Patch& patch, IndexId r);
   IndexId LanesOf(const Patch& patch, IndexId vector);
   loop::Scope IfKept(const Patch& patch, IndexId r, absl::FunctionRef<loop::Scope()> body);
   loop::Scope OverTile(Extent extent, AtPlace at);
   loop::Scope OverRow(IndexId r, int64_t vectors, AtPlace at);
   loop::Scope OverRows(const Patch& patch, AtPlace at);
-  loop::Scope Step(loop::TensorId tile, const IndexList& in_tile, const Packing::Place& at);
+  loop::Scope Step(loop::TensorId tile, const IndexList& in_tile, const Packing::Place& at, Packing::Columns columns,
+                   const Packing::Panel* panel);
   loop::Scope Ends(loop::TensorId tile, const Patch& patch);
   loop::Scope EndsOf(loop::TensorId sums, const Patch& patch, loop::LoopAttributes attributes);
   loop::Scope Finish(loop::TensorId tile, const IndexList& in_tile, IndexId row, IndexId vector);
