@@ -292,6 +292,15 @@ TEST(Variants, AreSharedByBoundExecutables) {
   EXPECT_EQ(NumKernels(*windows), 2u);
 }
 
+// Kernels in which tiles copy the columns that they read.
+size_t NumWithPanels(const Executable& executable) {
+  const auto has_panel = [](const std::shared_ptr<const Kernel>& kernel) {
+    return absl::c_any_of(kernel->program().tensors, [](const loop::TensorInfo& info) { return info.name == "panel"; });
+  };
+  const auto kernels = executable.kernels();
+  return static_cast<size_t>(absl::c_count_if(kernels, has_panel));
+}
+
 // Weights that are bound are copied once, others as they are used: code of its own, with the same bits.
 TEST(Variants, OfBoundInputsKeepTheirCopies) {
   const auto product = MustCompile(R"(program product(a: f32[M, K], b: f32[K, N]) -> (c: f32[M, N]) {
@@ -304,12 +313,14 @@ TEST(Variants, OfBoundInputsKeepTheirCopies) {
   Tensor want = *Tensor::Create(DType::kF32, {m, n}), c = *Tensor::Create(DType::kF32, {m, n});
   Workspace workspace;
   ASSERT_EQ(product->Run({{a, b}, {want}}, &workspace), absl::OkStatus());
-  const size_t before = NumKernels(*product);
+  const size_t before = NumKernels(*product), with_panels = NumWithPanels(*product);
+  EXPECT_GT(with_panels, 0u);
   const auto bound = product->Bind("b", b).value();
   for (int call = 0; call < 2; ++call) {
     ASSERT_EQ(bound->Run({{a}, {c}}, &workspace), absl::OkStatus());
     EXPECT_EQ(FirstDifference(c, want).value_or(""), "");
     EXPECT_EQ(NumKernels(*product), before + 1);
+    EXPECT_EQ(NumWithPanels(*product), with_panels);
   }
 }
 
@@ -333,7 +344,8 @@ constexpr char kScale[] = R"(program scale(x: f32[N]; $k: i64 = 2) -> (y: f32[N]
   for i in [0, N) { y[i] = x[i] * f32(index($k)) }
 })";
 
-std::unique_ptr<const Executable> ScaleWith(std::function<absl::StatusOr<loop::Program>(loop::Program, const std::vector<bool>&)> schedule) {
+std::unique_ptr<const Executable> ScaleWith(
+    std::function<absl::StatusOr<loop::Program>(loop::Program, const std::vector<bool>&)> schedule) {
   ExecutableOptions options;
   options.isa = Isa::kAvx2;
   options.size_classes.least_work = 0;
