@@ -231,11 +231,9 @@ class Tiling {
         return ColumnBlock(band, first, count, Times(options_.column_block, q));
       });
     });
-    Append(scope, make_.Counted("p", IfMany(blocks), kPlain, [&](IndexId block) {
-      const IndexId first = Times(options_.row_block, block);
-      return make_.Counted("p", TilesOf(band, first), kPlain, [&](IndexId p) {
-        return NarrowTiles(band.height, RowOf(band, pool_.Add(first, p)));
-      });
+    // A few vectors of columns stay in the caches whatever the rows: there is more to share out without blocks.
+    Append(scope, make_.Counted("p", IfMany(band.tiles), kPlain, [&](IndexId p) {
+      return NarrowTiles(band.height, RowOf(band, p));
     }));
     return scope;
   }
