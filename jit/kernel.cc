@@ -137,12 +137,15 @@ int64_t Kernel::RunParallel(const Step& step, const int64_t* table, absl::Span<c
   const int64_t least = std::max<int64_t>(1, CeilDiv(options.least_iterations, step.granularity));
   const int64_t pieces = std::min(threads * kPiecesPerThread, grains / least);
   if (threads == 1 || pieces <= 1) return Call(step, table, begin, end, private_memory[0], options);
-  const int64_t size = CeilDiv(grains, pieces) * grain;
+  // As long as each other, but for one grain: of pieces that are all rounded up some threads would have one less.
+  const auto first = [&](int64_t piece) {
+    return begin + grain * (piece * (grains / pieces) + piece * (grains % pieces) / pieces);
+  };
   std::atomic<int64_t> result{0};
-  options.executor->Run(CeilDiv(end - begin, size), [&](int worker, int64_t i) {
+  options.executor->Run(pieces, [&](int worker, int64_t i) {
     const DefaultFloatSettings settings;  // a host's own pool need not pass them on
-    const int64_t first = begin + i * size;
-    const int64_t code = Call(step, table, first, std::min(end, first + size), private_memory[NESTOR_MUTANT("workers_share_memory") ? 0 : worker], options);
+    char* memory = private_memory[NESTOR_MUTANT("workers_share_memory") ? 0 : worker];
+    const int64_t code = Call(step, table, first(i), i + 1 < pieces ? first(i + 1) : end, memory, options);
     if (code != 0) result.store(code, std::memory_order_relaxed);
   });
   return result.load(std::memory_order_relaxed);

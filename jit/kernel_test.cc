@@ -6,6 +6,7 @@
 
 #include <immintrin.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
@@ -222,6 +223,44 @@ TEST(KernelTest, CodeRestsOnWhatTheProgramSays) {
   // By statement: a[g[i], k] alone is looked at before it is read.
   EXPECT_EQ(Count(*code, "mov eax, 0x2") + Count(*code, "mov eax, 0x02"), 1) << Disassemble(*code);
   EXPECT_GT(Count(*plain, "cmp"), Count(*code, "cmp"));
+}
+
+// Says it has three threads, and runs all itself.
+class ThreeInTurn : public Executor {
+ public:
+  int NumThreads() const override { return 3; }
+  void Run(int64_t count, absl::FunctionRef<void(int worker, int64_t i)> task) override {
+    for (int64_t i = 0; i < count; ++i) task(0, i);
+  }
+};
+
+// No thread waits for another that got more: pieces cover a loop's iterations, none is longer than another by more
+// than one, and there are four for each thread or as many as there are iterations.
+TEST(KernelTest, PiecesAreEqual) {
+  const auto kernel =
+      Kernel::Compile(Parse("program f(x: f32[N]) -> (y: f32[N]) { for i in [0, N) parallel { y[i] = x[i] } }"), {}).value();
+  ThreeInTurn executor;
+  for (int64_t n = 0; n < 100; ++n) {
+    int64_t next = 0, longest = 0, shortest = n, pieces = 0;
+    const auto piece = [&](Kernel::Function, const int64_t*, int64_t begin, int64_t end, char*) -> int64_t {
+      EXPECT_EQ(begin, next) << n;
+      next = end;
+      longest = std::max(longest, end - begin);
+      shortest = std::min(shortest, end - begin);
+      ++pieces;
+      return 0;
+    };
+    const Kernel::Caller caller = piece;
+    std::vector<int64_t> table(kernel->table().slots.size(), n);
+    char* const memory[] = {nullptr, nullptr, nullptr};
+    Kernel::RunOptions options;
+    options.executor = &executor;
+    options.caller = &caller;
+    EXPECT_EQ(kernel->Run(table.data(), memory, options), 0);
+    EXPECT_EQ(next, n);
+    EXPECT_EQ(pieces, std::min<int64_t>(n, 12));
+    EXPECT_LE(longest - shortest, n == 0 ? 0 : 1) << n;
+  }
 }
 
 TEST(KernelTest, MoreLanesThanTheVectorsHaveAreRefused) {

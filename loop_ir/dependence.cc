@@ -10,7 +10,9 @@
 //
 // j lies within [i, i + 7], and 7 < 1*8. Bounds come from replacing inner indices,
 // innermost first, by the ends of their loops, and a min (max) by either argument
-// where it bounds from above (below); each choice is a candidate.
+// where it bounds from above (below); each choice is a candidate. Of a min or max on the
+// other side, the argument is taken that is known to be the least (greatest) as all
+// loops around the access have iterations: if one of [0, n/16) has, n is at least 16.
 #include "loop_ir/dependence.h"
 
 #include <algorithm>
@@ -161,12 +163,13 @@ class Windows {
       const Loop& loop = *inner[i - 1];
       Candidates replaced;
       for (IndexId e : candidates) {
-        const auto slope = SlopeIn(e, loop.var);
-        if (!slope) continue;
-        replaced.push_back(slope->sign == 0 ? e : Replace(e, loop.var, Extreme(loop, (slope->sign > 0) == upper)));
+        const auto direction = DirectionIn(e, loop.var);
+        if (!direction) continue;
+        replaced.push_back(*direction == 0 ? e : Replace(e, loop.var, Extreme(loop, (*direction > 0) == upper)));
       }
       candidates = Relaxed(std::move(replaced), upper);
     }
+    for (IndexId& e : candidates) e = Settled(e, inner);
     return candidates;
   }
 
@@ -200,6 +203,100 @@ class Windows {
       }
     }
     return candidates;
+  }
+
+  // With each min and max of which the loops around tell which argument it is as that argument.
+  IndexId Settled(IndexId e, absl::Span<const Loop* const> inner) {
+    const auto polynomial = pool_.IsAffine(e) ? Polynomial::Of(pool_, e) : absl::nullopt;
+    if (!polynomial) return e;
+    for (const Polynomial::Term& term : polynomial->terms()) {
+      if (term.atoms.size() != 1) continue;
+      const auto argument = SettledArgument(term.atoms[0], inner);
+      if (!argument) continue;
+      const IndexId change = pool_.Sub(*argument, term.atoms[0]);
+      e = pool_.Add(e, pool_.Mul(pool_.Const(term.coefficient), change));
+    }
+    return e;
+  }
+
+  absl::optional<IndexId> SettledArgument(IndexId atom, absl::Span<const Loop* const> inner) {
+    const IndexNode node = pool_[atom];
+    if (node.kind != IndexKind::kMin && node.kind != IndexKind::kMax) return absl::nullopt;
+    const bool least = node.kind == IndexKind::kMin;
+    const std::vector<IndexId> known = NonNegativeWithin(inner);
+    for (IndexId argument : node.args) {
+      const bool settles = absl::c_all_of(node.args, [&](IndexId other) {
+        return other == argument || IsAtMost(least ? argument : other, least ? other : argument, known);
+      });
+      if (settles) return argument;
+    }
+    return absl::nullopt;
+  }
+
+  // By one of what is known not to be negative, or by none.
+  bool IsAtMost(IndexId a, IndexId b, const std::vector<IndexId>& known) {
+    const IndexId less = pool_.Sub(pool_.Sub(a, b), pool_.Const(1));
+    return IsNegative(less) || absl::c_any_of(known, [&](IndexId e) { return IsNegative(pool_.Add(less, e)); });
+  }
+
+  // What is not negative, as each of the loops has an iteration. Of a loop that begins at a number and ends at a
+  // quotient, what is divided is no less than that many divisors.
+  std::vector<IndexId> NonNegativeWithin(absl::Span<const Loop* const> inner) {
+    std::vector<IndexId> known;
+    for (const Loop* loop : inner) {
+      const auto begin = program_.pool.ConstValue(loop->begin);
+      if (!begin || *begin < 0) continue;
+      for (IndexId end : Relaxed({Import(loop->end)}, true)) {
+        const int64_t divisor = PositiveDivisor(end).value_or(1);
+        const IndexId whole = divisor > 1 ? pool_[end].args[0] : end;
+        known.push_back(pool_.Sub(whole, pool_.Mul(pool_.Const(*begin + 1), pool_.Const(divisor))));
+      }
+    }
+    return known;
+  }
+
+  // 1 (-1) where `e` never falls (rises) as `var` rises, 0 where it does neither; nullopt where that is not known.
+  absl::optional<int> DirectionIn(IndexId e, int64_t var) {
+    if (!HoldsVar(pool_, e, var)) return 0;
+    const IndexNode node = pool_[e];
+    switch (node.kind) {
+      case IndexKind::kVar: return 1;
+      case IndexKind::kMin:
+      case IndexKind::kMax: return DirectionOfAll(node.args, var);
+      case IndexKind::kDiv: return PositiveDivisor(e) ? DirectionIn(node.args[0], var) : absl::nullopt;
+      case IndexKind::kAdd:
+      case IndexKind::kMul: return DirectionOfSum(e, var);
+      default: return absl::nullopt;
+    }
+  }
+
+  absl::optional<int> DirectionOfSum(IndexId e, int64_t var) {
+    const auto polynomial = pool_.IsAffine(e) ? Polynomial::Of(pool_, e) : absl::nullopt;
+    return polynomial ? DirectionOfAll(polynomial->terms(), var) : absl::nullopt;
+  }
+
+  // Of what rises, or falls, as each of these does.
+  template <typename Parts>
+  absl::optional<int> DirectionOfAll(const Parts& parts, int64_t var) {
+    int direction = 0;
+    for (const auto& part : parts) {
+      const absl::optional<int> own = DirectionIn(part, var);
+      if (!own || *own * direction < 0) return absl::nullopt;
+      if (*own != 0) direction = *own;
+    }
+    return direction;
+  }
+
+  absl::optional<int> DirectionIn(const Polynomial::Term& term, int64_t var) {
+    if (!Holds(term, var)) return 0;
+    absl::optional<int> direction;
+    for (IndexId atom : term.atoms) {
+      if (!HoldsVar(pool_, atom, var) && IsNonNegative(atom)) continue;
+      if (direction) return absl::nullopt;  // a product of two that move, or of a sign that is not known
+      direction = DirectionIn(atom, var);
+      if (!direction || *direction == 0) return absl::nullopt;
+    }
+    return term.coefficient > 0 ? *direction : -*direction;
   }
 
   // nullopt where `e` is not linear in `var` or the sign is not known.
@@ -248,12 +345,18 @@ class Windows {
 
   // With c*a for the term c*b*(a/b), which is no less.
   bool IsNegativeWithout(const Polynomial::Term& term, IndexId e) {
-    if (term.atoms.size() != 1 || pool_[term.atoms[0]].kind != IndexKind::kDiv) return false;
+    const auto divisor = term.atoms.size() == 1 ? PositiveDivisor(term.atoms[0]) : absl::nullopt;
+    if (!divisor || term.coefficient % *divisor != 0) return false;
     const IndexId dividend = pool_[term.atoms[0]].args[0];
-    const auto divisor = pool_.ConstValue(pool_[term.atoms[0]].args[1]);
-    if (!divisor || *divisor <= 0 || term.coefficient % *divisor != 0) return false;
     const IndexId own = pool_.Mul(pool_.Const(term.coefficient), term.atoms[0]);
     return IsNegative(pool_.Add(pool_.Sub(e, own), pool_.Mul(pool_.Const(term.coefficient / *divisor), dividend)));
+  }
+
+  // Of a quotient by a number; nullopt for other expressions.
+  absl::optional<int64_t> PositiveDivisor(IndexId e) const {
+    if (pool_[e].kind != IndexKind::kDiv) return absl::nullopt;
+    const auto divisor = pool_.ConstValue(pool_[e].args[1]);
+    return divisor && *divisor > 0 ? divisor : absl::nullopt;
   }
 
   // Sums, products and quotients of dimensions and such numbers.

@@ -110,6 +110,20 @@ TEST(Dependence, CarriedTensor) {
       {"for v in [0, N) { for c in [0, (C + 1)/2) { z[2*C*v + 2*c] = w[c] } }", ""},
       {"for v in [0, N) { for c in [0, (C + 1)/2 + 1) { z[2*C*v + 2*c] = w[c] } }", "z"},
       {"for v in [0, N) { for c in [0, ($k + 1)/2) { z[(($k + 1)/2)*v + c] = w[c] } }", "z"},
+      // The last tile ends where the row does, which is as long as a tile where there is one.
+      {"for v in [0, N) { for f in [0, min(C/8, 1)) { for q in [0, (C + 7)/8) { for l in [0, 8) "
+       "{ z[C*v + min(C - 8, 8*q) + l] = w[l] } } } }", ""},
+      {"for v in [0, N) { for f in [1, C/4) { for q in [0, 2) { for l in [0, 8) "
+       "{ z[C*v + min(C - 8, 8*q) + l] = w[l] } } } }", ""},
+      {"for v in [0, N) { for f in [0, min(C/7, 1)) { for q in [0, (C + 7)/8) { for l in [0, 8) "
+       "{ z[C*v + min(C - 8, 8*q) + l] = w[l] } } } }", "z"},
+      {"for v in [0, N) { for q in [0, (C + 7)/8) { for l in [0, 8) { z[C*v + min(C - 8, 8*q) + l] = w[l] } } }", "z"},
+      // Of what rises with one index and falls with another nothing is known; a quotient rises with what is divided.
+      {"for v in [0, N) { for c in [0, 4) { t[4*v + min(c, 3)] = w[0] } }", ""},
+      {"for v in [0, N) { for c in [0, 4) { t[4*v + max(c, 3 - c)] = w[0] } }", "t"},
+      {"for v in [0, N) { for c in [0, 8) { t[4*v + c/2] = w[0] } }", ""},
+      {"for v in [0, N) { for c in [0, 10) { t[4*v + c/2] = w[0] } }", "t"},
+      {"for v in [0, N) { for c in [0, 8) { t[4*v + c%4] = w[0] } }", "t"},
       // Triangles and bounds of unknown length are not proven apart.
       {"for v in [0, N) { for c in [v, N) { t[c] = w[0] } }", "t"},
       // An outer index is fixed.

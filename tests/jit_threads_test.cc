@@ -8,9 +8,14 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/variant.h"
 #include "gtest/gtest.h"
 #include "jit/compile.h"
 #include "jit/runtime/executor.h"
+#include "loop_ir/lower.h"
+#include "loop_ir/program.h"
+#include "loop_ir/text.h"
 #include "nestor.h"
 #include "tests/jit_runs.h"
 #include "tests/random_programs.h"
@@ -94,6 +99,44 @@ TEST(JitThreads, TheNumberOfThreadsChangesNothing) {
         }
       }
     }
+  }
+}
+
+bool MultipliesAndAdds(const loop::Program& program, const loop::Item& item) {
+  const auto* statement = item.As<loop::Statement>();
+  bool found = false;
+  if (statement == nullptr) return found;
+  VisitValues(program, statement->value, [&](loop::ValueId, const loop::Value& value) {
+    const auto* apply = absl::get_if<loop::ApplyValue>(&value.node);
+    found = found || (apply != nullptr && apply->op == ScalarOp::kFma);
+  });
+  return found;
+}
+
+// The loops around products are parallel, however the results' rows lie: in place, merged in a temporary that a
+// product reads, or with others between them.
+TEST(JitThreads, ProductsRunOnAllThreads) {
+  constexpr absl::string_view kWindows =
+      "  z[n, o, h, v] = sum[c, q, r](x[n, c, h + q - 1, v + r - 1 | 0] * w[o, c, q, r]) where o < O, h < H, v < W\n";
+  constexpr absl::string_view kArguments = "op f(x: f32[1, C, H, W], w: f32[O, C, 3, 3], u: f32[K, O], t: f32[L, K]) -> (y) {\n";
+  for (const absl::string_view rest : {
+           "  y[n, o, h, v] = max(z[n, o, h, v], 0.0)\n}\n",
+           "  p[n, k, h, v] = sum[o](u[k, o] * z[n, o, h, v])\n  y[n, l, h, v] = sum[k](t[l, k] * p[n, k, h, v])\n}\n",
+           "  p[n, k, h, v] = sum[o](u[k, o] * z[n, o, h, v])\n  y[n, k, 2*h, 2*v]: f32[1, K, 2*H, 2*W] += p[n, k, h, v]\n}\n",
+       }) {
+    const std::string text = absl::StrCat(kArguments, kWindows, rest);
+    const loop::Program program = jit::Schedule(Lower(Parse(text).value()), {}).value();
+    int products = 0;
+    for (const loop::Block& block : program.blocks) {
+      for (const loop::Item& item : block.body) {
+        bool found = false;
+        VisitItems(item, [&](const loop::Item& each) { found = found || MultipliesAndAdds(program, each); });
+        if (!found) continue;
+        ++products;
+        EXPECT_TRUE(item.As<loop::Loop>()->attributes.parallel) << text << ToText(program);
+      }
+    }
+    EXPECT_GT(products, 0) << text;
   }
 }
 

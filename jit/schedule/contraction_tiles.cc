@@ -348,19 +348,20 @@ class Tiling {
   Scope LastRows() {
     const IndexId left = NESTOR_MUTANT("last_rows_skipped") ? Const(0) : Rest(rows_, tile_.rows);
     const IndexId tiles = pool_.Min(left, Const(1));
-    const IndexId count = SharesOutRows() ? OnlyIf(pool_, pool_.Sub(Const(1), AreShared()), tiles) : tiles;
-    return make_.Counted("p", IfMany(count), kPlain, [&](IndexId) {
-      IndexId first = pool_.Sub(rows_, left);
-      if (NESTOR_MUTANT("last_rows_one_early")) first = pool_.Max(pool_.Sub(first, Const(1)), Const(0));
-      const bool panels = packing_.UsesPanels();
-      const IndexId wide = panels ? WholeTiles() : Over(Vectors(), tile_.vectors);
-      const IndexId done = Times(tile_.vectors, wide);
-      Patch whole{{tile_.rows, tile_.vectors}, first, Const(0), left};
-      if (panels) whole.columns = Packing::Columns::kInOperands;
-      Scope scope = InARow(whole, tile_.vectors, wide);
-      Append(scope, InARow({{tile_.rows, 1}, first, done, left}, 1, pool_.Sub(Vectors(), done)));
-      return scope;
-    });
+    const IndexId are_left = SharesOutRows() ? OnlyIf(pool_, pool_.Sub(Const(1), AreShared()), tiles) : tiles;
+    if (pool_.IsConst(are_left, 0)) return {};
+    IndexId first = pool_.Sub(rows_, left);
+    if (NESTOR_MUTANT("last_rows_one_early")) first = pool_.Max(pool_.Sub(first, Const(1)), Const(0));
+    const bool panels = packing_.UsesPanels();
+    const IndexId wide = panels ? WholeTiles() : Over(Vectors(), tile_.vectors);
+    const IndexId done = Times(tile_.vectors, wide);
+    // Loops over columns alone, so that there is something to share out.
+    const auto if_left = [&](IndexId count) { return IfMany(OnlyIf(pool_, are_left, count)); };
+    Patch whole{{tile_.rows, tile_.vectors}, first, Const(0), left};
+    if (panels) whole.columns = Packing::Columns::kInOperands;
+    Scope scope = InARow(whole, tile_.vectors, if_left(wide));
+    Append(scope, InARow({{tile_.rows, 1}, first, done, left}, 1, if_left(pool_.Sub(Vectors(), done))));
+    return scope;
   }
 
   Program& program_;
