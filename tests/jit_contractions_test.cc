@@ -80,6 +80,9 @@ const std::vector<Case>& Cases() {
        {{"g", "3M6"}, {"w", "3N3K"}}},
       {"every second, scattered", "op f(g: T[3, 2, N], w: T[3, M, 3, K]) -> (y) { y[c, 2*h + q, 2*j + r]: T[M, 6, 2*N + K] += g[o, h, j] * w[o, c, q, r] }",
        {{"g", "32N"}, {"w", "3M3K"}}},
+      {"every second row and column, of a temporary", "op f(a: T[3, K], x: T[K, 2, N], w: T[M, 3]) -> (y) "
+       "{ u[c, h, i] = sum[k](a[c, k] * x[k, h, i]); y[o, 2*h, 2*i]: T[M, 4, 2*N] += w[o, c] * u[c, h, i] }",
+       {{"a", "3K"}, {"x", "K2N"}, {"w", "M3"}}},
       {"every second", "op f(x: T[N], w: T[M, K]) -> (y) { y[o, i] = sum[r](x[2 * i + r | 0] * w[o, r]) where o < M, i < N / 2 }",
        {{"x", "N"}, {"w", "MK"}}},
       {"distances", "op f(a: T[M, K], b: T[K, N]) -> (c) { c[i, j] = sum[k]((a[i, k] - b[k, j]) * (a[i, k] - b[k, j])) }",

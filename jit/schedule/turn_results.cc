@@ -1,12 +1,14 @@
-// The sum moves into a nest of its own, with the loops that share its operands turned around;
-// what is done with it stays where it was.
+// The sum moves into a nest of its own, with the loops that share its operands turned around, or
+// without what kept rows of an image apart; what is done with it stays where it was.
 #include "jit/schedule/turn_results.h"
 
 #include <cstdint>
 #include <iterator>
 #include <utility>
+#include <vector>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "fusion/decided_copy.h"
 #include "fusion/scopes.h"
@@ -36,20 +38,58 @@ class Turner {
 
   absl::optional<Scope> Turned(const Loop& loop) {
     const absl::optional<Contraction> nest = ContractionOf(program_, loop);
-    if (!nest || !MayTurn(*nest) || !FillsMoreLanes(*nest)) return absl::nullopt;
-    return Rebuilt(*nest);
+    if (!nest || !MayKeepSums(*nest)) return absl::nullopt;
+    if (IsBetterTurned(*nest)) return Rebuilt(*nest, "turned", {nest->column, nest->row});
+    if (ScattersRows(*nest)) return Rebuilt(*nest, "gathered", {nest->row, nest->batch.back(), nest->column});
+    return absl::nullopt;
   }
 
  private:
-  bool MayTurn(const Contraction& nest) const {
+  bool MayKeepSums(const Contraction& nest) const {
     const auto is_plain = [&](const Item& item) {
       const auto* declaration = item.As<loop::Declaration>();
       return declaration == nullptr || declaration->tensor == nest.accumulator;
     };
     const auto is_fixed = [&](const Loop& side) { return !pool_.HasVar(side.begin) && !pool_.HasVar(side.end); };
+    return !nest.is_ragged && absl::c_all_of(*nest.core, is_plain) && is_fixed(*nest.row) && is_fixed(*nest.column);
+  }
+
+  bool IsBetterTurned(const Contraction& nest) const {
     const auto slides = [&](const Contraction::Operand& operand) { return Slides(nest, operand); };
-    return !nest.is_ragged && absl::c_all_of(*nest.core, is_plain) && is_fixed(*nest.row) && is_fixed(*nest.column) &&
-           (absl::c_all_of(nest.columns, slides) || LeavesLanesIdle(nest));
+    return (absl::c_all_of(nest.columns, slides) || LeavesLanesIdle(nest)) && FillsMoreLanes(nest);
+  }
+
+  // Whether just the places of the results keep apart the rows of an image, which lie one after the other in the
+  // operands, so that they would be columns of one product (fusion::MergeRowsOfTemporaries).
+  bool ScattersRows(const Contraction& nest) {
+    if (nest.batch.empty()) return false;
+    const Loop& row = *nest.batch.back();
+    const auto walks_rows = [&](const Contraction::Operand& operand) {
+      return WalksWhole(AccessOf(program_, operand), row, *nest.column);
+    };
+    const auto moves = [&](const Contraction::Operand& operand) {
+      return DependsOn(program_, AccessOf(program_, operand), row);
+    };
+    return absl::c_all_of(nest.columns, walks_rows) && absl::c_none_of(nest.rows, moves) &&
+           absl::c_any_of(*nest.core, [&](const Item& item) { return StoresApart(item, *nest.column); });
+  }
+
+  // Of a temporary, the last two axes.
+  bool WalksWhole(const Access& access, const Loop& outer, const Loop& inner) const {
+    const loop::TensorInfo& info = program_[access.tensor];
+    const size_t rank = info.shape.size();
+    const auto walks = [&](size_t axis, const Loop& loop) {
+      return pool_.VarValue(access.place[axis]) == loop.var && info.shape[axis] == loop.end && pool_.IsConst(loop.begin, 0);
+    };
+    return info.storage == loop::Storage::kTemp && rank > 1 && !access.masked && walks(rank - 2, outer) &&
+           walks(rank - 1, inner);
+  }
+
+  bool StoresApart(const Item& item, const Loop& column) {
+    const auto* statement = item.As<Statement>();
+    if (statement == nullptr || statement->target.place.empty()) return false;
+    const auto step = CoefficientOf(program_, statement->target.place.back(), column.var);
+    return step && pool_.ConstValue(*step).value_or(0) > 1;
   }
 
   // Whether so few columns are known to be in the last of some vectors that a turn costs less.
@@ -85,31 +125,40 @@ class Turner {
     return !columns || (kernels ? Filled(*kernels, lanes) : static_cast<double>(lanes)) > Filled(*columns, lanes);
   }
 
-  // In the batch loops the sums, and then what is done with them.
-  Scope Rebuilt(const Contraction& nest) {
-    const KeptSum turned(program_, ranges_, "turned", nest.accumulator, {nest.column, nest.row});
-    Scope scope = {fusion::DeclarationOf(turned.tensor())};
-    Append(scope, Around(*nest.column, Around(*nest.row, Sums(nest, turned))));
-    Append(scope, Ends(nest, turned));
-    for (size_t i = nest.batch.size(); i-- > 0;) scope = Around(*nest.batch[i], std::move(scope));
+  // The sums along `order`, and then what is done with them, in the batch loops that are not among these.
+  Scope Rebuilt(const Contraction& nest, absl::string_view name, const std::vector<const Loop*>& order) {
+    const KeptSum kept(program_, ranges_, name, nest.accumulator, order);
+    Scope scope = {fusion::DeclarationOf(kept.tensor())};
+    Append(scope, Around(order, Sums(nest, kept)));
+    Append(scope, Ends(nest, kept, order));
+    std::vector<const Loop*> around = nest.batch;
+    if (order.size() > 2) around.pop_back();
+    return Around(around, std::move(scope));
+  }
+
+  // Outermost first.
+  static Scope Around(const std::vector<const Loop*>& loops, Scope scope) {
+    for (size_t i = loops.size(); i-- > 0;) scope = jit::Around(*loops[i], std::move(scope));
     return scope;
   }
 
   static bool IsStatement(const Item& item) { return item.As<Statement>() != nullptr; }
 
-  static Scope Sums(const Contraction& nest, const KeptSum& turned) {
+  static Scope Sums(const Contraction& nest, const KeptSum& kept) {
     Scope sums;
     absl::c_remove_copy_if(*nest.core, std::back_inserter(sums), IsStatement);
-    Append(sums, turned.Store());
+    Append(sums, kept.Store());
     return sums;
   }
 
-  // Statements at loops of their own.
-  Scope Ends(const Contraction& nest, const KeptSum& turned) {
+  // Statements at loops of their own, along the rows of what they store.
+  Scope Ends(const Contraction& nest, const KeptSum& kept, const std::vector<const Loop*>& order) {
     Scope ends;
     absl::c_copy_if(*nest.core, std::back_inserter(ends), IsStatement);
-    turned.LoadInstead(ends);
-    Loop loop = *Around(*nest.row, Around(*nest.column, std::move(ends)))[0].As<Loop>();
+    kept.LoadInstead(ends);
+    std::vector<const Loop*> loops = order;
+    if (loops.back() != nest.column) absl::c_reverse(loops);
+    Loop loop = *Around(loops, std::move(ends))[0].As<Loop>();
     absl::optional<Loop> fresh = fusion::FreshCopy(program_, ranges_, loop);
     return fresh ? ScopeOf(*std::move(fresh)) : Scope();
   }

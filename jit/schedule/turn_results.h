@@ -1,5 +1,5 @@
 // Results of a contraction along whose rows windows slide, or that fill few lanes, are summed
-// across these rows, and turned afterwards.
+// across these rows, and turned afterwards; those that lie apart are summed side by side.
 #ifndef NESTOR_JIT_SCHEDULE_TURN_RESULTS_H_
 #define NESTOR_JIT_SCHEDULE_TURN_RESULTS_H_
 
@@ -28,6 +28,19 @@ namespace nestor::jit {
 // them; `w` is packed for them, once for all images, and of `x` single elements go to all
 // lanes. The schedule does so by itself (contraction_tiles.h) where results lie side by side
 // along o. Where the numbers are known, that fills more lanes is asked for.
+//
+// Where every second element is a result, as of the gradient of a convolution with a stride, and an operand's
+// rows lie one after the other, nothing else keeps rows apart:
+//
+//   for o in [0, O) { for i in [0, H) { for j in [0, W) {
+//     acc s: f32 = sum  for c { s += w[c, o] * t[c, i, j] }  y[o, 2*i, 2*j] = s
+//   } } }
+//     ->
+//   temp gathered: f32[O, H, W]
+//   for o, i, j { acc s: f32 = sum  for c { s += w[c, o] * t[c, i, j] }  gathered[o, i, j] = s }
+//   for o, i, j { y[o, 2*i, 2*j] = gathered[o, i, j] }
+//
+// Short rows are then columns of one product (fusion::MergeRowsOfTemporaries), if `t` is a temporary.
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run changes
 // nothing. No result changes in any bit. REQUIRES: Verify accepts the program; and so it does

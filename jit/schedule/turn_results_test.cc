@@ -52,5 +52,31 @@ TEST(TurnResults, TextInTextOut) {
   });
 }
 
+// Rows of an image, of a temporary and of an argument, from which every second element comes.
+constexpr fusion::Frame kImage = {
+    "program p(x: f32[C, H, W], w: f32[O, C], v: f32[O, H, C]) -> (y: f32[O, 2*H, 2*W]) {\n"
+    "  temp t: f32[C, H, W]\n  for c in [0, C) { for i in [0, H) { for j in [0, W) { t[c, i, j] = x[c, i, j] } } }\n",
+    "\n}\n"};
+
+#define IMAGE(value, ends) \
+  "for o in [0, O) { for k in [0, H) { for l in [0, W) { " SUM_OF(value) " " ends " } } }"
+#define SUM_OF(value) "acc s: f32 = sum for m in [0, C) { s += " value " }"
+
+TEST(TurnResults, SumsThatLieApartAreGathered) {
+  fusion::ExpectPass(ForAvx2, kImage, {
+      {IMAGE("w[o, m] * t[m, k, l]", "y[o, 2*k, 2*l] = s"),
+       "assume : 549755813887*H*O*W block { temp gathered: f32[O, H, W] for o in [0, O) { for k in [0, H) { for l in [0, W) { "
+       SUM_OF("w[o, m] * t[m, k, l]") " gathered[o, k, l] = s } } }"
+       " for o_2 in [0, O) { for k_2 in [0, H) { for l_2 in [0, W) { y[o_2, 2*k_2, 2*l_2] = gathered[o_2, k_2, l_2] } } } }"},
+      // Not of an argument, whose rows stay apart; nor of a part of rows, where the other factor moves with them,
+      // or results that lie side by side.
+      {IMAGE("w[o, m] * x[m, k, l]", "y[o, 2*k, 2*l] = s"), ""},
+      {"for o in [0, O) { for k in [0, H) { for l in [0, W/2) { " SUM_OF("w[o, m] * t[m, k, l]")
+       " y[o, 2*k, 2*l] = s } } }", ""},
+      {IMAGE("v[o, k, m] * t[m, k, l]", "y[o, 2*k, 2*l] = s"), ""},
+      {IMAGE("w[o, m] * t[m, k, l]", "y[o, 2*k, l] = s"), ""},
+  });
+}
+
 }  // namespace
 }  // namespace nestor::jit
