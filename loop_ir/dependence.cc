@@ -191,18 +191,31 @@ class Windows {
       const auto polynomial = pool_.IsAffine(e) ? Polynomial::Of(pool_, e) : absl::nullopt;
       if (!polynomial) continue;
       for (const Polynomial::Term& term : polynomial->terms()) {
-        if (term.atoms.size() != 1) continue;
-        const IndexNode atom = pool_[term.atoms[0]];
-        const IndexKind kind = (term.coefficient > 0) == upper ? IndexKind::kMin : IndexKind::kMax;
-        if (atom.kind != kind) continue;
-        const IndexId rest = pool_.Sub(e, pool_.Mul(pool_.Const(term.coefficient), term.atoms[0]));
-        for (IndexId arg : atom.args) {
-          if (candidates.size() == kMaxCandidates) return candidates;
-          candidates.push_back(pool_.Add(rest, pool_.Mul(pool_.Const(term.coefficient), arg)));
+        for (size_t number = 0; number < term.atoms.size(); ++number) {
+          const IndexNode atom = pool_[term.atoms[number]];
+          if (atom.kind != ((term.coefficient > 0) == upper ? IndexKind::kMin : IndexKind::kMax)) continue;
+          const auto factor = FactorOf(term, number);
+          if (!factor) continue;
+          const IndexId rest = pool_.Sub(e, pool_.Mul(*factor, term.atoms[number]));
+          for (IndexId arg : atom.args) {
+            if (candidates.size() == kMaxCandidates) return candidates;
+            candidates.push_back(pool_.Add(rest, pool_.Mul(*factor, arg)));
+          }
         }
       }
     }
     return candidates;
+  }
+
+  // What the atom with this number is multiplied with: it has the coefficient's sign. nullopt where that is not known.
+  absl::optional<IndexId> FactorOf(const Polynomial::Term& term, size_t number) {
+    IndexId factor = pool_.Const(term.coefficient);
+    for (size_t i = 0; i < term.atoms.size(); ++i) {
+      if (i == number) continue;
+      if (!IsNonNegative(term.atoms[i])) return absl::nullopt;
+      factor = pool_.Mul(factor, term.atoms[i]);
+    }
+    return factor;
   }
 
   // With each min and max of which the loops around tell which argument it is as that argument.
@@ -321,14 +334,10 @@ class Windows {
   // |coefficient| * the other atoms, which must be made of dimensions: those are never
   // negative, where a $param may be.
   absl::optional<IndexId> Magnitude(const Polynomial::Term& term, int64_t var) {
-    IndexId magnitude = pool_.Const(term.coefficient);
-    if (term.coefficient < 0) magnitude = pool_.Neg(magnitude);
-    for (IndexId atom : term.atoms) {
-      if (pool_.VarValue(atom) == var) continue;
-      if (!IsNonNegative(atom)) return absl::nullopt;
-      magnitude = pool_.Mul(magnitude, atom);
-    }
-    return magnitude;
+    const auto is_var = [&](IndexId atom) { return pool_.VarValue(atom) == var; };
+    const auto number = absl::c_find_if(term.atoms, is_var) - term.atoms.begin();
+    const auto factor = FactorOf(term, static_cast<size_t>(number));
+    return factor && term.coefficient < 0 ? pool_.Neg(*factor) : factor;
   }
 
   // A sum of terms none of which is positive, and a number that is negative; quotients that are
@@ -359,13 +368,16 @@ class Windows {
     return divisor && *divisor > 0 ? divisor : absl::nullopt;
   }
 
-  // Sums, products and quotients of dimensions and such numbers.
+  // Sums, products, quotients and extremes of dimensions and such numbers.
   bool IsNonNegative(IndexId e) const {
     const IndexNode& node = pool_[e];
     if (const auto constant = pool_.ConstValue(e)) return *constant >= 0;
     if (node.kind == IndexKind::kSymbol) return pool_.SymbolName(e)[0] != '$';
-    const bool is_closed = node.kind == IndexKind::kAdd || node.kind == IndexKind::kMul || node.kind == IndexKind::kDiv;
-    return is_closed && absl::c_all_of(node.args, [&](IndexId arg) { return IsNonNegative(arg); });
+    const auto is_so = [&](IndexId arg) { return IsNonNegative(arg); };
+    if (node.kind == IndexKind::kMax) return absl::c_any_of(node.args, is_so);
+    const bool is_closed = node.kind == IndexKind::kAdd || node.kind == IndexKind::kMul ||
+                           node.kind == IndexKind::kDiv || node.kind == IndexKind::kMin;
+    return is_closed && absl::c_all_of(node.args, is_so);
   }
 
   const Program& program_;

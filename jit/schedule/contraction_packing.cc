@@ -1,5 +1,6 @@
 #include "jit/schedule/contraction_packing.h"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
@@ -253,6 +254,12 @@ ValueId Packing::Moved(ValueId value, IndexId row, IndexId vector, IndexId lane,
 }
 
 // ---- Copying
+
+size_t Packing::BatchLoops() const {
+  int loops = 0;
+  for (const Packed& packed : packed_) loops = std::max(loops, packed.operand.batch_loops);
+  return static_cast<size_t>(loops);
+}
 
 Scope Packing::CopiesBehind(size_t depth, absl::optional<IndexId> flag) {
   Scope scope;

@@ -38,6 +38,9 @@ class Packing {
   // runs as it was written. The first `whole` vectors of columns are those of whole tiles.
   void Decide(IndexId whole);
 
+  // How many of the batch loops, from the outermost on, what is packed depends on.
+  size_t BatchLoops() const;
+
   // Declarations and copies of what depends on just the first `depth` batch loops, each in
   // loops of no iteration unless `flag`, if it is given, is 1.
   loop::Scope CopiesBehind(size_t depth, absl::optional<IndexId> flag);

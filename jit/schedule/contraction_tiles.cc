@@ -1,6 +1,7 @@
 // A nest becomes: what packs its operands, behind the loops that each depends on; whole
 // tiles in blocks, the topmost of which may pack columns as well; narrower tiles beside
-// them; below all a tile of which some rows are not kept.
+// them; below all a tile of which some rows are not kept. Short batch loops, for which nothing is
+// packed, go around the tiles of a block.
 #include "jit/schedule/contraction_tiles.h"
 
 #include <algorithm>
@@ -19,6 +20,7 @@
 #include "jit/schedule/replace_loops.h"
 #include "jit/target/lanes.h"
 #include "loop_ir/ranges.h"
+#include "loop_ir/rewrite.h"
 #include "uops/mutant.h"
 
 namespace nestor::jit {
@@ -33,6 +35,9 @@ using loop::TensorId;
 
 // If the number of rows is known, and tiles are made for it, so many are enough.
 constexpr int64_t kLeastKnownRows = 2;
+
+// A batch loop inside of blocks has no more iterations: what they write stays in the caches.
+constexpr int64_t kMostInside = 8;
 
 // One more block of rows shares a panel for so many blocks of columns.
 constexpr int64_t kColumnBlocksForRowBlock = 2;
@@ -64,6 +69,7 @@ class Tiling {
     ChooseTile();
     Scope scope = FewRows();
     packing_.Decide(Times(tile_.vectors, WholeTiles()));
+    TakeShortBatches();
     register_tile_.emplace(program_, ranges_, nest_, packing_, lanes_, rows_, columns_);
     Append(scope, Level(0));
     return scope;
@@ -123,6 +129,32 @@ class Tiling {
     }
   }
 
+  // Of the gradient of a window's elements, say, which lie together: with a loop over them outside, their results
+  // would be written line by line as often as there are elements.
+  void TakeShortBatches() {
+    if (nest_.jammed != nullptr || packing_.UsesPanels()) return;
+    while (nest_.batch.size() > packing_.BatchLoops()) {
+      const auto length = KnownLength(program_, *nest_.batch.back());
+      if (!length || *length > kMostInside) return;
+      inside_.insert(inside_.begin(), nest_.batch.back());
+      nest_.batch.pop_back();
+    }
+  }
+
+  // What `make` gives, in copies of those loops.
+  Scope InShortBatches(absl::FunctionRef<Scope()> make) {
+    Scope scope = make();
+    for (size_t i = inside_.size(); i-- > 0;) {
+      Loop loop = *inside_[i];
+      loop.var = program_.AddVar(program_.vars[loop.var]);
+      loop::VarReplacement replace(program_);
+      replace.Set(inside_[i]->var, pool_.Var(loop.var));
+      RewriteIndices(program_, scope, [&](IndexId e) { return replace(e); });
+      scope = Around(loop, std::move(scope));
+    }
+    return scope;
+  }
+
   // Whether that is proven, for all sizes.
   bool HasFewIterations(const Loop& loop) {
     const IndexId length = ranges_.LengthOf(loop);
@@ -168,7 +200,7 @@ class Tiling {
     const IndexId tiles = Over(nest_.jammed != nullptr ? Vectors() : Over(columns_, lanes_), tile_.vectors);
     if (tile_.vectors != 3) return tiles;
     const IndexId one_left = Rest(Rest(Vectors(), 3), 2);
-    return pool_.Sub(tiles, pool_.Min(tiles, one_left));
+    return pool_.Max(pool_.Sub(tiles, one_left), Const(0));
   }
 
   // ---- The loops around tiles
@@ -222,19 +254,17 @@ class Tiling {
   // themselves, so that these two loops hold nothing else, narrower tiles.
   Scope WholeRows(const Band& band) {
     const IndexId blocks = OverUp(band.tiles, options_.row_block);
+    const IndexId wide = TilesOfColumns();
     const IndexId sharing = RowBlocksOfPanel();
     const IndexId groups = pool_.Div(pool_.Add(blocks, pool_.Sub(sharing, Const(1))), pool_.Max(sharing, Const(1)));
     Scope scope = make_.Counted("p", IfMany(groups), kPlain, [&](IndexId group) {
       const IndexId first = pool_.Mul(sharing, group);
       const IndexId count = pool_.Min(sharing, pool_.Sub(blocks, first));
       return make_.Counted("q", OverUp(WholeTiles(), options_.column_block), kPlain, [&](IndexId q) {
-        return ColumnBlock(band, first, count, Times(options_.column_block, q));
+        return ColumnBlock(band, first, count, pool_.Mul(wide, q));
       });
     });
-    // A few vectors of columns stay in the caches whatever the rows: there is more to share out without blocks.
-    Append(scope, make_.Counted("p", IfMany(band.tiles), kPlain, [&](IndexId p) {
-      return NarrowTiles(band.height, RowOf(band, p));
-    }));
+    Append(scope, NarrowTiles(band));
     return scope;
   }
   // How many share a panel. Of many columns, so many that there are yet enough of these groups for all threads;
@@ -244,10 +274,15 @@ class Tiling {
     return OverUp(columns_, kColumnBlocksForRowBlock * options_.column_block * tile_.vectors * lanes_);
   }
   IndexId RowOf(const Band& band, IndexId tile) { return pool_.Add(band.first, Times(band.height, tile)); }
-  // Of the block of rows that begins with that one.
-  IndexId TilesOf(const Band& band, IndexId first) {
-    return pool_.Min(Const(options_.row_block), pool_.Sub(band.tiles, first));
+  // At most so many. Blocks are as long as each other, but for what the last has less: so threads get equal shares.
+  // Where the number moves with a loop around, or of the rows of an image, there are few, and mostly one block.
+  IndexId TilesInBlock(IndexId tiles, int64_t most) {
+    if (SharesOutRows() || pool_.HasVar(tiles)) return Const(most);
+    const IndexId blocks = OverUp(tiles, most), others = pool_.Max(pool_.Sub(blocks, Const(1)), Const(0));
+    return pool_.Div(pool_.Add(tiles, others), pool_.Max(blocks, Const(1)));
   }
+  IndexId TilesOfRows(const Band& band) { return TilesInBlock(band.tiles, options_.row_block); }
+  IndexId TilesOfColumns() { return TilesInBlock(WholeTiles(), options_.column_block); }
 
   // The blocks into which the outermost sum is cut.
   struct SumBlocks {
@@ -262,13 +297,15 @@ class Tiling {
     Scope scope;
     if (blocks) scope.push_back(fusion::DeclarationOf(blocks->partial));
     if (!packing_.UsesPanels()) {
-      Append(scope, TileBlock(band, first_block, first, blocks, absl::nullopt));
-      return scope;
+      return InShortBatches([&] {
+        Append(scope, TileBlock(band, first_block, first, blocks, absl::nullopt));
+        return scope;
+      });
     }
     const int64_t vectors = options_.column_block * tile_.vectors;
     const Packing::Panel panel = packing_.PanelOf(vectors, Times(tile_.vectors, first), scope);
     Append(scope, make_.Counted("p", count, kPlain, [&](IndexId block) {
-      const RegisterTile::Below below{panel, Times(options_.row_block, block)};
+      const RegisterTile::Below below{panel, pool_.Mul(TilesOfRows(band), block)};
       return TileBlock(band, pool_.Add(first_block, block), first, blocks, below);
     }));
     return scope;
@@ -277,10 +314,15 @@ class Tiling {
   // Of one block of rows. `below`: of its topmost tile.
   Scope TileBlock(const Band& band, IndexId row_block, IndexId first, const absl::optional<SumBlocks>& blocks,
                   absl::optional<RegisterTile::Below> below) {
-    const IndexId first_row = Times(options_.row_block, row_block);
-    const IndexId tiles = pool_.Min(Const(options_.column_block), pool_.Sub(WholeTiles(), first));
+    const IndexId first_row = pool_.Mul(TilesOfRows(band), row_block);
+    // The numbers say that what is kept for a block has room for it.
+    const auto in_block = [&](IndexId tiles, int64_t most, IndexId left) {
+      return pool_.Min(pool_.Min(Const(most), tiles), left);
+    };
+    const IndexId rows = in_block(TilesOfRows(band), options_.row_block, pool_.Sub(band.tiles, first_row));
+    const IndexId tiles = in_block(TilesOfColumns(), options_.column_block, pool_.Sub(WholeTiles(), first));
     return make_.Counted("s", blocks ? blocks->count : Const(1), kPlain, [&](IndexId s) {
-      return make_.Counted("p", TilesOf(band, first_row), kPlain, [&](IndexId p) {
+      return make_.Counted("p", rows, kPlain, [&](IndexId p) {
         absl::optional<RegisterTile::Below> own = below;
         if (own) own->tiles = pool_.Add(own->tiles, p);
         return make_.Counted("q", tiles, kPlain, [&](IndexId q) {
@@ -316,20 +358,26 @@ class Tiling {
     return {number, blocks.count, begin, end, blocks.partial, row, vector};
   }
 
-  // Columns beside whole tiles, for `rows` rows from `row` on.
-  Scope NarrowTiles(int64_t rows, IndexId row) {
+  // Columns beside whole tiles. So few vectors stay in the caches whatever the rows: there is more to share out
+  // without blocks, and in loops that hold nothing else.
+  Scope NarrowTiles(const Band& band) {
     Scope scope;
+    const auto in_all_rows = [&](IndexId first, int64_t vectors, int64_t step, IndexId count) {
+      Append(scope, make_.Counted("p", IfMany(band.tiles), kPlain, [&](IndexId p) {
+        return InARow({{band.height, vectors}, RowOf(band, p), first}, step, count);
+      }));
+    };
     IndexId done = Times(tile_.vectors, WholeTiles());  // vectors
     // A pair whose second vector is not whole is beside whole pairs, too; of three vectors that
     // would be as much code again as the widest tile.
     for (int64_t vectors = tile_.vectors == 2 ? 2 : (tile_.vectors + 1) / 2; vectors > 1; vectors = (vectors + 1) / 2) {
       const IndexId count = Over(pool_.Sub(Vectors(), done), vectors);
-      Append(scope, InARow({{rows, vectors}, row, done}, vectors, count));
+      in_all_rows(done, vectors, vectors, count);
       done = pool_.Add(done, Times(vectors, count));
     }
     // From the last one backwards, and said so that it is evident that none is negative.
     const IndexId left = pool_.Min(Vectors(), pool_.Sub(Vectors(), done));
-    Append(scope, InARow({{rows, 1}, row, pool_.Sub(Vectors(), Const(1))}, -1, left));
+    in_all_rows(pool_.Sub(Vectors(), Const(1)), 1, -1, left);
     return scope;
   }
 
@@ -339,7 +387,7 @@ class Tiling {
       Patch patch = first;
       patch.vector = pool_.Add(first.vector, Times(step, q));
       patch.is_whole = false;
-      return register_tile_->At(patch);
+      return InShortBatches([&] { return register_tile_->At(patch); });
     });
   }
 
@@ -377,6 +425,7 @@ class Tiling {
   absl::optional<RegisterTile> register_tile_;
   Extent tile_{};
   IndexId rows_, columns_;  // how many
+  std::vector<const Loop*> inside_;  // of blocks: the innermost batch loops, outermost first
   absl::optional<IndexId> many_;  // 0 where the rows are few, and the nest runs as it was; else 1
 };
 

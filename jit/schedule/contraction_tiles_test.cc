@@ -2,13 +2,17 @@
 // interpreter in tests/jit_contractions_test.
 #include "jit/schedule/contraction_tiles.h"
 
+#include <set>
 #include <string>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "fusion/pass_testing.h"
 #include "gtest/gtest.h"
 #include "jit/runtime/cpu_features.h"
+#include "loop_ir/program.h"
 #include "loop_ir/text.h"
 
 namespace nestor::jit {
@@ -130,6 +134,28 @@ bool IsTiled(absl::string_view items) {
   EXPECT_EQ(TileContractions(program, SmallestTile()).value(), false) << text;
   EXPECT_EQ(ToText(program), text);
   return *changed;
+}
+
+// A short batch loop for which nothing is packed goes around the tiles of a block, whatever was around it before; one
+// that columns depend on, or a long one, stays.
+TEST(ContractionTiles, PutsShortBatchesInsideOfBlocks) {
+  const auto outermost = [](absl::string_view batches, absl::string_view columns) {
+    loop::Program program = fusion::ParseVerified(absl::StrCat(
+        "program p(a: f32[", batches, ", 17, 800], b: f32[", batches, ", 800, 20]) -> (c: f32[", batches, ", 17, 20]) { ",
+        "for g in [0, ", batches, ") { for i in [0, 17) { for j in [0, 20) { acc e: f32 = sum for k in [0, 800) { ",
+        "e += a[g, i, k] * b[", columns, ", k, j] } c[g, i, j] = e } } } }"));
+    EXPECT_EQ(TileContractions(program, SmallestTile()).value(), true);
+    std::set<std::string> names;  // of outermost loops, without what makes them unique
+    for (const loop::Block& block : program.blocks) {
+      for (const loop::Item& item : block.body) {
+        if (const auto* loop = item.As<loop::Loop>()) names.insert(program.vars[loop->var].substr(0, 1));
+      }
+    }
+    return absl::StrJoin(names, " ");
+  };
+  EXPECT_EQ(outermost("3", "0"), "p v");
+  EXPECT_EQ(outermost("3", "g"), "g");
+  EXPECT_EQ(outermost("9", "0"), "g v");
 }
 
 TEST(ContractionTiles, TakesContractions) {

@@ -1,5 +1,6 @@
 #include "jit/schedule/padded_views.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -35,6 +36,13 @@ constexpr int64_t kSlack = 16;
 // is copied than there is.
 constexpr int64_t kStripLength = 4, kStripOfOneChannel = 16;
 
+// Loops around windows that are known to be no longer, as those over the window of which a gradient is made,
+// share a copy whole.
+constexpr int64_t kMostShared = 8;
+
+// With no more iterations around them, these share it, too: they are too few to be shared out.
+constexpr int64_t kFewOutside = 4;
+
 // An operand's elements, by how far the loops inside have come along each of its axes.
 struct View {
   ValueId load;
@@ -53,24 +61,50 @@ class Materializer {
     absl::optional<Contraction> nest = ContractionOf(program_, loop);
     if (!nest) nest = WindowsOf(program_, loop);
     if (!nest) return absl::nullopt;
-    const absl::optional<Strip> strip = StripOf(*nest);
+    const Sharing sharing = SharingOf(*nest);
     std::vector<View> views;
-    if (nest->row != nullptr) AddViews(nest->rows, *nest->row, *nest, strip, views);
-    AddViews(nest->columns, *nest->column, *nest, strip, views);
+    if (nest->row != nullptr) AddViews(nest->rows, *nest->row, *nest, sharing, views);
+    AddViews(nest->columns, *nest->column, *nest, sharing, views);
     if (views.empty()) return absl::nullopt;
-    return Rebuilt(*nest, strip, views);
+    return Rebuilt(*nest, sharing, views);
   }
 
  private:
-  // Iterations of the innermost batch loop that share views: windows of one overlap those of
-  // the next.
+  // Iterations of a batch loop, `inside`, that share views: windows of one overlap those of the next.
   struct Strip {
     Loop over, inside;
   };
+  // The innermost batch loops whose iterations all share views, and strips of the one around them.
+  struct Sharing {
+    size_t whole = 0;
+    absl::optional<Strip> strip;
+  };
 
-  absl::optional<Strip> StripOf(const Contraction& nest) {
-    if (nest.batch.empty() || !WindowsOverlap(nest, *nest.batch.back())) return absl::nullopt;
-    const Loop& loop = *nest.batch.back();
+  Sharing SharingOf(const Contraction& nest) {
+    Sharing sharing;
+    size_t around = nest.batch.size();
+    for (; around > 0 && WindowsOverlap(nest, *nest.batch[around - 1]); --around) {
+      const auto length = KnownLength(program_, *nest.batch[around - 1]);
+      if (nest.row == nullptr || !length || *length > kMostShared) {
+        sharing.strip = StripOf(nest, *nest.batch[around - 1]);
+        break;
+      }
+      ++sharing.whole;
+    }
+    if (sharing.whole > 0 && !sharing.strip && Iterations(nest, around) <= kFewOutside) sharing.whole += around;
+    return sharing;
+  }
+
+  // Of so many of the outermost batch loops, or more than any few.
+  int64_t Iterations(const Contraction& nest, size_t loops) const {
+    int64_t iterations = 1;
+    for (size_t i = 0; i < loops; ++i) {
+      iterations *= std::min(KnownLength(program_, *nest.batch[i]).value_or(kFewOutside + 1), kFewOutside + 1);
+    }
+    return iterations;
+  }
+
+  Strip StripOf(const Contraction& nest, const Loop& loop) {
     const int64_t most = nest.row == nullptr ? kStripOfOneChannel : kStripLength;
     const IndexId length = pool_.Const(most);
     const IndexId strips = pool_.Div(pool_.Add(ranges_.LengthOf(loop), pool_.Const(most - 1)), length);
@@ -89,18 +123,33 @@ class Materializer {
   }
 
   void AddViews(const std::vector<Contraction::Operand>& operands, const Loop& side, const Contraction& nest,
-                const absl::optional<Strip>& strip, std::vector<View>& views) {
+                const Sharing& sharing, std::vector<View>& views) {
     const std::vector<Loop> hulls = HullLoopsOf(nest);
     std::vector<const Loop*> inside;
     for (const Loop& hull : hulls) inside.push_back(&hull);
-    if (strip) inside.push_back(&strip->inside);
+    inside.insert(inside.end(), nest.batch.end() - static_cast<ptrdiff_t>(sharing.whole), nest.batch.end());
+    if (sharing.strip) inside.push_back(&sharing.strip->inside);
     inside.push_back(&side);
     const int64_t slack = nest.row != nullptr && &side == nest.column ? kSlack : 0;
     for (const Contraction::Operand& operand : operands) {
       const Access access = AccessOf(program_, operand);
       if (!access.masked && !LeavesAtHulls(operand, nest) && !IsWindow(operand, side, nest)) continue;
-      if (absl::optional<View> view = ViewOf(operand.load, access, inside, slack)) views.push_back(*std::move(view));
+      absl::optional<View> view = ViewOf(operand.load, access, inside, slack);
+      if (!view) continue;
+      if (&side == nest.row) PutRowFirst(side, *view);
+      views.push_back(*std::move(view));
     }
+  }
+
+  // Rows that lie across what is summed lie one after the other in the copy: tiles read them there.
+  void PutRowFirst(const Loop& row, View& view) const {
+    const auto moves = [&](IndexId e) { return HoldsVar(pool_, e, row.var); };
+    const auto place = absl::c_find_if(view.place, moves);
+    if (absl::c_count_if(view.place, moves) != 1 || place + 1 == view.place.end()) return;
+    const auto axis = place - view.place.begin();
+    std::rotate(view.place.begin(), view.place.begin() + axis, view.place.begin() + axis + 1);
+    std::rotate(view.shape.begin(), view.shape.begin() + axis, view.shape.begin() + axis + 1);
+    std::rotate(view.axes.begin(), view.axes.begin() + axis, view.axes.begin() + axis + 1);
   }
 
   // Whether it leaves its tensor at steps that are not summed.
@@ -168,8 +217,8 @@ class Materializer {
     return true;
   }
 
-  // The batch loops, around the views, and around a strip, rows and columns.
-  Scope Rebuilt(const Contraction& nest, const absl::optional<Strip>& strip, const std::vector<View>& views) {
+  // The batch loops, around the views, and around those that share them, rows and columns.
+  Scope Rebuilt(const Contraction& nest, const Sharing& sharing, const std::vector<View>& views) {
     Scope scope;
     std::vector<TensorId> tensors;
     for (const View& view : views) {
@@ -194,13 +243,14 @@ class Materializer {
     Scope tile = Around(*nest.column, std::move(core));
     if (nest.row != nullptr) tile = Around(*nest.row, std::move(tile));
     size_t outer = nest.batch.size();
-    if (strip) {
-      Loop inside = strip->inside;
+    for (size_t i = 0; i < sharing.whole; ++i) tile = Around(*nest.batch[--outer], std::move(tile));
+    if (sharing.strip) {
+      Loop inside = sharing.strip->inside;
       inside.end = pool_.Min(nest.batch[--outer]->end, inside.end);
       tile = Around(inside, std::move(tile));
     }
     Append(scope, std::move(tile));
-    if (strip) scope = Around(strip->over, std::move(scope));
+    if (sharing.strip) scope = Around(sharing.strip->over, std::move(scope));
     while (outer-- > 0) scope = Around(*nest.batch[outer], std::move(scope));
     return scope;
   }

@@ -69,5 +69,33 @@ TEST(PaddedViews, TextInTextOut) {
   });
 }
 
+// The gradient of a window's elements: all of them share a view, in which rows lie one after the other.
+constexpr fusion::Frame kGradient = {
+    "program p(g: f32[B, O, N], x: f32[B, C, N]) -> (y: f32[9, C, O]) {\n", "\n}\n"};
+
+#define OVER_WINDOW(places, value) \
+  "for q in [0, " places ") { for o in [0, O) { for c in [0, C) { acc s: f32 = sum for b in [0, B) { for i in [0, N) {" \
+  " s += g[b, o, i] * " value " } } y[q, c, o] = s } } }"
+
+TEST(PaddedViews, ShortLoopsShareThemWhole) {
+  fusion::ExpectPass(MaterializePaddedViews, kGradient, {
+      {OVER_WINDOW("3", "x[b, c, i + q - 1 | 0.0]"),
+       "assume : 549755813887*B*C*N + 1649267441661*B*C block { temp view: f32[C, B, N + 3]"
+       " for t in [0, C) { for t_2 in [0, B) { for t_3 in [0, 1) { view[t, t_2, t_3] = 0.0 }"
+       " for t_3_2 in [1, N + 1) { view[t, t_2, t_3_2] = x[t_2, t, t_3_2 - 1] }"
+       " for t_3_3 in [N + 1, N + 3) { view[t, t_2, t_3_3] = 0.0 } } }"
+       " for q in [0, 3) { for c in [0, C) { for o in [0, O) { acc s: f32 = sum for b in [0, B) { for i in [0, N) {"
+       " s += g[b, o, i] * view[c, b, i + q] } } y[q, c, o] = s } } } }"},
+      // Many places are rows themselves.
+      {OVER_WINDOW("9", "x[b, c, i + q - 1 | 0.0]"),
+       "assume : 549755813887*B*N + 4947802324983*B for c in [0, C) { temp view: f32[B, N + 9]"
+       " for t in [0, B) { for t_2 in [0, 1) { view[t, t_2] = 0.0 }"
+       " for t_2_2 in [1, N + 1) { view[t, t_2_2] = x[t, c, t_2_2 - 1] }"
+       " for t_2_3 in [N + 1, N + 9) { view[t, t_2_3] = 0.0 } }"
+       " for q in [0, 9) { for o in [0, O) { acc s: f32 = sum for b in [0, B) { for i in [0, N) {"
+       " s += g[b, o, i] * view[b, i + q] } } y[q, c, o] = s } } }"},
+  });
+}
+
 }  // namespace
 }  // namespace nestor::jit

@@ -21,9 +21,12 @@ TEST(SplitQuotients, TextInTextOut) {
        " for i_2 in [0, N) { for j_2 in [min(562949953421312*min(N, 1), M/max(N, 1))*max(N, 1), M) { drop y[i_2*M + j_2] = s[j_2/N | 0.0] } } }"},
       // Two indices of a nest.
       {"for i in [0, N) { for j in [0, M) { drop y[i*M + j] = x[i/M, j/N | 0.0] } }",
-       "block { for i_3 in [0, min(562949953421312*min(M, 1), N/max(M, 1))) { for i_4 in [0, max(M, 1)) { for j_4 in [0, M/max(N, 1)) { for j_5 in [0, max(N, 1)) {"
-       " drop y[i_3*M*max(M, 1) + i_4*M + j_4*max(N, 1) + j_5] = x[i_3, j_4 | 0.0] } } }"
-       " for i_4_2 in [0, max(M, 1)) { for j_3 in [M/max(N, 1)*max(N, 1), M) { drop y[i_3*M*max(M, 1) + i_4_2*M + j_3] = x[i_3, j_3/N | 0.0] } } }"
+       "block { for i_3 in [0, min(562949953421312*min(M, 1), N/max(M, 1))) { for i_4 in [0, max(M, 1)) {"
+       " for j_4 in [0, min(562949953421312*min(N, 1), M/max(N, 1))) { for j_5 in [0, max(N, 1)) {"
+       " drop y[i_3*M*max(M, 1) + i_4*M + j_4*max(N, 1) + j_5] = x[i_3, j_4 | 0.0] } } } }"
+       " for i_3_2 in [0, min(562949953421312*min(M, 1), N/max(M, 1))) { for i_4_2 in [0, max(M, 1)) {"
+       " for j_3 in [min(562949953421312*min(N, 1), M/max(N, 1))*max(N, 1), M) {"
+       " drop y[i_3_2*M*max(M, 1) + i_4_2*M + j_3] = x[i_3_2, j_3/N | 0.0] } } }"
        " for i_2 in [min(562949953421312*min(M, 1), N/max(M, 1))*max(M, 1), N) { for j_2_3 in [0, min(562949953421312*min(N, 1), M/max(N, 1))) {"
        " for j_2_4 in [0, max(N, 1)) { drop y[i_2*M + j_2_3*max(N, 1) + j_2_4] = x[i_2/M, j_2_3 | 0.0] } } }"
        " for i_2_2 in [min(562949953421312*min(M, 1), N/max(M, 1))*max(M, 1), N) { for j_2_2 in [min(562949953421312*min(N, 1), M/max(N, 1))*max(N, 1), M) {"
