@@ -57,6 +57,20 @@ TEST(SelfCheck, SaysNothingOfJumpsApartFromTheSteps) {
   }
 }
 
+// Axes are merged whatever the strides of arguments of which only the shape counts: sums run in another order then, in
+// fast mode, and are held against a program of that order.
+TEST(SelfCheck, KnowsWhatRunsBesideShapes) {
+  const auto op_of = [](uint64_t) {
+    return ParseOp("op f(x: f32[M, 3], u: shape f32[N, M]) -> (y) { y = sum[i, j](x[i, j]) }").value();
+  };
+  SelfCheckOptions options;
+  options.trials = 60;
+  options.derivative = 0;
+  options.shrinking = absl::ZeroDuration();
+  const SelfCheckReport report = SelfCheck(op_of, options);
+  EXPECT_TRUE(report.findings.empty()) << report.findings[0].what;
+}
+
 // Alone, a seed gives the same program.
 TEST(SelfCheck, ProgramsFollowFromTheSeed) {
   for (uint64_t seed = 1; seed <= 300; ++seed) {
