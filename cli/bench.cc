@@ -18,6 +18,7 @@
 #include "check/c_kernel.h"
 #include "check/child.h"
 #include "cli/arguments.h"
+#include "cli/block_times.h"
 #include "cli/command.h"
 #include "cli/dimensions.h"
 #include "cli/figures.h"
@@ -65,6 +66,12 @@ a macro op's name. Sizes and inputs are given, or made up, as for `nestor run`.
                     what is computed of them alone is computed once
   --compile         measures the time of compiling, too: compile_ms, code_bytes, of
                     the code for all sizes
+  --blocks          where the time goes: block_N_us, of each function that the code is
+                    made of and that takes a hundredth of the time, and block_N, what it
+                    writes (names as `nestor print --stage=scheduled` has them) and how
+                    often its outer loop runs, the iterations of parallel ones being
+                    shared out to threads; other_blocks_us. What is computed of bound
+                    inputs alone is not among them
   --mode=fast       sums in lanes and fused multiply-adds (the default), or
   --mode=strict     the bits that the interpreter gives
   --threads=N       by default as many as there are
@@ -77,11 +84,12 @@ a macro op's name. Sizes and inputs are given, or made up, as for `nestor run`.
 Examples:
   $ nestor bench softmax N0=1024 C=512
   $ nestor bench matmul 'a=[256,256]' N=256 --threads=1 --compile --json
+  $ nestor bench attention N0=8 L=512 S=512 D=64 E=64 --blocks
 
 Exit codes: 0 done, 2 bad usage or input, 3 the library crashed or hung.
 )";
 
-constexpr Flag kFlags[] = {{"--op"},   {"--seed"}, {"--json", false}, {"--compile", false}, {"--threads"},
+constexpr Flag kFlags[] = {{"--op"},   {"--seed"}, {"--json", false}, {"--compile", false}, {"--blocks", false}, {"--threads"},
                            {"--mode"}, {"--isa"},  {"--library"},     {"--symbol"},         {"--strided", false},
                            {"--type"},  {"--bind"}};
 
@@ -207,8 +215,13 @@ void AddCompilation(const Op& op, const JitSetup& setup, const jit::Executable& 
   figures.push_back({"code_bytes", absl::StrCat(executable.kernel().code_bytes())});
 }
 
+// What is measured beside a call.
+struct More {
+  bool blocks = false, compiles = false;
+};
+
 absl::StatusOr<Figures> Measure(const Op& op, const RunInputs& inputs, const JitSetup& setup, int64_t max_bytes,
-                                const std::vector<std::string>& bound, const Library* library, bool compiles) {
+                                const std::vector<std::string>& bound, const Library* library, const More& more) {
   NESTOR_ASSIGN_OR_RETURN(const Binding binding, Bind(SignatureOf(op), inputs));
   NESTOR_ASSIGN_OR_RETURN(const auto executable, CompileBound(op, inputs, setup, bound));
   NESTOR_RETURN_IF_ERROR(CheckMemory(*executable, binding.symbols, max_bytes));
@@ -218,7 +231,13 @@ absl::StatusOr<Figures> Measure(const Op& op, const RunInputs& inputs, const Jit
   Figures figures = SpeedFigures(times.nestor, statistics, bench::MeasurePeaks(team));
   if (times.library) AddLibrary(times, statistics, figures);
   AddSetup(setup, figures);
-  if (compiles) AddCompilation(op, setup, *executable, figures);
+  if (more.blocks) {
+    NESTOR_ASSIGN_OR_RETURN(const Call call, MakeCall(*executable, inputs, binding));
+    NESTOR_ASSIGN_OR_RETURN(const std::vector<BlockTime> blocks,
+                            TimesOfBlocks(*executable, call.arguments(), binding));
+    AddBlocks(blocks, figures);
+  }
+  if (more.compiles) AddCompilation(op, setup, *executable, figures);
   return figures;
 }
 
@@ -277,7 +296,7 @@ absl::Status Run(const Arguments& arguments) {
   NESTOR_ASSIGN_OR_RETURN(const std::vector<std::string> bound, arguments.List("--bind"));
   const auto measure = [&](const Library* library) -> absl::StatusOr<std::string> {
     NESTOR_ASSIGN_OR_RETURN(const Figures figures, Measure(op, inputs.run, setup, max_bytes, bound, library,
-                                                           arguments.Has("--compile")));
+                                                           {arguments.Has("--blocks"), arguments.Has("--compile")}));
     return FiguresText(figures, arguments.Has("--json"));
   };
   const auto measure_beside = [&](std::function<void()> on_return) -> absl::StatusOr<std::string> {

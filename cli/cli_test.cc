@@ -592,6 +592,9 @@ TEST_F(CliTest, Bench) {
       // A dimension that no shape says alone; nothing to do.
       {"echo 'op f(x: f32[2*N]; $k: f32) -> (y) { y[i] = x[i] * $k where i < N }' | nestor bench - N=0 k=3", 0,
        {"\ngflops: 0\n", "\nflops: 0\n"}, {}},
+      {"nestor bench matmul 'a=[64,256]' N=64 --threads=1 --blocks", 0,
+       {"mode: fast\n", "_us: ", "c: ", " parallel iterations\n", "\nother_blocks_us: "}, {}},
+      {"nestor bench 'op f(x: f32[N]) -> (y) { y[i] = x[i] }' N=0 --blocks", 0, {"mode: fast\nother_blocks_us: 0\n"}, {}},
       {"nestor bench softmax N0=4 C=8 --library=libsoftmax.so", 0,
        {"library_time_ms: ", "\nlibrary_gflops: ", "\nlibrary_gbytes_per_s: ", "\nspeed_up: "}, {}},
       {"cd dir; nestor bench softmax N0=4 C=8 --library=../libsoftmax.so --symbol=softmax_by_16 --json", 0,

@@ -220,12 +220,11 @@ absl::Status Executable::Run(const Arguments& arguments, Workspace* workspace) c
   return RunWith(arguments, workspace, {});
 }
 
-absl::Status Executable::RunForTesting(const Arguments& arguments, Workspace* workspace,
-                                       const TestHooks& hooks) const {
+absl::Status Executable::RunWatched(const Arguments& arguments, Workspace* workspace, const Hooks& hooks) const {
   return RunWith(arguments, workspace, hooks);
 }
 
-absl::Status Executable::RunWith(const Arguments& arguments, Workspace* workspace, const TestHooks& hooks) const {
+absl::Status Executable::RunWith(const Arguments& arguments, Workspace* workspace, const Hooks& hooks) const {
   Workspace::State& state = *workspace->state_;
   const bool reused = NESTOR_MUTANT("workspace_reused_for_other_shapes") && state.owner == id_;
   if (!state.SameCall(id_, arguments) && !reused) {
@@ -241,9 +240,12 @@ absl::Status Executable::RunWith(const Arguments& arguments, Workspace* workspac
   NESTOR_RETURN_IF_ERROR(CopyOverwritten(arguments, state));
   Kernel::RunOptions run;
   run.caller = hooks.caller;
-  const auto poison = [&](int first_item, bool parallel) { PoisonDead(state, first_item, parallel); };
-  const Kernel::Observer observer(poison);
-  if (hooks.poison_dead) run.before = &observer;
+  const auto watch = [&](int first_item, bool parallel) {
+    if (hooks.poison_dead) PoisonDead(state, first_item, parallel);
+    if (hooks.watcher != nullptr) (*hooks.watcher)(*state.kernel, first_item);
+  };
+  const Kernel::Observer observer(watch);
+  if (hooks.poison_dead || hooks.watcher != nullptr) run.before = &observer;
   if (state.bytes >= options().least_parallel_bytes && hooks.caller == nullptr) run.executor = options().executor;
   run.constants_are_there = state.has_constants;
   const int64_t result = state.kernel->Run(state.table.data(), state.workers, run);

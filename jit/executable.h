@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -111,15 +112,19 @@ class Executable {
   // unspecified. A layout that was not seen before is compiled first, and so is a class of
   // sizes. Equal calls give equal bits.
   absl::Status Run(const Arguments& arguments, Workspace* workspace) const;
-  struct TestHooks {
+  // Called before each function of the kernel that runs, with the number of the item at its program's top
+  // that the function begins with.
+  using Watcher = absl::FunctionRef<void(const Kernel& kernel, int first_item)>;
+  struct Hooks {
     // Calls every function of the kernel, on this thread; null: they are just called.
     const Kernel::Caller* caller = nullptr;
     // Before each function, overwrites all bytes of the arenas that by the plan hold
     // nothing that is read later.
     bool poison_dead = false;
+    const Watcher* watcher = nullptr;
   };
-  // The same, watched.
-  absl::Status RunForTesting(const Arguments& arguments, Workspace* workspace, const TestHooks& hooks) const;
+  // The same, for measuring and tests.
+  absl::Status RunWatched(const Arguments& arguments, Workspace* workspace, const Hooks& hooks) const;
 
   // The shapes that outputs must have.
   absl::StatusOr<std::vector<Dims>> OutputShapes(absl::Span<const TensorView> inputs,
@@ -153,7 +158,7 @@ class Executable {
 
   Executable(std::shared_ptr<const Code> code, std::vector<Input> inputs);
 
-  absl::Status RunWith(const Arguments& arguments, Workspace* workspace, const TestHooks& hooks) const;
+  absl::Status RunWith(const Arguments& arguments, Workspace* workspace, const Hooks& hooks) const;
   // Arguments are numbered: the program's inputs, then its outputs.
   size_t NumArguments() const;
   const TensorView& ArgumentAt(const Arguments& arguments, size_t number) const {

@@ -273,7 +273,7 @@ class CallsOfPacked {
     std::vector<float> y(x.size(), -1);
     const Scalar params[] = {Scalar::Of<float>(DType::kF32, param)};
     const TensorView outputs[] = {view(y)};
-    const absl::Status status = executable.RunForTesting({inputs, outputs, params}, &workspace, {&caller, poison});
+    const absl::Status status = executable.RunWatched({inputs, outputs, params}, &workspace, {&caller, poison});
     EXPECT_TRUE(status.ok()) << status;
     const auto u = [&](int i) { return (w_now[i] * w_now[i] + param) * x[i]; };
     for (int i = 0; i < n; ++i) EXPECT_EQ(y[i], u(n - 1 - i) + 1 + u(i)) << i << " of " << n;

@@ -87,7 +87,7 @@ Results RunJit(const jit::Executable& executable, const RunInputs& inputs, const
   jit::Workspace own;
   jit::Workspace* const workspace = options.workspace != nullptr ? options.workspace : &own;
   const jit::Arguments arguments{call.inputs, call.outputs, call.params, &inputs.dims};
-  NESTOR_RETURN_IF_ERROR(executable.RunForTesting(arguments, workspace, {options.caller, options.poison_dead}));
+  NESTOR_RETURN_IF_ERROR(executable.RunWatched(arguments, workspace, {options.caller, options.poison_dead}));
   std::vector<Tensor> results;
   for (const TensorView& view : call.outputs) {
     results.push_back(Tensor::FromView(view).value());

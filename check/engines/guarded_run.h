@@ -26,7 +26,7 @@ struct JitRunOptions {
   // Each output takes the memory of an input wherever the executable allows it.
   bool in_place = false;
   jit::Workspace* workspace = nullptr;
-  // See Executable::TestHooks.
+  // See Executable::Hooks.
   const jit::Kernel::Caller* caller = nullptr;
   bool poison_dead = false;
 };

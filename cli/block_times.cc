@@ -1,0 +1,127 @@
+// The kernel says before each of its functions that it begins; one ends where the next begins.
+#include "cli/block_times.h"
+
+#include <iterator>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
+#include "bench/measure.h"
+#include "jit/kernel.h"
+#include "loop_ir/dependence.h"
+#include "loop_ir/program.h"
+#include "uops/index_expr.h"
+#include "uops/invariant.h"
+
+namespace nestor::cli {
+namespace {
+
+// Calls are measured until there are so many, or so much time is over.
+constexpr int kMostCalls = 200;
+constexpr double kMostSeconds = 1;
+
+constexpr double kLeastPart = 0.01;  // of the time, of a block with a figure of its own
+
+std::vector<const loop::Item*> ItemsAtTheTop(const loop::Program& program) {
+  std::vector<const loop::Item*> items;
+  for (const loop::Block& block : program.blocks) {
+    for (const loop::Item& item : block.body) items.push_back(&item);
+  }
+  return items;
+}
+
+absl::optional<int64_t> IterationsOf(const loop::Program& program, const loop::Loop& loop, const Binding& binding) {
+  const auto value_of = [&](const IndexNode& node, absl::Span<const int64_t>) -> absl::optional<int64_t> {
+    if (node.kind != IndexKind::kSymbol) return absl::nullopt;
+    return binding.Find(program.pool.SymbolNameAt(node.value));
+  };
+  const auto begin = EvaluateIndex(program.pool, loop.begin, value_of);
+  const auto end = EvaluateIndex(program.pool, loop.end, value_of);
+  if (!begin || !end) return absl::nullopt;
+  return *end > *begin ? (*end - *begin + loop.step - 1) / loop.step : 0;
+}
+
+// Of a parallel loop together with those right inside that are cut into pieces with it.
+absl::optional<int64_t> AllIterationsOf(const loop::Program& program, const loop::Loop& loop, const Binding& binding) {
+  const auto iterations = IterationsOf(program, loop, binding);
+  const loop::Loop* inside = loop.body.size() == 1 ? loop.body[0].As<loop::Loop>() : nullptr;
+  if (!iterations || !loop.attributes.parallel || inside == nullptr || !inside->attributes.parallel) return iterations;
+  const auto of_inside = AllIterationsOf(program, *inside, binding);
+  return of_inside ? absl::make_optional(*iterations * *of_inside) : absl::nullopt;
+}
+
+// Of the items from number `first` on, up to `last`.
+std::string WhatIsDone(const loop::Program& program, const std::vector<const loop::Item*>& items, size_t first,
+                       size_t last, const Binding& binding) {
+  std::set<std::string> written;
+  for (size_t i = first; i < last; ++i) {
+    const loop::Footprint footprint = FootprintOf(program, *items[i]);
+    for (const auto& tensors : {footprint.writes, footprint.accumulates}) {
+      for (loop::TensorId tensor : tensors) written.insert(program[tensor].name);
+    }
+  }
+  std::string what = absl::StrJoin(written, ", ");
+  const loop::Loop* loop = items[first]->As<loop::Loop>();
+  const auto iterations = loop == nullptr ? absl::nullopt : AllIterationsOf(program, *loop, binding);
+  if (!iterations) return what;
+  absl::StrAppend(&what, ": ", *iterations, loop->attributes.parallel ? " parallel iteration" : " iteration",
+                  *iterations == 1 ? "" : "s");
+  return what;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<BlockTime>> TimesOfBlocks(const jit::Executable& executable,
+                                                     const jit::Arguments& arguments, const Binding& binding) {
+  jit::Workspace workspace;
+  NESTOR_RETURN_IF_ERROR(executable.Run(arguments, &workspace));
+  const jit::Kernel* kernel = nullptr;
+  std::vector<std::pair<int, double>> begins;  // by function
+  const auto note = [&](const jit::Kernel& runs, int first_item) {
+    kernel = &runs;
+    begins.push_back({first_item, bench::SteadySeconds()});
+  };
+  const jit::Executable::Watcher watcher(note);
+  std::map<int, std::vector<double>> times;  // by first item
+  const double start = bench::SteadySeconds();
+  for (int call = 0; call < kMostCalls && (call == 0 || bench::SteadySeconds() < start + kMostSeconds); ++call) {
+    begins.clear();
+    NESTOR_RETURN_IF_ERROR(executable.RunWatched(arguments, &workspace, {nullptr, false, &watcher}));
+    begins.push_back({-1, bench::SteadySeconds()});
+    std::map<int, double> of_call;
+    for (size_t i = 0; i + 1 < begins.size(); ++i) of_call[begins[i].first] += begins[i + 1].second - begins[i].second;
+    for (const auto& [item, seconds] : of_call) times[item].push_back(seconds);
+  }
+  std::vector<BlockTime> blocks;
+  if (kernel == nullptr) return blocks;  // no results: nothing runs
+  const std::vector<const loop::Item*> items = ItemsAtTheTop(kernel->program());
+  for (auto block = times.begin(); block != times.end(); ++block) {
+    const auto next = std::next(block);
+    const size_t last = next == times.end() ? items.size() : static_cast<size_t>(next->first);
+    blocks.push_back({static_cast<int>(blocks.size()), bench::Median(block->second),
+                      WhatIsDone(kernel->program(), items, static_cast<size_t>(block->first), last, binding)});
+  }
+  return blocks;
+}
+
+void AddBlocks(const std::vector<BlockTime>& blocks, Figures& figures) {
+  double all = 0, others = 0;
+  for (const BlockTime& block : blocks) all += block.seconds;
+  const auto text_of = [](double seconds) { return absl::StrFormat("%.6g", seconds * 1e6); };
+  for (const BlockTime& block : blocks) {
+    if (block.seconds < all * kLeastPart) {
+      others += block.seconds;
+      continue;
+    }
+    figures.push_back({absl::StrCat("block_", block.number, "_us"), text_of(block.seconds)});
+    figures.push_back({absl::StrCat("block_", block.number), block.what, /*is_text=*/true});
+  }
+  figures.push_back({"other_blocks_us", text_of(others)});
+}
+
+}  // namespace nestor::cli
