@@ -215,6 +215,12 @@ void AddCompilation(const Op& op, const JitSetup& setup, const jit::Executable& 
   figures.push_back({"code_bytes", absl::StrCat(executable.kernel().code_bytes())});
 }
 
+// The team's threads end with it: none is in the way of what is measured afterwards.
+bench::Peaks PeaksOf(int threads) {
+  bench::ThreadTeam team(threads);
+  return bench::MeasurePeaks(team);
+}
+
 // What is measured beside a call.
 struct More {
   bool blocks = false, compiles = false;
@@ -227,8 +233,7 @@ absl::StatusOr<Figures> Measure(const Op& op, const RunInputs& inputs, const Jit
   NESTOR_RETURN_IF_ERROR(CheckMemory(*executable, binding.symbols, max_bytes));
   NESTOR_ASSIGN_OR_RETURN(const fusion::Statistics statistics, FusedStatistics(op, binding.symbols));
   NESTOR_ASSIGN_OR_RETURN(const Times times, TimesOf(op, *executable, inputs, binding, library));
-  bench::ThreadTeam team(setup.threads());
-  Figures figures = SpeedFigures(times.nestor, statistics, bench::MeasurePeaks(team));
+  Figures figures = SpeedFigures(times.nestor, statistics, PeaksOf(setup.threads()));
   if (times.library) AddLibrary(times, statistics, figures);
   AddSetup(setup, figures);
   if (more.blocks) {
