@@ -122,7 +122,8 @@ bool Packing::FitsPanels(const Packed& packed) const {
   const Access access = AccessOf(program_, packed.operand);
   const Loop& sum = *nest_.sums[0];
   if (packed.sums.size() != 1 || !FitsItsTensor(packed) || !IsAlong(program_, access, *nest_.column)) return false;
-  if (IsBound(access.tensor) || pool_.HasVar(sum.begin) || pool_.HasVar(sum.end)) return false;
+  // A copy of the columns beside whole tiles, of which the number moves, would have no place in a plan of memory.
+  if (IsBound(access.tensor) || pool_.HasVar(sum.begin) || pool_.HasVar(sum.end) || pool_.HasVar(whole_)) return false;
   const auto moves_with = [&](int64_t var) {
     return absl::c_any_of(access.place, [&](IndexId e) { return HoldsVar(pool_, e, var); });
   };

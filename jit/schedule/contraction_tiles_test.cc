@@ -236,6 +236,18 @@ TEST(ContractionTiles, CopiesColumnsInTilesWhereNobodyElseReadsThem) {
   EXPECT_FALSE(UsesPanels(Product("a[i, k | 0.0] * b[k - 1, j | 0.0]")));
 }
 
+// Memory is planned before any loop runs: no copy is as long as a loop around says.
+TEST(ContractionTiles, CopiesOfColumnsWhoseNumberMovesArePlanned) {
+  loop::Program program = fusion::ParseVerified(
+      "program p(a: f32[G, M, K], b: f32[G, K, N]) -> (c: f32[G, M, N], one: f32[1]) { for g in [0, G) { drop one[0] = 1.0 "
+      "for i in [0, M) { for j in [0, min(N, g + 1)) { acc e: f32 = sum for k in [0, K) { e += a[g, i, k] * b[g, k, j] } "
+      "c[g, i, j] = e } } } }");
+  ASSERT_EQ(TileContractions(program, {}).value(), true);
+  for (const loop::TensorInfo& tensor : program.tensors) {
+    for (IndexId extent : tensor.shape) EXPECT_FALSE(program.pool.HasVar(extent)) << tensor.name << "\n" << ToText(program);
+  }
+}
+
 TEST(ContractionTiles, LeavesWhatIsNone) {
   for (const char* value : {
            "a[i, k]",                    // nothing that columns share
