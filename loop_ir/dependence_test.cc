@@ -1,13 +1,22 @@
 #include "loop_ir/dependence.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <random>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
 #include "gtest/gtest.h"
 #include "loop_ir/text.h"
+#include "uops/index_expr.h"
 
 namespace nestor::loop {
 namespace {
@@ -141,6 +150,126 @@ TEST(Dependence, CarriedTensors) {
   std::vector<std::string> names;
   for (TensorId tensor : CarriedTensors(program, *program.blocks[0].body[0].As<Loop>())) names.push_back(program[tensor].name);
   EXPECT_EQ(names, (std::vector<std::string>{"z", "t"}));
+}
+
+// ---- What is proven, held against enumeration
+
+class RandomLoops {
+ public:
+  explicit RandomLoops(uint64_t seed) : random_(seed) {}
+
+  // Two loops in the one over v, and what the innermost one writes, and often reads.
+  std::string Text() {
+    const std::string first = Loop("i", {"v"}), second = Loop("j", {"v", "i"});
+    const std::string place = Place();
+    std::string value = "w[0]";
+    if (Pick(3) == 0) value = absl::StrCat("z[", Pick(2) == 0 ? place : Place(), "]");
+    return absl::StrCat("for v in [0, N) { ", first, " { ", second, " { z[", place, "] = ", value, " } } }");
+  }
+
+ private:
+  size_t Pick(size_t count) { return random_() % count; }
+  std::string PickOf(const std::vector<std::string>& texts) { return texts[Pick(texts.size())]; }
+  std::string Number(size_t most) { return absl::StrCat(1 + Pick(most)); }
+
+  std::string Loop(absl::string_view index, std::vector<std::string> around) {
+    std::string begin = PickOf({"0", "0", "0", "1"}), end = PickOf({Number(4), Number(4), "C", "C/2", "(C + 2)/3", "min(C/4, 1)", "min(C/3, 2)"});
+    if (Pick(6) == 0) begin = PickOf(around);
+    if (begin != "0" && begin != "1") end = absl::StrCat(begin, " + ", Number(4));
+    if (Pick(6) == 0) end = absl::StrCat("min(", end, ", ", PickOf({"C", "v + 2", Number(4)}), ")");
+    return absl::StrCat("for ", index, " in [", begin, ", ", end, ")");
+  }
+
+  std::string Place() {
+    std::string place = PickOf({"v", "2*v", "4*v", "8*v", "C*v", "C*v", "2*C*v", "(C + 1)*v", "((C + 1)/2)*v", "v/2", "min(v, 2)"});
+    for (size_t terms = Pick(3) + 1; terms > 0; --terms) absl::StrAppend(&place, " + ", Term());
+    return place;
+  }
+
+  std::string Term() {
+    const std::string simple = PickOf({"i", "j", "2*i", "2*j", "3*j", "C", "1", "C*i"});
+    switch (Pick(6)) {
+      case 0: return absl::StrCat("min(", simple, ", ", PickOf({"C - 4", "C - 1", "C - 3", "2", "j"}), ")");
+      case 1: return absl::StrCat("max(", simple, ", ", PickOf({"0", "2 - j", "C - 3", "i"}), ")");
+      case 2: return absl::StrCat("(", simple, " + ", PickOf({"i", "j", "1"}), ")", PickOf({"/2", "/3", "%3"}));
+      default: return simple;
+    }
+  }
+
+  std::mt19937_64 random_;
+};
+
+// The elements of z that each iteration of a loop touches, at given sizes.
+class Touched {
+ public:
+  Touched(const Program& program, int64_t n, int64_t c) : program_(program), n_(n), c_(c) {}
+
+  // Whether an iteration of the loop writes what another one touches.
+  bool Collides(const Loop& loop) {
+    std::vector<std::set<int64_t>> writes, touches;
+    ForEach(loop, [&] {
+      writes.emplace_back();
+      touches.emplace_back();
+      Walk(loop.body, writes.back(), touches.back());
+    });
+    for (size_t i = 0; i < writes.size(); ++i) {
+      for (size_t j = 0; j < touches.size(); ++j) {
+        const auto is_touched = [&](int64_t place) { return touches[j].count(place) > 0; };
+        if (i != j && std::any_of(writes[i].begin(), writes[i].end(), is_touched)) return true;
+      }
+    }
+    return false;
+  }
+
+ private:
+  void ForEach(const Loop& loop, const std::function<void()>& body) {
+    const int64_t end = ValueOf(loop.end);
+    for (int64_t i = ValueOf(loop.begin); i < end; i += loop.step) {
+      indices_[loop.var] = i;
+      body();
+    }
+  }
+
+  void Walk(const Scope& scope, std::set<int64_t>& writes, std::set<int64_t>& touches) {
+    for (const Item& item : scope) {
+      if (const Loop* loop = item.As<Loop>()) ForEach(*loop, [&] { Walk(loop->body, writes, touches); });
+      VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind kind) {
+        if (program_[tensor].name != "z") return;
+        touches.insert(ValueOf(place[0]));
+        if (kind != AccessKind::kRead) writes.insert(ValueOf(place[0]));
+      });
+    }
+  }
+
+  int64_t ValueOf(IndexId e) {
+    return *EvaluateIndex(program_.pool, e, [&](const IndexNode& node, absl::Span<const int64_t>) -> absl::optional<int64_t> {
+      if (node.kind == IndexKind::kVar) return indices_.at(static_cast<int32_t>(node.value));
+      return program_.pool.SymbolNameAt(node.value) == "N" ? n_ : c_;
+    });
+  }
+
+  const Program& program_;
+  const int64_t n_, c_;
+  std::map<int32_t, int64_t> indices_;
+};
+
+TEST(Dependence, WhatIsProvenApartIsApart) {
+  RandomLoops loops(1);
+  int proven = 0, apart = 0;
+  for (int i = 0; i < 20000; ++i) {
+    const std::string text = loops.Text();
+    const Program program = Around(text);
+    const Loop& loop = *program.blocks[0].body[0].As<Loop>();
+    const bool is_proven = !CarriedTensor(program, loop).has_value();
+    bool collides = false;
+    for (int64_t c = 0; c <= 9 && !collides; ++c) collides = Touched(program, 4, c).Collides(loop);
+    proven += is_proven;
+    apart += !collides;
+    EXPECT_FALSE(is_proven && collides) << text;
+  }
+  EXPECT_GT(proven, 500);
+  RecordProperty("proven", proven);
+  RecordProperty("apart", apart);
 }
 
 TEST(Dependence, IndicesOfLoopsAroundAreFixed) {
