@@ -84,7 +84,7 @@ a macro op's name. Sizes and inputs are given, or made up, as for `nestor run`.
 Examples:
   $ nestor bench softmax N0=1024 C=512
   $ nestor bench matmul 'a=[256,256]' N=256 --threads=1 --compile --json
-  $ nestor bench attention N0=8 L=512 S=512 D=64 E=64 --blocks
+  $ nestor bench attention B0=8 L=512 S=512 D=64 E=64 --blocks
 
 Exit codes: 0 done, 2 bad usage or input, 3 the library crashed or hung.
 )";
