@@ -332,12 +332,14 @@ class Windows {
   }
 
   // |coefficient| * the other atoms, which must be made of dimensions: those are never
-  // negative, where a $param may be.
+  // negative, where a $param may be. They do not move with the index, which is one of the atoms.
   absl::optional<IndexId> Magnitude(const Polynomial::Term& term, int64_t var) {
     const auto is_var = [&](IndexId atom) { return pool_.VarValue(atom) == var; };
-    const auto number = absl::c_find_if(term.atoms, is_var) - term.atoms.begin();
-    const auto factor = FactorOf(term, static_cast<size_t>(number));
-    return factor && term.coefficient < 0 ? pool_.Neg(*factor) : factor;
+    const auto own = absl::c_find_if(term.atoms, is_var);
+    if (own == term.atoms.end()) return absl::nullopt;
+    const auto factor = FactorOf(term, static_cast<size_t>(own - term.atoms.begin()));
+    if (!factor || HoldsVar(pool_, *factor, var)) return absl::nullopt;
+    return term.coefficient < 0 ? pool_.Neg(*factor) : *factor;
   }
 
   // A sum of terms none of which is positive, and a number that is negative; quotients that are

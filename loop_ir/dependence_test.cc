@@ -133,6 +133,9 @@ TEST(Dependence, CarriedTensor) {
       {"for v in [0, N) { for c in [0, 8) { t[4*v + c/2] = w[0] } }", ""},
       {"for v in [0, N) { for c in [0, 10) { t[4*v + c/2] = w[0] } }", "t"},
       {"for v in [0, N) { for c in [0, 8) { t[4*v + c%4] = w[0] } }", "t"},
+      // What moves with the index is no step of it.
+      {"for v in [0, N) { for c in [0, max(v, 1)) { t[max(v, 1) + c] = w[0] } }", "t"},
+      {"for v in [0, N) { for c in [0, max(v, 1)) { t[min(max(v, 1), C) + c] = w[0] } }", "t"},
       // Triangles and bounds of unknown length are not proven apart.
       {"for v in [0, N) { for c in [v, N) { t[c] = w[0] } }", "t"},
       // An outer index is fixed.
@@ -173,7 +176,7 @@ class RandomLoops {
   std::string Number(size_t most) { return absl::StrCat(1 + Pick(most)); }
 
   std::string Loop(absl::string_view index, std::vector<std::string> around) {
-    std::string begin = PickOf({"0", "0", "0", "1"}), end = PickOf({Number(4), Number(4), "C", "C/2", "(C + 2)/3", "min(C/4, 1)", "min(C/3, 2)"});
+    std::string begin = PickOf({"0", "0", "0", "1"}), end = PickOf({Number(4), Number(4), "C", "C/2", "(C + 2)/3", "min(C/4, 1)", "min(C/3, 2)", "max(v, 1)", "max(v, 2)/2"});
     if (Pick(6) == 0) begin = PickOf(around);
     if (begin != "0" && begin != "1") end = absl::StrCat(begin, " + ", Number(4));
     if (Pick(6) == 0) end = absl::StrCat("min(", end, ", ", PickOf({"C", "v + 2", Number(4)}), ")");
@@ -181,7 +184,7 @@ class RandomLoops {
   }
 
   std::string Place() {
-    std::string place = PickOf({"v", "2*v", "4*v", "8*v", "C*v", "C*v", "2*C*v", "(C + 1)*v", "((C + 1)/2)*v", "v/2", "min(v, 2)"});
+    std::string place = PickOf({"v", "2*v", "4*v", "8*v", "C*v", "C*v", "2*C*v", "(C + 1)*v", "((C + 1)/2)*v", "v/2", "min(v, 2)", "max(v, 1)", "max(v, 2)/2"});
     for (size_t terms = Pick(3) + 1; terms > 0; --terms) absl::StrAppend(&place, " + ", Term());
     return place;
   }
