@@ -169,7 +169,9 @@ class Windows {
       }
       candidates = Relaxed(std::move(replaced), upper);
     }
-    for (IndexId& e : candidates) e = Settled(e, inner);
+    // What the loops around tell is asked only where an extreme is left.
+    absl::optional<std::vector<IndexId>> known;
+    for (IndexId& e : candidates) e = Settled(e, upper, inner, known);
     return candidates;
   }
 
@@ -218,13 +220,17 @@ class Windows {
     return factor;
   }
 
-  // With each min and max of which the loops around tell which argument it is as that argument.
-  IndexId Settled(IndexId e, absl::Span<const Loop* const> inner) {
+  // With each extreme that Relaxed leaves, and of which the loops around tell which argument it is, as that argument.
+  // `known`: NonNegativeWithin(inner), once it was asked for.
+  IndexId Settled(IndexId e, bool upper, absl::Span<const Loop* const> inner,
+                  absl::optional<std::vector<IndexId>>& known) {
     const auto polynomial = pool_.IsAffine(e) ? Polynomial::Of(pool_, e) : absl::nullopt;
     if (!polynomial) return e;
     for (const Polynomial::Term& term : polynomial->terms()) {
-      if (term.atoms.size() != 1) continue;
-      const auto argument = SettledArgument(term.atoms[0], inner);
+      const IndexKind kind = (term.coefficient > 0) == upper ? IndexKind::kMax : IndexKind::kMin;
+      if (term.atoms.size() != 1 || pool_[term.atoms[0]].kind != kind) continue;
+      if (!known) known = NonNegativeWithin(inner);
+      const auto argument = SettledArgument(term.atoms[0], *known);
       if (!argument) continue;
       const IndexId change = pool_.Sub(*argument, term.atoms[0]);
       e = pool_.Add(e, pool_.Mul(pool_.Const(term.coefficient), change));
@@ -232,11 +238,9 @@ class Windows {
     return e;
   }
 
-  absl::optional<IndexId> SettledArgument(IndexId atom, absl::Span<const Loop* const> inner) {
-    const IndexNode node = pool_[atom];
-    if (node.kind != IndexKind::kMin && node.kind != IndexKind::kMax) return absl::nullopt;
+  absl::optional<IndexId> SettledArgument(IndexId extreme, const std::vector<IndexId>& known) {
+    const IndexNode node = pool_[extreme];
     const bool least = node.kind == IndexKind::kMin;
-    const std::vector<IndexId> known = NonNegativeWithin(inner);
     for (IndexId argument : node.args) {
       const bool settles = absl::c_all_of(node.args, [&](IndexId other) {
         return other == argument || IsAtMost(least ? argument : other, least ? other : argument, known);
