@@ -3,8 +3,10 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "fusion/dead_code.h"
 #include "tensor/binding.h"
+#include "tensor/files.h"
 #include "uops/invariant.h"
 
 namespace nestor {
@@ -27,6 +29,13 @@ absl::StatusOr<std::vector<Tensor>> Run(const Op& op, const RunInputs& inputs,
 
 absl::StatusOr<std::unique_ptr<const jit::Executable>> Compile(const Op& op, const jit::CompileOptions& options) {
   return jit::Compile(Lower(op), options);
+}
+
+absl::StatusOr<std::shared_ptr<const jit::Schedules>> LoadSchedules(const std::string& path) {
+  NESTOR_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(path, "file of schedules"));
+  absl::StatusOr<jit::Schedules> schedules = jit::Schedules::Parse(text);
+  if (schedules.ok()) return std::make_shared<const jit::Schedules>(*std::move(schedules));
+  return absl::InvalidArgumentError(absl::StrCat(path, ": ", schedules.status().message()));
 }
 
 absl::StatusOr<std::vector<Tensor>> Run(const jit::Executable& executable, const RunInputs& inputs,

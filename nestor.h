@@ -23,6 +23,7 @@
 #include "uops/cpp20.h"  // first, so that an older standard is named before all else
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -35,6 +36,7 @@
 #include "interp/reference.h"
 #include "jit/compile.h"
 #include "jit/executable.h"
+#include "jit/schedules.h"
 #include "loop_ir/lower.h"
 #include "loop_ir/text.h"
 #include "macro_ops/library.h"
@@ -67,6 +69,10 @@ absl::StatusOr<std::vector<Tensor>> Run(const Op& op, const RunInputs& inputs,
 // Unimplemented, naming it, for what cannot be compiled; FailedPrecondition where the CPU
 // lacks the instruction set (see jit/compile.h).
 absl::StatusOr<std::unique_ptr<const jit::Executable>> Compile(const Op& op, const jit::CompileOptions& options = {});
+
+// A file of schedules that `nestor bench --tune` has written, for CompileOptions::schedules. NotFound and the like where
+// the system refuses the file; InvalidArgument, naming the line, where it is malformed.
+absl::StatusOr<std::shared_ptr<const jit::Schedules>> LoadSchedules(const std::string& path);
 
 // What Run gives of the op, from its machine code: the same bits in Mode::kStrict,
 // within the proven bound in Mode::kFast. A caller with memory for the results calls

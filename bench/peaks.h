@@ -2,6 +2,11 @@
 #ifndef NESTOR_BENCH_PEAKS_H_
 #define NESTOR_BENCH_PEAKS_H_
 
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
 #include "bench/thread_team.h"
 
 namespace nestor::bench {
@@ -15,6 +20,16 @@ struct Peaks {
 
 // Takes a few seconds.
 Peaks MeasurePeaks(ThreadTeam& team);
+
+struct CacheRate {
+  std::string name;         // "first cache", "second cache", "last cache"
+  int64_t bytes;            // of it
+  double gigabytes;         // a second, that one thread reads where they lie in it
+};
+
+// Of the caches that the processor tells of, the nearest first, but for those that are no larger than the one before:
+// `bytes` has that of each level.
+std::vector<CacheRate> MeasureCacheRates(absl::Span<const int64_t> bytes);
 
 }  // namespace nestor::bench
 

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "check/elements.h"
+#include "uops/stable_hash.h"
 
 namespace nestor {
 namespace {
@@ -41,12 +42,8 @@ double ShareOf(const std::vector<double>& numbers, const std::function<bool(doub
   return static_cast<double>(std::count_if(numbers.begin(), numbers.end(), test)) / static_cast<double>(numbers.size());
 }
 
-// FNV-1a.
 uint64_t Hash(const Tensor& tensor) {
-  uint64_t hash = 0xcbf29ce484222325;
-  const auto* const bytes = static_cast<const unsigned char*>(tensor.data());
-  for (int64_t i = 0; i < tensor.num_bytes(); ++i) hash = (hash ^ bytes[i]) * 0x100000001b3;
-  return hash;
+  return StableHash({static_cast<const char*>(tensor.data()), static_cast<size_t>(tensor.num_bytes())});
 }
 
 // A trial is reproduced by its seed: what changes here changes every case.

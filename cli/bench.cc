@@ -22,13 +22,16 @@
 #include "cli/command.h"
 #include "cli/dimensions.h"
 #include "cli/figures.h"
+#include "cli/flag_values.h"
 #include "cli/given.h"
 #include "cli/inputs.h"
 #include "cli/jit_flags.h"
 #include "cli/library_kernel.h"
+#include "cli/measured_call.h"
 #include "cli/memory.h"
 #include "cli/output.h"
 #include "cli/program.h"
+#include "cli/tune.h"
 #include "fusion/pipeline.h"
 #include "fusion/statistics.h"
 #include "jit/executable.h"
@@ -55,6 +58,11 @@ a macro op's name. Sizes and inputs are given, or made up, as for `nestor run`.
                     beside it peak_gbytes_per_s, of a copy in memory, which what
                     fits in the caches may exceed
   flops, bytes      of a call
+  bound_by          what keeps it from being quicker: compute; the first, second or last
+                    cache, or memory, out of which it reads and writes too much; or
+                    latency, where none of these would take half of the time alone, but
+                    steps wait for each other. By a model of what the code moves
+  bound_share       what the most loaded of these would take alone, of the time
   threads, isa, mode
 
   --library=FILE    measures the kernel in a shared object beside it, in turns, in
@@ -70,8 +78,15 @@ a macro op's name. Sizes and inputs are given, or made up, as for `nestor run`.
                     made of and that takes a hundredth of the time, and block_N, what it
                     writes (names as `nestor print --stage=scheduled` has them) and how
                     often its outer loop runs, the iterations of parallel ones being
-                    shared out to threads; other_blocks_us. What is computed of bound
+                    shared out to threads; block_N_bound_by, block_N_bound_share;
+                    other_blocks_us. What is computed of bound
                     inputs alone is not among them
+  --tune=FILE       searches for a schedule that is quicker for such sizes on this machine, and
+                    writes it to a file of schedules, which gets a line more or is new:
+                    tuned_time_ms, tuned_speed_up, schedule ("default" where none is quicker,
+                    and FILE has none for it then). --time=30s is how long it searches
+  --schedules=FILE  runs by the schedules in the file, where it has one for the op, the
+                    sizes and the machine
   --mode=fast       sums in lanes and fused multiply-adds (the default), or
   --mode=strict     the bits that the interpreter gives
   --threads=N       by default as many as there are
@@ -85,40 +100,17 @@ Examples:
   $ nestor bench softmax N0=1024 C=512
   $ nestor bench matmul 'a=[256,256]' N=256 --threads=1 --compile --json
   $ nestor bench attention B0=8 L=512 S=512 D=64 E=64 --blocks
+  $ nestor bench matmul 'a=[100,100]' N=100 --tune=my.schedules --time=2s
 
 Exit codes: 0 done, 2 bad usage or input, 3 the library crashed or hung.
 )";
 
-constexpr Flag kFlags[] = {{"--op"},   {"--seed"}, {"--json", false}, {"--compile", false}, {"--blocks", false}, {"--threads"},
-                           {"--mode"}, {"--isa"},  {"--library"},     {"--symbol"},         {"--strided", false},
-                           {"--type"},  {"--bind"}};
+// How long to search for a schedule.
+constexpr absl::Duration kMostTuning = absl::Seconds(30);
 
-// What calls take beside the executable, in the order of its signature.
-struct Call {
-  std::vector<TensorView> inputs, output_views;
-  std::vector<Tensor> outputs;
-  std::vector<Scalar> params;
-  // Those that no input's shape says.
-  const absl::flat_hash_map<std::string, int64_t>* dims = nullptr;
-
-  jit::Arguments arguments() const { return {inputs, output_views, params, dims}; }
-};
-
-absl::StatusOr<Call> MakeCall(const jit::Executable& executable, const RunInputs& inputs, const Binding& binding) {
-  const loop::Program& program = executable.program();
-  Call call;
-  for (loop::TensorId id : executable.inputs()) call.inputs.push_back(inputs.tensors.at(program[id].name));
-  for (const ParamInfo& param : program.params) call.params.push_back(binding.params.at(param.name));
-  if (!UnboundDimensions(SignatureOf(program), {inputs.tensors, {}, {}}).empty()) call.dims = &inputs.dims;
-  NESTOR_ASSIGN_OR_RETURN(const std::vector<Dims> shapes,
-                          executable.OutputShapes(call.inputs, call.params, call.dims));
-  for (size_t i = 0; i < shapes.size(); ++i) {
-    NESTOR_ASSIGN_OR_RETURN(Tensor output, Tensor::Create(program[program.outputs[i]].type, shapes[i]));
-    call.output_views.push_back(output.view());
-    call.outputs.push_back(std::move(output));
-  }
-  return call;
-}
+constexpr Flag kFlags[] = {{"--op"},   {"--seed"}, {"--json", false}, {"--compile", false}, {"--blocks", false},
+                           {"--threads"}, {"--mode"}, {"--isa"},  {"--library"},     {"--symbol"},         {"--strided", false},
+                           {"--type"},  {"--bind"},    {"--tune"},        {"--time"},           {"--schedules"}};
 
 double SecondsOf(std::function<void()> run) { return bench::MeasureAlternating({{"", std::move(run)}})[0].cost; }
 
@@ -148,7 +140,7 @@ absl::StatusOr<Times> TimesOfCalls(const std::function<absl::Status()>& nestor,
 
 absl::StatusOr<Times> TimesOf(const Op& op, const jit::Executable& executable, const RunInputs& inputs,
                               const Binding& binding, const Library* library) {
-  NESTOR_ASSIGN_OR_RETURN(const Call call, MakeCall(executable, inputs, binding));
+  NESTOR_ASSIGN_OR_RETURN(const MeasuredCall call, MakeCall(executable, inputs, binding));
   jit::Workspace workspace;
   const auto nestor = [&] { return executable.Run(call.arguments(), &workspace); };
   NESTOR_RETURN_IF_ERROR(nestor());
@@ -157,19 +149,6 @@ absl::StatusOr<Times> TimesOf(const Op& op, const jit::Executable& executable, c
   NESTOR_RETURN_IF_ERROR(other.run()());
   library->on_return();
   return TimesOfCalls(nestor, other.run());
-}
-
-// With the inputs of these names bound.
-absl::StatusOr<std::unique_ptr<const jit::Executable>> CompileBound(const Op& op, const RunInputs& inputs,
-                                                                    const JitSetup& setup,
-                                                                    const std::vector<std::string>& bound) {
-  NESTOR_ASSIGN_OR_RETURN(std::unique_ptr<const jit::Executable> executable, Compile(op, setup.options));
-  for (const std::string& name : bound) {
-    const auto tensor = inputs.tensors.find(name);
-    const TensorView view = tensor == inputs.tensors.end() ? TensorView() : tensor->second;
-    NESTOR_ASSIGN_OR_RETURN(executable, executable->Bind(name, view));
-  }
-  return executable;
 }
 
 absl::StatusOr<fusion::Statistics> FusedStatistics(const Op& op, const SymbolValues& sizes) {
@@ -216,31 +195,48 @@ void AddCompilation(const Op& op, const JitSetup& setup, const jit::Executable& 
 }
 
 // The team's threads end with it: none is in the way of what is measured afterwards.
-bench::Peaks PeaksOf(int threads) {
-  bench::ThreadTeam team(threads);
-  return bench::MeasurePeaks(team);
+Rates RatesOf(const JitSetup& setup) {
+  bench::ThreadTeam team(setup.threads());
+  const jit::CacheSizes caches = jit::Caches();
+  const int64_t bytes[] = {caches.l1, caches.l2, caches.last};
+  return {*setup.options.isa, setup.threads(), bench::MeasurePeaks(team), bench::MeasureCacheRates(bytes)};
 }
 
-// What is measured beside a call.
+// What is measured beside a call, and of what inputs it is bound to.
 struct More {
   bool blocks = false, compiles = false;
+  absl::optional<TuneRequest> tune;
+  std::vector<std::string> bound;
 };
 
+absl::StatusOr<More> ReadMore(const Arguments& arguments) {
+  More more{arguments.Has("--blocks"), arguments.Has("--compile"), {}, {}};
+  NESTOR_ASSIGN_OR_RETURN(more.bound, arguments.List("--bind"));
+  NESTOR_ASSIGN_OR_RETURN(const absl::Duration time, ReadDuration(arguments, "--time", kMostTuning));
+  const auto file = arguments.Find("--tune");
+  if (file) more.tune = TuneRequest{*file, time, more.bound};
+  if (!file && arguments.Has("--time")) return absl::InvalidArgumentError("--time: only of --tune");
+  return more;
+}
+
 absl::StatusOr<Figures> Measure(const Op& op, const RunInputs& inputs, const JitSetup& setup, int64_t max_bytes,
-                                const std::vector<std::string>& bound, const Library* library, const More& more) {
+                                const Library* library, const More& more) {
   NESTOR_ASSIGN_OR_RETURN(const Binding binding, Bind(SignatureOf(op), inputs));
-  NESTOR_ASSIGN_OR_RETURN(const auto executable, CompileBound(op, inputs, setup, bound));
+  NESTOR_ASSIGN_OR_RETURN(const auto executable, CompileBound(op, inputs, setup.options, more.bound));
   NESTOR_RETURN_IF_ERROR(CheckMemory(*executable, binding.symbols, max_bytes));
   NESTOR_ASSIGN_OR_RETURN(const fusion::Statistics statistics, FusedStatistics(op, binding.symbols));
   NESTOR_ASSIGN_OR_RETURN(const Times times, TimesOf(op, *executable, inputs, binding, library));
-  Figures figures = SpeedFigures(times.nestor, statistics, PeaksOf(setup.threads()));
+  const Rates rates = RatesOf(setup);
+  Figures figures = SpeedFigures(times.nestor, statistics, rates.peaks);
+  NESTOR_ASSIGN_OR_RETURN(const MeasuredCall call, MakeCall(*executable, inputs, binding));
+  NESTOR_ASSIGN_OR_RETURN(const CallTimes calls, TimesOfBlocks(*executable, call.arguments(), binding, rates));
+  if (!calls.blocks.empty()) AddBound(calls.bound, "", figures);
   if (times.library) AddLibrary(times, statistics, figures);
   AddSetup(setup, figures);
-  if (more.blocks) {
-    NESTOR_ASSIGN_OR_RETURN(const Call call, MakeCall(*executable, inputs, binding));
-    NESTOR_ASSIGN_OR_RETURN(const std::vector<BlockTime> blocks,
-                            TimesOfBlocks(*executable, call.arguments(), binding));
-    AddBlocks(blocks, figures);
+  if (more.blocks) AddBlocks(calls.blocks, figures);
+  if (more.tune) {
+    NESTOR_ASSIGN_OR_RETURN(const Figures tuned, Tune(op, inputs, binding, setup.options, *more.tune));
+    figures.insert(figures.end(), tuned.begin(), tuned.end());
   }
   if (more.compiles) AddCompilation(op, setup, *executable, figures);
   return figures;
@@ -286,6 +282,7 @@ absl::StatusOr<std::string> MeasureInChild(MeasureText measure) {
 absl::Status Run(const Arguments& arguments) {
   NESTOR_ASSIGN_OR_RETURN(const uint64_t seed, arguments.Seed());
   NESTOR_ASSIGN_OR_RETURN(const JitSetup setup, JitSetupFor(arguments));
+  NESTOR_ASSIGN_OR_RETURN(const More more, ReadMore(arguments));
   NESTOR_ASSIGN_OR_RETURN(const Program program, LoadProgram(arguments));
   NESTOR_ASSIGN_OR_RETURN(Given given, ReadWords(arguments, program));
   std::vector<std::string> remarks;
@@ -298,10 +295,8 @@ absl::Status Run(const Arguments& arguments) {
   NESTOR_ASSIGN_OR_RETURN(const Inputs inputs, MakeInputs(op, given, program.macro, seed, &max_bytes));
   for (const std::string& remark : remarks) Remark(remark);
   for (const std::string& remark : inputs.remarks) Remark(remark);
-  NESTOR_ASSIGN_OR_RETURN(const std::vector<std::string> bound, arguments.List("--bind"));
   const auto measure = [&](const Library* library) -> absl::StatusOr<std::string> {
-    NESTOR_ASSIGN_OR_RETURN(const Figures figures, Measure(op, inputs.run, setup, max_bytes, bound, library,
-                                                           {arguments.Has("--blocks"), arguments.Has("--compile")}));
+    NESTOR_ASSIGN_OR_RETURN(const Figures figures, Measure(op, inputs.run, setup, max_bytes, library, more));
     return FiguresText(figures, arguments.Has("--json"));
   };
   const auto measure_beside = [&](std::function<void()> on_return) -> absl::StatusOr<std::string> {

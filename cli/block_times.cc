@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -74,20 +75,22 @@ std::string WhatIsDone(const loop::Program& program, const std::vector<const loo
   return what;
 }
 
-}  // namespace
+// Functions of the kernel that ran, and how long in each call, by the first item of each.
+struct Watched {
+  const jit::Kernel* kernel = nullptr;
+  std::map<int, std::vector<double>> times;
+};
 
-absl::StatusOr<std::vector<BlockTime>> TimesOfBlocks(const jit::Executable& executable,
-                                                     const jit::Arguments& arguments, const Binding& binding) {
+absl::StatusOr<Watched> Watch(const jit::Executable& executable, const jit::Arguments& arguments) {
   jit::Workspace workspace;
   NESTOR_RETURN_IF_ERROR(executable.Run(arguments, &workspace));
-  const jit::Kernel* kernel = nullptr;
+  Watched watched;
   std::vector<std::pair<int, double>> begins;  // by function
   const auto note = [&](const jit::Kernel& runs, int first_item) {
-    kernel = &runs;
+    watched.kernel = &runs;
     begins.push_back({first_item, bench::SteadySeconds()});
   };
   const jit::Executable::Watcher watcher(note);
-  std::map<int, std::vector<double>> times;  // by first item
   const double start = bench::SteadySeconds();
   for (int call = 0; call < kMostCalls && (call == 0 || bench::SteadySeconds() < start + kMostSeconds); ++call) {
     begins.clear();
@@ -95,18 +98,45 @@ absl::StatusOr<std::vector<BlockTime>> TimesOfBlocks(const jit::Executable& exec
     begins.push_back({-1, bench::SteadySeconds()});
     std::map<int, double> of_call;
     for (size_t i = 0; i + 1 < begins.size(); ++i) of_call[begins[i].first] += begins[i + 1].second - begins[i].second;
-    for (const auto& [item, seconds] : of_call) times[item].push_back(seconds);
+    for (const auto& [item, seconds] : of_call) watched.times[item].push_back(seconds);
   }
-  std::vector<BlockTime> blocks;
-  if (kernel == nullptr) return blocks;  // no results: nothing runs
-  const std::vector<const loop::Item*> items = ItemsAtTheTop(kernel->program());
-  for (auto block = times.begin(); block != times.end(); ++block) {
+  return watched;
+}
+
+}  // namespace
+
+absl::StatusOr<CallTimes> TimesOfBlocks(const jit::Executable& executable, const jit::Arguments& arguments,
+                                        const Binding& binding, const Rates& rates) {
+  NESTOR_ASSIGN_OR_RETURN(const Watched watched, Watch(executable, arguments));
+  CallTimes call;
+  if (watched.kernel == nullptr) return call;  // no results: nothing runs
+  const loop::Program& program = watched.kernel->program();
+  const std::vector<const loop::Item*> items = ItemsAtTheTop(program);
+  NESTOR_ASSIGN_OR_RETURN(const double touched, BytesTouched(program, binding.symbols));
+  double seconds = 0;
+  for (const auto& [item, times] : watched.times) seconds += bench::Median(times);
+  std::vector<size_t> all;
+  for (auto block = watched.times.begin(); block != watched.times.end(); ++block) {
     const auto next = std::next(block);
-    const size_t last = next == times.end() ? items.size() : static_cast<size_t>(next->first);
-    blocks.push_back({static_cast<int>(blocks.size()), bench::Median(block->second),
-                      WhatIsDone(kernel->program(), items, static_cast<size_t>(block->first), last, binding)});
+    const auto first = static_cast<size_t>(block->first);
+    const size_t last = next == watched.times.end() ? items.size() : static_cast<size_t>(next->first);
+    std::vector<size_t> own(last - first);
+    absl::c_iota(own, first);
+    all.insert(all.end(), own.begin(), own.end());
+    BlockTime time{static_cast<int>(call.blocks.size()), bench::Median(block->second),
+                   WhatIsDone(program, items, first, last, binding), {}};
+    if (time.seconds >= seconds * kLeastPart) {
+      NESTOR_ASSIGN_OR_RETURN(time.bound, BoundOf(PartOf(program, own), binding.symbols, touched, time.seconds, rates));
+    }
+    call.blocks.push_back(std::move(time));
   }
-  return blocks;
+  NESTOR_ASSIGN_OR_RETURN(call.bound, BoundOf(PartOf(program, all), binding.symbols, touched, seconds, rates));
+  return call;
+}
+
+void AddBound(const Bound& bound, const std::string& prefix, Figures& figures) {
+  figures.push_back({prefix + "bound_by", bound.by, /*is_text=*/true});
+  figures.push_back({prefix + "bound_share", absl::StrFormat("%.2f", bound.share)});
 }
 
 void AddBlocks(const std::vector<BlockTime>& blocks, Figures& figures) {
@@ -120,6 +150,7 @@ void AddBlocks(const std::vector<BlockTime>& blocks, Figures& figures) {
     }
     figures.push_back({absl::StrCat("block_", block.number, "_us"), text_of(block.seconds)});
     figures.push_back({absl::StrCat("block_", block.number), block.what, /*is_text=*/true});
+    AddBound(block.bound, absl::StrCat("block_", block.number, "_"), figures);
   }
   figures.push_back({"other_blocks_us", text_of(others)});
 }

@@ -595,6 +595,9 @@ TEST_F(CliTest, Bench) {
       {"nestor bench matmul 'a=[64,256]' N=64 --threads=1 --blocks", 0,
        {"mode: fast\n", "_us: ", "c: ", " parallel iterations\n", "\nother_blocks_us: "}, {}},
       {"nestor bench 'op f(x: f32[N]) -> (y) { y[i] = x[i] }' N=0 --blocks", 0, {"mode: fast\nother_blocks_us: 0\n"}, {}},
+      {"nestor bench matmul 'a=[256,256]' N=256 --threads=1 --blocks", 0,
+       {"\nbound_by: compute\nbound_share: 0.", "_bound_by: compute\n"}, {}},
+      {"nestor bench cumsum 'x=[64]' --threads=1", 0, {"\nbound_by: latency\n"}, {}},
       {"nestor bench softmax N0=4 C=8 --library=libsoftmax.so", 0,
        {"library_time_ms: ", "\nlibrary_gflops: ", "\nlibrary_gbytes_per_s: ", "\nspeed_up: "}, {}},
       {"cd dir; nestor bench softmax N0=4 C=8 --library=../libsoftmax.so --symbol=softmax_by_16 --json", 0,
@@ -624,6 +627,25 @@ TEST_F(CliTest, Bench) {
       {"nestor check --all --trials=30 --seed=3", 0, {"trials: 30\n", "next_seed: 33\n", "findings: 0\n"}, {""}},
       {"nestor check conv2d stride=2 R=3 --trials=5 --json | python3 -c 'import json, sys; print(json.load(sys.stdin))'", 0,
        {"'trials': 5", "'findings': []"}, {""}},
+  });
+}
+
+TEST_F(CliTest, Tune) {
+  Check({
+      {"nestor bench matmul 'a=[40,40]' N=40 --threads=1 --tune=new.schedules --time=1s && head -1 new.schedules", 0,
+       {"mode: fast\ntuned_time_ms: ", "\ntuned_speed_up: ", "\nschedule: ", "\n# nestor schedules\n"}, {}},
+      {"nestor bench matmul 'a=[40,40]' N=40 --threads=1 --schedules=new.schedules", 0, {"time_ms: "}, {}},
+      {"cmp <(nestor run matmul 'a=[40,40]' N=40 --mode=strict --schedules=new.schedules) "
+       "<(nestor run matmul 'a=[40,40]' N=40 --backend=interp)", 0, {""}, {}},
+      {"echo 'op=f program=1 cpu=c isa=avx2 mode=fast sizes=- tile_row=3' > bad.schedules; "
+       "nestor bench softmax --tune=bad.schedules; cat bad.schedules", 0,
+       {"op=f program=1 cpu=c isa=avx2 mode=fast sizes=- tile_row=3\n"}, {"bad.schedules: line 1: a schedule has no choice 'tile_row', did you mean 'tile_rows'?"}},
+      {"nestor run softmax --schedules=bad.schedules", 2, {""}, {"bad.schedules: line 1: "}},
+      {"nestor bench softmax --schedules=none.schedules", 2, {""}, {"cannot open none.schedules"}},
+      {"nestor bench softmax --tune=none/new.schedules", 2, {""}, {"none/new.schedules: cannot create a file beside it"}},
+      {"nestor bench softmax --time=3s", 2, {""}, {"--time: only of --tune"}},
+      {"nestor bench softmax --tune=new.schedules --time=long", 2, {""}, {"--time=long"}},
+      {"nestor run softmax --schedules=new.schedules --backend=interp", 2, {""}, {"--schedules: only of --backend=jit"}},
   });
 }
 

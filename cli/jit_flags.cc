@@ -5,6 +5,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "nestor.h"
 #include "uops/invariant.h"
 #include "uops/module.h"
 
@@ -65,6 +66,9 @@ absl::StatusOr<JitSetup> JitSetupFor(const Arguments& arguments) {
   const absl::Status runs = jit::CheckIsa(*setup.options.isa);
   if (!runs.ok()) return WithFlag("--isa", jit::Name(*setup.options.isa), runs);
   NESTOR_RETURN_IF_ERROR(ReadThreads(arguments, setup));
+  if (const auto file = arguments.Find("--schedules")) {
+    NESTOR_ASSIGN_OR_RETURN(setup.options.schedules, LoadSchedules(*file));
+  }
   return setup;
 }
 

@@ -1,4 +1,4 @@
-// The JIT as the flags --mode, --threads and --isa want it.
+// The JIT as the flags --mode, --threads, --isa and --schedules want it.
 #ifndef NESTOR_CLI_JIT_FLAGS_H_
 #define NESTOR_CLI_JIT_FLAGS_H_
 

@@ -2,15 +2,12 @@
 // by name. Entry point: LoadProgram.
 #include "cli/program.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <utility>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -19,36 +16,12 @@
 #include "cli/output.h"
 #include "macro_ops/generators.h"
 #include "re2/re2.h"
+#include "tensor/files.h"
 #include "uops/invariant.h"
 #include "uops/message.h"
 
 namespace nestor::cli {
 namespace {
-
-// Programs are pages long; what exceeds this is some other file, or endless.
-constexpr size_t kMaxProgramBytes = size_t{16} << 20;
-
-absl::StatusOr<std::string> ReadAll(int fd, const std::string& place) {
-  std::string text;
-  char buffer[1 << 16];
-  while (true) {
-    const ssize_t got = read(fd, buffer, sizeof(buffer));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot read ", place));
-    if (got == 0) return text;
-    text.append(buffer, got);
-    if (text.size() > kMaxProgramBytes) {
-      return absl::InvalidArgumentError(absl::StrCat(place, " is longer than 16 MiB: it is no program"));
-    }
-  }
-}
-
-absl::StatusOr<std::string> ReadFile(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
-  const auto closer = absl::MakeCleanup([fd] { close(fd); });
-  return ReadAll(fd, path);
-}
 
 bool IsFile(const std::string& path) {
   struct stat info;
@@ -181,14 +154,14 @@ absl::StatusOr<Program> LoadProgram(const Arguments& arguments) {
   if (!is_file && IsText(word)) return FromText("<PROGRAM>", word, wanted);
   if (!is_file && IsGeneratorCall(word)) return FromGenerator(word, wanted);
   if (word == "-") {
-    NESTOR_ASSIGN_OR_RETURN(std::string text, ReadAll(STDIN_FILENO, "<stdin>"));
+    NESTOR_ASSIGN_OR_RETURN(std::string text, ReadTextToEnd(STDIN_FILENO, "<stdin>", "program"));
     return FromText("<stdin>", std::move(text), wanted);
   }
   if (!is_file) {
     if (const MacroOp* macro = FindMacroOp(word)) return FromMacro(*macro, wanted);
     if (!Exists(word) && word.find_first_of("./") == std::string::npos) return NoSuchProgram(word);
   }
-  NESTOR_ASSIGN_OR_RETURN(std::string text, ReadFile(word));
+  NESTOR_ASSIGN_OR_RETURN(std::string text, ReadTextFile(word, "program"));
   return FromText(word, std::move(text), wanted);
 }
 

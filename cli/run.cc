@@ -58,6 +58,7 @@ floats are drawn from [-1, 1), integers from 0..3.
   --mode=strict     the bits that the interpreter gives
   --threads=N       of machine code; by default as many as there are
   --isa=avx2        of machine code; avx512, avx2: by default the best there is
+  --schedules=FILE  of machine code: by the schedules that `nestor bench --tune` wrote
   --until=N         runs what the first N passes make, as `nestor print
                     --stage=scheduled` shows it; --until=merge: those up to and with
                     the one of that name
@@ -73,11 +74,11 @@ Exit codes: 0 done, 2 bad usage or input.
 )";
 
 constexpr Flag kFlags[] = {{"--op"},   {"--seed"},    {"--json", false}, {"--backend"},
-                           {"--mode"}, {"--threads"}, {"--isa"},         {"--until"}};
+                           {"--mode"}, {"--threads"}, {"--isa"},         {"--until"}, {"--schedules"}};
 
 // ---- Backends
 
-constexpr const char* kJitFlags[] = {"--mode", "--threads", "--isa"};
+constexpr const char* kJitFlags[] = {"--mode", "--threads", "--isa", "--schedules"};
 
 absl::StatusOr<bool> UsesJit(const Arguments& arguments) {
   const std::string backend = arguments.Find("--backend").value_or("jit");

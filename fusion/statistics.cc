@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "fusion/work.h"
 #include "uops/invariant.h"
 
 namespace nestor::fusion {
@@ -36,46 +37,58 @@ int FlopsOf(const ScalarOpRow& row, DType result) {
   return std::max(1, row.arity - 1);
 }
 
-class OperationCounter {
+// What one run of a statement adds to a sum over all of them.
+using CountOfStatement = double (*)(const Program& program, const Statement& statement);
+
+double FlopsOf(const Program& program, const Statement& statement) {
+  double flops = statement.op && IsFloat(program[statement.target.tensor].type) ? 1 : 0;
+  const auto add = [&](loop::ValueId, const loop::Value& value) {
+    const auto* apply = absl::get_if<loop::ApplyValue>(&value.node);
+    if (apply != nullptr) flops += FlopsOf(Row(apply->op), value.type);
+  };
+  VisitValues(program, statement.value, add);
+  if (statement.position.valid()) VisitValues(program, statement.position, add);
+  return flops;
+}
+
+double ResultBytesOf(const Program& program, const Statement& statement) {
+  const int operations = OperationsOf(program, statement.value) + (statement.op ? 1 : 0);
+  return operations * ByteSize(program[statement.target.tensor].type);
+}
+
+double ProductBytesOf(const Program& program, const Statement& statement) {
+  return ProductsOf(program, statement.value) * ByteSize(program[statement.target.tensor].type);
+}
+
+class Counter {
  public:
-  explicit OperationCounter(const SizedProgram& sized)
-      : sized_(sized), program_(sized.program()), vars_(program_.vars.size()) {}
+  Counter(const SizedProgram& sized, CountOfStatement count)
+      : sized_(sized), program_(sized.program()), count_(count), vars_(program_.vars.size()) {}
 
   double Count(const Scope& scope, int64_t samples = kMaxSamples) {
-    double operations = 0;
+    double sum = 0;
     for (const Item& item : scope) {
-      if (const auto* loop = item.As<Loop>()) operations += CountLoop(*loop, samples);
-      else if (const auto* statement = item.As<Statement>()) operations += CountStatement(*statement);
+      if (const auto* loop = item.As<Loop>()) sum += CountLoop(*loop, samples);
+      else if (const auto* statement = item.As<Statement>()) sum += count_(program_, *statement);
     }
-    return operations;
+    return sum;
   }
 
  private:
   static constexpr int64_t kMaxSamples = 4096;
 
-  double CountStatement(const Statement& statement) const {
-    double operations = statement.op && IsFloat(program_[statement.target.tensor].type) ? 1 : 0;
-    const auto add = [&](loop::ValueId, const loop::Value& value) {
-      const auto* apply = absl::get_if<loop::ApplyValue>(&value.node);
-      if (apply != nullptr) operations += FlopsOf(Row(apply->op), value.type);
-    };
-    VisitValues(program_, statement.value, add);
-    if (statement.position.valid()) VisitValues(program_, statement.position, add);
-    return operations;
-  }
-
   double CountLoop(const Loop& loop, int64_t samples) {
     const absl::optional<Progression> index = sized_.IndexOf(loop, vars_);
     if (!index) return 0;
     const int64_t taken = DecidesBounds(loop) ? std::min(index->count, samples) : 1;
-    double operations = 0;
+    double sum = 0;
     for (int64_t i = 0; i < taken; ++i) {
       const int64_t iteration = Sample(i, taken, index->count);
       vars_[loop.var] = Progression::Single(index->low + iteration * index->step);
-      operations += Count(loop.body, std::max<int64_t>(samples / taken, 16));
+      sum += Count(loop.body, std::max<int64_t>(samples / taken, 16));
     }
     vars_[loop.var].reset();
-    return operations * static_cast<double>(index->count) / static_cast<double>(taken);
+    return sum * static_cast<double>(index->count) / static_cast<double>(taken);
   }
 
   // The middle of the i-th of `taken` equal parts of `count` iterations.
@@ -98,6 +111,7 @@ class OperationCounter {
 
   const SizedProgram& sized_;
   const Program& program_;
+  const CountOfStatement count_;
   VarValues vars_;
 };
 
@@ -135,11 +149,14 @@ absl::Status AddBytes(const SizedProgram& sized, absl::Span<const TensorId> tens
 absl::StatusOr<Statistics> StatisticsOf(const Program& program, const Sizes& sizes, const StatisticsOptions& options) {
   NESTOR_ASSIGN_OR_RETURN(const SizedProgram sized, SizedProgram::Create(program, sizes));
   Statistics statistics;
-  OperationCounter operations(sized);
+  Counter flops(sized, FlopsOf);
+  Counter result_bytes(sized, ResultBytesOf), product_bytes(sized, ProductBytesOf);
   CountText(program, statistics);
   for (const loop::Block& block : program.blocks) {
     statistics.blocks += HoldsLoop(block.body);
-    statistics.flops += operations.Count(block.body);
+    statistics.flops += flops.Count(block.body);
+    statistics.result_bytes += result_bytes.Count(block.body);
+    statistics.product_bytes += product_bytes.Count(block.body);
   }
   NESTOR_RETURN_IF_ERROR(AddBytes(sized, program.inputs, statistics.input_bytes));
   NESTOR_RETURN_IF_ERROR(AddBytes(sized, program.outputs, statistics.output_bytes));

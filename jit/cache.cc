@@ -20,22 +20,24 @@ std::string Text(const absl::optional<int64_t>& number) { return number ? absl::
 
 std::string KeyOf(const loop::Program& program, const CompileOptions& options) {
   // An option that is added does not compile until it is part of the key.
-  const auto& [mode, isa, executor, accumulators, memory_order, contractions, strips, least_parallel_bytes, streaming_bytes,
-              size_classes] = options;
+  const auto& [mode, isa, executor, schedule, schedules, least_parallel_bytes, streaming_bytes, size_classes] = options;
+  const auto& [accumulators, memory_order, contractions, strips] = schedule;
   const auto& [columns, rows] = memory_order;
-  const auto& [tile_isa, tile_rows, tile_vectors, sum_block, row_block, column_block, bound] = contractions;
+  const auto& [tile_isa, tile_rows, tile_vectors, sum_block, row_block, column_block, panels, columns_outside, bound] =
+      contractions;
   const auto& [strip_rows] = strips;
   const auto& [largest_constant, short_row, least_work, variants] = size_classes;
   static_cast<void>(tile_isa);  // is `isa`
   static_cast<void>(bound);     // of each variant its own
   const std::string numbers =
-      absl::StrJoin({int64_t{accumulators}, int64_t{columns}, int64_t{rows}, int64_t{tile_rows}, int64_t{tile_vectors},
-                     sum_block, row_block, column_block, strip_rows, largest_constant, short_row, least_work, int64_t{variants}},
+      absl::StrJoin({accumulators, columns, rows, tile_rows, tile_vectors, sum_block, row_block, column_block,
+                     int64_t{panels}, int64_t{columns_outside}, strip_rows, largest_constant, short_row, least_work,
+                     int64_t{variants}},
                     " ");
   return absl::StrCat(loop::ToText(program), "\n", static_cast<int>(mode), " ",
                       NESTOR_MUTANT("cache_key_without_set") ? "" : Name(*isa), " ",
-                      reinterpret_cast<uintptr_t>(executor), " ", numbers, " ", Text(least_parallel_bytes), " ",
-                      Text(streaming_bytes));
+                      reinterpret_cast<uintptr_t>(executor), " ", schedules == nullptr ? "" : schedules->ToText(), " ",
+                      numbers, " ", Text(least_parallel_bytes), " ", Text(streaming_bytes));
 }
 
 }  // namespace

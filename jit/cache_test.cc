@@ -56,10 +56,16 @@ TEST(ExecutableCache, EveryOptionIsPartOfTheKey) {
   const std::function<void(CompileOptions&)> changes[] = {
       [](CompileOptions& options) { options.mode = Mode::kStrict; },
       [](CompileOptions& options) { options.executor = &InlineExecutor(); },
-      [](CompileOptions& options) { options.accumulators = 2; },
-      [](CompileOptions& options) { options.memory_order.columns = 8; },
-      [](CompileOptions& options) { options.memory_order.rows = 2; },
-      [](CompileOptions& options) { options.strips.rows = 8; },
+      [](CompileOptions& options) { options.schedule.accumulators = 2; },
+      [](CompileOptions& options) { options.schedule.memory_order.columns = 8; },
+      [](CompileOptions& options) { options.schedule.memory_order.rows = 2; },
+      [](CompileOptions& options) { options.schedule.strips.rows = 8; },
+      [](CompileOptions& options) { options.schedule.contractions.panels = false; },
+      [](CompileOptions& options) { options.schedule.contractions.columns_outside = true; },
+      [](CompileOptions& options) {
+        options.schedules = std::make_shared<const Schedules>(
+            *Schedules::Parse("op=f program=1 cpu=c isa=avx2 mode=fast sizes=- accumulators=2"));
+      },
       [](CompileOptions& options) { options.least_parallel_bytes = 0; },
       [](CompileOptions& options) { options.streaming_bytes = 0; },
       [](CompileOptions& options) { options.size_classes.largest_constant = 4; },

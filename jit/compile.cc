@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "fusion/flatten.h"
 #include "fusion/merge_axes.h"
+#include "fusion/work.h"
 #include "jit/runtime/executor.h"
 #include "jit/schedule/attributes.h"
 #include "jit/schedule/carried_sums.h"
@@ -32,7 +33,6 @@
 #include "jit/schedule/turn_results.h"
 #include "jit/schedule/unroll_and_jam.h"
 #include "jit/schedule/unroll_sums.h"
-#include "jit/schedule/work.h"
 #include "loop_ir/proofs.h"
 #include "uops/invariant.h"
 
@@ -49,7 +49,7 @@ absl::StatusOr<Isa> IsaOf(const CompileOptions& options) {
 int64_t LeastParallelBytes(const loop::Program& program) {
   constexpr int kOperationsPerElement = 4;  // that memory hides
   return ExecutableOptions().least_parallel_bytes * kOperationsPerElement /
-         std::max(kOperationsPerElement, MostOperations(program));
+         std::max(kOperationsPerElement, fusion::MostOperations(program));
 }
 
 }  // namespace
@@ -57,13 +57,13 @@ int64_t LeastParallelBytes(const loop::Program& program) {
 fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
   LanePartialsOptions lanes;
   lanes.isa = isa;
-  lanes.vectors = options.accumulators;
+  lanes.vectors = static_cast<int>(options.schedule.accumulators);
   LanePartialsOptions exact_lanes = lanes;
   exact_lanes.reorders_rounding = false;
   ScanLanesOptions scans, exact_scans;
   scans.isa = exact_scans.isa = isa;
   exact_scans.reorders_rounding = false;
-  ContractionTileOptions contractions = options.contractions;
+  ContractionTileOptions contractions = options.schedule.contractions;
   contractions.isa = isa;
   return fusion::Pipeline({
       // A block each, so that what is parallel stands alone.
@@ -83,7 +83,7 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
       {"sum_terms", SeparateSums},
       {"split_contractions", SplitContractions},
       {"promote_sums", PromoteSums},
-      {"strips", [=](loop::Program& program) { return RunInStrips(program, options.strips); }},
+      {"strips", [=](loop::Program& program) { return RunInStrips(program, options.schedule.strips); }},
       {"turn_results", [=](loop::Program& program) { return TurnResults(program, isa); }},
       {"padded_views", MaterializePaddedViews},
       {"sampled_columns", CopySampledColumns},
@@ -91,7 +91,7 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
       {"contractions", [=](loop::Program& program) { return TileContractions(program, contractions); }},
       {"hoist_copies", HoistCopies},
       {"unroll_sums", UnrollSums},
-      {"memory_order", [=](loop::Program& program) { return WalkInMemoryOrder(program, options.memory_order); }},
+      {"memory_order", [=](loop::Program& program) { return WalkInMemoryOrder(program, options.schedule.memory_order); }},
       {"unroll_and_jam", UnrollAndJam},
       {"last_step", KeepLastStep},
       // Behind it: what goes from step to step is a scalar.
@@ -148,13 +148,19 @@ absl::StatusOr<std::unique_ptr<const Executable>> MakeExecutable(loop::Program s
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<const Executable>> Compile(loop::Program program, const CompileOptions& options) {
-  const auto schedule = [options](loop::Program unfused, const std::vector<bool>& bound) {
+  const auto schedule = [options](loop::Program unfused, const Variation& variation) -> absl::StatusOr<loop::Program> {
     CompileOptions with = options;
-    with.contractions.bound = bound;
+    with.schedule.contractions.bound = variation.bound;
+    NESTOR_RETURN_IF_ERROR(Choose(variation.choices, with.schedule));
     return Schedule(std::move(unfused), with);
   };
-  auto origin = std::make_shared<const Origin>(Origin{program, schedule});
-  NESTOR_ASSIGN_OR_RETURN(loop::Program scheduled, schedule(std::move(program), /*bound=*/{}));
+  ProgramSchedules tuned;
+  if (options.schedules != nullptr) {
+    NESTOR_ASSIGN_OR_RETURN(const Isa isa, IsaOf(options));
+    tuned = ProgramSchedules(options.schedules, program, isa, options.mode == Mode::kStrict);
+  }
+  auto origin = std::make_shared<const Origin>(Origin{program, schedule, std::move(tuned)});
+  NESTOR_ASSIGN_OR_RETURN(loop::Program scheduled, schedule(std::move(program), {}));
   return MakeExecutable(std::move(scheduled), options, std::move(origin));
 }
 

@@ -12,10 +12,9 @@
 #include "fusion/pipeline.h"
 #include "jit/executable.h"
 #include "jit/runtime/cpu_features.h"
-#include "jit/schedule/contraction_tiles.h"
-#include "jit/schedule/memory_order.h"
+#include "jit/schedule_options.h"
+#include "jit/schedules.h"
 #include "jit/size_classes.h"
-#include "jit/schedule/strips.h"
 #include "loop_ir/program.h"
 
 namespace nestor::jit {
@@ -32,11 +31,10 @@ struct CompileOptions {
   // Where parallel loops run: DefaultExecutor() where null; InlineExecutor() keeps them
   // on the caller's thread. Must outlive the executable.
   Executor* executor = nullptr;
-  // Vectors that a sum has partial results for; of these the greatest power of two.
-  int accumulators = 4;
-  MemoryOrderOptions memory_order;
-  ContractionTileOptions contractions;  // but for `isa` and `bound`
-  StripOptions strips;
+  ScheduleOptions schedule;
+  // What a search has found (LoadSchedules): where there is a line for a call's program, sizes, processor and mode,
+  // its choices go before `schedule`, and the call has code of its own. Null: none.
+  std::shared_ptr<const Schedules> schedules;
   // See ExecutableOptions; nullopt: from what the program computes, and the sizes of the
   // machine's caches.
   absl::optional<int64_t> least_parallel_bytes, streaming_bytes;

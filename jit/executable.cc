@@ -164,9 +164,8 @@ absl::StatusOr<std::unique_ptr<const Executable>> Executable::Specialize(
   SizeClass constants(sizes.begin(), sizes.end());
   std::sort(constants.begin(), constants.end());
   NESTOR_RETURN_IF_ERROR(CheckConstants(SignatureOf(program()), constants));
-  auto specialized = std::make_shared<const Origin>(
-      Origin{WithConstants(origin->unfused, constants), origin->schedule});
-  NESTOR_ASSIGN_OR_RETURN(Program scheduled, specialized->schedule(specialized->unfused, /*bound=*/{}));
+  auto specialized = std::make_shared<const Origin>(Specialized(*origin, constants));
+  NESTOR_ASSIGN_OR_RETURN(Program scheduled, specialized->schedule(specialized->unfused, {}));
   auto signature = std::make_unique<const Program>(WithSignature(scheduled, program(), constants));
   NESTOR_ASSIGN_OR_RETURN(auto variants, Variants::Create(std::move(scheduled), options().isa, options().size_classes,
                                                           std::move(specialized)));

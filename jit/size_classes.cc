@@ -10,7 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
-#include "jit/schedule/work.h"
+#include "fusion/work.h"
 #include "loop_ir/constants.h"
 #include "uops/index_expr.h"
 #include "uops/mutant.h"
@@ -124,7 +124,7 @@ double WorkOf(const Program& program, const Scope& scope, loop::SymbolValue symb
     if (const Loop* loop = item.As<Loop>()) {
       work += IterationsOf(program, *loop, symbol) * WorkOf(program, loop->body, symbol);
     } else if (const Statement* statement = item.As<Statement>()) {
-      work += std::max(1, OperationsOf(program, statement->value) + (statement->op ? 1 : 0));
+      work += std::max(1, fusion::OperationsOf(program, statement->value) + (statement->op ? 1 : 0));
     }
   }
   return work;

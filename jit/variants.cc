@@ -8,7 +8,6 @@
 #include "absl/algorithm/container.h"
 #include "absl/memory/memory.h"
 #include "absl/status/status.h"
-#include "absl/types/span.h"
 #include "fusion/contract.h"
 #include "fusion/merge_axes.h"
 #include "fusion/simplify.h"
@@ -26,6 +25,18 @@ KernelOptions WithLayoutsOf(const loop::Program& program, KernelOptions options)
 }
 
 }  // namespace
+
+Origin Specialized(const Origin& origin, const SizeClass& constants) {
+  const auto value_of = [&](const std::string& name) -> absl::optional<int64_t> {
+    const auto constant = absl::c_find_if(constants, [&](const auto& c) { return c.first == name; });
+    return constant == constants.end() ? absl::nullopt : absl::make_optional(constant->second);
+  };
+  const auto schedule = [schedule = origin.schedule, choices = origin.tuned.At(value_of, {})](
+                            loop::Program unfused, const Variation& variation) {
+    return schedule(std::move(unfused), {variation.bound, choices});
+  };
+  return {WithConstants(origin.unfused, constants), schedule, {}};
+}
 
 Variants::Variants(Code general, std::shared_ptr<const Kernel> compact, const SizeClassOptions& options,
                    std::shared_ptr<const Origin> origin)
@@ -79,19 +90,27 @@ absl::StatusOr<std::shared_ptr<const Kernel>> Variants::PlainFor(loop::SymbolVal
 absl::StatusOr<std::shared_ptr<const Kernel>> Variants::VariantFor(loop::SymbolValue symbol,
                                                                    const KernelOptions& options) const {
   if (!classes_) return std::shared_ptr<const Kernel>();
-  const auto runs = [&](const Code& code) {
-    return code != nullptr && loop::ProveNoOverflow(code->program(), symbol).ok();
-  };
   const SizeClass constants = classes_->Of(symbol);
   const bool merges = AreCompact(options.translate.layouts) && classes_->HasShortRows(symbol);
   const std::vector<bool>& bound = options.translate.constant;
-  const Class candidates[] = {
-      {constants, true, bound}, {constants, false, bound}, {constants, true}, {constants, false}};
-  for (const Class& of : absl::MakeSpan(candidates).subspan(bound.empty() || !classes_->ComputesMuch(symbol) ? 2 : 0)) {
-    const bool is_general = of.constants.empty() && !of.merges_axes && of.bound.empty();
-    if (is_general || (of.merges_axes && !merges)) continue;
-    const Code code = CodeOf(of, options);
-    if (runs(code)) return code->For(of.merges_axes ? WithLayoutsOf(code->program(), options) : options);
+  const auto code_for = [&](bool merges_axes, const Variation& variation) -> Code {
+    const Class of{constants, merges_axes, variation};
+    if (of.IsGeneral()) return nullptr;
+    Code code = CodeOf(of, options);
+    return code != nullptr && loop::ProveNoOverflow(code->program(), symbol).ok() ? code : nullptr;
+  };
+  const auto variation_of = [&](const std::vector<bool>& inputs) {
+    return Variation{inputs, origin_->tuned.At(symbol, inputs)};
+  };
+  std::vector<Variation> variations;
+  if (!bound.empty()) variations.push_back(variation_of(bound));
+  if (!variations.empty() && variations[0].choices.empty() && !classes_->ComputesMuch(symbol)) variations.clear();
+  variations.push_back(variation_of({}));
+  for (const Variation& variation : variations) {
+    if (merges) {
+      if (const Code code = code_for(true, variation)) return code->For(WithLayoutsOf(code->program(), options));
+    }
+    if (const Code code = code_for(false, variation)) return code->For(options);
   }
   return std::shared_ptr<const Kernel>();
 }
@@ -112,11 +131,12 @@ absl::StatusOr<Variants::Code> Variants::Compile(const Class& of, const KernelOp
     NESTOR_RETURN_IF_ERROR(fusion::ContractTemporaries(program).status());
     if (!fusion::MergeAxes(program)) return Code();
   }
-  NESTOR_ASSIGN_OR_RETURN(loop::Program scheduled, origin_->schedule(std::move(program), of.bound));
+  NESTOR_ASSIGN_OR_RETURN(loop::Program scheduled, origin_->schedule(std::move(program), of.variation));
+  const std::vector<bool>& bound = of.variation.bound;
   const auto keeps_some = [&] {
-    return absl::c_linear_search(loop::ConstantBlocksOf(scheduled, of.bound).is_constant, true);
+    return absl::c_linear_search(loop::ConstantBlocksOf(scheduled, bound).is_constant, true);
   };
-  if (!of.bound.empty() && !keeps_some()) return Code();
+  if (!bound.empty() && !keeps_some()) return Code();
   const KernelOptions own = of.merges_axes ? WithLayoutsOf(scheduled, options) : options;
   return LayoutKernels::Create(std::move(scheduled), own);
 }

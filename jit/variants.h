@@ -5,7 +5,8 @@
 // variant for each class of sizes (size_classes.h) whose calls compute much: passes made it
 // from the unfused program with the class's constants in it, so that fusion, proofs and
 // schedule see them. Where arguments are compact and have short rows, axes that it walks only
-// together are one in it, too (fusion/merge_axes.h). All compute the same but for rounding, and
+// together are one in it, too (fusion/merge_axes.h). A variant is also what runs by a schedule that a search
+// has found for the sizes (schedules.h), however little it computes. All compute the same but for rounding, and
 // take the same memory.
 //
 // The choice follows from sizes and layouts alone, never from what ran before: equal calls give
@@ -26,18 +27,35 @@
 #include "jit/kernel.h"
 #include "jit/layout_kernels.h"
 #include "jit/least_recently_used.h"
+#include "jit/schedules.h"
 #include "jit/size_classes.h"
 #include "loop_ir/intervals.h"
 #include "loop_ir/program.h"
 
 namespace nestor::jit {
 
+// What one schedule of a program has that another has not.
+struct Variation {
+  std::vector<bool> bound = {};  // by input; empty: none is. See ContractionTileOptions
+  ChosenValues choices = {};     // of a search
+
+  friend bool operator==(const Variation& a, const Variation& b) {
+    return a.bound == b.bound && a.choices == b.choices;
+  }
+  template <class H>
+  friend H AbslHashValue(H h, const Variation& v) { return H::combine(std::move(h), v.bound, v.choices); }
+};
+
 // What a scheduled program was made from.
 struct Origin {
   loop::Program unfused;
-  // Fuses and schedules, as it was done for the program. `bound`: see ContractionTileOptions.
-  std::function<absl::StatusOr<loop::Program>(loop::Program unfused, const std::vector<bool>& bound)> schedule;
+  // Fuses and schedules, as it was done for the program.
+  std::function<absl::StatusOr<loop::Program>(loop::Program unfused, const Variation& variation)> schedule;
+  ProgramSchedules tuned = {};
 };
+
+// For the program with these constants, by the schedule that a search has found for them if they are all sizes.
+Origin Specialized(const Origin& origin, const SizeClass& constants);
 
 // Thread-safe.
 class Variants {
@@ -64,13 +82,16 @@ class Variants {
   struct Class {
     SizeClass constants;
     bool merges_axes = false;
-    std::vector<bool> bound = {};  // by input; empty: none is
+    Variation variation = {};
 
+    bool IsGeneral() const { return *this == Class(); }
     friend bool operator==(const Class& a, const Class& b) {
-      return a.constants == b.constants && a.merges_axes == b.merges_axes && a.bound == b.bound;
+      return a.constants == b.constants && a.merges_axes == b.merges_axes && a.variation == b.variation;
     }
     template <class H>
-    friend H AbslHashValue(H h, const Class& c) { return H::combine(std::move(h), c.constants, c.merges_axes, c.bound); }
+    friend H AbslHashValue(H h, const Class& c) {
+      return H::combine(std::move(h), c.constants, c.merges_axes, c.variation);
+    }
   };
 
   Variants(Code general, std::shared_ptr<const Kernel> compact, const SizeClassOptions& options,

@@ -345,7 +345,7 @@ constexpr char kScale[] = R"(program scale(x: f32[N]; $k: i64 = 2) -> (y: f32[N]
 })";
 
 std::unique_ptr<const Executable> ScaleWith(
-    std::function<absl::StatusOr<loop::Program>(loop::Program, const std::vector<bool>&)> schedule) {
+    std::function<absl::StatusOr<loop::Program>(loop::Program, const Variation&)> schedule) {
   ExecutableOptions options;
   options.isa = Isa::kAvx2;
   options.size_classes.least_work = 0;
@@ -360,7 +360,7 @@ absl::Status RunScale(const Executable& scale, Tensor& x, Tensor& y, int64_t k, 
 
 // The general code reads each element before it writes it, this variant reads them later.
 TEST(Variants, RunInPlaceWhereTheGeneralCodeDoes) {
-  const auto scale = ScaleWith([](loop::Program, const std::vector<bool>&) {
+  const auto scale = ScaleWith([](loop::Program, const Variation&) {
     return loop::ParseProgram(R"(program scale(x: f32[N]; $k: i64 = 2) -> (y: f32[N]) {
       for i in [0, N) { y[i] = 0.0 }
       for i_2 in [0, N) { y[i_2] += x[i_2] * 3.0 }
@@ -384,7 +384,7 @@ TEST(Variants, RunInPlaceWhereTheGeneralCodeDoes) {
 
 TEST(Variants, ThatCannotBeCompiledRunTheGeneralCode) {
   int calls = 0;
-  const auto scale = ScaleWith([&](loop::Program, const std::vector<bool>&) {
+  const auto scale = ScaleWith([&](loop::Program, const Variation&) {
     ++calls;
     return absl::UnimplementedError("no");
   });
@@ -399,7 +399,7 @@ TEST(Variants, ThatCannotBeCompiledRunTheGeneralCode) {
 
 // What passes assumed may not hold in a variant alone.
 TEST(Variants, ThatMayOverflowRunTheGeneralCode) {
-  const auto scale = ScaleWith([&](loop::Program, const std::vector<bool>&) {
+  const auto scale = ScaleWith([&](loop::Program, const Variation&) {
     return loop::ParseProgram(R"(program scale(x: f32[N]; $k: i64 = 2) -> (y: f32[N]) {
       assume d < N: 4611686018427387904*d
       for i in [0, N) { y[i] = 7.0 }

@@ -22,16 +22,14 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "tensor/files.h"
 #include "tensor/npy_header.h"
 #include "uops/invariant.h"
 
@@ -72,26 +70,6 @@ class StringSource : public Source {
 
  private:
   absl::string_view bytes_;
-};
-
-// Owns a file descriptor.
-class File {
- public:
-  explicit File(int fd) : fd_(fd) {}
-  ~File() { Close(); }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-
-  int fd() const { return fd_; }
-  bool ok() const { return fd_ >= 0; }
-  // False where the last of what was written did not arrive; sets errno.
-  bool Close() {
-    if (fd_ < 0) return true;
-    return ::close(std::exchange(fd_, -1)) == 0;
-  }
-
- private:
-  int fd_;
 };
 
 class FileSource : public Source {
@@ -263,70 +241,10 @@ absl::Status Fill(const TensorView& view, Contents* contents) {
   return absl::OkStatus();
 }
 
-bool WriteAll(int fd, absl::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t done = ::write(fd, bytes.data(), std::min<size_t>(bytes.size(), 1 << 30));
-    if (done < 0 && errno == EINTR) continue;
-    if (done < 0) return false;
-    bytes.remove_prefix(done);
-  }
-  return true;
-}
-
-absl::Status WriteContents(File& file, const Contents& contents) {
-  if (WriteAll(file.fd(), contents.header) && WriteAll(file.fd(), contents.elements) &&
-      file.Close()) {
-    return absl::OkStatus();
-  }
-  return absl::ErrnoToStatus(errno, "cannot write");
-}
-
-absl::Status WriteInPlace(const std::string& path, const Contents& contents) {
-  File file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-  if (!file.ok()) return absl::ErrnoToStatus(errno, "cannot open for writing");
-  return WriteContents(file, contents);
-}
-
-// Opens a new file in the directory of `path` and sets `temporary` to its name;
-// not mkstemp, whose permissions ignore the umask. -1 and errno on failure.
-int OpenTemporaryBeside(const std::string& path, mode_t mode, std::string* temporary) {
-  static std::atomic<int> counter{0};
-  const std::string directory = path.substr(0, path.rfind('/') + 1);  // "" without a '/'
-  int fd;
-  do {
-    *temporary = absl::StrCat(directory, ".nestor-", ::getpid(), "-", counter++, ".tmp");
-    fd = ::open(temporary->c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-  } while (fd < 0 && errno == EEXIST);
-  return fd;
-}
-
-// `mode`: the permissions of the file that is replaced, if there is one.
-absl::Status Replace(const std::string& path, absl::optional<mode_t> mode,
-                     const Contents& contents) {
-  std::string temporary;
-  File file(OpenTemporaryBeside(path, mode.value_or(0666), &temporary));
-  if (!file.ok()) return absl::ErrnoToStatus(errno, "cannot create a file beside it");
-  // Gives back what the umask took. Where that fails, the file is readable by
-  // fewer than before, never by more.
-  if (mode) static_cast<void>(::fchmod(file.fd(), *mode));
-  absl::Status status = WriteContents(file, contents);
-  if (status.ok() && ::rename(temporary.c_str(), path.c_str()) != 0) {
-    status = absl::ErrnoToStatus(errno, "cannot replace it");
-  }
-  if (!status.ok()) ::unlink(temporary.c_str());
-  return status;
-}
-
 absl::Status WriteFile(const std::string& path, const TensorView& view) {
   Contents contents;
   NESTOR_RETURN_IF_ERROR(Fill(view, &contents));
-  struct stat info;
-  if (::stat(path.c_str(), &info) != 0) return Replace(path, absl::nullopt, contents);
-  if (!S_ISREG(info.st_mode)) return WriteInPlace(path, contents);
-  // Through symbolic links: the file is replaced, not the link to it.
-  const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr),
-                                                         &std::free);
-  return Replace(real ? real.get() : path, info.st_mode & 0777, contents);
+  return WriteWholeFile(path, {contents.header, contents.elements});
 }
 
 }  // namespace

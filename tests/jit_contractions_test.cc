@@ -149,12 +149,12 @@ const std::vector<Case>& Cases() {
 jit::CompileOptions TinyTiles() {
   jit::CompileOptions options;
   options.executor = &jit::InlineExecutor();
-  options.contractions.rows = 4;
-  options.contractions.vectors = 2;
-  options.contractions.sum_block = 2;
-  options.contractions.row_block = 2;
-  options.contractions.column_block = 2;
-  options.strips.rows = 5;
+  options.schedule.contractions.rows = 4;
+  options.schedule.contractions.vectors = 2;
+  options.schedule.contractions.sum_block = 2;
+  options.schedule.contractions.row_block = 2;
+  options.schedule.contractions.column_block = 2;
+  options.schedule.strips.rows = 5;
   return options;
 }
 

@@ -32,11 +32,11 @@ jit::CompileOptions OptionsOf(uint64_t seed) {
   options.executor = &jit::InlineExecutor();
   if (seed % 2 == 0) options.streaming_bytes = 1;
   if (seed % 3 == 0) {
-    options.memory_order.columns = 3;
-    options.memory_order.rows = 2;
+    options.schedule.memory_order.columns = 3;
+    options.schedule.memory_order.rows = 2;
   }
   constexpr int kAccumulators[] = {4, 1, 2, 8};
-  options.accumulators = kAccumulators[seed % 4];
+  options.schedule.accumulators = kAccumulators[seed % 4];
   return options;
 }
 

@@ -37,8 +37,8 @@ jit::CompileOptions OptionsOf(uint64_t seed, jit::Isa isa) {
   options.executor = seed % 5 == 0 ? &jit::DefaultExecutor() : &jit::InlineExecutor();
   options.least_parallel_bytes = 0;
   if (seed % 3 == 0) {
-    options.memory_order.columns = 3;
-    options.memory_order.rows = 2;
+    options.schedule.memory_order.columns = 3;
+    options.schedule.memory_order.rows = 2;
   }
   return options;
 }

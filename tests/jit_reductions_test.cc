@@ -61,9 +61,9 @@ Finding CheckReduction(const Axis& axis, const Reduction& reduction, DType type,
   if (!op.ok()) return op.status().ToString();
   jit::CompileOptions options;
   options.executor = &jit::InlineExecutor();
-  options.accumulators = accumulators;
-  options.memory_order.columns = 16;
-  options.memory_order.rows = 4;
+  options.schedule.accumulators = accumulators;
+  options.schedule.memory_order.columns = 16;
+  options.schedule.memory_order.rows = 4;
   const auto compiled = CompiledVariants::Compile(Lower(*op), options);
   if (!compiled.ok()) return compiled.status().ToString();
   std::mt19937_64 random(static_cast<uint64_t>(type));

@@ -29,14 +29,14 @@ int bounded_checks = 0;
 jit::CompileOptions OptionsOf(uint64_t seed) {
   jit::CompileOptions options;
   constexpr int kAccumulators[] = {4, 1, 2, 3};
-  options.accumulators = kAccumulators[seed % 4];
+  options.schedule.accumulators = kAccumulators[seed % 4];
   if (seed % 3 != 0) {
-    options.memory_order.columns = 3;
-    options.memory_order.rows = 2;
+    options.schedule.memory_order.columns = 3;
+    options.schedule.memory_order.rows = 2;
   }
-  if (seed % 4 != 0) options.strips.rows = 1 + static_cast<int64_t>(seed % 3);
-  if (seed % 7 == 0) options.contractions.rows = 2;
-  if (seed % 7 == 1) options.contractions.vectors = 1;
+  if (seed % 4 != 0) options.schedule.strips.rows = 1 + static_cast<int64_t>(seed % 3);
+  if (seed % 7 == 0) options.schedule.contractions.rows = 2;
+  if (seed % 7 == 1) options.schedule.contractions.vectors = 1;
   if (seed % 5 < 2) options.mode = jit::Mode::kStrict;
   return options;
 }

@@ -71,11 +71,12 @@ std::string PassesText(const Engine& engine) {
 }
 
 std::string ThresholdsText(const jit::CompileOptions& options) {
-  const jit::ContractionTileOptions& tiles = options.contractions;
-  return absl::StrCat(options.accumulators, " accumulators, tiles ", tiles.rows, " x ", tiles.vectors, ", blocks ",
-                      tiles.sum_block, " x ", tiles.row_block, " x ", tiles.column_block, ", strips of ",
-                      options.strips.rows, ", memory order ", options.memory_order.columns, " x ",
-                      options.memory_order.rows, options.streaming_bytes ? ", streaming" : "");
+  const jit::ContractionTileOptions& tiles = options.schedule.contractions;
+  return absl::StrCat(options.schedule.accumulators, " accumulators, tiles ", tiles.rows, " x ", tiles.vectors,
+                      ", blocks ", tiles.sum_block, " x ", tiles.row_block, " x ", tiles.column_block,
+                      tiles.panels ? "" : " without panels", tiles.columns_outside ? ", columns outside" : "",
+                      ", strips of ", options.schedule.strips.rows, ", memory order ", options.schedule.memory_order.columns, " x ",
+                      options.schedule.memory_order.rows, options.streaming_bytes ? ", streaming" : "");
 }
 
 absl::string_view Name(Engine::Backend backend) {
@@ -145,18 +146,20 @@ void DrawRun(Random& random, Engine& engine) {
 
 jit::CompileOptions DrawCompileOptions(Random& random) {
   jit::CompileOptions options;
-  options.accumulators = random.Pick({4, 1, 2, 3, 8});
+  options.schedule.accumulators = random.Pick({4, 1, 2, 3, 8});
   if (random.Chance(60)) {
-    options.memory_order.columns = random.Pick({3, 8, 20});
-    options.memory_order.rows = random.Pick({1, 2, 3});
+    options.schedule.memory_order.columns = random.Pick({3, 8, 20});
+    options.schedule.memory_order.rows = random.Pick({1, 2, 3});
   }
-  options.contractions = DrawTiles(random);
-  if (random.Chance(70)) options.strips.rows = random.Pick({1, 2, 3, 4, 5});
+  options.schedule.contractions = DrawTiles(random);
+  if (random.Chance(70)) options.schedule.strips.rows = random.Pick({1, 2, 3, 4, 5});
   if (random.Chance(75)) options.least_parallel_bytes = 0;
   if (random.Chance(50)) options.streaming_bytes = 1;
   options.size_classes.least_work = random.Chance(50) ? 0 : options.size_classes.least_work;
   options.size_classes.largest_constant = random.Pick({16, 16, 4, 2});
   options.size_classes.variants = random.Pick({16, 1, 2});
+  options.schedule.contractions.panels = random.Chance(70);
+  options.schedule.contractions.columns_outside = random.Chance(30);
   return options;
 }
 

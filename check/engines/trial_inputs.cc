@@ -14,19 +14,13 @@
 #include "check/random.h"
 #include "jit/size_classes.h"
 #include "uops/index_expr.h"
+#include "uops/stable_hash.h"
 
 namespace nestor {
 namespace {
 
 constexpr int64_t kMostElements = 20'000;
 constexpr int kAttempts = 24;
-
-// FNV-1a, which is the same everywhere.
-uint64_t SeedOf(uint64_t seed, absl::string_view name) {
-  uint64_t hash = 14695981039346656037u ^ (seed * 0x9e3779b97f4a7c15u);
-  for (char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
-  return hash;
-}
 
 class Drawer {
  public:
@@ -50,7 +44,9 @@ class Drawer {
  private:
   // ---- Sizes
 
-  Random For(absl::string_view name, absl::string_view what) const { return Random(SeedOf(SeedOf(seed_, what), name)); }
+  Random For(absl::string_view name, absl::string_view what) const {
+    return Random(StableHash(name, StableHash(what, seed_)));
+  }
 
   int64_t Extent(const std::string& name, int64_t largest, int attempt) const {
     const bool equal = style_ < 15 || attempt >= kAttempts / 2;

@@ -20,8 +20,10 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "jit/runtime/cpu_features_testing.h"
 #include "uops/invariant.h"
 
@@ -151,6 +153,21 @@ CacheSizes FindCaches() {
   return sizes;
 }
 
+// Three leaves hold the name: 16 characters each, in the order of the registers.
+std::string FindCpuName() {
+  std::string name;
+  for (uint32_t leaf = 0x80000002; leaf <= 0x80000004; ++leaf) {
+    const Leaf part = CpuId(leaf, 0);
+    for (const uint32_t word : {part.eax, part.ebx, part.ecx, part.edx}) {
+      for (int shift = 0; shift < 32; shift += 8) name += static_cast<char>(word >> shift & 0xff);
+    }
+  }
+  const auto is_no_letter = [](char c) { return c == '\0' || !absl::ascii_isgraph(static_cast<unsigned char>(c)); };
+  std::replace_if(name.begin(), name.end(), is_no_letter, ' ');
+  const std::vector<absl::string_view> words = absl::StrSplit(name, ' ', absl::SkipEmpty());
+  return words.empty() ? "unknown" : absl::StrJoin(words, "_");
+}
+
 }  // namespace
 
 absl::string_view Name(Isa isa) {
@@ -188,6 +205,11 @@ LackForTesting::LackForTesting(absl::string_view requirement) {
 }
 
 LackForTesting::~LackForTesting() { lacking = nullptr; }
+
+std::string CpuName() {
+  static const std::string& name = *new std::string(FindCpuName());
+  return name;
+}
 
 CacheSizes Caches() {
   static const CacheSizes sizes = FindCaches();

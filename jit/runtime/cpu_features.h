@@ -37,6 +37,9 @@ struct CacheSizes {
 };
 CacheSizes Caches();
 
+// What the processor calls itself, blanks being underscores: "AMD_EPYC_9R45"; "unknown" where it does not.
+std::string CpuName();
+
 }  // namespace nestor::jit
 
 #endif  // NESTOR_JIT_RUNTIME_CPU_FEATURES_H_

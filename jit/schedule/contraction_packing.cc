@@ -22,14 +22,14 @@ using loop::TensorId;
 using loop::ValueId;
 
 Packing::Packing(Program& program, loop::Ranges& ranges, const Contraction& nest, int64_t lanes,
-                 const std::vector<bool>& bound)
+                 const Options& options)
     : program_(program),
       pool_(program.pool),
       ranges_(ranges),
       make_(program),
       nest_(nest),
       lanes_(lanes),
-      bound_(bound) {}
+      options_(options) {}
 
 IndexId Packing::LengthOfHull(const Loop& loop, const Hull& hull) {
   if (loop.begin == hull.begin && loop.end == hull.end) return ranges_.LengthOf(loop);
@@ -118,7 +118,7 @@ void Packing::AddPacked(const Contraction::Operand& operand, bool in_columns) {
 // Whether tiles can read columns where they lie, and nothing else would use the copy: no other iteration of a
 // loop around, and no other call.
 bool Packing::FitsPanels(const Packed& packed) const {
-  if (!packed.in_columns || nest_.is_ragged || nest_.jammed != nullptr || nest_.sums.size() != 1) return false;
+  if (!options_.panels || !packed.in_columns || nest_.is_ragged || nest_.jammed != nullptr || nest_.sums.size() != 1) return false;
   const Access access = AccessOf(program_, packed.operand);
   const Loop& sum = *nest_.sums[0];
   if (packed.sums.size() != 1 || !FitsItsTensor(packed) || !IsAlong(program_, access, *nest_.column)) return false;
@@ -132,7 +132,7 @@ bool Packing::FitsPanels(const Packed& packed) const {
 
 bool Packing::IsBound(TensorId tensor) const {
   const auto input = absl::c_find(program_.inputs, tensor) - program_.inputs.begin();
-  return static_cast<size_t>(input) < bound_.size() && bound_[static_cast<size_t>(input)];
+  return static_cast<size_t>(input) < options_.bound.size() && options_.bound[static_cast<size_t>(input)];
 }
 
 // The indices of loops around rows, columns and sums that anything in the nest moves with.

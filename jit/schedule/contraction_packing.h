@@ -19,9 +19,13 @@ namespace nestor::jit {
 
 class Packing {
  public:
-  // `bound`: see ContractionTileOptions. REQUIRES: the arguments outlive this; `ranges` is at the place of the nest.
-  Packing(loop::Program& program, loop::Ranges& ranges, const Contraction& nest, int64_t lanes,
-          const std::vector<bool>& bound);
+  // See ContractionTileOptions.
+  struct Options {
+    const std::vector<bool>& bound;
+    bool panels;
+  };
+  // REQUIRES: the arguments outlive this; `ranges` is at the place of the nest.
+  Packing(loop::Program& program, loop::Ranges& ranges, const Contraction& nest, int64_t lanes, const Options& options);
 
   // Whether what would be packed may be read for all steps of the sums' hulls, though some of
   // them are not summed, or there is no row at all.
@@ -121,7 +125,7 @@ class Packing {
   LoopMaker make_;
   const Contraction& nest_;
   const int64_t lanes_;
-  const std::vector<bool>& bound_;
+  const Options options_;
   IndexId rows_, columns_;   // how many; of columns, those of the hull
   IndexId whole_;            // vectors of columns in whole tiles
   std::vector<Packed> packed_;

@@ -56,7 +56,7 @@ class Tiling {
         whole_(whole),
         type_(program[nest.accumulator].type),
         lanes_(jit::LanesOf(type_, options.isa)),
-        packing_(program, ranges, nest_, lanes_, options.bound) {}
+        packing_(program, ranges, nest_, lanes_, {options.bound, options.panels}) {}
 
   // Not for few rows of columns that lie well.
   bool IsWorth() { return packing_.IsInRange() && (!ColumnsLieWell() || !HasFewIterations(*nest_.row)); }
@@ -95,15 +95,15 @@ class Tiling {
     const bool wide = options_.isa == Isa::kAvx512;
     const int registers = wide ? 32 : 16;
     tile_ = wide ? Extent{8, 3} : Extent{6, 2};
-    const int64_t most_vectors = 2 * tile_.vectors;
+    const int64_t most_vectors = options_.vectors > 0 ? options_.vectors : 2 * tile_.vectors;
+    if (options_.rows > 0) tile_.rows = options_.rows;
+    if (options_.vectors > 0) tile_.vectors = options_.vectors;
     while (RegistersOf(tile_) > registers && tile_.rows > 1) --tile_.rows;
     if (const auto known = pool_.ConstValue(rows_); known && *known > 0) {
       const int64_t tiles = (*known + tile_.rows - 1) / tile_.rows;
       tile_.rows = (*known + tiles - 1) / tiles;
       while (tile_.vectors < most_vectors && RegistersOf({tile_.rows, tile_.vectors + 1}) <= registers) ++tile_.vectors;
     }
-    if (options_.rows > 0) tile_.rows = options_.rows;
-    if (options_.vectors > 0) tile_.vectors = options_.vectors;
   }
 
   // Accumulators, a vector of each column operand, a broadcast of each row operand and a
@@ -257,15 +257,23 @@ class Tiling {
     const IndexId wide = TilesOfColumns();
     const IndexId sharing = RowBlocksOfPanel();
     const IndexId groups = pool_.Div(pool_.Add(blocks, pool_.Sub(sharing, Const(1))), pool_.Max(sharing, Const(1)));
-    Scope scope = make_.Counted("p", IfMany(groups), kPlain, [&](IndexId group) {
+    const IndexId columns = OverUp(WholeTiles(), options_.column_block);
+    const auto block = [&](IndexId group, IndexId q) {
       const IndexId first = pool_.Mul(sharing, group);
       const IndexId count = pool_.Min(sharing, pool_.Sub(blocks, first));
-      return make_.Counted("q", OverUp(WholeTiles(), options_.column_block), kPlain, [&](IndexId q) {
-        return ColumnBlock(band, first, count, pool_.Mul(wide, q));
-      });
-    });
+      return ColumnBlock(band, first, count, pool_.Mul(wide, q));
+    };
+    Scope scope = options_.columns_outside
+                      ? OverBlocks("q", IfMany(columns), "p", groups, [&](IndexId q, IndexId p) { return block(p, q); })
+                      : OverBlocks("p", IfMany(groups), "q", columns, block);
     Append(scope, NarrowTiles(band));
     return scope;
+  }
+  Scope OverBlocks(absl::string_view outer, IndexId outer_count, absl::string_view inner, IndexId inner_count,
+                   absl::FunctionRef<Scope(IndexId, IndexId)> block) {
+    return make_.Counted(outer, outer_count, kPlain, [&](IndexId o) {
+      return make_.Counted(inner, inner_count, kPlain, [&](IndexId i) { return block(o, i); });
+    });
   }
   // How many share a panel. Of many columns, so many that there are yet enough of these groups for all threads;
   // of few, which are soon copied again, each has its own.

@@ -17,14 +17,19 @@ constexpr int64_t kLeastRows = 4;
 
 struct ContractionTileOptions {
   Isa isa = Isa::kAvx2;
-  // Of the register tile: rows, and vectors of columns. 0: as many as there are registers for.
-  int rows = 0, vectors = 0;
+  // Of the register tile: rows, and vectors of columns; fewer rows where there are no registers for so many. 0: as
+  // many as there are registers for.
+  int64_t rows = 0, vectors = 0;
   // Of a block: steps of the outermost sum (of several sums a twelfth), tiles one below the
   // other, tiles beside each other. A block of columns stays in the second cache while the
   // rows of a tile stay in the first.
   int64_t sum_block = 384;
   int64_t row_block = 16;
   int64_t column_block = 3;
+  // Whether columns that only one block reads may be copied by its topmost tiles, rather than before the nest.
+  bool panels = true;
+  // Whether the loop over blocks of columns goes around the one over blocks of rows.
+  bool columns_outside = false;
   // By input: whether it is the same in many calls, so that what is computed of it alone is computed once.
   // Empty: none is.
   std::vector<bool> bound;

@@ -14,8 +14,8 @@
 #include "absl/strings/str_cat.h"
 #include "fusion/decided_copy.h"
 #include "fusion/scopes.h"
+#include "fusion/work.h"
 #include "jit/schedule/lane_gain.h"
-#include "jit/schedule/work.h"
 #include "jit/target/lanes.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/lanes.h"
@@ -206,7 +206,7 @@ class LaneSums {
       // Maximum and minimum of floats take several, too.
       const bool is_extreme = statement->op && (*statement->op == ReduceOp::kMax || *statement->op == ReduceOp::kMin);
       if (is_extreme && IsFloat(program_[statement->value].type)) steps += kLongSteps;
-      steps += OperationsOf(program_, statement->value);
+      steps += fusion::OperationsOf(program_, statement->value);
     }
     return steps >= kLongSteps;
   }

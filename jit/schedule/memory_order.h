@@ -2,6 +2,8 @@
 #ifndef NESTOR_JIT_SCHEDULE_MEMORY_ORDER_H_
 #define NESTOR_JIT_SCHEDULE_MEMORY_ORDER_H_
 
+#include <cstdint>
+
 #include "absl/status/statusor.h"
 #include "loop_ir/program.h"
 
@@ -10,8 +12,8 @@ namespace nestor::jit {
 struct MemoryOrderOptions {
   // The most columns and rows that have results in progress at once. (An odd number of
   // cache lines, so that rows do not compete for the same sets.)
-  int columns = 2032;
-  int rows = 16;
+  int64_t columns = 2032;
+  int64_t rows = 16;
 };
 
 // A loop along memory with a reduction inside that jumps over whole rows changes places

@@ -7,8 +7,8 @@
 
 #include "fusion/decided_copy.h"
 #include "fusion/scopes.h"
+#include "fusion/work.h"
 #include "jit/schedule/replace_loops.h"
-#include "jit/schedule/work.h"
 #include "loop_ir/rewrite.h"
 #include "uops/mutant.h"
 #include "uops/scalar_op.h"
@@ -49,7 +49,7 @@ RegisterTile::RegisterTile(Program& program, loop::Ranges& ranges, const Contrac
       columns_(columns) {
   for (const Item& item : *nest_.core) {
     const auto* statement = item.As<Statement>();
-    if (statement != nullptr) operations_after_sum_ += OperationsOf(program_, statement->value);
+    if (statement != nullptr) operations_after_sum_ += fusion::OperationsOf(program_, statement->value);
   }
 }
 

@@ -5,9 +5,9 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/types/optional.h"
+#include "fusion/work.h"
 #include "jit/schedule/attributes.h"
 #include "jit/schedule/replace_loops.h"
-#include "jit/schedule/work.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/rewrite.h"
 #include "uops/graph.h"
@@ -52,7 +52,7 @@ class SumUnroller {
     if (step == nullptr || !step->op || IsArg(*step->op) || step->target.masked) return false;
     const TensorId sum = step->target.tensor;
     const bool is_scalar = program_[sum].storage == loop::Storage::kAccumulator && program_[sum].shape.empty();
-    if (!is_scalar || OperationsOf(program_, step->value) > kMostOperations) return false;
+    if (!is_scalar || fusion::OperationsOf(program_, step->value) > kMostOperations) return false;
     const auto steps = StepsOf(loop);
     const bool declares = absl::c_any_of(scope, [&](const Item& item) {
       const auto* declaration = item.As<loop::Declaration>();

@@ -1,14 +1,14 @@
-#include "jit/schedule/work.h"
+#include "fusion/work.h"
 
 #include "fusion/pass_testing.h"
 #include "gtest/gtest.h"
 
-namespace nestor::jit {
+namespace nestor::fusion {
 namespace {
 
 TEST(WorkTest, CountsPrimitivesOfTheHeaviestStatement) {
   const auto most = [](const char* statements) {
-    return MostOperations(fusion::ParseVerified(
+    return MostOperations(ParseVerified(
         {"program p(x: f32[N]) -> (y: f32[N]) {\n", "\n}\n"}, statements));
   };
   EXPECT_EQ(most("for i in [0, N) { y[i] = x[i] }"), 0);
@@ -22,4 +22,4 @@ TEST(WorkTest, CountsPrimitivesOfTheHeaviestStatement) {
 }
 
 }  // namespace
-}  // namespace nestor::jit
+}  // namespace nestor::fusion

@@ -1,0 +1,77 @@
+// On a made-up machine with caches of 1, 16 and 256 KiB that does what is simple to count.
+#include "cli/bound.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "gtest/gtest.h"
+#include "loop_ir/text.h"
+
+namespace nestor::cli {
+namespace {
+
+// A result of four bytes takes a nanosecond; of each cache and of memory, half the one before.
+const Rates& MadeUp() {
+  static const Rates& rates = *new Rates{
+      jit::Isa::kAvx2, 1, {2, 0, 1}, {{"first cache", 1 << 10, 8}, {"second cache", 16 << 10, 4}, {"last cache", 256 << 10, 2}}};
+  return rates;
+}
+
+// Of so many seconds for each billion elements of x.
+std::string BoundAt(int64_t n, const std::string& value, double nanoseconds, const Rates& rates = MadeUp()) {
+  const loop::Program program =
+      loop::ParseProgram(absl::StrCat("program p(x: f32[N]) -> (y: f32[N]) {\n  for i in [0, N) { y[i] = ", value, " }\n}\n"))
+          .value();
+  const loop::Sizes sizes = {{"N", n}};
+  const auto touched = BytesTouched(program, sizes);
+  EXPECT_EQ(*touched, 8.0 * static_cast<double>(n));
+  const auto bound = BoundOf(program, sizes, *touched, nanoseconds * 1e-9 * static_cast<double>(n), rates);
+  EXPECT_TRUE(bound.ok()) << bound.status();
+  return absl::StrFormat("%s %.2f", bound->by, bound->share);
+}
+
+TEST(Bound, FollowsFromWhereTheDataLies) {
+  EXPECT_EQ(BoundAt(100, "x[i]", 1), "first cache 1.00");
+  EXPECT_EQ(BoundAt(1000, "x[i]", 2.5), "second cache 0.80");
+  EXPECT_EQ(BoundAt(10000, "x[i]", 5), "last cache 0.80");
+  EXPECT_EQ(BoundAt(100000, "x[i]", 10), "memory 0.80");
+}
+
+TEST(Bound, OfArithmetic) {
+  EXPECT_EQ(BoundAt(100, "x[i] * x[i] * 3.0 * x[i]", 4), "compute 0.75");
+  // As many pipes for sums as for products.
+  EXPECT_EQ(BoundAt(100, "x[i] + x[i] + 3.0 + x[i] + x[i] + x[i]", 4), "compute 0.62");
+}
+
+TEST(Bound, NothingThatIsLoadedIsLatency) {
+  EXPECT_EQ(BoundAt(100, "x[i]", 10), "latency 0.10");
+  EXPECT_EQ(BoundAt(0, "x[i]", 1), "latency 0.00");
+}
+
+TEST(Bound, AShareIsAtMostOne) { EXPECT_EQ(BoundAt(100, "x[i] * x[i] * 3.0", 1), "compute 1.00"); }
+
+TEST(Bound, ThreadsShareMemoryAlone) {
+  Rates two = MadeUp();
+  two.threads = 2;
+  EXPECT_EQ(BoundAt(10000, "x[i]", 2.5, two), "last cache 0.80");
+  EXPECT_EQ(BoundAt(100000, "x[i]", 10, two), "memory 0.80");
+}
+
+TEST(PartOf, KeepsItemsByTheirNumber) {
+  const loop::Program program = loop::ParseProgram(R"(
+program p(x: f32[N]) -> (y: f32[N], z: f32[N], w: f32[N]) {
+  for i in [0, N) { y[i] = x[i] }
+  block {
+    for i in [0, N) { z[i] = x[i] }
+    for i in [0, N) { w[i] = x[i] }
+  }
+})").value();
+  const std::string text = loop::ToText(PartOf(program, {0, 2}));
+  EXPECT_NE(text.find("y[i] = "), std::string::npos);
+  EXPECT_EQ(text.find("z[i] = "), std::string::npos);
+  EXPECT_NE(text.find("] = x", text.find("w[")), std::string::npos);
+}
+
+}  // namespace
+}  // namespace nestor::cli

@@ -1,0 +1,55 @@
+#include "fusion/work.h"
+
+#include <algorithm>
+
+#include "absl/algorithm/container.h"
+#include "uops/scalar_body.h"
+
+namespace nestor::fusion {
+namespace {
+
+using IsCounted = bool (*)(ScalarOp op);
+
+int Primitives(ScalarOp op, const ScalarFunction& function, IsCounted is_counted) {
+  if (function.body == nullptr) return is_counted(op) ? 1 : 0;
+  int sum = 0;
+  for (const ScalarBody::Step& step : function.body->steps) sum += Primitives(step.op, step.function, is_counted);
+  return sum;
+}
+
+int Count(const loop::Program& program, loop::ValueId root, IsCounted is_counted) {
+  int sum = 0;
+  VisitValues(program, root, [&](loop::ValueId, const loop::Value& value) {
+    const auto* apply = absl::get_if<loop::ApplyValue>(&value.node);
+    if (apply == nullptr) return;
+    sum += Primitives(apply->op, FunctionOf(apply->op, program[apply->args.back()].type, value.type), is_counted);
+  });
+  return sum;
+}
+
+}  // namespace
+
+int OperationsOf(const loop::Program& program, loop::ValueId root) {
+  return Count(program, root, [](ScalarOp) { return true; });
+}
+
+int ProductsOf(const loop::Program& program, loop::ValueId root) {
+  return Count(program, root, [](ScalarOp op) {
+    constexpr ScalarOp kProducts[] = {ScalarOp::kMul, ScalarOp::kFma, ScalarOp::kDiv, ScalarOp::kSqrt};
+    return absl::c_linear_search(kProducts, op);
+  });
+}
+
+int MostOperations(const loop::Program& program) {
+  int most = 0;
+  for (const loop::Block& block : program.blocks) {
+    VisitItems(block.body, [&](const loop::Item& item) {
+      const auto* statement = item.As<loop::Statement>();
+      if (statement == nullptr) return;
+      most = std::max(most, OperationsOf(program, statement->value) + (statement->op ? 1 : 0));
+    });
+  }
+  return most;
+}
+
+}  // namespace nestor::fusion

@@ -1,0 +1,46 @@
+// What the passes of a schedule may do in one way or another: the numbers of it, and a table of those that a
+// search may change.
+#ifndef NESTOR_JIT_SCHEDULE_OPTIONS_H_
+#define NESTOR_JIT_SCHEDULE_OPTIONS_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "jit/schedule/contraction_tiles.h"
+#include "jit/schedule/memory_order.h"
+#include "jit/schedule/strips.h"
+
+namespace nestor::jit {
+
+// The defaults are good on all machines.
+struct ScheduleOptions {
+  // Vectors that a sum has partial results for; of these the greatest power of two.
+  int64_t accumulators = 4;
+  MemoryOrderOptions memory_order;
+  ContractionTileOptions contractions;  // but for `isa` and `bound`
+  StripOptions strips;
+};
+
+// One of them, as a search and files of schedules know it.
+struct ScheduleChoice {
+  absl::string_view name;
+  std::vector<int64_t> values;  // that a search tries beside the default
+  int64_t least, most;          // that are legal
+  void (*set)(ScheduleOptions& options, int64_t value);
+};
+// In the order in which a search takes them.
+absl::Span<const ScheduleChoice> ScheduleChoices();
+
+// Values by name, in no order; what is not named is as it was.
+using ChosenValues = std::vector<std::pair<std::string, int64_t>>;
+// InvalidArgument where there is no choice of the name, or its value is not legal; the options are then as they were.
+absl::Status Choose(const ChosenValues& values, ScheduleOptions& options);
+
+}  // namespace nestor::jit
+
+#endif  // NESTOR_JIT_SCHEDULE_OPTIONS_H_
