@@ -85,7 +85,7 @@ TEST(Workspace, AllocatesNothingForAClassOfSizesThatItKnows) {
   constexpr char kScale[] = R"(program scale(x: f32[N]; $k: i64 = 2) -> (y: f32[N]) {
     for i in [0, N) { y[i] = x[i] * f32(index($k)) }
   })";
-  const auto schedule = [](loop::Program, const std::vector<bool>&) {
+  const auto schedule = [](loop::Program, const Variation&) {
     return loop::ParseProgram(R"(program scale(x: f32[N]; $k: i64 = 2) -> (y: f32[N]) {
       for i in [0, N) { y[i] = 0.0 }
       for i_2 in [0, N) { y[i_2] += x[i_2] * 2.0 }
