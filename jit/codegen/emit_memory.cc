@@ -178,22 +178,58 @@ void GatherPacked(Generator& g, const Operation& op, const Operand& count) {
   }
 }
 
-// Every second element of 32 bits, of a whole vector: those of two vectors that overlap by one element,
-// so that nothing behind the last one is read. The shuffles: two elements of each in turn; these pairs
-// in order within halves of 256 bits; and then the halves.
+// Every second element of 32 bits: those of two vectors that overlap by one element, so that nothing behind the
+// last one is read.
 bool IsEverySecond(const Operation& op) {
   return op.operands[0] == Operand::Immediate(8) && ByteSize(op.type) == 4 && op.lanes >= 8;
 }
 
-void LoadEverySecond(Generator& g, const Operation& op) {
+// `r` has the first vector. Two elements of each in turn; these pairs in order within halves of 256 bits; and then
+// the halves.
+void TakeEverySecond(Generator& g, const VectorRegister& r, const VectorRegister& last, int bytes) {
   constexpr uint8_t kFromOddLane = 0xD8, kMiddleTwoSwapped = 0xD8;
-  const int bytes = 4 * op.lanes;
-  const VectorRegister r = g.Vector(op.result.value, bytes), scratch = g.Scratch(bytes);
-  g.vmovups(scratch, g.ptr[g.AddressOf(op.memory, bytes - 4)]);
-  g.vmovups(r, g.ptr[g.AddressOf(op.memory)]);
-  g.vshufps(r, r, scratch, kFromOddLane);
+  g.vshufps(r, r, last, kFromOddLane);
   g.vpermpd(r, r, kMiddleTwoSwapped);
   if (bytes == 64) g.vshuff64x2(r, r, r, kMiddleTwoSwapped);
+}
+
+void LoadEverySecond(Generator& g, const Operation& op) {
+  const int bytes = 4 * op.lanes;
+  const VectorRegister r = g.Vector(op.result.value, bytes), last = g.Scratch(bytes);
+  g.vmovups(last, g.ptr[g.AddressOf(op.memory, bytes - 4)]);
+  g.vmovups(r, g.ptr[g.AddressOf(op.memory)]);
+  TakeEverySecond(g, r, last, bytes);
+}
+
+// Of `count` elements 2 * count - 1 are read: those of the first vector whose numbers are below that, and those of the
+// last one. The scratch vector holds that number, until it is the last one's turn. A mask register is borrowed.
+void LoadEverySecondOf(Generator& g, const Operation& op, const Operand& count) {
+  const int bytes = 4 * op.lanes;
+  const VectorRegister r = g.Vector(op.result.value, bytes), last = g.Scratch(bytes);
+  const Xbyak::Address first_elements = g.ptr[g.AddressOf(op.memory)];
+  const Xbyak::Address last_elements = g.ptr[g.AddressOf(op.memory, bytes - 4)];
+  const auto numbers_from = [&](int number) {
+    return g.Constant(PoolConstant{Lane::kI32, static_cast<uint64_t>(number), 1}, bytes);
+  };
+  g.LoadGeneral(g.rdx, count);
+  g.lea(g.edx, g.ptr[g.rdx * 2 - 1]);
+  g.vmovd(Xmm(g, last), g.edx);
+  g.vpbroadcastd(last, Xmm(g, last));
+  if (g.avx512()) {
+    const Xbyak::Opmask mask = g.BorrowedMask();
+    g.kmovq(g.rax, mask);
+    g.vpcmpgtd(mask, last, numbers_from(0));
+    g.vmovups(r | mask | g.T_z, first_elements);
+    g.vpcmpgtd(mask, last, numbers_from(op.lanes - 1));
+    g.vmovups(last | mask | g.T_z, last_elements);
+    g.kmovq(mask, g.rax);
+  } else {
+    g.vpcmpgtd(r, last, numbers_from(0));
+    g.vmaskmovps(r, r, first_elements);
+    g.vpcmpgtd(last, last, numbers_from(op.lanes - 1));
+    g.vmaskmovps(last, last, last_elements);
+  }
+  TakeEverySecond(g, r, last, bytes);
 }
 
 // 128 bits of `from` in a register of that width.
@@ -293,6 +329,7 @@ void EmitLoadStrided(Generator& g, const Operation& op) {
 }
 
 void EmitLoadStridedPartial(Generator& g, const Operation& op) {
+  if (IsEverySecond(op)) return LoadEverySecondOf(g, op, op.operands[2]);
   GatherPacked(g, op, op.operands[2]);
   WidenInPlace(g, g.Vector(op.result.value, WideBytes(op)), op.type);
 }

@@ -270,7 +270,7 @@ template <class Do>
 void ForEachStride(const Case& c, Do doit) {
   if (!IsStrided(c.opcode)) return doit(c);
   const int64_t size = c.stride;
-  for (const int64_t stride : {size, 3 * size, -size, -5 * size + 1, size + 1, int64_t{0}}) {
+  for (const int64_t stride : {size, 2 * size, 3 * size, -size, -5 * size + 1, size + 1, int64_t{0}}) {
     if (IsStore(c.opcode) && std::abs(stride) < size) continue;
     Case with = c;
     with.stride = stride;

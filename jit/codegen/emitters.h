@@ -84,6 +84,8 @@ class Generator : public Xbyak::CodeGenerator {
   Xbyak::Opmask Mask(const Operand& operand) const;
   // The one that masks nothing.
   Xbyak::Opmask ScratchMask() const { return MaskRegister(0); }
+  // One that may be in use: whoever writes it puts back what it held.
+  Xbyak::Opmask BorrowedMask() const { return MaskRegister(1); }
 
   // ---- General registers.
   Xbyak::Reg64 General(const Operand& operand) const;  // REQUIRES: a register

@@ -82,6 +82,12 @@ TEST(MarkVector, TextInTextOut) {
        "for i in [0, N) { for j in [0, M) vector { y[i, j] = x[ids[i], j | 0.0] } }"},
       {"for i in [0, N) { for j in [0, M) { q[i, j] = index(3*j + i) } }",
        "for i in [0, N) { for j in [0, M) vector { q[i, j] = index(i + 3*j) } }"},
+      // Loads of every second element of four bytes have shuffles.
+      {"for i in [0, N/2) { r[i] = v[2*i] + v[2*i + 1] }",
+       "for i in [0, N/2) vector { r[i] = v[2*i] + v[2*i + 1] }"},
+      {"for i in [0, N/2) { drop r[2*i] = v[i]  drop r[2*i + 1] = v[i] }", ""},
+      {"for i in [0, N/3) { r[i] = v[3*i] + v[3*i + 1] }", ""},
+      {"for i in [0, N/2) { q[i, 0] = ids[2*i] + ids[2*i + 1] }", ""},
       // Not where all loops jump.
       {"for i in [0, N) { drop o[i, 0, 0] = 0.0 }", ""},
       {"for i in [0, N) { r[i] = v[N - 1 - i] }", ""},

@@ -1,5 +1,5 @@
-// A vector costs, compared with as many scalars: an access along the vector one load,
-// one that jumps more than the scalars, one that stays next to nothing.
+// A vector costs, compared with as many scalars: an access along the vector one load, of every second element two
+// and shuffles, one that jumps more than the scalars, one that stays next to nothing.
 #include "jit/schedule/lane_gain.h"
 
 #include "loop_ir/dependence.h"
@@ -8,7 +8,7 @@
 namespace nestor::jit {
 namespace {
 
-constexpr double kUnit = 1, kJump = -2, kSame = 0.25;
+constexpr double kUnit = 1, kEverySecond = 0.5, kJump = -2, kSame = 0.25;
 
 // Behind the last one, axes have a single element.
 size_t LastAxis(const loop::Program& program, loop::TensorId tensor) {
@@ -18,16 +18,18 @@ size_t LastAxis(const loop::Program& program, loop::TensorId tensor) {
   return last;
 }
 
-double StepGain(loop::Program& program, loop::TensorId tensor, absl::Span<const IndexId> place, int32_t var) {
+double StepGain(loop::Program& program, loop::TensorId tensor, absl::Span<const IndexId> place, loop::AccessKind kind,
+                int32_t var) {
   const size_t last = LastAxis(program, tensor);
   double step = kSame;
   for (size_t axis = 0; axis < place.size(); ++axis) {
     const auto coefficient = CoefficientOf(program, place[axis], var);
     if (!coefficient) return kJump;
     if (program.pool.IsConst(*coefficient, 0)) continue;
-    const bool side_by_side = axis >= last && program.pool.IsConst(*coefficient, 1);
-    if (!side_by_side) return kJump;
-    step = kUnit;
+    const auto elements = axis < last ? absl::nullopt : program.pool.ConstValue(*coefficient);
+    const bool has_shuffles = kind == loop::AccessKind::kRead && ByteSize(program[tensor].type) == 4;
+    if (elements != 1 && (elements != 2 || !has_shuffles)) return kJump;
+    step = elements == 1 ? kUnit : kEverySecond;
   }
   return step;
 }
@@ -39,8 +41,8 @@ double ScopeGain(loop::Program& program, const loop::Scope& scope, int32_t var, 
       sum += ScopeGain(program, loop->body, var, weight * kIterations);
       continue;
     }
-    VisitAccesses(program, item, [&](loop::TensorId tensor, absl::Span<const IndexId> place, loop::AccessKind) {
-      if (!program[tensor].shape.empty()) sum += weight * StepGain(program, tensor, place, var);
+    VisitAccesses(program, item, [&](loop::TensorId tensor, absl::Span<const IndexId> place, loop::AccessKind kind) {
+      if (!program[tensor].shape.empty()) sum += weight * StepGain(program, tensor, place, kind, var);
     });
   }
   return sum;
