@@ -230,7 +230,7 @@ absl::StatusOr<Figures> Measure(const Op& op, const RunInputs& inputs, const Jit
   Figures figures = SpeedFigures(times.nestor, statistics, rates.peaks);
   NESTOR_ASSIGN_OR_RETURN(const MeasuredCall call, MakeCall(*executable, inputs, binding));
   NESTOR_ASSIGN_OR_RETURN(const CallTimes calls, TimesOfBlocks(*executable, call.arguments(), binding, rates));
-  if (!calls.blocks.empty()) AddBound(calls.bound, "", figures);
+  AddBound(calls.bound, "", figures);
   if (times.library) AddLibrary(times, statistics, figures);
   AddSetup(setup, figures);
   if (more.blocks) AddBlocks(calls.blocks, figures);

@@ -112,7 +112,12 @@ absl::StatusOr<CallTimes> TimesOfBlocks(const jit::Executable& executable, const
   if (watched.kernel == nullptr) return call;  // no results: nothing runs
   const loop::Program& program = watched.kernel->program();
   const std::vector<const loop::Item*> items = ItemsAtTheTop(program);
-  NESTOR_ASSIGN_OR_RETURN(const double touched, BytesTouched(program, binding.symbols));
+  // A program that can run at some sizes may be none that the model can count there.
+  const absl::StatusOr<double> touched = BytesTouched(program, binding.symbols);
+  const auto bound_of = [&](absl::Span<const size_t> part, double time) {
+    if (!touched.ok()) return Bound();
+    return BoundOf(PartOf(program, part), binding.symbols, *touched, time, rates).value_or(Bound());
+  };
   double seconds = 0;
   for (const auto& [item, times] : watched.times) seconds += bench::Median(times);
   std::vector<size_t> all;
@@ -125,16 +130,15 @@ absl::StatusOr<CallTimes> TimesOfBlocks(const jit::Executable& executable, const
     all.insert(all.end(), own.begin(), own.end());
     BlockTime time{static_cast<int>(call.blocks.size()), bench::Median(block->second),
                    WhatIsDone(program, items, first, last, binding), {}};
-    if (time.seconds >= seconds * kLeastPart) {
-      NESTOR_ASSIGN_OR_RETURN(time.bound, BoundOf(PartOf(program, own), binding.symbols, touched, time.seconds, rates));
-    }
+    if (time.seconds >= seconds * kLeastPart) time.bound = bound_of(own, time.seconds);
     call.blocks.push_back(std::move(time));
   }
-  NESTOR_ASSIGN_OR_RETURN(call.bound, BoundOf(PartOf(program, all), binding.symbols, touched, seconds, rates));
+  call.bound = bound_of(all, seconds);
   return call;
 }
 
 void AddBound(const Bound& bound, const std::string& prefix, Figures& figures) {
+  if (bound.by.empty()) return;
   figures.push_back({prefix + "bound_by", bound.by, /*is_text=*/true});
   figures.push_back({prefix + "bound_share", absl::StrFormat("%.2f", bound.share)});
 }

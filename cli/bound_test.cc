@@ -58,6 +58,19 @@ TEST(Bound, ThreadsShareMemoryAlone) {
   EXPECT_EQ(BoundAt(100000, "x[i]", 10, two), "memory 0.80");
 }
 
+// What is prefetched moves with the loop itself.
+TEST(Bound, OfAProgramThatPrefetches) {
+  const loop::Program program = loop::ParseProgram(R"(
+program p(x: f32[N, C]) -> (y: f32[N, C]) {
+  for i in [0, N) {
+    for j in [0, C) vector(8) prefetch x[i + 1, j] { y[i, j] = x[i, j] }
+  }
+})").value();
+  const auto bound = BoundOf(program, {{"N", 100}, {"C", 1000}}, 8e5, 1e-3, MadeUp());
+  ASSERT_TRUE(bound.ok()) << bound.status();
+  EXPECT_EQ(bound->by, "memory");
+}
+
 TEST(PartOf, KeepsItemsByTheirNumber) {
   const loop::Program program = loop::ParseProgram(R"(
 program p(x: f32[N]) -> (y: f32[N], z: f32[N], w: f32[N]) {

@@ -120,13 +120,13 @@ class Prover {
 
   absl::Status CheckScope(const Scope& scope) {
     for (const Item& item : scope) {
-      absl::Status status;
-      VisitIndices(program_, item, [&](IndexId e) {
-        if (status.ok()) status = Check(e);
-      });
-      NESTOR_RETURN_IF_ERROR(status);
       const Loop* loop = item.As<Loop>();
-      if (loop == nullptr) continue;
+      if (loop == nullptr) {
+        NESTOR_RETURN_IF_ERROR(CheckIndices(item));
+        continue;
+      }
+      NESTOR_RETURN_IF_ERROR(Check(loop->begin));
+      NESTOR_RETURN_IF_ERROR(Check(loop->end));
       const auto begin = BoundOf(loop->begin), end = BoundOf(loop->end);
       if (!IsBound(begin)) return Failure(loop->begin);
       if (!IsBound(end)) return Failure(loop->end);
@@ -137,6 +137,15 @@ class Prover {
     return absl::OkStatus();
   }
 
+  absl::Status CheckIndices(const Item& item) {
+    absl::Status status;
+    VisitIndices(program_, item, [&](IndexId e) {
+      if (status.ok()) status = Check(e);
+    });
+    return status;
+  }
+
+  // Of the body, and of what each iteration prefetches.
   absl::Status CheckBody(const Loop& loop, NumberInterval var) {
     const double around = iterations_;
     iterations_ *= static_cast<double>(var.high - var.low) / static_cast<double>(loop.step) + 1;
@@ -145,6 +154,9 @@ class Prover {
                                                        " would have more than 2^45 iterations in all"));
     }
     vars_[loop.var] = var;
+    for (const Access& prefetched : loop.prefetches) {
+      for (IndexId e : prefetched.place) NESTOR_RETURN_IF_ERROR(Check(e));
+    }
     NESTOR_RETURN_IF_ERROR(CheckScope(loop.body));
     vars_[loop.var].reset();
     iterations_ = around;
