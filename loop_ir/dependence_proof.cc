@@ -1,0 +1,340 @@
+// Let v be the loop's index. Along one axis, every access of the
+// tensor in the body has lower and upper bounds l, u over the inner loops,
+// K*v + (what v does not move) each. Two iterations are at least `step` apart in
+// v, so |K|*step apart in l. If u of any access exceeds l of any other by less
+// than that, then no element is reached from two iterations:
+//
+//   for i in [0, N) step 8 parallel { for j in [i, min(N, i + 8)) { y[j] = .. } }
+//
+// j lies within [i, i + 7], and 7 < 1*8. Bounds come from replacing inner indices,
+// innermost first, by the ends of their loops, and a min (max) by either argument
+// where it bounds from above (below); each choice is a candidate. Of a min or max on the
+// other side, the argument is taken that is known to be the least (greatest) as all
+// loops around the access have iterations: if one of [0, n/16) has, n is at least 16.
+#include "loop_ir/dependence_proof.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/types/optional.h"
+
+namespace nestor::loop {
+namespace {
+
+using Candidates = std::vector<IndexId>;
+constexpr size_t kMaxCandidates = 16;
+
+// expr = sign * magnitude * var + (what does not depend on var); sign 0: no var.
+struct Slope {
+  int sign = 0;
+  IndexId magnitude;  // never negative
+};
+
+class Windows {
+ public:
+  Windows(const Program& program, const Loop& loop, std::vector<PlacedAccess> accesses)
+      : program_(program), loop_(loop), accesses_(std::move(accesses)) {}
+
+  // Along some axis: most often the first one tells.
+  bool AreApart() {
+    size_t rank = 0;
+    for (const PlacedAccess& access : accesses_) rank = std::max(rank, access.place.size());
+    for (size_t axis = 0; axis < rank; ++axis) {
+      if (AreApart(RangesAlong(axis))) return true;
+    }
+    return false;
+  }
+
+ private:
+  struct Range {
+    Candidates lower, upper;
+    friend bool operator==(const Range& a, const Range& b) { return a.lower == b.lower && a.upper == b.upper; }
+  };
+
+  std::vector<Range> RangesAlong(size_t axis) {
+    std::vector<Range> ranges;
+    absl::flat_hash_set<std::pair<IndexId, const Loop*>> seen;  // within which loop: so all around it
+    for (const PlacedAccess& access : accesses_) {
+      if (axis >= access.place.size()) continue;
+      const IndexId e = access.place[axis];
+      if (!seen.insert({e, access.inner.empty() ? nullptr : access.inner.back()}).second) continue;
+      Range range{Bounds(e, access.inner, false), Bounds(e, access.inner, true)};
+      if (std::find(ranges.begin(), ranges.end(), range) == ranges.end()) ranges.push_back(std::move(range));
+    }
+    return ranges;
+  }
+
+  bool AreApart(const std::vector<Range>& ranges) {
+    for (const Range& a : ranges) {
+      for (const Range& b : ranges) {
+        if (!Fits(a.lower, b.upper)) return false;
+      }
+    }
+    return true;
+  }
+
+  bool Fits(const Candidates& lower, const Candidates& upper) {
+    for (IndexId l : lower) {
+      const auto slope = SlopeIn(l, loop_.var);
+      if (!slope || slope->sign == 0) continue;
+      const IndexId reach = pool_.Add(l, pool_.Mul(slope->magnitude, pool_.Const(loop_.step)));
+      for (IndexId u : upper) {
+        if (IsNegative(pool_.Sub(u, reach))) return true;
+      }
+    }
+    return false;
+  }
+
+  IndexId Import(IndexId id) {
+    const auto [known, is_new] = imported_.try_emplace(id);
+    if (is_new) known->second = CopyIndex(program_.pool, id, pool_);
+    return known->second;
+  }
+
+  // Expressions, free of the inner loops' indices, that bound `id` on one side.
+  Candidates Bounds(IndexId id, absl::Span<const Loop* const> inner, bool upper) {
+    Candidates candidates = Relaxed({Import(id)}, upper);
+    for (size_t i = inner.size(); i > 0; --i) {
+      const Loop& loop = *inner[i - 1];
+      Candidates replaced;
+      for (IndexId e : candidates) {
+        const auto direction = DirectionIn(e, loop.var);
+        if (!direction) continue;
+        replaced.push_back(*direction == 0 ? e : Replace(e, loop.var, Extreme(loop, (*direction > 0) == upper)));
+      }
+      candidates = Relaxed(std::move(replaced), upper);
+    }
+    // What the loops around tell is asked only where an extreme is left.
+    absl::optional<std::vector<IndexId>> known;
+    for (IndexId& e : candidates) e = Settled(e, upper, inner, known);
+    return candidates;
+  }
+
+  // The last value of the loop's index, or the first.
+  IndexId Extreme(const Loop& loop, bool last) {
+    return last ? pool_.Add(Import(loop.end), pool_.Const(-1)) : Import(loop.begin);
+  }
+
+  IndexId Replace(IndexId e, int64_t var, IndexId by) {
+    return ReplaceLeaves(pool_, e, IndexKind::kVar, [&](int64_t held) {
+      return held == var ? absl::make_optional(by) : absl::nullopt;
+    });
+  }
+
+  // The candidates, and those with a min or max replaced by one of its arguments.
+  Candidates Relaxed(Candidates candidates, bool upper) {
+    for (size_t i = 0; i < candidates.size(); ++i) {
+      const IndexId e = candidates[i];
+      const auto polynomial = pool_.IsAffine(e) ? Polynomial::Of(pool_, e) : absl::nullopt;
+      if (!polynomial) continue;
+      for (const Polynomial::Term& term : polynomial->terms()) {
+        for (size_t number = 0; number < term.atoms.size(); ++number) {
+          const IndexNode atom = pool_[term.atoms[number]];
+          if (atom.kind != ((term.coefficient > 0) == upper ? IndexKind::kMin : IndexKind::kMax)) continue;
+          const auto factor = FactorOf(term, number);
+          if (!factor) continue;
+          const IndexId rest = pool_.Sub(e, pool_.Mul(*factor, term.atoms[number]));
+          for (IndexId arg : atom.args) {
+            if (candidates.size() == kMaxCandidates) return candidates;
+            candidates.push_back(pool_.Add(rest, pool_.Mul(*factor, arg)));
+          }
+        }
+      }
+    }
+    return candidates;
+  }
+
+  // What the atom with this number is multiplied with: it has the coefficient's sign. nullopt where that is not known.
+  absl::optional<IndexId> FactorOf(const Polynomial::Term& term, size_t number) {
+    IndexId factor = pool_.Const(term.coefficient);
+    for (size_t i = 0; i < term.atoms.size(); ++i) {
+      if (i == number) continue;
+      if (!IsNonNegative(term.atoms[i])) return absl::nullopt;
+      factor = pool_.Mul(factor, term.atoms[i]);
+    }
+    return factor;
+  }
+
+  // With each extreme that Relaxed leaves, and of which the loops around tell which argument it is, as that argument.
+  // `known`: NonNegativeWithin(inner), once it was asked for.
+  IndexId Settled(IndexId e, bool upper, absl::Span<const Loop* const> inner,
+                  absl::optional<std::vector<IndexId>>& known) {
+    const auto polynomial = pool_.IsAffine(e) ? Polynomial::Of(pool_, e) : absl::nullopt;
+    if (!polynomial) return e;
+    for (const Polynomial::Term& term : polynomial->terms()) {
+      const IndexKind kind = (term.coefficient > 0) == upper ? IndexKind::kMax : IndexKind::kMin;
+      if (term.atoms.size() != 1 || pool_[term.atoms[0]].kind != kind) continue;
+      if (!known) known = NonNegativeWithin(inner);
+      const auto argument = SettledArgument(term.atoms[0], *known);
+      if (!argument) continue;
+      const IndexId change = pool_.Sub(*argument, term.atoms[0]);
+      e = pool_.Add(e, pool_.Mul(pool_.Const(term.coefficient), change));
+    }
+    return e;
+  }
+
+  absl::optional<IndexId> SettledArgument(IndexId extreme, const std::vector<IndexId>& known) {
+    const IndexNode node = pool_[extreme];
+    const bool least = node.kind == IndexKind::kMin;
+    for (IndexId argument : node.args) {
+      const bool settles = absl::c_all_of(node.args, [&](IndexId other) {
+        return other == argument || IsAtMost(least ? argument : other, least ? other : argument, known);
+      });
+      if (settles) return argument;
+    }
+    return absl::nullopt;
+  }
+
+  // By one of what is known not to be negative, or by none.
+  bool IsAtMost(IndexId a, IndexId b, const std::vector<IndexId>& known) {
+    const IndexId less = pool_.Sub(pool_.Sub(a, b), pool_.Const(1));
+    return IsNegative(less) || absl::c_any_of(known, [&](IndexId e) { return IsNegative(pool_.Add(less, e)); });
+  }
+
+  // What is not negative, as each of the loops has an iteration. Of a loop that begins at a number and ends at a
+  // quotient, what is divided is no less than that many divisors.
+  std::vector<IndexId> NonNegativeWithin(absl::Span<const Loop* const> inner) {
+    std::vector<IndexId> known;
+    for (const Loop* loop : inner) {
+      const auto begin = program_.pool.ConstValue(loop->begin);
+      if (!begin || *begin < 0) continue;
+      for (IndexId end : Relaxed({Import(loop->end)}, true)) {
+        const int64_t divisor = PositiveDivisor(end).value_or(1);
+        const IndexId whole = divisor > 1 ? pool_[end].args[0] : end;
+        known.push_back(pool_.Sub(whole, pool_.Mul(pool_.Const(*begin + 1), pool_.Const(divisor))));
+      }
+    }
+    return known;
+  }
+
+  // 1 (-1) where `e` never falls (rises) as `var` rises, 0 where it does neither; nullopt where that is not known.
+  absl::optional<int> DirectionIn(IndexId e, int64_t var) {
+    if (!HoldsVar(pool_, e, var)) return 0;
+    const IndexNode node = pool_[e];
+    switch (node.kind) {
+      case IndexKind::kVar: return 1;
+      case IndexKind::kMin:
+      case IndexKind::kMax: return DirectionOfAll(node.args, var);
+      case IndexKind::kDiv: return PositiveDivisor(e) ? DirectionIn(node.args[0], var) : absl::nullopt;
+      case IndexKind::kAdd:
+      case IndexKind::kMul: return DirectionOfSum(e, var);
+      default: return absl::nullopt;
+    }
+  }
+
+  absl::optional<int> DirectionOfSum(IndexId e, int64_t var) {
+    const auto polynomial = pool_.IsAffine(e) ? Polynomial::Of(pool_, e) : absl::nullopt;
+    return polynomial ? DirectionOfAll(polynomial->terms(), var) : absl::nullopt;
+  }
+
+  // Of what rises, or falls, as each of these does.
+  template <typename Parts>
+  absl::optional<int> DirectionOfAll(const Parts& parts, int64_t var) {
+    int direction = 0;
+    for (const auto& part : parts) {
+      const absl::optional<int> own = DirectionIn(part, var);
+      if (!own || *own * direction < 0) return absl::nullopt;
+      if (*own != 0) direction = *own;
+    }
+    return direction;
+  }
+
+  absl::optional<int> DirectionIn(const Polynomial::Term& term, int64_t var) {
+    if (!Holds(term, var)) return 0;
+    absl::optional<int> direction;
+    for (IndexId atom : term.atoms) {
+      if (!HoldsVar(pool_, atom, var) && IsNonNegative(atom)) continue;
+      if (direction) return absl::nullopt;  // a product of two that move, or of a sign that is not known
+      direction = DirectionIn(atom, var);
+      if (!direction || *direction == 0) return absl::nullopt;
+    }
+    return term.coefficient > 0 ? *direction : -*direction;
+  }
+
+  // nullopt where `e` is not linear in `var` or the sign is not known.
+  absl::optional<Slope> SlopeIn(IndexId e, int64_t var) {
+    const auto polynomial = pool_.IsAffine(e) ? Polynomial::Of(pool_, e) : absl::nullopt;
+    if (!polynomial) return absl::nullopt;
+    Slope slope;
+    for (const Polynomial::Term& term : polynomial->terms()) {
+      if (!Holds(term, var)) continue;
+      const auto magnitude = Magnitude(term, var);
+      if (slope.sign != 0 || !magnitude) return absl::nullopt;
+      slope = {term.coefficient > 0 ? 1 : -1, *magnitude};
+    }
+    return slope;
+  }
+
+  bool Holds(const Polynomial::Term& term, int64_t var) const {
+    return std::any_of(term.atoms.begin(), term.atoms.end(),
+                       [&](IndexId atom) { return HoldsVar(pool_, atom, var); });
+  }
+
+  // |coefficient| * the other atoms, which must be made of dimensions: those are never
+  // negative, where a $param may be. They do not move with the index, which is one of the atoms.
+  absl::optional<IndexId> Magnitude(const Polynomial::Term& term, int64_t var) {
+    const auto is_var = [&](IndexId atom) { return pool_.VarValue(atom) == var; };
+    const auto own = absl::c_find_if(term.atoms, is_var);
+    if (own == term.atoms.end()) return absl::nullopt;
+    const auto factor = FactorOf(term, static_cast<size_t>(own - term.atoms.begin()));
+    if (!factor || HoldsVar(pool_, *factor, var)) return absl::nullopt;
+    return term.coefficient < 0 ? pool_.Neg(*factor) : *factor;
+  }
+
+  // A sum of terms none of which is positive, and a number that is negative; quotients that are
+  // added by what they are of, at most.
+  bool IsNegative(IndexId e) {
+    const auto polynomial = pool_.IsAffine(e) ? Polynomial::Of(pool_, e) : absl::nullopt;
+    if (!polynomial || polynomial->terms().empty() || !polynomial->terms().back().atoms.empty()) return false;
+    for (const Polynomial::Term& term : polynomial->terms()) {
+      if (term.coefficient > 0) return IsNegativeWithout(term, e);
+      if (!absl::c_all_of(term.atoms, [&](IndexId atom) { return IsNonNegative(atom); })) return false;
+    }
+    return true;
+  }
+
+  // With c*a for the term c*b*(a/b), which is no less.
+  bool IsNegativeWithout(const Polynomial::Term& term, IndexId e) {
+    const auto divisor = term.atoms.size() == 1 ? PositiveDivisor(term.atoms[0]) : absl::nullopt;
+    if (!divisor || term.coefficient % *divisor != 0) return false;
+    const IndexId dividend = pool_[term.atoms[0]].args[0];
+    const IndexId own = pool_.Mul(pool_.Const(term.coefficient), term.atoms[0]);
+    return IsNegative(pool_.Add(pool_.Sub(e, own), pool_.Mul(pool_.Const(term.coefficient / *divisor), dividend)));
+  }
+
+  // Of a quotient by a number; nullopt for other expressions.
+  absl::optional<int64_t> PositiveDivisor(IndexId e) const {
+    if (pool_[e].kind != IndexKind::kDiv) return absl::nullopt;
+    const auto divisor = pool_.ConstValue(pool_[e].args[1]);
+    return divisor && *divisor > 0 ? divisor : absl::nullopt;
+  }
+
+  // Sums, products, quotients and extremes of dimensions and such numbers.
+  bool IsNonNegative(IndexId e) const {
+    const IndexNode& node = pool_[e];
+    if (const auto constant = pool_.ConstValue(e)) return *constant >= 0;
+    if (node.kind == IndexKind::kSymbol) return pool_.SymbolName(e)[0] != '$';
+    const auto is_so = [&](IndexId arg) { return IsNonNegative(arg); };
+    if (node.kind == IndexKind::kMax) return absl::c_any_of(node.args, is_so);
+    const bool is_closed = node.kind == IndexKind::kAdd || node.kind == IndexKind::kMul ||
+                           node.kind == IndexKind::kDiv || node.kind == IndexKind::kMin;
+    return is_closed && absl::c_all_of(node.args, is_so);
+  }
+
+  const Program& program_;
+  const Loop& loop_;
+  const std::vector<PlacedAccess> accesses_;
+  IndexPool pool_;
+  absl::flat_hash_map<IndexId, IndexId> imported_;
+};
+
+}  // namespace
+
+bool AreApart(const Program& program, const Loop& loop, std::vector<PlacedAccess> accesses) {
+  return Windows(program, loop, std::move(accesses)).AreApart();
+}
+
+}  // namespace nestor::loop
