@@ -1,0 +1,45 @@
+// What an executable is made of, for the files that define its members.
+#ifndef NESTOR_JIT_EXECUTABLE_CODE_H_
+#define NESTOR_JIT_EXECUTABLE_CODE_H_
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "jit/executable.h"
+#include "jit/kernel.h"
+#include "jit/variants.h"
+#include "loop_ir/program.h"
+#include "tensor/binding.h"
+
+namespace nestor::jit {
+
+// As (output, input), numbers in the signature, sorted.
+std::vector<std::pair<int, int>> AliasesOf(const Kernel& kernel);
+
+// The views point into `program`.
+Signature SignatureOf(const loop::Program& program);
+
+// The tensor of an argument; they are numbered: inputs, then outputs.
+loop::TensorId ArgumentOf(const loop::Program& program, size_t number);
+
+struct Executable::Code {
+  // `signature`: null: the general code's program.
+  Code(std::unique_ptr<const Variants> variants, const ExecutableOptions& options,
+       std::unique_ptr<const loop::Program> signature)
+      : variants(std::move(variants)),
+        signature(std::move(signature)),
+        program(this->signature != nullptr ? *this->signature : this->variants->general().program()),
+        options(options),
+        aliases(AliasesOf(this->variants->general())) {}
+
+  const std::unique_ptr<const Variants> variants;
+  const std::unique_ptr<const loop::Program> signature;
+  const loop::Program& program;  // what calls are bound to and checked by, whatever runs then
+  const ExecutableOptions options;
+  const std::vector<std::pair<int, int>> aliases;
+};
+
+}  // namespace nestor::jit
+
+#endif  // NESTOR_JIT_EXECUTABLE_CODE_H_
