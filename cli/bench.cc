@@ -109,7 +109,7 @@ Exit codes: 0 done, 2 bad usage or input, 3 the library crashed or hung.
 constexpr absl::Duration kMostTuning = absl::Seconds(30);
 
 constexpr Flag kFlags[] = {{"--op"},   {"--seed"}, {"--json", false}, {"--compile", false}, {"--blocks", false},
-                           {"--threads"}, {"--mode"}, {"--isa"},  {"--library"},     {"--symbol"},         {"--strided", false},
+                           {"--threads"}, {"--mode"}, {"--isa"}, {"--library"}, {"--symbol"}, {"--strided", false},
                            {"--type"},  {"--bind"},    {"--tune"},        {"--time"},           {"--schedules"}};
 
 double SecondsOf(std::function<void()> run) { return bench::MeasureAlternating({{"", std::move(run)}})[0].cost; }
@@ -214,6 +214,7 @@ absl::StatusOr<More> ReadMore(const Arguments& arguments) {
   NESTOR_ASSIGN_OR_RETURN(more.bound, arguments.List("--bind"));
   NESTOR_ASSIGN_OR_RETURN(const absl::Duration time, ReadDuration(arguments, "--time", kMostTuning));
   const auto file = arguments.Find("--tune");
+  if (file && file->empty()) return absl::InvalidArgumentError("--tune=: a file is expected");
   if (file) more.tune = TuneRequest{*file, time, more.bound};
   if (!file && arguments.Has("--time")) return absl::InvalidArgumentError("--time: only of --tune");
   return more;

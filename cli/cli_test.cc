@@ -644,6 +644,7 @@ TEST_F(CliTest, Tune) {
       {"nestor run softmax --schedules=bad.schedules", 2, {""}, {"bad.schedules: line 1: "}},
       {"nestor bench softmax --schedules=none.schedules", 2, {""}, {"cannot open none.schedules"}},
       {"nestor bench softmax --tune=none/new.schedules", 2, {""}, {"none/new.schedules: cannot create a file beside it"}},
+      {"nestor bench softmax --tune=", 2, {""}, {"--tune=: a file is expected"}},
       {"nestor bench softmax --time=3s", 2, {""}, {"--time: only of --tune"}},
       {"nestor bench softmax --tune=new.schedules --time=long", 2, {""}, {"--time=long"}},
       {"nestor run softmax --schedules=new.schedules --backend=interp", 2, {""}, {"--schedules: only of --backend=jit"}},

@@ -11,7 +11,8 @@ constexpr double kIterations = 16;
 
 // A sum over the accesses in the loop's body, each counted as often as the loops inside
 // repeat it: positive for those that step from one element to the next, or stay, as
-// the loop goes on, and for loads of every second element where code has shuffles for them; negative for those that jump.
+// the loop goes on, and for loads of every second element where code has shuffles for
+// them; negative for those that jump.
 double LaneGain(loop::Program& program, const loop::Loop& loop);
 
 }  // namespace nestor::jit
