@@ -20,6 +20,17 @@ namespace {
 
 constexpr absl::string_view kTitle = "# nestor schedules\n";
 
+// In the order of a line.
+struct KeyField {
+  absl::string_view name;
+  std::string ScheduleKey::*text;
+};
+constexpr KeyField kKeyFields[] = {{"program", &ScheduleKey::program},
+                                   {"cpu", &ScheduleKey::cpu},
+                                   {"isa", &ScheduleKey::isa},
+                                   {"mode", &ScheduleKey::mode},
+                                   {"sizes", &ScheduleKey::sizes}};
+
 // Sizes up to it are classes of their own.
 constexpr int64_t kLargestAlone = 16;
 
@@ -72,30 +83,28 @@ absl::StatusOr<Schedules> Schedules::Parse(absl::string_view text) {
 
 absl::Status Schedules::ParseLine(absl::string_view line) {
   const std::vector<absl::string_view> words = absl::StrSplit(line, absl::ByAnyChar(" \t\r"), absl::SkipEmpty());
-  std::string op;
-  ScheduleKey key;
-  const std::pair<absl::string_view, std::string*> fields[] = {{"op", &op},       {"program", &key.program},
-                                                               {"cpu", &key.cpu}, {"isa", &key.isa},
-                                                               {"mode", &key.mode}, {"sizes", &key.sizes}};
-  if (words.size() != std::size(fields) + 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(std::size(fields) + 1, " words are expected, there are ", words.size()));
+  constexpr size_t kWords = std::size(kKeyFields) + 2;  // the op before them, the choices after
+  if (words.size() != kWords) {
+    return absl::InvalidArgumentError(absl::StrCat(kWords, " words are expected, there are ", words.size()));
   }
-  for (size_t i = 0; i < std::size(fields); ++i) {
-    NESTOR_ASSIGN_OR_RETURN(const absl::string_view value, TakeField(fields[i].first, words[i]));
-    *fields[i].second = std::string(value);
+  NESTOR_ASSIGN_OR_RETURN(const absl::string_view op, TakeField("op", words[0]));
+  ScheduleKey key;
+  for (size_t i = 0; i < std::size(kKeyFields); ++i) {
+    NESTOR_ASSIGN_OR_RETURN(const absl::string_view value, TakeField(kKeyFields[i].name, words[i + 1]));
+    key.*kKeyFields[i].text = std::string(value);
   }
   NESTOR_ASSIGN_OR_RETURN(ChosenValues values, ParseChoices(words.back()));
   if (Find(key) != nullptr) return absl::InvalidArgumentError("an earlier line is for the same");
-  Set(key, std::move(op), std::move(values));
+  Set(key, std::string(op), std::move(values));
   return absl::OkStatus();
 }
 
 std::string Schedules::ToText() const {
   std::string text(kTitle);
   for (const auto& [key, line] : lines_) {
-    absl::StrAppend(&text, "op=", line.op, " program=", key.program, " cpu=", key.cpu, " isa=", key.isa,
-                    " mode=", key.mode, " sizes=", key.sizes, " ", TextOf(line.values), "\n");
+    absl::StrAppend(&text, "op=", line.op);
+    for (const KeyField& field : kKeyFields) absl::StrAppend(&text, " ", field.name, "=", key.*field.text);
+    absl::StrAppend(&text, " ", TextOf(line.values), "\n");
   }
   return text;
 }

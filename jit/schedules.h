@@ -12,10 +12,10 @@
 
 #include "uops/cpp20.h"  // first, so that an older standard is named before all else
 
+#include <compare>
 #include <map>
 #include <memory>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -35,13 +35,7 @@ std::string TextOf(const ChosenValues& values);
 struct ScheduleKey {
   std::string program, cpu, isa, mode, sizes;
 
-  friend bool operator<(const ScheduleKey& a, const ScheduleKey& b) { return a.Fields() < b.Fields(); }
-  friend bool operator==(const ScheduleKey& a, const ScheduleKey& b) { return a.Fields() == b.Fields(); }
-
- private:
-  std::tuple<std::string, std::string, std::string, std::string, std::string> Fields() const {
-    return {program, cpu, isa, mode, sizes};
-  }
+  friend auto operator<=>(const ScheduleKey& a, const ScheduleKey& b) = default;
 };
 
 class Schedules {

@@ -75,8 +75,8 @@ std::string ThresholdsText(const jit::CompileOptions& options) {
   return absl::StrCat(options.schedule.accumulators, " accumulators, tiles ", tiles.rows, " x ", tiles.vectors,
                       ", blocks ", tiles.sum_block, " x ", tiles.row_block, " x ", tiles.column_block,
                       tiles.panels ? "" : " without panels", tiles.columns_outside ? ", columns outside" : "",
-                      ", strips of ", options.schedule.strips.rows, ", memory order ", options.schedule.memory_order.columns, " x ",
-                      options.schedule.memory_order.rows, options.streaming_bytes ? ", streaming" : "");
+                      ", strips of ", options.schedule.strips.rows, ", memory order ",
+                      options.schedule.memory_order.columns, " x ", options.schedule.memory_order.rows, options.streaming_bytes ? ", streaming" : "");
 }
 
 absl::string_view Name(Engine::Backend backend) {
