@@ -3,12 +3,13 @@
 //
 // Elements narrower than their lanes go through the packed form (packed_elements.h). It
 // is also how elements at a stride are gathered, and how the first `count` of them are
-// moved in pieces of 8, 4, 2 and 1 where no mask can say it: for elements below 4 bytes
-// on AVX2, and for vectors below 128 bits, where a mask's other lanes say nothing.
+// moved in pieces of 8, 4, 2 and 1 where they do not go by a mask (GoesByMask).
 #include <algorithm>
 #include <cstdint>
 
+#include "absl/functional/function_ref.h"
 #include "jit/codegen/emitters.h"
+#include "jit/codegen/operand_constraints.h"
 #include "jit/codegen/packed_elements.h"
 #include "uops/invariant.h"
 #include "uops/mutant.h"
@@ -18,8 +19,19 @@ namespace {
 
 // ---- The first elements, by count.
 
-bool ByCount(Generator& g, const Operation& op) {
-  return !FillsRegister(op) || (!g.avx512() && IsNarrow(op.type));
+bool ByMask(Generator& g, const Operation& op) { return GoesByMask(op, g.avx512() ? Isa::kAvx512 : Isa::kAvx2); }
+
+// Emits what moves a piece, if the number of elements has it. No code tests a number that is known; else it is in edx.
+void IfThereIs(Generator& g, const Operand& count, int piece, absl::FunctionRef<void()> move) {
+  if (count.kind == Operand::kImmediate) {
+    if ((count.value & piece) != 0) move();
+    return;
+  }
+  Xbyak::Label skip;
+  g.test(g.edx, static_cast<uint32_t>(piece));
+  g.jz(skip);
+  move();
+  g.L(skip);
 }
 
 // Pieces from the last to the first, each pushing up what has come so far.
@@ -46,19 +58,18 @@ void LoadPackedByCount(Generator& g, const Operation& op, const VectorRegister& 
 
 // Pieces from the first to the last. Destroys `x`.
 void StorePackedByCount(Generator& g, const Operation& op, const VectorRegister& x) {
+  const Operand& count = op.operands[2];
+  const VectorRegister low = Xmm(g, x);
   g.lea(g.rax, g.ptr[g.AddressOf(op.memory)]);
-  g.LoadGeneral(g.rdx, op.operands[2]);
+  if (count.kind != Operand::kImmediate) g.LoadGeneral(g.rdx, count);
   for (int piece = op.lanes; piece >= 1; piece /= 2) {
     const int bytes = piece * ByteSize(op.type);
-    Xbyak::Label skip;
-    g.test(g.edx, static_cast<uint32_t>(piece));
-    g.jz(skip);
-    StorePacked(g, g.rax, x, bytes);
-    if (piece > 1 && piece < op.lanes) {
+    IfThereIs(g, count, piece, [&] {
+      StorePacked(g, g.rax, x, bytes);
+      if (piece == 1 || piece == op.lanes) return;  // the last one
       g.add(g.rax, static_cast<uint32_t>(bytes));
-      g.vpsrldq(x, x, static_cast<uint8_t>(bytes));
-    }
-    g.L(skip);
+      bytes == 16 ? g.vextracti128(low, g.Vector(x.getIdx(), 32), 1) : g.vpsrldq(low, low, static_cast<uint8_t>(bytes));
+    });
   }
 }
 
@@ -76,17 +87,11 @@ void LoadByMask(Generator& g, const Operation& op, const VectorRegister& r) {
   wide ? g.vmaskmovpd(r, mask, address) : g.vmaskmovps(r, mask, address);
 }
 
+// REQUIRES: AVX-512.
 void StoreByMask(Generator& g, const Operation& op) {
-  const Operand &from = op.operands[0], &b = op.operands[1];
+  const Operand& from = op.operands[0];
   const int bytes = WideBytes(op);
-  const Xbyak::Address address = g.ptr[g.AddressOf(op.memory)];
-  const bool wide = ByteSize(op.type) == 8;
-  if (!g.avx512()) {
-    NESTOR_CHECK(from.is_register() || b.is_register(), "both the value and its mask would be in the scratch vector");
-    const VectorRegister mask = g.Loaded(b, bytes), value = g.Loaded(from, bytes);
-    return wide ? g.vmaskmovpd(address, mask, value) : g.vmaskmovps(address, mask, value);
-  }
-  const Xbyak::Address masked = address | g.Mask(b);
+  const Xbyak::Address masked = g.ptr[g.AddressOf(op.memory)] | g.Mask(op.operands[1]);
   if (op.type == DType::kBF16) {
     const VectorRegister value = OneNaN(g, from, bytes);
     g.vpsrld(value, value, 16);
@@ -95,7 +100,7 @@ void StoreByMask(Generator& g, const Operation& op) {
   const VectorRegister value = g.Loaded(from, bytes);
   if (op.type == DType::kF16) return g.vcvtps2ph(masked, value, 0);
   if (IsNarrow(op.type)) return NarrowLanes(g, masked, value, op.type);
-  wide ? g.vmovupd(masked, value) : g.vmovups(masked, value);
+  ByteSize(op.type) == 8 ? g.vmovupd(masked, value) : g.vmovups(masked, value);
 }
 
 // ---- Elements at a stride.
@@ -304,7 +309,7 @@ void EmitLoad(Generator& g, const Operation& op) {
 
 void EmitLoadPartial(Generator& g, const Operation& op) {
   const VectorRegister r = g.Vector(op.result.value, WideBytes(op));
-  if (!ByCount(g, op)) return LoadByMask(g, op, r);
+  if (ByMask(g, op)) return LoadByMask(g, op, r);
   LoadPackedByCount(g, op, Xmm(g, r));
   WidenInPlace(g, r, op.type);
 }
@@ -339,13 +344,14 @@ void EmitStore(Generator& g, const Operation& op) {
 }
 
 void EmitStorePartial(Generator& g, const Operation& op) {
-  if (!ByCount(g, op)) return StoreByMask(g, op);
+  if (ByMask(g, op)) return StoreByMask(g, op);
+  const VectorRegister packed = g.Scratch(std::max(16, PackedBytes(op)));
   if (IsNarrow(op.type)) {
     Pack(g, op, op.operands[0]);
   } else {
-    g.LoadVector(g.Scratch(16), op.operands[0], 16);
+    g.LoadVector(packed, op.operands[0], packed.getBit() / 8);
   }
-  StorePackedByCount(g, op, g.Scratch(16));
+  StorePackedByCount(g, op, packed);
 }
 
 void EmitPrefetch(Generator& g, const Operation& op) {

@@ -4,6 +4,7 @@
 #define NESTOR_JIT_CODEGEN_OPERAND_CONSTRAINTS_H_
 
 #include "jit/codegen/operations.h"
+#include "jit/runtime/cpu_features.h"
 
 namespace nestor::jit {
 
@@ -20,6 +21,9 @@ bool WritesResultEarly(Opcode opcode);
 // The most registers that spilled values pass through: as many as the operands of one
 // operation that are not taken from memory, with a result that must not share one of theirs.
 inline int MostScratchRegisters(RegisterClass c) { return c == RegisterClass::kMask ? 2 : 3; }
+
+// Whether a partial load or store goes by its mask; else it goes by its count, and may have none.
+bool GoesByMask(const Operation& op, Isa isa);
 
 // Whether it is a mere copy, whose result may be kStack where its operand is a register.
 bool IsMove(Opcode opcode);

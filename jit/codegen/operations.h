@@ -119,6 +119,9 @@ Lane OperandLane(const Operation& op, int number);
 Lane ResultLane(const Operation& op);
 // Of the register that holds so many lanes.
 inline int RegisterBytes(int lanes, Lane lane) { return lanes * LaneBytes(lane) <= 16 ? 16 : lanes * LaneBytes(lane); }
+// Of an operation on memory: whether elements are narrower than their lanes, and whether the lanes fill a register.
+inline bool IsNarrow(DType type) { return ByteSize(type) < LaneBytes(LaneOf(type)); }
+inline bool FillsRegister(const Operation& op) { return op.lanes * LaneBytes(LaneOf(op.type)) >= 16; }
 // Bytes of operand `number` that are read; of the register that the result is in.
 int OperandBytes(const Operation& op, int number);
 int ResultBytes(const Operation& op);

@@ -9,13 +9,9 @@
 
 namespace nestor::jit {
 
-inline bool IsNarrow(DType type) { return ByteSize(type) < LaneBytes(LaneOf(type)); }
-
-// Of an operation on memory: bytes of its elements, of the register for its lanes, and
-// whether its lanes fill that.
+// Of an operation on memory: bytes of its elements, and of the register for its lanes.
 inline int PackedBytes(const Operation& op) { return op.lanes * ByteSize(op.type); }
 inline int WideBytes(const Operation& op) { return RegisterBytes(op.lanes, LaneOf(op.type)); }
-inline bool FillsRegister(const Operation& op) { return op.lanes * LaneBytes(LaneOf(op.type)) >= 16; }
 
 inline VectorRegister Xmm(Generator& g, const VectorRegister& of) { return g.Vector(of.getIdx(), 16); }
 

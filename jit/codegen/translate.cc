@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "jit/codegen/operand_constraints.h"
 #include "jit/codegen/translator.h"
 #include "jit/target/lanes.h"
 #include "loop_ir/constant_blocks.h"
@@ -326,11 +327,11 @@ void Translator::FillMemory(Memory memory, DType type, uint64_t bits, Operand co
   lanes_.active = left;
   lanes_.group = f_->Depth();
   store.opcode = Opcode::kStorePartial;
-  store.operands[1] = Emit([&] {
+  if (GoesByMask(store, f_->list().isa)) {
     Operation mask{Opcode::kMaskOfCount, LaneOf(type), static_cast<uint8_t>(lanes)};
     mask.operands[0] = left;
-    return mask;
-  }());
+    store.operands[1] = Emit(mask);
+  }
   store.operands[2] = left;
   Emit(store);
   f_->CloseRegion();

@@ -3,6 +3,7 @@
 // function with the statement's number.
 #include <algorithm>
 
+#include "jit/codegen/operand_constraints.h"
 #include "jit/codegen/transpose.h"
 #include "jit/codegen/translator.h"
 #include "loop_ir/lanes.h"
@@ -138,7 +139,7 @@ TypedValue Translator::LoadElements(DType type, const Location& location, bool i
     load.operands[2] = lanes_.active;
   } else if (IsPartial()) {
     load.opcode = Opcode::kLoadPartial;
-    load.operands[1] = ActiveMask(LaneBytes(LaneOf(type)));
+    if (GoesByMask(load, f_->list().isa)) load.operands[1] = ActiveMask(LaneBytes(LaneOf(type)));
     load.operands[2] = lanes_.active;
   }
   return FromLoaded(builder, type, Emit(load));
@@ -154,7 +155,7 @@ void Translator::StoreElements(DType type, const Location& location, const Typed
     store.operands[2] = lanes_.active;
   } else if (IsPartial()) {
     store.opcode = Opcode::kStorePartial;
-    store.operands[1] = ActiveMask(LaneBytes(LaneOf(type)));
+    if (GoesByMask(store, f_->list().isa)) store.operands[1] = ActiveMask(LaneBytes(LaneOf(type)));
     store.operands[2] = lanes_.active;
   } else if (streams && lanes_.count > 1) {
     store.opcode = Opcode::kStoreStream;

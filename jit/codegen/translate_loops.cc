@@ -308,7 +308,7 @@ void Translator::TileLoop(const loop::Loop& loop, Operand begin, Operand end, in
       if (!fixed && offset > 0) left = f_->General(Opcode::kSubG, left, Immediate(offset));
       if (!fixed) f_->Branch(Condition::kLessEqual, left, Immediate(0), done);
       if (!fixed) left = f_->General(Opcode::kMinG, left, Immediate(lanes_.count));
-      lanes_.active = InRegister(left);
+      lanes_.active = fixed ? left : InRegister(left);
     }
     Group(loop, index, offset);
     f_->CloseRegion();

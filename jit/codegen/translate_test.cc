@@ -104,7 +104,7 @@ g11 = sub_g table[0], g0
 v12 = mask_of_count.i32x8 g11
 v13 = load_partial.f32x8 f32 invariant [g3 + g0 * 4], v12, g11
 v14 = mul.f32x8 v13, c0
-store_partial.f32x8 f32 [g2 + g0 * 4], v14, v12, g11
+store_partial.f32x8 f32 [g2 + g0 * 4], v14, none, g11
 label L4
 return 0)"},
       // A row's address runs with its loop; the accumulator is a register.
