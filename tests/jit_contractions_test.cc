@@ -33,13 +33,15 @@ struct Sizes {
   int64_t m, n, k;
 };
 
-// Of a letter: M, N, K; W is a row that windows of K go over at N places; digits are themselves.
+// Of a letter: M, N, K; W is a row that windows of K go over at N places; S are columns of whole tiles, of either set;
+// digits are themselves.
 int64_t Extent(char letter, const Sizes& sizes) {
   switch (letter) {
     case 'M': return sizes.m;
     case 'N': return sizes.n;
     case 'K': return sizes.k;
     case 'W': return sizes.n + std::max<int64_t>(sizes.k - 1, 0);
+    case 'S': return 48;
     default: return letter - '0';
   }
 }
@@ -53,6 +55,7 @@ struct Case {
 const std::vector<Case>& Cases() {
   static const auto& cases = *new std::vector<Case>{
       {"product", "op f(a: T[M, K], b: T[K, N]) -> (c) { c[i, j] = sum[k](a[i, k] * b[k, j]) }", {{"a", "MK"}, {"b", "KN"}}},
+      {"columns of whole tiles", "op f(a: T[M, K], b: T[K, 48]) -> (c) { c[i, j] = sum[k](a[i, k] * b[k, j]) }", {{"a", "MK"}, {"b", "KS"}}},
       {"rows across", "op f(a: T[K, M], b: T[K, N]) -> (c) { c[i, j] = sum[k](a[k, i] * b[k, j]) }", {{"a", "KM"}, {"b", "KN"}}},
       {"columns along the sum", "op f(a: T[M, K], b: T[N, K]) -> (c) { c[i, j] = sum[k](a[i, k] * b[j, k]) }",
        {{"a", "MK"}, {"b", "NK"}}},

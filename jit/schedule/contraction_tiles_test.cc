@@ -14,6 +14,7 @@
 #include "jit/runtime/cpu_features.h"
 #include "loop_ir/program.h"
 #include "loop_ir/text.h"
+#include "loop_ir/verify.h"
 
 namespace nestor::jit {
 namespace {
@@ -234,6 +235,21 @@ TEST(ContractionTiles, CopiesColumnsInTilesWhereNobodyElseReadsThem) {
   EXPECT_FALSE(UsesPanels(in_loop("b[k, j]")));
   EXPECT_FALSE(UsesPanels(Product("a[i, k] * d[j, k]")));
   EXPECT_FALSE(UsesPanels(Product("a[i, k | 0.0] * b[k - 1, j | 0.0]")));
+}
+
+// Where all columns are in whole tiles, no copy of others is made, and nothing reads one.
+TEST(ContractionTiles, WholeTilesMayHaveAllColumns) {
+  for (const Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
+    for (const int columns : {8, 16, 24, 32, 48, 64, 96}) {
+      loop::Program program = fusion::ParseVerified(
+          absl::StrCat("program p(a: f32[M, K], b: f32[K, ", columns, "]) -> (c: f32[M, ", columns, "]) { for i in [0, M) { for j in [0, ",
+                       columns, ") { acc e: f32 = sum for k in [0, K) { e += a[i, k] * b[k, j] } c[i, j] = e } } }"));
+      ContractionTileOptions options;
+      options.isa = isa;
+      ASSERT_EQ(TileContractions(program, options).value(), true) << columns;
+      EXPECT_TRUE(loop::Verify(program).ok()) << loop::Verify(program) << "\n" << ToText(program);
+    }
+  }
 }
 
 // Memory is planned before any loop runs: no copy is as long as a loop around says.
