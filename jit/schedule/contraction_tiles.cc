@@ -383,8 +383,10 @@ class Tiling {
       in_all_rows(done, vectors, vectors, count);
       done = pool_.Add(done, Times(vectors, count));
     }
-    // From the last one backwards, and said so that it is evident that none is negative.
-    const IndexId left = pool_.Min(Vectors(), pool_.Sub(Vectors(), done));
+    // From the last one backwards, and said so that it is evident that none is negative, nor before the first vector
+    // that copies beside panels hold.
+    const IndexId beside = packing_.UsesPanels() ? pool_.Sub(Vectors(), Times(tile_.vectors, WholeTiles())) : Vectors();
+    const IndexId left = pool_.Min(beside, pool_.Sub(Vectors(), done));
     in_all_rows(pool_.Sub(Vectors(), Const(1)), 1, -1, left);
     return scope;
   }

@@ -13,6 +13,7 @@
 #include "gtest/gtest.h"
 #include "jit/runtime/cpu_features.h"
 #include "loop_ir/program.h"
+#include "loop_ir/proofs.h"
 #include "loop_ir/text.h"
 #include "loop_ir/verify.h"
 
@@ -248,6 +249,20 @@ TEST(ContractionTiles, WholeTilesMayHaveAllColumns) {
       options.isa = isa;
       ASSERT_EQ(TileContractions(program, options).value(), true) << columns;
       EXPECT_TRUE(loop::Verify(program).ok()) << loop::Verify(program) << "\n" << ToText(program);
+    }
+  }
+}
+
+// A place that is not proven to be in range is tested at each step, which takes longer than the product.
+TEST(ContractionTiles, PlacesOfAllTilesAreProven) {
+  for (const Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
+    for (const char* value : {"a[i, k] * b[k, j]", "a[i, k] * d[j, k]"}) {
+      loop::Program program = fusion::ParseVerified(kFrame, Product(value));
+      ContractionTileOptions options;
+      options.isa = isa;
+      ASSERT_EQ(TileContractions(program, options).value(), true) << value;
+      ASSERT_TRUE(loop::MarkChecked(program).ok());
+      EXPECT_FALSE(absl::StrContains(ToText(program), "checked")) << Name(isa) << ", " << value << ":\n" << ToText(program);
     }
   }
 }
