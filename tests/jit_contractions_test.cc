@@ -208,6 +208,8 @@ std::vector<Sizes> AllRemainders() {
   }
   for (int64_t k = 0; k <= 9; ++k) all.push_back({7, 33, k});
   for (const int64_t k : {17, 40, 90}) all.push_back({83, 20, k});  // triangles
+  // Few rows, many columns and long sums: other operands are packed where both lie along the sum.
+  for (const Sizes& sizes : {Sizes{1, 16, 7}, {2, 17, 12}, {3, 33, 40}, {5, 64, 30}, {6, 130, 33}}) all.push_back(sizes);
   return all;
 }
 

@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/types/optional.h"
 #include "fusion/scopes.h"
+#include "jit/schedule/contraction_orientation.h"
 #include "loop_ir/lanes.h"
 #include "loop_ir/rewrite.h"
 #include "uops/mutant.h"
@@ -123,16 +124,12 @@ bool Packing::FitsPanels(const Packed& packed) const {
   const Loop& sum = *nest_.sums[0];
   if (packed.sums.size() != 1 || !FitsItsTensor(packed) || !IsAlong(program_, access, *nest_.column)) return false;
   // A copy of the columns beside whole tiles, of which the number moves, would have no place in a plan of memory.
-  if (IsBound(access.tensor) || pool_.HasVar(sum.begin) || pool_.HasVar(sum.end) || pool_.HasVar(whole_)) return false;
+  const auto moves = [&](IndexId e) { return pool_.HasVar(e); };
+  if (moves(sum.begin) || moves(sum.end) || moves(whole_) || IsBound(program_, options_.bound, access.tensor)) return false;
   const auto moves_with = [&](int64_t var) {
     return absl::c_any_of(access.place, [&](IndexId e) { return HoldsVar(pool_, e, var); });
   };
   return absl::c_all_of(LoopsAround(), moves_with);
-}
-
-bool Packing::IsBound(TensorId tensor) const {
-  const auto input = absl::c_find(program_.inputs, tensor) - program_.inputs.begin();
-  return static_cast<size_t>(input) < options_.bound.size() && options_.bound[static_cast<size_t>(input)];
 }
 
 // The indices of loops around rows, columns and sums that anything in the nest moves with.

@@ -100,7 +100,6 @@ class Packing {
   bool IsInPlace(const Packed& packed);
   void AddPacked(const Contraction::Operand& operand, bool in_columns);
   bool FitsPanels(const Packed& packed) const;
-  bool IsBound(loop::TensorId tensor) const;
   absl::flat_hash_set<int64_t> LoopsAround() const;
   IndexList PlaceIn(const Packed& packed, const Place& at);
   IndexList PlaceInPanel(const Panel& panel, const Place& at);

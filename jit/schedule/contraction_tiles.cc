@@ -1,7 +1,8 @@
 // A nest becomes: what packs its operands, behind the loops that each depends on; whole
 // tiles in blocks, the topmost of which may pack columns as well; narrower tiles beside
 // them; below all a tile of which some rows are not kept. Short batch loops, for which nothing is
-// packed, go around the tiles of a block.
+// packed, go around the tiles of a block. Where both operands lie along the sum, the sizes of a call
+// decide which of them is packed, and its loop fills the lanes: there are two such nests then.
 #include "jit/schedule/contraction_tiles.h"
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 #include "fusion/decided_copy.h"
 #include "fusion/scopes.h"
 #include "jit/schedule/contraction.h"
+#include "jit/schedule/contraction_orientation.h"
 #include "jit/schedule/contraction_packing.h"
 #include "jit/schedule/loop_maker.h"
 #include "jit/schedule/register_tile.h"
@@ -45,8 +47,9 @@ constexpr int64_t kColumnBlocksForRowBlock = 2;
 // One contraction on its way to tiles.
 class Tiling {
  public:
+  // `runs`: whether it does, 0 or 1.
   Tiling(Program& program, loop::Ranges& ranges, const ContractionTileOptions& options, const Contraction& nest,
-         const Loop& whole)
+         const Loop& whole, IndexId runs)
       : program_(program),
         pool_(program.pool),
         ranges_(ranges),
@@ -56,18 +59,20 @@ class Tiling {
         whole_(whole),
         type_(program[nest.accumulator].type),
         lanes_(jit::LanesOf(type_, options.isa)),
+        runs_(runs),
         packing_(program, ranges, nest_, lanes_, {options.bound, options.panels}) {}
 
   // Not for few rows of columns that lie well.
   bool IsWorth() { return packing_.IsInRange() && (!ColumnsLieWell() || !HasFewIterations(*nest_.row)); }
 
-  Scope Run() {
+  // `may_be_few`: where the rows are few, the nest runs as it was.
+  Scope Run(bool may_be_few) {
     rows_ = ranges_.LengthOf(*nest_.row);
     columns_ = ranges_.LengthOf(*nest_.column);
     packing_.Measure();
     JamBatch();
     ChooseTile();
-    Scope scope = FewRows();
+    Scope scope = may_be_few ? FewRows() : Scope();
     packing_.Decide(Times(tile_.vectors, WholeTiles()));
     TakeShortBatches();
     register_tile_.emplace(program_, ranges_, nest_, packing_, lanes_, rows_, columns_);
@@ -84,8 +89,13 @@ class Tiling {
   IndexId Times(int64_t factor, IndexId e) { return pool_.Mul(Const(factor), e); }
   IndexId Over(IndexId e, int64_t divisor) { return pool_.Div(e, Const(divisor)); }
   IndexId Rest(IndexId e, int64_t divisor) { return pool_.Mod(e, Const(divisor)); }
-  // `count`, but 0 where the rows are few.
-  IndexId IfMany(IndexId count) { return many_ ? OnlyIf(pool_, *many_, count) : count; }
+  // `count`, but 0 where it does not run, or the rows are few. In this form provers see through it.
+  IndexId IfMany(IndexId count) { return OnlyIf(pool_, runs_, many_ ? OnlyIf(pool_, *many_, count) : count); }
+  // The same, of what is copied.
+  absl::optional<IndexId> IsCopied() {
+    if (pool_.IsConst(runs_, 1)) return many_;
+    return many_ ? OnlyIf(pool_, runs_, *many_) : runs_;
+  }
   IndexId OverUp(IndexId e, int64_t divisor) { return Over(pool_.Add(e, Const(divisor - 1)), divisor); }
 
   // ---- What is decided first
@@ -175,7 +185,7 @@ class Tiling {
     Loop copy = whole_;
     Loop* row = &copy;
     while (row->var != nest_.row->var) row = row->body[0].As<Loop>();
-    row->end = pool_.Add(row->begin, pool_.Min(rows_, Times(kLeastRows - 1, few)));
+    row->end = pool_.Add(row->begin, OnlyIf(pool_, runs_, pool_.Min(rows_, Times(kLeastRows - 1, few))));
     if (!HasFewIterations(*row)) return {};
     many_ = pool_.Sub(Const(1), few);
     absl::optional<Loop> fresh = fusion::FreshCopy(program_, ranges_, copy);
@@ -207,7 +217,7 @@ class Tiling {
 
   // Of the batch loops from number `depth` on: what is packed there, and then the rest.
   Scope Level(size_t depth) {
-    Scope scope = packing_.CopiesBehind(depth, many_);
+    Scope scope = packing_.CopiesBehind(depth, IsCopied());
     if (depth == nest_.batch.size()) {
       for (const Band& band : Bands()) Append(scope, WholeRows(band));
       Append(scope, LastRows());
@@ -414,7 +424,7 @@ class Tiling {
     const IndexId wide = panels ? WholeTiles() : Over(Vectors(), tile_.vectors);
     const IndexId done = Times(tile_.vectors, wide);
     // Loops over columns alone, so that there is something to share out.
-    const auto if_left = [&](IndexId count) { return IfMany(OnlyIf(pool_, are_left, count)); };
+    const auto if_left = [&](IndexId count) { return OnlyIf(pool_, are_left, IfMany(count)); };
     Patch whole{{tile_.rows, tile_.vectors}, first, Const(0), left};
     if (panels) whole.columns = Packing::Columns::kInOperands;
     Scope scope = InARow(whole, tile_.vectors, if_left(wide));
@@ -431,6 +441,7 @@ class Tiling {
   const Loop& whole_;
   const DType type_;
   const int64_t lanes_;
+  const IndexId runs_;
   Packing packing_;
   absl::optional<RegisterTile> register_tile_;
   Extent tile_{};
@@ -443,12 +454,25 @@ class Tiling {
 
 absl::StatusOr<bool> TileContractions(Program& program, const ContractionTileOptions& options) {
   loop::Ranges ranges(program);
+  IndexPool& pool = program.pool;
+  const auto tiling_of = [&](const Contraction& nest, const Loop& loop, IndexId runs,
+                             bool may_be_few) -> absl::optional<Scope> {
+    if (pool.IsConst(runs, 0)) return Scope();
+    Tiling tiling(program, ranges, options, nest, loop, runs);
+    if (!tiling.IsWorth()) return absl::nullopt;
+    return tiling.Run(may_be_few);
+  };
   const auto tiled = [&](Loop& loop) -> absl::optional<Scope> {
     const absl::optional<Contraction> nest = ContractionOf(program, loop);
     if (!nest) return absl::nullopt;
-    Tiling tiling(program, ranges, options, *nest, loop);
-    if (!tiling.IsWorth()) return absl::nullopt;
-    return tiling.Run();
+    const absl::optional<Contraction> other = TurnedAround(program, ranges, *nest, options.bound);
+    const IndexId is_turned = other ? IsQuickerTurnedAround(program, ranges, *nest) : pool.Const(0);
+    // More than twice as many rows as columns are not few.
+    absl::optional<Scope> turned = other ? tiling_of(*other, loop, is_turned, false) : Scope();
+    if (!turned) return tiling_of(*nest, loop, pool.Const(1), true);
+    absl::optional<Scope> scope = tiling_of(*nest, loop, pool.Sub(pool.Const(1), is_turned), true);
+    if (scope) Append(*scope, *std::move(turned));
+    return scope;
   };
   bool changed = false;
   // A nest of few rows that is left as it was may be a contraction with another loop's rows. This

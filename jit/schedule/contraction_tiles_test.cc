@@ -4,11 +4,14 @@
 
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/variant.h"
 #include "fusion/pass_testing.h"
 #include "gtest/gtest.h"
 #include "jit/runtime/cpu_features.h"
@@ -251,6 +254,37 @@ TEST(ContractionTiles, WholeTilesMayHaveAllColumns) {
       EXPECT_TRUE(loop::Verify(program).ok()) << loop::Verify(program) << "\n" << ToText(program);
     }
   }
+}
+
+// Which operands of a[i, k] * d[j, k] are copied in columns, at these sizes.
+std::string Columns(absl::string_view rows, absl::string_view columns, absl::string_view steps, std::vector<bool> bound = {}) {
+  loop::Program program = fusion::ParseVerified(absl::StrCat(
+      "program p(a: f32[", rows, ", ", steps, "], d: f32[", columns, ", ", steps, "]) -> (c: f32[", rows, ", ", columns,
+      "]) { for i in [0, ", rows, ") { for j in [0, ", columns, ") { acc e: f32 = sum for k in [0, ", steps,
+      ") { e += a[i, k] * d[j, k] } c[i, j] = e } } }"));
+  ContractionTileOptions options;
+  options.isa = Isa::kAvx2;
+  options.bound = std::move(bound);
+  EXPECT_EQ(TileContractions(program, options).value(), true);
+  EXPECT_TRUE(loop::Verify(program).ok()) << loop::Verify(program);
+  std::set<std::string> copied;
+  VisitItems(program, [&](const loop::Item& item) {
+    const auto* statement = item.As<loop::Statement>();
+    if (statement == nullptr || !absl::StartsWith(program[statement->target.tensor].name, "columns")) return;
+    const auto* load = absl::get_if<loop::LoadValue>(&program[statement->value].node);
+    if (load != nullptr) copied.insert(program[load->access.tensor].name);
+  });
+  return absl::StrJoin(copied, " ");
+}
+
+TEST(ContractionTiles, SizesDecideWhatIsTurned) {
+  EXPECT_EQ(Columns("8", "32", "64"), "a");
+  EXPECT_EQ(Columns("16", "32", "128"), "d") << "too many rows";
+  EXPECT_EQ(Columns("8", "32", "40"), "d") << "a short sum";
+  EXPECT_EQ(Columns("8", "32", "64", {false, true}), "d") << "once for all calls";
+  EXPECT_EQ(Columns("M", "N", "K"), "a d") << "at run time";
+  EXPECT_EQ(Columns("8", "32", "K"), "a d");
+  EXPECT_EQ(Columns("64", "N", "64"), "d");
 }
 
 // A place that is not proven to be in range is tested at each step, which takes longer than the product.

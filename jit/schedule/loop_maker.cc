@@ -66,7 +66,7 @@ void Append(Scope& scope, Scope more) {
 }
 
 IndexId OnlyIf(IndexPool& pool, IndexId flag, IndexId count) {
-  if (pool.IsConst(count, 0)) return count;
+  if (pool.IsConst(count, 0) || pool.IsConst(flag, 1)) return count;
   constexpr int64_t kMany = int64_t{1} << 49;  // more than any extent
   return pool.Min(count, pool.Mul(flag, pool.Const(kMany)));
 }

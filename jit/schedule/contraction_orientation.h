@@ -1,0 +1,28 @@
+// Which operand of a contraction has the lanes, where either may.
+#ifndef NESTOR_JIT_SCHEDULE_CONTRACTION_ORIENTATION_H_
+#define NESTOR_JIT_SCHEDULE_CONTRACTION_ORIENTATION_H_
+
+#include <vector>
+
+#include "absl/types/optional.h"
+#include "jit/schedule/contraction.h"
+#include "loop_ir/program.h"
+#include "loop_ir/ranges.h"
+
+namespace nestor::jit {
+
+// Whether the tensor is an input that is frozen (`bound`, by input; empty: none is), so that what is made of it
+// alone is made once.
+bool IsBound(const loop::Program& program, const std::vector<bool>& bound, loop::TensorId tensor);
+
+// The nest with rows and columns exchanged, where all operands lie along the sum and none is bound: either would be
+// copied for its elements to lie along lanes. nullopt for other nests. REQUIRES: `ranges` is at the place of the nest.
+absl::optional<Contraction> TurnedAround(loop::Program& program, loop::Ranges& ranges, const Contraction& nest,
+                                         const std::vector<bool>& bound);
+
+// 1 at sizes where such a nest is quicker when turned around, else 0.
+IndexId IsQuickerTurnedAround(loop::Program& program, loop::Ranges& ranges, const Contraction& nest);
+
+}  // namespace nestor::jit
+
+#endif  // NESTOR_JIT_SCHEDULE_CONTRACTION_ORIENTATION_H_
