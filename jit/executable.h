@@ -37,8 +37,9 @@ struct ExecutableOptions {
   // Where parallel loops run; null: on the caller's thread. Must outlive the executable.
   Executor* executor = nullptr;
   // A parallel loop runs on one thread where the program's arguments have fewer bytes
-  // than this.
+  // than this, and it computes fewer scalar operations (WorkAt) than that.
   int64_t least_parallel_bytes = int64_t{256} << 10;
+  int64_t least_parallel_work = int64_t{1} << 21;
   // Where the arguments have at least so many bytes, outputs are written past the caches;
   // 0: never.
   int64_t streaming_bytes = 0;
@@ -178,6 +179,7 @@ class Executable {
                             size_t other) const;
   absl::Status Prepare(const Arguments& arguments, Workspace::State& state) const;
   absl::Status Measure(const Arguments& arguments, Workspace::State& state) const;
+  bool ComputesMuch(const Binding& binding) const;
   absl::StatusOr<std::shared_ptr<const Kernel>> KernelFor(const Arguments& arguments, const Binding& binding,
                                                           int64_t bytes) const;
   void NoteOverwritten(Workspace::State& state) const;

@@ -87,7 +87,7 @@ absl::Status Executable::RunWith(const Arguments& arguments, Workspace* workspac
   };
   const Kernel::Observer observer(watch);
   if (hooks.poison_dead || hooks.watcher != nullptr) run.before = &observer;
-  if (state.bytes >= options().least_parallel_bytes && hooks.caller == nullptr) run.executor = options().executor;
+  if (state.is_parallel && hooks.caller == nullptr) run.executor = options().executor;
   run.constants_are_there = state.has_constants;
   const int64_t result = state.kernel->Run(state.table.data(), state.workers, run);
   state.has_constants = result == 0;
@@ -258,9 +258,18 @@ absl::Status Executable::Prepare(const Arguments& arguments, Workspace::State& s
   state.has_constants = false;
   if (!state.has_results) return absl::OkStatus();
   NESTOR_ASSIGN_OR_RETURN(state.kernel, KernelFor(arguments, binding, state.bytes));
+  state.is_parallel = state.bytes >= options().least_parallel_bytes || ComputesMuch(binding);
   NoteOverwritten(state);
   NESTOR_RETURN_IF_ERROR(FillTable(*state.kernel, binding, arguments, state));
   return PlaceMemory(*state.kernel, binding, state);
+}
+
+// As a product of small matrices, each element of which is used often.
+bool Executable::ComputesMuch(const Binding& binding) const {
+  const std::shared_ptr<const Origin>& origin = code_->variants->origin();
+  if (origin == nullptr) return false;
+  const double work = WorkAt(origin->unfused, [&](const std::string& name) { return binding.Find(name); });
+  return work >= static_cast<double>(options().least_parallel_work);
 }
 
 absl::StatusOr<std::shared_ptr<const Kernel>> Executable::KernelFor(const Arguments& arguments, const Binding& binding,

@@ -57,6 +57,7 @@ struct Workspace::State {
   std::vector<size_t> sorted_outputs;          // numbers of arguments, by address at the last call
   int64_t bytes = 0;                           // of all arguments
   bool has_results = false;                    // some output has elements
+  bool is_parallel = false;                    // it is worth other threads
   bool has_constants = false;                  // what follows from bound inputs is in the arena
   Buffer memory, private_memory;
   loop::Arena arena;           // as the plan places the kernel's temporaries

@@ -1,5 +1,6 @@
 // Several threads change no bit: parallel loops on a pool, with the threshold so low
 // that all of them are cut, and many callers of one executable at once.
+#include <cstdint>
 #include <iterator>
 #include <memory>
 #include <random>
@@ -7,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/variant.h"
@@ -169,6 +171,44 @@ TEST(JitThreads, ManyCallersOfOneExecutable) {
   for (int t = 0; t < 4; ++t) threads.emplace_back([&, t] { findings[t] = call(t); });
   for (std::thread& thread : threads) thread.join();
   for (const Finding& finding : findings) EXPECT_FALSE(finding.has_value()) << *finding;
+}
+
+class CountingExecutor : public jit::Executor {
+ public:
+  int NumThreads() const override { return 2; }
+  void Run(int64_t count, absl::FunctionRef<void(int, int64_t)> task) override {
+    ++runs_;
+    for (int64_t i = 0; i < count; ++i) task(static_cast<int>(i % 2), i);
+  }
+  int runs() const { return runs_; }
+
+ private:
+  int runs_ = 0;
+};
+
+// Of few bytes, if it computes much with them.
+TEST(JitThreads, WorkIsSharedOutWhereItPays) {
+  const struct {
+    const char* text;
+    Dims shape;
+    bool shared;
+  } kCases[] = {
+      {"op f(x: f32[M, K]) -> (y) { y[i, j] = sum[k](x[i, k] * x[j, k]) }", {100, 128}, true},
+      {"op f(x: f32[M, K]) -> (y) { y[i, j] = sum[k](x[i, k] * x[j, k]) }", {30, 128}, false},
+      {"op f(x: f32[M, K]) -> (y) { y[i, k] = 2*x[i, k] }", {100, 128}, false},
+      {"op f(x: f32[M, K]) -> (y) { y[i, k] = 2*x[i, k] }", {1000, 128}, true},
+  };
+  for (const auto& c : kCases) {
+    CountingExecutor executor;
+    jit::CompileOptions options;
+    options.executor = &executor;
+    const auto executable = jit::Compile(Lower(Parse(c.text).value()), options).value();
+    std::mt19937_64 random(1);
+    RunInputs inputs;
+    inputs.tensors["x"] = DrawTensor(DType::kF32, c.shape, random);
+    ASSERT_TRUE(RunJit(*executable, inputs, {}).ok());
+    EXPECT_EQ(executor.runs() > 0, c.shared) << c.text << " of " << c.shape[0];
+  }
 }
 
 }  // namespace
