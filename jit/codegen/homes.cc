@@ -4,7 +4,10 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "loop_ir/dependence.h"
+#include "loop_ir/text.h"
+#include "uops/invariant.h"
 
 namespace nestor::jit {
 namespace {
@@ -46,6 +49,7 @@ class UseWalk {
     }
   }
   const Use& operator[](TensorId tensor) const { return uses_[tensor.value]; }
+  bool IsDeclared(TensorId tensor) const { return scopes_[tensor.value] != nullptr; }
 
  private:
   void See(TensorId tensor, int step) {
@@ -156,7 +160,8 @@ class TileWalk {
   std::vector<int64_t> fixed_;  // indices of unrolled loops
 };
 
-Home HomeOf(const Program& program, TensorId tensor, const Use& use, bool of_program, Isa isa) {
+Home HomeOf(const Program& program, TensorId tensor, const UseWalk& uses, bool of_program, Isa isa) {
+  const Use& use = uses[tensor];
   const loop::TensorInfo& info = program[tensor];
   Home home;
   home.step = use.step;
@@ -171,6 +176,10 @@ Home HomeOf(const Program& program, TensorId tensor, const Use& use, bool of_pro
   } else if (!of_program) {
     home.kind = HomeKind::kPrivate;
   }
+  // Memory is reserved for what is declared: without it, code would write to another's.
+  const bool is_argument = home.kind == HomeKind::kArgument;
+  NESTOR_CHECK(use.step < 0 || is_argument || of_program || uses.IsDeclared(tensor),
+               absl::StrCat(info.name, " is declared nowhere in\n", loop::ToText(program)));
   return home;
 }
 
@@ -190,7 +199,7 @@ std::vector<Home> FindHomes(const Program& program, const std::vector<int>& step
   std::vector<Home> homes;
   for (size_t i = 0; i < program.tensors.size(); ++i) {
     const TensorId tensor{static_cast<int32_t>(i)};
-    homes.push_back(HomeOf(program, tensor, uses[tensor], of_program[i], isa));
+    homes.push_back(HomeOf(program, tensor, uses, of_program[i], isa));
   }
   TileWalk tiles(program, homes);
   for (const loop::Block& block : program.blocks) tiles.Walk(block.body);

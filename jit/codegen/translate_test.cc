@@ -193,5 +193,14 @@ return 0)"},
   }
 }
 
+// A pass that loses a declaration is found before memory is written that nobody reserved.
+TEST(TranslateDeathTest, TempIsDeclared) {
+  loop::Program program = fusion::ParseVerified(
+      "program p(x: f32[N]) -> (y: f32[N]) { for i in [0, N) { temp t: f32[4] t[0] = x[i] y[i] = t[0] } }");
+  loop::Scope& body = program.blocks[0].body[0].As<loop::Loop>()->body;
+  body.erase(body.begin());
+  EXPECT_DEATH(Translate(program, {}).status().IgnoreError(), "t is declared nowhere in");
+}
+
 }  // namespace
 }  // namespace nestor::jit

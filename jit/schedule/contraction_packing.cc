@@ -119,13 +119,15 @@ void Packing::AddPacked(const Contraction::Operand& operand, bool in_columns) {
 // Whether tiles can read columns where they lie, and nothing else would use the copy: no other iteration of a
 // loop around, and no other call.
 bool Packing::FitsPanels(const Packed& packed) const {
-  if (!options_.panels || !packed.in_columns || nest_.is_ragged || nest_.jammed != nullptr || nest_.sums.size() != 1) return false;
+  if (!options_.panels || !packed.in_columns || packed.sums.size() != 1) return false;
+  if (nest_.is_ragged || nest_.jammed != nullptr || nest_.sums.size() != 1) return false;
   const Access access = AccessOf(program_, packed.operand);
   const Loop& sum = *nest_.sums[0];
-  if (packed.sums.size() != 1 || !FitsItsTensor(packed) || !IsAlong(program_, access, *nest_.column)) return false;
+  if (!FitsItsTensor(packed) || !IsAlong(program_, access, *nest_.column)) return false;
   // A copy of the columns beside whole tiles, of which the number moves, would have no place in a plan of memory.
   const auto moves = [&](IndexId e) { return pool_.HasVar(e); };
-  if (moves(sum.begin) || moves(sum.end) || moves(whole_) || IsBound(program_, options_.bound, access.tensor)) return false;
+  if (moves(sum.begin) || moves(sum.end) || moves(whole_)) return false;
+  if (IsBound(program_, options_.bound, access.tensor)) return false;
   const auto moves_with = [&](int64_t var) {
     return absl::c_any_of(access.place, [&](IndexId e) { return HoldsVar(pool_, e, var); });
   };
