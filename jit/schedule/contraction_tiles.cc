@@ -154,14 +154,7 @@ class Tiling {
   // What `make` gives, in copies of those loops.
   Scope InShortBatches(absl::FunctionRef<Scope()> make) {
     Scope scope = make();
-    for (size_t i = inside_.size(); i-- > 0;) {
-      Loop loop = *inside_[i];
-      loop.var = program_.AddVar(program_.vars[loop.var]);
-      loop::VarReplacement replace(program_);
-      replace.Set(inside_[i]->var, pool_.Var(loop.var));
-      RewriteIndices(program_, scope, [&](IndexId e) { return replace(e); });
-      scope = Around(loop, std::move(scope));
-    }
+    for (size_t i = inside_.size(); i-- > 0;) scope = AroundAnew(program_, *inside_[i], std::move(scope));
     return scope;
   }
 
@@ -223,9 +216,11 @@ class Tiling {
       Append(scope, LastRows());
       return scope;
     }
-    Loop batch = *nest_.batch[depth];
-    batch.body = Level(depth + 1);
-    Append(scope, ScopeOf(std::move(batch)));
+    // Where sizes decide between two nests, each has indices of its own.
+    const Loop& batch = *nest_.batch[depth];
+    Scope inside = Level(depth + 1);
+    Append(scope, pool_.IsConst(runs_, 1) ? Around(batch, std::move(inside))
+                                          : AroundAnew(program_, batch, std::move(inside)));
     return scope;
   }
 

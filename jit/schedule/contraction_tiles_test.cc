@@ -287,6 +287,18 @@ TEST(ContractionTiles, SizesDecideWhatIsTurned) {
   EXPECT_EQ(Columns("64", "N", "64"), "d");
 }
 
+// Two nests side by side, one of which runs, have no loop index in common.
+TEST(ContractionTiles, NestsThatSizesChooseBetweenHaveIndicesOfTheirOwn) {
+  loop::Program program = fusion::ParseVerified(
+      "program p(a: f32[B, H, M, K], d: f32[B, H, N, K]) -> (c: f32[B, H, M, N]) { for b in [0, B) { "
+      "for h in [0, H) { for i in [0, M) { for j in [0, N) { acc e: f32 = sum "
+      "for k in [0, K) { e += a[b, h, i, k] * d[b, h, j, k] } c[b, h, i, j] = e } } } } }");
+  ContractionTileOptions options;
+  options.isa = Isa::kAvx2;
+  EXPECT_EQ(TileContractions(program, options).value(), true);
+  EXPECT_TRUE(loop::Verify(program).ok()) << loop::Verify(program);
+}
+
 // A place that is not proven to be in range is tested at each step, which takes longer than the product.
 TEST(ContractionTiles, PlacesOfAllTilesAreProven) {
   for (const Isa isa : {Isa::kAvx2, Isa::kAvx512}) {

@@ -36,6 +36,15 @@ Scope Around(const Loop& loop, Scope body) {
   return ScopeOf({loop.var, loop.begin, loop.end, loop.step, {}, std::move(body)});
 }
 
+Scope AroundAnew(loop::Program& program, const Loop& loop, Scope body) {
+  Loop own = loop;
+  own.var = program.AddVar(program.vars[loop.var]);
+  loop::VarReplacement replace(program);
+  replace.Set(loop.var, program.pool.Var(own.var));
+  RewriteIndices(program, body, [&](IndexId e) { return replace(e); });
+  return Around(own, std::move(body));
+}
+
 loop::Item InOwnLoops(loop::Program& program, const loop::LoopsAround& loops, loop::Statement statement) {
   loop::VarReplacement replace(program);
   std::vector<int32_t> vars;

@@ -28,6 +28,8 @@ class LoopMaker {
 loop::Scope ScopeOf(loop::Loop loop);
 // The loop's range around another body.
 loop::Scope Around(const loop::Loop& loop, loop::Scope body);
+// The same with an index of its own, which takes the place of the loop's in the body.
+loop::Scope AroundAnew(loop::Program& program, const loop::Loop& loop, loop::Scope body);
 // The statement alone in copies of the loops, outermost first, with indices of their own.
 loop::Item InOwnLoops(loop::Program& program, const loop::LoopsAround& loops, loop::Statement statement);
 // tensor[place] = value
