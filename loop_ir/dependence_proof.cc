@@ -134,12 +134,15 @@ class Windows {
         for (size_t number = 0; number < term.atoms.size(); ++number) {
           const IndexNode atom = pool_[term.atoms[number]];
           if (atom.kind != ((term.coefficient > 0) == upper ? IndexKind::kMin : IndexKind::kMax)) continue;
+          // A product of numbers is a step of the loop's index, as it is.
+          if (term.atoms.size() > 1 && !pool_.HasVar(term.atoms[number])) continue;
           const auto factor = FactorOf(term, number);
           if (!factor) continue;
           const IndexId rest = pool_.Sub(e, pool_.Mul(*factor, term.atoms[number]));
           for (IndexId arg : atom.args) {
             if (candidates.size() == kMaxCandidates) return candidates;
-            candidates.push_back(pool_.Add(rest, pool_.Mul(*factor, arg)));
+            const IndexId relaxed = pool_.Add(rest, pool_.Mul(*factor, arg));
+            if (!absl::c_linear_search(candidates, relaxed)) candidates.push_back(relaxed);
           }
         }
       }
@@ -312,16 +315,35 @@ class Windows {
     return divisor && *divisor > 0 ? divisor : absl::nullopt;
   }
 
-  // Sums, products, quotients and extremes of dimensions and such numbers.
-  bool IsNonNegative(IndexId e) const {
+  bool IsNonNegative(IndexId e) const { return Least(e).value_or(-1) >= 0; }
+
+  // A number that `e` is not below, whatever the dimensions are. nullopt: none is known.
+  absl::optional<int64_t> Least(IndexId e) const {
     const IndexNode& node = pool_[e];
-    if (const auto constant = pool_.ConstValue(e)) return *constant >= 0;
-    if (node.kind == IndexKind::kSymbol) return pool_.SymbolName(e)[0] != '$';
-    const auto is_so = [&](IndexId arg) { return IsNonNegative(arg); };
-    if (node.kind == IndexKind::kMax) return absl::c_any_of(node.args, is_so);
-    const bool is_closed = node.kind == IndexKind::kAdd || node.kind == IndexKind::kMul ||
-                           node.kind == IndexKind::kDiv || node.kind == IndexKind::kMin;
-    return is_closed && absl::c_all_of(node.args, is_so);
+    switch (node.kind) {
+      case IndexKind::kConst: return node.value;
+      case IndexKind::kSymbol: return pool_.SymbolName(e)[0] != '$' ? absl::make_optional<int64_t>(0) : absl::nullopt;
+      case IndexKind::kMax:
+      case IndexKind::kMin: return LeastExtreme(node);
+      case IndexKind::kAdd:
+      case IndexKind::kMul:
+      case IndexKind::kDiv: break;
+      default: return absl::nullopt;
+    }
+    const auto a = Least(node.args[0]), b = Least(node.args[1]);
+    if (!a || !b) return absl::nullopt;
+    const bool are_positive = *a >= 0 && *b >= 0;
+    if (node.kind == IndexKind::kAdd || (node.kind == IndexKind::kMul && are_positive)) return CheckedApply(node.kind, *a, *b);
+    if (are_positive) return 0;
+    const auto divisor = PositiveDivisor(e);
+    return divisor ? CheckedApply(IndexKind::kDiv, *a, *divisor) : absl::nullopt;
+  }
+
+  absl::optional<int64_t> LeastExtreme(const IndexNode& node) const {
+    const auto a = Least(node.args[0]), b = Least(node.args[1]);
+    if (a && b) return node.kind == IndexKind::kMax ? std::max(*a, *b) : std::min(*a, *b);
+    if (node.kind == IndexKind::kMin) return absl::nullopt;
+    return a ? a : b;
   }
 
   const Program& program_;

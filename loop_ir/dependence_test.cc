@@ -61,6 +61,10 @@ TEST(Dependence, Footprint) {
   }
 }
 
+// How many rows each of an even number of strips has.
+#define STRIP "min((N + 2*max((N + 15)/16, 1) - 1)/(2*max((N + 15)/16, 1)), 8)"
+#define IN_STRIPS(body) "for v in [0, N) { for k in [v*" STRIP ", min(N, v*" STRIP " + " STRIP ")) { " body " } }"
+
 // The carried tensor of the outermost loop; "": none.
 TEST(Dependence, CarriedTensor) {
   const struct {
@@ -111,6 +115,14 @@ TEST(Dependence, CarriedTensor) {
       {"for v in [0, N) { for j in [0, 4) { for k in [0, 4) { t[12*v + 3*j + k] = w[0] } } }", "t"},
       {"for v in [0, N) { for j in [0, 4) { t[8*v - j] = t[8*v + 3] } }", ""},
       {"for v in [0, N) { for j in [0, 4) { t[8*v - 2*j] = t[8*v + 2] } }", "t"},
+      {IN_STRIPS("t[k] = w[0]"), ""},
+      {IN_STRIPS("drop t[k + 1] = t[k]"), "t"},
+      {IN_STRIPS("for c in [0, C) { z[C*k + c] = w[c] }"), ""},
+      {IN_STRIPS("for c in [0, C + 1) { drop z[C*k + c] = w[c] }"), "z"},
+      {IN_STRIPS("for f in [0, min(C/16, 1)) { for q in [0, ((C + 15)/16 + 15)/16) { for j in [16*q, min(16*q + 16, (C + 15)/16)) {"
+                 " for l in [0, 16) { z[C*k + min(C - 16, 16*j) + l] = w[l] } } } }"),
+       ""},
+      {IN_STRIPS("for c in [0, min(-15*min(C/16, 1) + 15, min(C, 15))) { z[C*k + c] = w[c] }"), ""},
       // A flat place: rows of C.
       {"for v in [0, N) { for c in [0, C) { z[C*v + c] = w[c] } }", ""},
       {"for v in [0, N) { for c in [0, C) { z[C*v + c + 1] = z[C*v + c] } }", "z"},
@@ -118,6 +130,7 @@ TEST(Dependence, CarriedTensor) {
       {"for v in [0, N) { for c in [0, (C + 1)/2) { z[((C + 1)/2)*v + c] = w[c] } }", ""},
       {"for v in [0, N) { for c in [0, (C + 1)/2) { z[2*C*v + 2*c] = w[c] } }", ""},
       {"for v in [0, N) { for c in [0, (C + 1)/2 + 1) { z[2*C*v + 2*c] = w[c] } }", "z"},
+      {"for v in [0, N) { for c in [0, (C - 1)/2 + 1) { z[((C - 1)/2 + 1)*v + c] = w[c] } }", ""},
       {"for v in [0, N) { for c in [0, ($k + 1)/2) { z[(($k + 1)/2)*v + c] = w[c] } }", "z"},
       // The last tile ends where the row does, which is as long as a tile where there is one.
       {"for v in [0, N) { for f in [0, min(C/8, 1)) { for q in [0, (C + 7)/8) { for l in [0, 8) "

@@ -31,6 +31,7 @@ namespace nestor::loop {
 namespace {
 
 constexpr int kMaxDepth = 24;  // atoms eliminated in a row
+constexpr int kSoon = 2;       // steps
 
 }  // namespace
 
@@ -188,14 +189,26 @@ class ProofSearch {
         return v != nullptr && ProvesReplaced(parts, 1, lower ? v->first : v->last, used, depth);
       }
       case IndexKind::kMin:
-      case IndexKind::kMax:
-        return absl::c_any_of(Guided(node), [&](IndexId arg) {
-          return ProvesReplaced(parts, 1, facts_.SumOf(arg), used, depth);
-        });
+      case IndexKind::kMax: return ProvesWithAny(Guided(node), parts, used, depth);
       case IndexKind::kDiv:
       case IndexKind::kMod: return ProvesWithDivision(node, lower, parts, used, depth);
       default: return false;
     }
+  }
+
+  // With any of the arguments. Each is tried for a few steps first: one that does not do can take all that are left.
+  bool ProvesWithAny(const AtomProduct& arguments, const AtomSum::Parts& parts, FactSet used, int depth) {
+    const auto proves = [&](IndexId argument) {
+      return ProvesReplaced(parts, 1, facts_.SumOf(argument), used, depth);
+    };
+    const auto proves_soon = [&](IndexId argument) {
+      const int before = steps_, few = std::min(before, kSoon);
+      steps_ = few;
+      const bool good = proves(argument);
+      steps_ += before - few;
+      return good;
+    };
+    return absl::c_any_of(arguments, proves_soon) || absl::c_any_of(arguments, proves);
   }
 
   // The arguments, those last that are more than any extent where they are not 0: a minimum with

@@ -182,6 +182,24 @@ TEST(Ranges, TilesBehindABorder) {
   });
 }
 
+// A strip of an image's rows, of the image itself, and of what was kept for the strip: its end is the lesser of two,
+// of which one says nothing.
+TEST(Ranges, StripsOfAnImage) {
+#define HEIGHT "((((H + 1)/2 + 1)/2 + 1)/2)"
+#define STRIP "min((" HEIGHT " + 2*max((" HEIGHT " + 15)/16, 1) - 1)/(2*max((" HEIGHT " + 15)/16, 1)), 8)"
+#define IN_STRIPS(body)                                                              \
+  "for p in [0, 2*max((" HEIGHT " + 15)/16, 1)) { for k in [p*" STRIP ", min(" HEIGHT \
+  ", p*" STRIP " + " STRIP ")) { " body " } }"
+  RunCases({
+      {"x: f32[" HEIGHT "], z: f32[H]", IN_STRIPS("r = x[k]"), "yy"},
+      {"x: f32[" STRIP "], z: f32[H]", IN_STRIPS("r = x[k - p*" STRIP "]"), "yy"},
+      {"x: f32[" STRIP " + 3], z: f32[H]",
+       IN_STRIPS("for m in [max(-k + 1, 0), min(-k + " HEIGHT " + 1, 3)) { r = x[k - p*" STRIP " + m] }"), "yy"},
+      {"x: f32[" HEIGHT "*((W + 1)/2)], z: f32[H], u: f32[W]",
+       IN_STRIPS("for c in [0, min(-15*min((W + 1)/2/16, 1) + 15, min((W + 1)/2, 15))) { r = x[k*((W + 1)/2) + c] }"), "yy"},
+  });
+}
+
 TEST(Ranges, Checks) {
   RunCases({
       {"x: f32[N], z: f32[M]", "require N == M \"\"  for i in [0, N) { r = z[i] }", "yy"},

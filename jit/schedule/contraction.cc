@@ -77,7 +77,8 @@ class Matcher {
         if (!found) continue;
         const int score = LaneScore(*found);
         const bool wins_tie =
-            best && score == best_score && (IsAlikeInside(*found, *best) || IsPackedOnce(*found, *best));
+            best && score == best_score &&
+            (IsAlikeInside(*found, *best) || IsPackedOnce(*found, *best) || LiesBetter(*found, *best));
         if (best && score <= best_score && !wins_tie) continue;
         best = std::move(found);
         best_score = score;
@@ -298,6 +299,23 @@ class Matcher {
   static bool IsPackedOnce(const Contraction& found, const Contraction& best) {
     const auto moves = [](const Contraction::Operand& operand) { return operand.batch_loops > 0; };
     return absl::c_none_of(found.columns, moves) && absl::c_any_of(best.columns, moves);
+  }
+
+  // Whether just the row is another, along which operands lie side by side: they are read in place, and others would
+  // be packed, as what is summed of one of their rows does not lie together.
+  bool LiesBetter(const Contraction& found, const Contraction& best) const {
+    const auto lies_along = [&](const Contraction::Operand& operand) {
+      return IsAlong(program_, AccessOf(program_, operand), *found.row);
+    };
+    const auto lies_together = [&](const Contraction::Operand& operand) {
+      const Access access = AccessOf(program_, operand);
+      const auto of_row = absl::c_find_if(access.place, [&](IndexId e) { return HoldsVar(pool_, e, best.row->var); });
+      return std::none_of(access.place.begin(), of_row, [&](IndexId e) {
+        return absl::c_any_of(best.sums, [&](const Loop* sum) { return HoldsVar(pool_, e, sum->var); });
+      });
+    };
+    return found.column == best.column && absl::c_all_of(found.rows, lies_along) &&
+           !absl::c_all_of(best.rows, lies_together);
   }
 
   // Many columns count most, unless they would be packed for a few rows; then results that lie

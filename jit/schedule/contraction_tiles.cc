@@ -1,7 +1,7 @@
 // A nest becomes: what packs its operands, behind the loops that each depends on; whole
 // tiles in blocks, the topmost of which may pack columns as well; narrower tiles beside
 // them; below all a tile of which some rows are not kept. Short batch loops, for which nothing is
-// packed, go around the tiles of a block. Where both operands lie along the sum, the sizes of a call
+// packed, go around the tiles of a block, inside of its sum's blocks if not too many sums wait then. Where both operands lie along the sum, the sizes of a call
 // decide which of them is packed, and its loop fills the lanes: there are two such nests then.
 #include "jit/schedule/contraction_tiles.h"
 
@@ -40,6 +40,9 @@ constexpr int64_t kLeastKnownRows = 2;
 
 // A batch loop inside of blocks has no more iterations: what they write stays in the caches.
 constexpr int64_t kMostInside = 8;
+
+// Those inside of a block of the sum share its columns, but tiles of so many rows wait for the next one.
+constexpr int64_t kMostRowsWaiting = 1024;
 
 // One more block of rows shares a panel for so many blocks of columns.
 constexpr int64_t kColumnBlocksForRowBlock = 2;
@@ -140,21 +143,32 @@ class Tiling {
   }
 
   // Of the gradient of a window's elements, say, which lie together: with a loop over them outside, their results
-  // would be written line by line as often as there are elements.
+  // would be written line by line as often as there are elements. Of a strip of an image's rows: all of them read
+  // the columns of a block of the sum while those are in the cache.
   void TakeShortBatches() {
     if (nest_.jammed != nullptr || packing_.UsesPanels()) return;
+    int64_t rows = std::min(pool_.ConstValue(rows_).value_or(RowsInBlock()), RowsInBlock());
     while (nest_.batch.size() > packing_.BatchLoops()) {
-      const auto length = KnownLength(program_, *nest_.batch.back());
-      if (!length || *length > kMostInside) return;
-      inside_.insert(inside_.begin(), nest_.batch.back());
+      const Loop& batch = *nest_.batch.back();
+      const int64_t length = std::max<int64_t>(KnownLength(program_, batch).value_or(kMostInside), 1);
+      if (length > kMostInside || !ranges_.Less(ranges_.LengthOf(batch), Const(length + 1))) return;
+      rows *= length;
+      if (rows <= kMostRowsWaiting) in_sums_.insert(in_sums_.begin(), {&batch, length});
+      else inside_.insert(inside_.begin(), &batch);
       nest_.batch.pop_back();
     }
   }
+  int64_t RowsInBlock() const { return options_.row_block * tile_.rows; }
 
-  // What `make` gives, in copies of those loops.
-  Scope InShortBatches(absl::FunctionRef<Scope()> make) {
+  // What `make` gives, in copies of those loops: of those around the blocks of a sum, and of those within.
+  Scope AroundSums(absl::FunctionRef<Scope()> make) {
     Scope scope = make();
     for (size_t i = inside_.size(); i-- > 0;) scope = AroundAnew(program_, *inside_[i], std::move(scope));
+    return scope;
+  }
+  Scope InSums(absl::FunctionRef<Scope()> make) {
+    Scope scope = make();
+    for (size_t i = in_sums_.size(); i-- > 0;) scope = AroundAnew(program_, *in_sums_[i].loop, std::move(scope));
     return scope;
   }
 
@@ -310,7 +324,7 @@ class Tiling {
     Scope scope;
     if (blocks) scope.push_back(fusion::DeclarationOf(blocks->partial));
     if (!packing_.UsesPanels()) {
-      return InShortBatches([&] {
+      return AroundSums([&] {
         Append(scope, TileBlock(band, first_block, first, blocks, absl::nullopt));
         return scope;
       });
@@ -334,7 +348,7 @@ class Tiling {
     };
     const IndexId rows = in_block(TilesOfRows(band), options_.row_block, pool_.Sub(band.tiles, first_row));
     const IndexId tiles = in_block(TilesOfColumns(), options_.column_block, pool_.Sub(WholeTiles(), first));
-    return make_.Counted("s", blocks ? blocks->count : Const(1), kPlain, [&](IndexId s) {
+    const auto tiles_of = [&](IndexId s) {
       return make_.Counted("p", rows, kPlain, [&](IndexId p) {
         absl::optional<RegisterTile::Below> own = below;
         if (own) own->tiles = pool_.Add(own->tiles, p);
@@ -346,7 +360,9 @@ class Tiling {
           return register_tile_->At(patch, part, own);
         });
       });
-    });
+    };
+    return make_.Counted("s", blocks ? blocks->count : Const(1), kPlain,
+                         [&](IndexId s) { return InSums([&] { return tiles_of(s); }); });
   }
 
   // nullopt: it runs as one, being short, or as its bounds move.
@@ -357,8 +373,11 @@ class Tiling {
     if (pool_.HasVar(nest_.sums[0]->begin) || pool_.HasVar(nest_.sums[0]->end) || (known && *known <= length)) {
       return absl::nullopt;
     }
-    const Shape shape = {Const(options_.row_block * tile_.rows), Const(options_.column_block * tile_.vectors),
-                         Const(lanes_)};
+    Shape shape;
+    for (const ShortLoop& batch : in_sums_) shape.push_back(Const(batch.most));
+    for (const int64_t extent : {RowsInBlock(), options_.column_block * tile_.vectors, lanes_}) {
+      shape.push_back(Const(extent));
+    }
     const TensorId partial = program_.AddTensor({"partial", type_, shape, Storage::kTemp});
     return SumBlocks{length, pool_.Max(Const(1), OverUp(steps, length)), partial};
   }
@@ -368,7 +387,9 @@ class Tiling {
     IndexId begin = Times(blocks.length, number);
     if (NESTOR_MUTANT("sum_blocks_overlap")) begin = pool_.Max(pool_.Sub(begin, Const(1)), Const(0));
     const IndexId end = pool_.Min(packing_.LengthOfHull(0), pool_.Add(begin, Const(blocks.length)));
-    return {number, blocks.count, begin, end, blocks.partial, row, vector};
+    IndexList around;
+    for (const auto& [loop, most] : in_sums_) around.push_back(pool_.Sub(pool_.Var(loop->var), loop->begin));
+    return {number, blocks.count, begin, end, blocks.partial, std::move(around), row, vector};
   }
 
   // Columns beside whole tiles. So few vectors stay in the caches whatever the rows: there is more to share out
@@ -402,7 +423,7 @@ class Tiling {
       Patch patch = first;
       patch.vector = pool_.Add(first.vector, Times(step, q));
       patch.is_whole = false;
-      return InShortBatches([&] { return register_tile_->At(patch); });
+      return AroundSums([&] { return InSums([&] { return register_tile_->At(patch); }); });
     });
   }
 
@@ -441,7 +462,13 @@ class Tiling {
   absl::optional<RegisterTile> register_tile_;
   Extent tile_{};
   IndexId rows_, columns_;  // how many
-  std::vector<const Loop*> inside_;  // of blocks: the innermost batch loops, outermost first
+  struct ShortLoop {
+    const Loop* loop;
+    int64_t most;  // iterations
+  };
+  // Inside of blocks: the innermost batch loops, outermost first. Those within blocks of a sum go inside the others.
+  std::vector<const Loop*> inside_;
+  std::vector<ShortLoop> in_sums_;
   absl::optional<IndexId> many_;  // 0 where the rows are few, and the nest runs as it was; else 1
 };
 

@@ -2,6 +2,7 @@
 // interpreter in tests/jit_contractions_test.
 #include "jit/schedule/contraction_tiles.h"
 
+#include <functional>
 #include <set>
 #include <string>
 #include <utility>
@@ -285,6 +286,47 @@ TEST(ContractionTiles, SizesDecideWhatIsTurned) {
   EXPECT_EQ(Columns("M", "N", "K"), "a d") << "at run time";
   EXPECT_EQ(Columns("8", "32", "K"), "a d");
   EXPECT_EQ(Columns("64", "N", "64"), "d");
+}
+
+// The indices of the loops around the first store to what waits for the next block of a sum, and its shape.
+std::string AroundWaitingSums(absl::string_view begin, absl::string_view end, int64_t row_block) {
+  loop::Program program = fusion::ParseVerified(absl::StrCat(
+      "program p(w: f32[N, K], x: f32[20, 400, K]) -> (y: f32[20, 400, N]) { for t in [0, 5) { for h in [", begin, ", ", end,
+      ") { for i in [0, 400) { for j in [0, N) { acc s: f32 = sum for k in [0, K) { s += w[j, k] * x[h, i, k] } "
+      "drop y[h, i, j] = s } } } } }"));
+  ContractionTileOptions options = SmallestTile();
+  options.rows = 4;
+  options.row_block = row_block;
+  options.sum_block = 2;
+  EXPECT_EQ(TileContractions(program, options).value(), true);
+  EXPECT_TRUE(loop::Verify(program).ok()) << loop::Verify(program);
+  std::string found;
+  std::vector<std::string> around;
+  const std::function<void(const loop::Scope&)> look = [&](const loop::Scope& scope) {
+    for (const loop::Item& item : scope) {
+      if (const auto* loop = item.As<loop::Loop>()) {
+        around.push_back(program.vars[loop->var].substr(0, 1));
+        look(loop->body);
+        around.pop_back();
+      }
+      const auto* statement = item.As<loop::Statement>();
+      if (statement == nullptr || !found.empty()) continue;
+      const loop::TensorInfo& target = program[statement->target.tensor];
+      if (absl::StartsWith(target.name, "partial")) found = absl::StrCat(absl::StrJoin(around, ""), " ", target.shape.size());
+    }
+  };
+  for (const loop::Block& block : program.blocks) look(block.body);
+  return found;
+}
+
+// Loops over a few rows of an image read the columns of a block of the sum (s) one after the other, unless too many
+// sums would wait.
+TEST(ContractionTiles, ShortLoopsShareColumnsOfABlock) {
+  EXPECT_EQ(AroundWaitingSums("4*t", "4*t + 4", 16), "tpqshpqzrvl 4");
+  EXPECT_EQ(AroundWaitingSums("4*t", "min(4*t + 4, 17)", 16), "tpqshpqzrvl 4");
+  EXPECT_EQ(AroundWaitingSums("0", "8", 32), "tpqshpqzrvl 4");
+  EXPECT_EQ(AroundWaitingSums("0", "8", 33), "tpqhspqzrvl 3");
+  EXPECT_EQ(AroundWaitingSums("0", "9", 16), "thpqspqzrvl 3");
 }
 
 // Two nests side by side, one of which runs, have no loop index in common.

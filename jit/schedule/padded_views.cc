@@ -76,7 +76,7 @@ class Materializer {
   };
   // The innermost batch loops whose iterations all share views, and strips of the one around them.
   struct Sharing {
-    size_t whole = 0;
+    std::vector<Loop> whole;  // outermost first, with as many iterations as there may be
     absl::optional<Strip> strip;
   };
 
@@ -84,15 +84,32 @@ class Materializer {
     Sharing sharing;
     size_t around = nest.batch.size();
     for (; around > 0 && WindowsOverlap(nest, *nest.batch[around - 1]); --around) {
-      const auto length = KnownLength(program_, *nest.batch[around - 1]);
-      if (nest.row == nullptr || !length || *length > kMostShared) {
-        sharing.strip = StripOf(nest, *nest.batch[around - 1]);
+      const Loop& batch = *nest.batch[around - 1];
+      const absl::optional<IndexId> most = MostIterations(batch);
+      if (nest.row == nullptr || !most || !ranges_.Less(*most, pool_.Const(kMostShared + 1))) {
+        sharing.strip = StripOf(nest, batch);
         break;
       }
-      ++sharing.whole;
+      sharing.whole.insert(sharing.whole.begin(), batch);
+      sharing.whole.front().end = pool_.Add(batch.begin, *most);
     }
-    if (sharing.whole > 0 && !sharing.strip && Iterations(nest, around) <= kFewOutside) sharing.whole += around;
+    if (!sharing.whole.empty() && !sharing.strip && Iterations(nest, around) <= kFewOutside) {
+      for (; around > 0; --around) sharing.whole.insert(sharing.whole.begin(), *nest.batch[around - 1]);
+    }
     return sharing;
+  }
+
+  // A number of symbols that the loop's iterations do not exceed, at any iteration of those around.
+  absl::optional<IndexId> MostIterations(const Loop& loop) { return MostUpTo(loop.end, loop.begin); }
+  absl::optional<IndexId> MostUpTo(IndexId end, IndexId begin) {
+    const IndexId length = pool_.Sub(end, begin);
+    if (!pool_.HasVar(length)) return length;
+    if (pool_[end].kind != IndexKind::kMin) return absl::nullopt;
+    const auto arguments = pool_[end].args;  // a copy: the pool grows
+    for (const IndexId argument : arguments) {
+      if (const auto most = MostUpTo(argument, begin)) return most;
+    }
+    return absl::nullopt;
   }
 
   // Of so many of the outermost batch loops, or more than any few.
@@ -127,7 +144,7 @@ class Materializer {
     const std::vector<Loop> hulls = HullLoopsOf(nest);
     std::vector<const Loop*> inside;
     for (const Loop& hull : hulls) inside.push_back(&hull);
-    inside.insert(inside.end(), nest.batch.end() - static_cast<ptrdiff_t>(sharing.whole), nest.batch.end());
+    for (const Loop& batch : sharing.whole) inside.push_back(&batch);
     if (sharing.strip) inside.push_back(&sharing.strip->inside);
     inside.push_back(&side);
     const int64_t slack = nest.row != nullptr && &side == nest.column ? kSlack : 0;
@@ -243,7 +260,7 @@ class Materializer {
     Scope tile = Around(*nest.column, std::move(core));
     if (nest.row != nullptr) tile = Around(*nest.row, std::move(tile));
     size_t outer = nest.batch.size();
-    for (size_t i = 0; i < sharing.whole; ++i) tile = Around(*nest.batch[--outer], std::move(tile));
+    for (size_t i = 0; i < sharing.whole.size(); ++i) tile = Around(*nest.batch[--outer], std::move(tile));
     if (sharing.strip) {
       Loop inside = sharing.strip->inside;
       inside.end = pool_.Min(nest.batch[--outer]->end, inside.end);

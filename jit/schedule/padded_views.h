@@ -24,7 +24,7 @@ namespace nestor::jit {
 // windows of a nest that WindowsOf finds, which then runs in lanes. Places are linear
 // in the indices of its rows or columns and of the sums, and conditions hold none of these.
 // Where windows overlap along the innermost batch loop, too, strips of it share a view; where it
-// is known to be short, all of it does, and so on for the one around it. That
+// is known to be short, or is a strip itself, all of it does, and so on for the one around it. That
 // the copy is small is an assumption of the program (AssumeFewElements). Each element is
 // masked once, not once for each place of a window, and the inside of the copy, cut from its
 // borders by fusion::SplitLoops, not at all.

@@ -97,5 +97,28 @@ TEST(PaddedViews, ShortLoopsShareThemWhole) {
   });
 }
 
+// Rows of an image by strips of some others, as of results that are turned: the rows of a strip share a view.
+constexpr fusion::Frame kImage = {
+    "program p(w: f32[O, C, 3], x: f32[C, H, W]) -> (y: f32[O, H, W], one: f32[1]) {\n",
+    "\n  block { drop one[0] = 0.0 }\n}\n"};
+
+#define OVER_STRIP(end, value)                                                                                     \
+  "for k in [4*p, " end ") { for l in [0, W) { for o in [0, O) { acc s: f32 = sum for c in [0, C) {"                \
+  " for q in [0, 3) { s += w[o, c, q] * " value " } } y[o, k, l] = s } } }"
+
+TEST(PaddedViews, RowsOfAStripShareThem) {
+  fusion::ExpectPass(MaterializePaddedViews, kImage, {
+      {"for p in [0, (H + 3)/4) { " OVER_STRIP("min(H, 4*p + 4)", "x[c, k + q - 1, l + q | 0.0]") " }",
+       "assume : 3848290697209*C*W + 73117523246971*C for p in [0, (H + 3)/4) { temp view: f32[C, 7, W + 19]"
+       " for t in [0, C) { for t_2 in [0, -4*p + 1) { for t_3 in [0, W + 19) { view[t, t_2, t_3] = 0.0 } }"
+       " for t_2_2 in [max(-4*p + 1, 0), min(-4*p + H + 1, 7)) {"
+       " for t_3_2 in [0, W) { view[t, t_2_2, t_3_2] = x[t, 4*p + t_2_2 - 1, t_3_2] }"
+       " for t_3_2_2 in [W, W + 19) { view[t, t_2_2, t_3_2_2] = 0.0 } }"
+       " for t_2_3 in [-4*p + H + 1, 7) { for t_3_3 in [0, W + 19) { view[t, t_2_3, t_3_3] = 0.0 } } }"
+       " for k in [4*p, min(H, 4*p + 4)) { for o in [0, O) { for l in [0, W) { acc s: f32 = sum for c in [0, C) {"
+       " for q in [0, 3) { s += w[o, c, q] * view[c, -4*p + k + q, l + q] } } y[o, k, l] = s } } } }"},
+  });
+}
+
 }  // namespace
 }  // namespace nestor::jit

@@ -182,7 +182,9 @@ Scope RegisterTile::If(IndexId condition, absl::FunctionRef<Scope()> body) {
 }
 
 IndexList RegisterTile::PartialPlace(const SumBlock& part, IndexId r, IndexId v, IndexId l) {
-  return {pool_.Add(part.row, r), pool_.Add(part.vector, v), l};
+  IndexList place = part.around;
+  for (const IndexId e : {pool_.Add(part.row, r), pool_.Add(part.vector, v), l}) place.push_back(e);
+  return place;
 }
 
 // At the identity, or what the blocks of the sum before have come to.

@@ -33,7 +33,8 @@ class RegisterTile {
     IndexId number, count;
     IndexId begin, end;      // steps of the outermost sum, counted from the begin of its hull
     loop::TensorId partial;  // of the blocks before
-    IndexId row, vector;     // of the tile in `partial`
+    IndexList around;        // where the tile is in `partial`: how far the loops within blocks have come, and its
+    IndexId row, vector;     // row and vector
   };
   // The panel of a block of tiles, and how many of them are above this one: with none, it fills the panel.
   struct Below {

@@ -2,6 +2,7 @@
 // without what kept rows of an image apart; what is done with it stays where it was.
 #include "jit/schedule/turn_results.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <iterator>
 #include <utility>
@@ -31,6 +32,10 @@ using loop::Program;
 using loop::Scope;
 using loop::Statement;
 
+// Iterations of a loop over which windows slide that share results, and what padded_views and blocks of sums make
+// for them: enough that what does not move with them is seldom read again.
+constexpr int64_t kMostInStrip = 8;
+
 class Turner {
  public:
   Turner(Program& program, loop::Ranges& ranges, Isa isa)
@@ -39,7 +44,9 @@ class Turner {
   absl::optional<Scope> Turned(const Loop& loop) {
     const absl::optional<Contraction> nest = ContractionOf(program_, loop);
     if (!nest || !MayKeepSums(*nest)) return absl::nullopt;
-    if (IsBetterTurned(*nest)) return Rebuilt(*nest, "turned", {nest->column, nest->row});
+    if (IsBetterTurned(*nest)) {
+      return HasStrips(*nest) ? InStrips(*nest) : Rebuilt(*nest, "turned", {nest->column, nest->row});
+    }
     if (ScattersRows(*nest)) return Rebuilt(*nest, "gathered", {nest->row, nest->batch.back(), nest->column});
     return absl::nullopt;
   }
@@ -128,12 +135,56 @@ class Turner {
   // The sums along `order`, and then what is done with them, in the batch loops that are not among these.
   Scope Rebuilt(const Contraction& nest, absl::string_view name, const std::vector<const Loop*>& order) {
     const KeptSum kept(program_, ranges_, name, nest.accumulator, order);
+    std::vector<const Loop*> around = nest.batch;
+    if (order.size() > 2) around.pop_back();
+    return Around(around, SumsAndEnds(nest, kept, order));
+  }
+
+  Scope SumsAndEnds(const Contraction& nest, const KeptSum& kept, const std::vector<const Loop*>& order) {
     Scope scope = {fusion::DeclarationOf(kept.tensor())};
     Append(scope, Around(order, Sums(nest, kept)));
     Append(scope, Ends(nest, kept, order));
-    std::vector<const Loop*> around = nest.batch;
-    if (order.size() > 2) around.pop_back();
-    return Around(around, std::move(scope));
+    return scope;
+  }
+
+  // Whether windows slide over columns along the innermost batch loop, too, and rows are the same at each of its
+  // iterations.
+  bool HasStrips(const Contraction& nest) const {
+    if (nest.batch.empty()) return false;
+    const Loop& batch = *nest.batch.back();
+    const auto length = KnownLength(program_, batch);
+    const auto slides = [&](const Contraction::Operand& operand) {
+      return SlidesAlong(program_, AccessOf(program_, operand), nest.sums, batch);
+    };
+    const auto moves = [&](const Contraction::Operand& operand) {
+      return DependsOn(program_, AccessOf(program_, operand), batch);
+    };
+    return !(length && *length <= 1) && !pool_.HasVar(batch.begin) && !pool_.HasVar(batch.end) &&
+           absl::c_all_of(nest.columns, slides) && absl::c_none_of(nest.rows, moves);
+  }
+
+  // The same by strips of the innermost batch loop. Their number is even, so that two threads get equal shares.
+  Scope InStrips(const Contraction& nest) {
+    const auto constant = [&](int64_t value) { return pool_.Const(value); };
+    const Loop& batch = *nest.batch.back();
+    const IndexId length = ranges_.LengthOf(batch);
+    const IndexId pairs = pool_.Max(RoundedUp(length, constant(2 * kMostInStrip)), constant(1));
+    const IndexId strips = pool_.Mul(constant(2), pairs);
+    const IndexId rows = pool_.Min(RoundedUp(length, strips), constant(kMostInStrip));
+    const Loop over{program_.AddVar(program_.vars[batch.var]), constant(0), strips, 1, {}, {}};
+    Loop whole{batch.var, pool_.Add(batch.begin, pool_.Mul(rows, pool_.Var(over.var))), {}, 1, {}, {}};
+    whole.end = pool_.Add(whole.begin, rows);
+    const KeptSum kept(program_, ranges_, "turned", nest.accumulator, {&whole, nest.column, nest.row});
+    Loop strip = whole;
+    strip.end = pool_.Min(batch.end, whole.end);
+    ranges_.Enter(over);
+    Scope scope = jit::Around(over, SumsAndEnds(nest, kept, {&strip, nest.column, nest.row}));
+    ranges_.Leave();
+    return Around({nest.batch.begin(), nest.batch.end() - 1}, std::move(scope));
+  }
+  // The quotient.
+  IndexId RoundedUp(IndexId e, IndexId divisor) {
+    return pool_.Div(pool_.Add(e, pool_.Sub(divisor, pool_.Const(1))), divisor);
   }
 
   // Outermost first.
@@ -157,7 +208,7 @@ class Turner {
     absl::c_copy_if(*nest.core, std::back_inserter(ends), IsStatement);
     kept.LoadInstead(ends);
     std::vector<const Loop*> loops = order;
-    if (loops.back() != nest.column) absl::c_reverse(loops);
+    if (loops.back() != nest.column) std::reverse(loops.end() - 2, loops.end());
     Loop loop = *Around(loops, std::move(ends))[0].As<Loop>();
     absl::optional<Loop> fresh = fusion::FreshCopy(program_, ranges_, loop);
     return fresh ? ScopeOf(*std::move(fresh)) : Scope();

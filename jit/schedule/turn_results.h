@@ -29,6 +29,13 @@ namespace nestor::jit {
 // lanes. The schedule does so by itself (contraction_tiles.h) where results lie side by side
 // along o. Where the numbers are known, that fills more lanes is asked for.
 //
+// Where windows slide along the innermost batch loop, too, and kernels are the same at each of its iterations,
+// strips of it share what is turned (and then views, padded_views.h, and the columns of a block, contraction_tiles.h):
+//
+//   for h in [0, H) { .. }  ->  for p in [0, 2*ceil(H/16)) { temp turned: f32[T, N, O]       T: H / (2*ceil(H/16)) rounded up
+//                                 for h in [T*p, min(H, T*p + T)) { for i { for o { .. } } }
+//                                 for h in [T*p, min(H, T*p + T)) { for o { for i { .. } } } }
+//
 // Where every second element is a result, as of the gradient of a convolution with a stride, and an operand's
 // rows lie one after the other, nothing else keeps rows apart:
 //

@@ -52,6 +52,50 @@ TEST(TurnResults, TextInTextOut) {
   });
 }
 
+// Windows that slide along the rows of an image, too: strips of rows share what is turned.
+constexpr fusion::Frame kWindows = {
+    "program p(x: f32[B, C, H, W], w: f32[O, C, 3], v: f32[O, H, C, 3], u: f32[B, C, 20, W])"
+    " -> (y: f32[B, O, H, W], one: f32[1]) {\n",
+    "\n  block { drop one[0] = 0.0 }\n}\n"};
+
+#define SUM_OVER_IMAGE(value) \
+  "acc s: f32 = sum for c in [0, C) { for q in [0, 3) { for r in [0, 3) { s += " value " } } }"
+#define OVER_IMAGE(h, value, ends) \
+  "for n in [0, B) { for o in [0, O) { for k in [0, " h ") { for l in [0, W) { " SUM_OVER_IMAGE(value) " " ends " } } } }"
+#define IN_STRIPS(assumed, strips, rows, begin, end, value, ends)                                                \
+  "assume : " assumed " for n in [0, B) { for k_2 in [0, " strips ") { temp turned: f32[" rows ", W, O]"          \
+  " for k in [" begin ", " end ") { for l in [0, W) { for o in [0, O) { " SUM_OVER_IMAGE(value)                  \
+  " turned[k - " begin ", l, o] = s } } }"                                                                      \
+  " for k_3 in [" begin ", " end ") { for o_2 in [0, O) { for l_2 in [0, W) { "                                  \
+  ends("turned[k_3 - " begin ", l_2, o_2]") " } } } } }"
+
+#define ROW_BY_ROW(h, value)                                                                                      \
+  "assume : 549755813887*O*W for n in [0, B) { for k in [0, " h ") { temp turned: f32[W, O] for l in [0, W) {"     \
+  " for o in [0, O) { " SUM_OVER_IMAGE(value) " turned[l, o] = s } }"                                              \
+  " for o_2 in [0, O) { for l_2 in [0, W) { drop y[n, o_2, k, l_2] = turned[l_2, o_2] } } } }"
+
+TEST(TurnResults, StripsOfAnImage) {
+#define DROPPED(value) "drop y[n, o_2, k_3, l_2] = " value
+#define RAISED(value) "y[n, o_2, k_3, l_2] = max(" value ", 0.0)"
+#define ROWS "min((H + 2*max((H + 15)/16, 1) - 1)/(2*max((H + 15)/16, 1)), 8)"
+  fusion::ExpectPass(ForAvx2, kWindows, {
+      // As many rows for each of two threads.
+      {OVER_IMAGE("20", "w[o, c, q] * u[n, c, k + q - 1, l + r - 1 | 0.0]", "drop y[n, o, k, l] = s"),
+       IN_STRIPS("2748779069435*O*W", "4", "5", "5*k_2", "min(5*k_2 + 5, 20)",
+                 "w[o, c, q] * u[n, c, k + q - 1, l + r - 1 | 0.0]", DROPPED)},
+      {OVER_IMAGE("H", "w[o, c, q] * x[n, c, 2*k + q, l + r - 1 | 0.0]", "y[n, o, k, l] = max(s, 0.0)"),
+       IN_STRIPS("549755813887*O*W*" ROWS, "2*max((H + 15)/16, 1)", ROWS, "k_2*" ROWS, "min(H, k_2*" ROWS " + " ROWS ")",
+                 "w[o, c, q] * x[n, c, q + 2*k, l + r - 1 | 0.0]", RAISED)},
+      // Rows by themselves, where kernels are others in each of them, or no window goes over them; one row alone.
+      {OVER_IMAGE("H", "v[o, k, c, q] * x[n, c, k + q, l + r | 0.0]", "drop y[n, o, k, l] = s"),
+       ROW_BY_ROW("H", "v[o, k, c, q] * x[n, c, k + q, l + r | 0.0]")},
+      {OVER_IMAGE("H", "w[o, c, q] * x[n, c, k, l + r | 0.0]", "drop y[n, o, k, l] = s"),
+       ROW_BY_ROW("H", "w[o, c, q] * x[n, c, k, l + r | 0.0]")},
+      {OVER_IMAGE("1", "w[o, c, q] * x[n, c, k + q, l + r | 0.0]", "drop y[n, o, k, l] = s"),
+       ROW_BY_ROW("1", "w[o, c, q] * x[n, c, k + q, l + r | 0.0]")},
+  });
+}
+
 // Rows of an image, of a temporary and of an argument, from which every second element comes.
 constexpr fusion::Frame kImage = {
     "program p(x: f32[C, H, W], w: f32[O, C], v: f32[O, H, C]) -> (y: f32[O, 2*H, 2*W]) {\n"
