@@ -83,6 +83,9 @@ const std::vector<Case>& Cases() {
       {"strips of an image, a row and a column left out", "op f(x: T[3, 2, M, 9], w: T[N, 2, 3, 2]) -> (y) "
        "{ y[n, o, h, i] = sum[c, q, r](x[n, c, 2 * h + q - 1, 2 * i + r | 0] * w[o, c, q, r]) where o < N, h < (M + 1) / 2, i < 4 }",
        {{"x", "32M9"}, {"w", "N232"}}},
+      {"elements of a window", "op f(g: T[2, M, 3, K], x: T[2, N, 3, K]) -> (y) "
+       "{ y[o, c, q, r] = sum[b, h, i](g[b, o, h, i] * x[b, c, h + q - 1, i + r - 1 | 0]) where q < 3, r < 2 }",
+       {{"g", "2M3K"}, {"x", "2N3K"}}},
       {"bounds that move", "op f(g: T[M, 3, 6], w: T[3, N, K]) -> (y) { y[i, c, j + r]: T[M, N, K + 5] += g[i, o, j] * w[o, c, r] }",
        {{"g", "M36"}, {"w", "3NK"}}},
       {"bounds that move twice", "op f(g: T[3, M, 6], w: T[3, N, 3, K]) -> (y) { y[c, h + q, j + r]: T[N, M + 2, K + 5] += g[o, h, j] * w[o, c, q, r] }",

@@ -167,10 +167,12 @@ bool Packing::FitsItsTensor(const Packed& packed) const {
   return !access.masked && absl::c_all_of(access.place, [&](IndexId e) { return movers(e) <= 1; });
 }
 
-// Whether columns are read where they lie: a copy of windows would hold each element often.
+// Whether columns are read where they lie: copies of windows would hold each element often.
 bool Packing::IsInPlace(const Packed& packed) {
-  return packed.in_columns && !FitsItsTensor(packed) && ReadsBeyond(packed) &&
-         IsAlong(program_, AccessOf(program_, packed.operand), *nest_.column);
+  const Access access = AccessOf(program_, packed.operand);
+  const auto slides = [&](const Loop* batch) { return SlidesAlong(program_, access, nest_.sums, *batch); };
+  const bool is_window = !FitsItsTensor(packed) || absl::c_any_of(nest_.batch, slides);
+  return packed.in_columns && is_window && ReadsBeyond(packed) && IsAlong(program_, access, *nest_.column);
 }
 
 IndexId Packing::Vectors() {

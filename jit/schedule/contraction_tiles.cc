@@ -44,6 +44,9 @@ constexpr int64_t kMostInside = 8;
 // Those inside of a block of the sum share its columns, but tiles of so many rows wait for the next one.
 constexpr int64_t kMostRowsWaiting = 1024;
 
+// Tiles below each other in a block of narrow ones, which are few: there has to be something to share out.
+constexpr int64_t kNarrowRowBlock = 4;
+
 // One more block of rows shares a panel for so many blocks of columns.
 constexpr int64_t kColumnBlocksForRowBlock = 2;
 
@@ -269,24 +272,36 @@ class Tiling {
     return pool_.Min(Const(1), pool_.Max(Const(0), pool_.Sub(one_more, MissingRows())));
   }
 
-  // for blocks of rows { for blocks of columns { for blocks of sums { tiles } } }, and by
-  // themselves, so that these two loops hold nothing else, narrower tiles.
+  // Tiles of `vectors` each, side by side from vector `first` on.
+  struct Side {
+    int64_t vectors;
+    IndexId first, tiles;
+    bool is_whole;      // none of them has the last vector
+    int64_t row_block;  // tiles below each other
+  };
+  Side WholeSide() { return {tile_.vectors, Const(0), WholeTiles(), true, options_.row_block}; }
+
+  // In blocks, and by themselves, so that the loops over blocks hold nothing else, narrower tiles.
   Scope WholeRows(const Band& band) {
-    const IndexId blocks = OverUp(band.tiles, options_.row_block);
-    const IndexId wide = TilesOfColumns();
+    Scope scope = InBlocks(band, WholeSide());
+    Append(scope, NarrowTiles(band));
+    return scope;
+  }
+  // for blocks of rows { for blocks of columns { for blocks of sums { tiles } } }
+  Scope InBlocks(const Band& band, const Side& side) {
+    const IndexId blocks = OverUp(band.tiles, side.row_block);
+    const IndexId wide = TilesOfColumns(side);
     const IndexId sharing = RowBlocksOfPanel();
     const IndexId groups = pool_.Div(pool_.Add(blocks, pool_.Sub(sharing, Const(1))), pool_.Max(sharing, Const(1)));
-    const IndexId columns = OverUp(WholeTiles(), options_.column_block);
+    const IndexId columns = OverUp(side.tiles, options_.column_block);
     const auto block = [&](IndexId group, IndexId q) {
       const IndexId first = pool_.Mul(sharing, group);
       const IndexId count = pool_.Min(sharing, pool_.Sub(blocks, first));
-      return ColumnBlock(band, first, count, pool_.Mul(wide, q));
+      return ColumnBlock(band, side, first, count, pool_.Mul(wide, q));
     };
-    Scope scope = options_.columns_outside
-                      ? OverBlocks("q", IfMany(columns), "p", groups, [&](IndexId q, IndexId p) { return block(p, q); })
-                      : OverBlocks("p", IfMany(groups), "q", columns, block);
-    Append(scope, NarrowTiles(band));
-    return scope;
+    return options_.columns_outside
+               ? OverBlocks("q", IfMany(columns), "p", groups, [&](IndexId q, IndexId p) { return block(p, q); })
+               : OverBlocks("p", IfMany(groups), "q", columns, block);
   }
   Scope OverBlocks(absl::string_view outer, IndexId outer_count, absl::string_view inner, IndexId inner_count,
                    absl::FunctionRef<Scope(IndexId, IndexId)> block) {
@@ -308,92 +323,108 @@ class Tiling {
     const IndexId blocks = OverUp(tiles, most), others = pool_.Max(pool_.Sub(blocks, Const(1)), Const(0));
     return pool_.Div(pool_.Add(tiles, others), pool_.Max(blocks, Const(1)));
   }
-  IndexId TilesOfRows(const Band& band) { return TilesInBlock(band.tiles, options_.row_block); }
-  IndexId TilesOfColumns() { return TilesInBlock(WholeTiles(), options_.column_block); }
+  IndexId TilesOfRows(const Band& band, const Side& side) { return TilesInBlock(band.tiles, side.row_block); }
+  IndexId TilesOfColumns(const Side& side) { return TilesInBlock(side.tiles, options_.column_block); }
 
   // The blocks into which the outermost sum is cut.
   struct SumBlocks {
-    int64_t length;
-    IndexId count;
+    IndexId length, count;
     TensorId partial;  // what tiles of a block of columns have come to
   };
 
   // Tiles from number `first` on, in `count` blocks of rows.
-  Scope ColumnBlock(const Band& band, IndexId first_block, IndexId count, IndexId first) {
-    const absl::optional<SumBlocks> blocks = BlocksOfSum();
+  Scope ColumnBlock(const Band& band, const Side& side, IndexId first_block, IndexId count, IndexId first) {
+    const absl::optional<SumBlocks> blocks = BlocksOfSum(side);
     Scope scope;
     if (blocks) scope.push_back(fusion::DeclarationOf(blocks->partial));
     if (!packing_.UsesPanels()) {
       return AroundSums([&] {
-        Append(scope, TileBlock(band, first_block, first, blocks, absl::nullopt));
+        Append(scope, TileBlock(band, side, first_block, first, blocks, absl::nullopt));
         return scope;
       });
     }
-    const int64_t vectors = options_.column_block * tile_.vectors;
-    const Packing::Panel panel = packing_.PanelOf(vectors, Times(tile_.vectors, first), scope);
+    const int64_t vectors = options_.column_block * side.vectors;
+    const Packing::Panel panel = packing_.PanelOf(vectors, pool_.Add(side.first, Times(side.vectors, first)), scope);
     Append(scope, make_.Counted("p", count, kPlain, [&](IndexId block) {
-      const RegisterTile::Below below{panel, pool_.Mul(TilesOfRows(band), block)};
-      return TileBlock(band, pool_.Add(first_block, block), first, blocks, below);
+      const RegisterTile::Below below{panel, pool_.Mul(TilesOfRows(band, side), block)};
+      return TileBlock(band, side, pool_.Add(first_block, block), first, blocks, below);
     }));
     return scope;
   }
 
   // Of one block of rows. `below`: of its topmost tile.
-  Scope TileBlock(const Band& band, IndexId row_block, IndexId first, const absl::optional<SumBlocks>& blocks,
-                  absl::optional<RegisterTile::Below> below) {
-    const IndexId first_row = pool_.Mul(TilesOfRows(band), row_block);
+  Scope TileBlock(const Band& band, const Side& side, IndexId row_block, IndexId first,
+                  const absl::optional<SumBlocks>& blocks, absl::optional<RegisterTile::Below> below) {
+    const IndexId first_row = pool_.Mul(TilesOfRows(band, side), row_block);
     // The numbers say that what is kept for a block has room for it.
     const auto in_block = [&](IndexId tiles, int64_t most, IndexId left) {
       return pool_.Min(pool_.Min(Const(most), tiles), left);
     };
-    const IndexId rows = in_block(TilesOfRows(band), options_.row_block, pool_.Sub(band.tiles, first_row));
-    const IndexId tiles = in_block(TilesOfColumns(), options_.column_block, pool_.Sub(WholeTiles(), first));
+    const IndexId rows = in_block(TilesOfRows(band, side), side.row_block, pool_.Sub(band.tiles, first_row));
+    const IndexId tiles = in_block(TilesOfColumns(side), options_.column_block, pool_.Sub(side.tiles, first));
+    // At places of a window, tiles read nearly the same columns.
+    const bool columns_slide = absl::c_any_of(nest_.columns, [&](const Contraction::Operand& operand) {
+      const Access access = AccessOf(program_, operand);
+      return absl::c_any_of(in_sums_, [&](const ShortLoop& batch) {
+        return SlidesAlong(program_, access, nest_.sums, *batch.loop);
+      });
+    });
     const auto tiles_of = [&](IndexId s) {
       return make_.Counted("p", rows, kPlain, [&](IndexId p) {
         absl::optional<RegisterTile::Below> own = below;
         if (own) own->tiles = pool_.Add(own->tiles, p);
         return make_.Counted("q", tiles, kPlain, [&](IndexId q) {
           const IndexId row = RowOf(band, pool_.Add(first_row, p));
-          const Patch patch{{band.height, tile_.vectors}, row, Times(tile_.vectors, pool_.Add(first, q))};
+          const IndexId vector = pool_.Add(side.first, Times(side.vectors, pool_.Add(first, q)));
+          const Patch patch{{band.height, side.vectors}, row, vector, absl::nullopt, side.is_whole};
           absl::optional<SumBlock> part;
-          if (blocks) part = BlockOfSum(*blocks, s, Times(band.height, p), Times(tile_.vectors, q));
-          return register_tile_->At(patch, part, own);
+          if (blocks) part = BlockOfSum(*blocks, s, Times(band.height, p), Times(side.vectors, q));
+          const auto tile = [&] { return register_tile_->At(patch, part, own); };
+          return columns_slide ? InSums(tile) : tile();
         });
       });
     };
-    return make_.Counted("s", blocks ? blocks->count : Const(1), kPlain,
-                         [&](IndexId s) { return InSums([&] { return tiles_of(s); }); });
+    return make_.Counted("s", blocks ? blocks->count : Const(1), kPlain, [&](IndexId s) {
+      return columns_slide ? tiles_of(s) : InSums([&] { return tiles_of(s); });
+    });
   }
 
   // nullopt: it runs as one, being short, or as its bounds move.
-  absl::optional<SumBlocks> BlocksOfSum() {
-    const IndexId steps = packing_.LengthOfHull(0);
-    const int64_t length = nest_.sums.size() == 1 ? options_.sum_block : std::max<int64_t>(options_.sum_block / 12, 1);
-    const auto known = pool_.ConstValue(steps);
-    if (pool_.HasVar(nest_.sums[0]->begin) || pool_.HasVar(nest_.sums[0]->end) || (known && *known <= length)) {
+  absl::optional<SumBlocks> BlocksOfSum(const Side& side) {
+    const IndexId steps = packing_.LengthOfHull(0), length = LengthOfSumBlock();
+    const auto known = pool_.ConstValue(pool_.Sub(steps, length));
+    if (pool_.HasVar(nest_.sums[0]->begin) || pool_.HasVar(nest_.sums[0]->end) || (known && *known <= 0)) {
       return absl::nullopt;
     }
     Shape shape;
     for (const ShortLoop& batch : in_sums_) shape.push_back(Const(batch.most));
-    for (const int64_t extent : {RowsInBlock(), options_.column_block * tile_.vectors, lanes_}) {
+    for (const int64_t extent : {side.row_block * tile_.rows, options_.column_block * side.vectors, lanes_}) {
       shape.push_back(Const(extent));
     }
     const TensorId partial = program_.AddTensor({"partial", type_, shape, Storage::kTemp});
-    return SumBlocks{length, pool_.Max(Const(1), OverUp(steps, length)), partial};
+    const IndexId others = pool_.Sub(length, Const(1));
+    return SumBlocks{length, pool_.Max(Const(1), pool_.Div(pool_.Add(steps, others), length)), partial};
+  }
+
+  // Of the outermost sum, so many steps that those of all sums together are about as many as a block has; at least one.
+  IndexId LengthOfSumBlock() {
+    IndexId inner = Const(1);
+    for (size_t i = 1; i < nest_.sums.size(); ++i) inner = pool_.Mul(inner, packing_.LengthOfHull(i));
+    return pool_.Max(pool_.Div(Const(options_.sum_block), pool_.Max(inner, Const(1))), Const(1));
   }
 
   // For a tile that is kept at `row` and `vector`.
   SumBlock BlockOfSum(const SumBlocks& blocks, IndexId number, IndexId row, IndexId vector) {
-    IndexId begin = Times(blocks.length, number);
+    IndexId begin = pool_.Mul(blocks.length, number);
     if (NESTOR_MUTANT("sum_blocks_overlap")) begin = pool_.Max(pool_.Sub(begin, Const(1)), Const(0));
-    const IndexId end = pool_.Min(packing_.LengthOfHull(0), pool_.Add(begin, Const(blocks.length)));
+    const IndexId end = pool_.Min(packing_.LengthOfHull(0), pool_.Add(begin, blocks.length));
     IndexList around;
     for (const auto& [loop, most] : in_sums_) around.push_back(pool_.Sub(pool_.Var(loop->var), loop->begin));
     return {number, blocks.count, begin, end, blocks.partial, std::move(around), row, vector};
   }
 
   // Columns beside whole tiles. So few vectors stay in the caches whatever the rows: there is more to share out
-  // without blocks, and in loops that hold nothing else.
+  // without blocks, and in loops that hold nothing else. Blocks are for short loops that share columns.
   Scope NarrowTiles(const Band& band) {
     Scope scope;
     const auto in_all_rows = [&](IndexId first, int64_t vectors, int64_t step, IndexId count) {
@@ -406,7 +437,8 @@ class Tiling {
     // would be as much code again as the widest tile.
     for (int64_t vectors = tile_.vectors == 2 ? 2 : (tile_.vectors + 1) / 2; vectors > 1; vectors = (vectors + 1) / 2) {
       const IndexId count = Over(pool_.Sub(Vectors(), done), vectors);
-      in_all_rows(done, vectors, vectors, count);
+      if (in_sums_.empty()) in_all_rows(done, vectors, vectors, count);
+      else Append(scope, InBlocks(band, {vectors, done, count, false, kNarrowRowBlock}));
       done = pool_.Add(done, Times(vectors, count));
     }
     // From the last one backwards, and said so that it is evident that none is negative, nor before the first vector

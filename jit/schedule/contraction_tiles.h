@@ -20,7 +20,7 @@ struct ContractionTileOptions {
   // Of the register tile: rows, and vectors of columns; fewer rows where there are no registers for so many. 0: as
   // many as there are registers for.
   int64_t rows = 0, vectors = 0;
-  // Of a block: steps of the outermost sum (of several sums a twelfth), tiles one below the
+  // Of a block: steps of all sums together (at least one of the outermost), tiles one below the
   // other, tiles beside each other. A block of columns stays in the second cache while the
   // rows of a tile stay in the first.
   int64_t sum_block = 384;

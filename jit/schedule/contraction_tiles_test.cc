@@ -14,6 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/variant.h"
 #include "fusion/pass_testing.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "jit/runtime/cpu_features.h"
 #include "loop_ir/program.h"
@@ -289,15 +290,8 @@ TEST(ContractionTiles, SizesDecideWhatIsTurned) {
 }
 
 // The indices of the loops around the first store to what waits for the next block of a sum, and its shape.
-std::string AroundWaitingSums(absl::string_view begin, absl::string_view end, int64_t row_block) {
-  loop::Program program = fusion::ParseVerified(absl::StrCat(
-      "program p(w: f32[N, K], x: f32[20, 400, K]) -> (y: f32[20, 400, N]) { for t in [0, 5) { for h in [", begin, ", ", end,
-      ") { for i in [0, 400) { for j in [0, N) { acc s: f32 = sum for k in [0, K) { s += w[j, k] * x[h, i, k] } "
-      "drop y[h, i, j] = s } } } } }"));
-  ContractionTileOptions options = SmallestTile();
-  options.rows = 4;
-  options.row_block = row_block;
-  options.sum_block = 2;
+std::string AroundWaitingSums(absl::string_view text, const ContractionTileOptions& options) {
+  loop::Program program = fusion::ParseVerified(text);
   EXPECT_EQ(TileContractions(program, options).value(), true);
   EXPECT_TRUE(loop::Verify(program).ok()) << loop::Verify(program);
   std::string found;
@@ -319,14 +313,55 @@ std::string AroundWaitingSums(absl::string_view begin, absl::string_view end, in
   return found;
 }
 
+ContractionTileOptions SmallBlocks(int64_t row_block) {
+  ContractionTileOptions options = SmallestTile();
+  options.rows = 4;
+  options.row_block = row_block;
+  options.sum_block = 2;
+  return options;
+}
+
 // Loops over a few rows of an image read the columns of a block of the sum (s) one after the other, unless too many
 // sums would wait.
 TEST(ContractionTiles, ShortLoopsShareColumnsOfABlock) {
-  EXPECT_EQ(AroundWaitingSums("4*t", "4*t + 4", 16), "tpqshpqzrvl 4");
-  EXPECT_EQ(AroundWaitingSums("4*t", "min(4*t + 4, 17)", 16), "tpqshpqzrvl 4");
-  EXPECT_EQ(AroundWaitingSums("0", "8", 32), "tpqshpqzrvl 4");
-  EXPECT_EQ(AroundWaitingSums("0", "8", 33), "tpqhspqzrvl 3");
-  EXPECT_EQ(AroundWaitingSums("0", "9", 16), "thpqspqzrvl 3");
+  const auto around = [](absl::string_view begin, absl::string_view end, int64_t row_block) {
+    return AroundWaitingSums(
+        absl::StrCat("program p(w: f32[N, K], x: f32[20, 400, K]) -> (y: f32[20, 400, N]) { for t in [0, 5) { for h in [", begin,
+                     ", ", end, ") { for i in [0, 400) { for j in [0, N) { acc s: f32 = sum for k in [0, K) { s += w[j, k] * "
+                     "x[h, i, k] } drop y[h, i, j] = s } } } } }"),
+        SmallBlocks(row_block));
+  };
+  EXPECT_EQ(around("4*t", "4*t + 4", 16), "tpqshpqzrvl 4");
+  EXPECT_EQ(around("4*t", "min(4*t + 4, 17)", 16), "tpqshpqzrvl 4");
+  EXPECT_EQ(around("0", "8", 32), "tpqshpqzrvl 4");
+  EXPECT_EQ(around("0", "8", 33), "tpqhspqzrvl 3");
+  EXPECT_EQ(around("0", "9", 16), "thpqspqzrvl 3");
+}
+
+// Places of a window (w) read nearly the same columns in a tile.
+TEST(ContractionTiles, PlacesOfAWindowGoAroundATile) {
+  EXPECT_EQ(AroundWaitingSums("program p(g: f32[M, K], x: f32[K + 3, 64]) -> (y: f32[M, 32, 3]) { for w in [0, 3) { "
+                              "for i in [0, M) { for j in [0, 32) { acc s: f32 = sum for k in [0, K) { s += g[i, k] * x[k + w, j] } "
+                              "y[i, j, w] = s } } } }",
+                              SmallBlocks(16)),
+            "pqspqwzrvl 4");
+}
+
+// A block has so many steps of all sums together.
+TEST(ContractionTiles, BlocksOfSeveralSums) {
+  const auto text_of = [](absl::string_view inner) {
+    loop::Program program = fusion::ParseVerified(
+        absl::StrCat("program p(a: f32[M, 64, ", inner, "], b: f32[64, ", inner, ", N]) -> (c: f32[M, N]) { for i in [0, M) { "
+                     "for j in [0, N) { acc e: f32 = sum for k in [0, 64) { for l in [0, ", inner,
+                     ") { e += a[i, k, l] * b[k, l, j] } } c[i, j] = e } } }"));
+    ContractionTileOptions options = SmallestTile();
+    options.sum_block = 36;
+    EXPECT_EQ(TileContractions(program, options).value(), true);
+    return ToText(program);
+  };
+  EXPECT_THAT(text_of("9"), testing::HasSubstr("for s in [0, 16)"));
+  EXPECT_THAT(text_of("40"), testing::HasSubstr("for s in [0, 64)"));
+  EXPECT_THAT(text_of("R"), testing::HasSubstr("for s in [0, max((max(36/max(R, 1), 1) + 63)/max(36/max(R, 1), 1), 1))"));
 }
 
 // Two nests side by side, one of which runs, have no loop index in common.

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
+#include "absl/functional/function_ref.h"
 #include "absl/types/optional.h"
 #include "fusion/scopes.h"
 #include "fusion/split_loops.h"
@@ -50,6 +51,7 @@ struct View {
   std::vector<int> axes;
   IndexList first;       // by axis of the operand: the place of the least element
   IndexList place;       // in the view, by the loops' indices
+  int64_t slack = 0;     // of the last axis: elements without any of the operand, copied by themselves
 };
 
 class Materializer {
@@ -153,20 +155,55 @@ class Materializer {
       if (!access.masked && !LeavesAtHulls(operand, nest) && !IsWindow(operand, side, nest)) continue;
       absl::optional<View> view = ViewOf(operand.load, access, inside, slack);
       if (!view) continue;
-      if (&side == nest.row) PutRowFirst(side, *view);
+      if (FillsLanes(access, nest, sharing)) PutLast(side, *view);
+      else if (&side == nest.row) PutRowFirst(side, *view);
       views.push_back(*std::move(view));
     }
   }
 
+  // Whether the operand is read at each place of a window that is a loop around, and results are stored across
+  // either side: then its elements have the lanes, side by side in the copy, and nothing is packed for each place.
+  bool FillsLanes(const Access& access, const Contraction& nest, const Sharing& sharing) const {
+    const auto slides = [&](const Loop& batch) { return SlidesAlong(program_, access, nest.sums, batch); };
+    const auto is_stored_along = [&](const Item& item) {
+      const auto* statement = item.As<Statement>();
+      if (statement == nullptr) return false;
+      const IndexList& place = statement->target.place;
+      return !place.empty() && (HoldsVar(pool_, place.back(), nest.row->var) || HoldsVar(pool_, place.back(), nest.column->var));
+    };
+    return nest.row != nullptr && absl::c_any_of(sharing.whole, slides) && absl::c_none_of(*nest.core, is_stored_along);
+  }
+
+  // The one axis of a view along which a loop moves; nullopt: there are several, or none.
+  absl::optional<size_t> AxisOf(const Loop& loop, const View& view) const {
+    const auto moves = [&](IndexId e) { return HoldsVar(pool_, e, loop.var); };
+    if (absl::c_count_if(view.place, moves) != 1) return absl::nullopt;
+    return static_cast<size_t>(absl::c_find_if(view.place, moves) - view.place.begin());
+  }
+
   // Rows that lie across what is summed lie one after the other in the copy: tiles read them there.
   void PutRowFirst(const Loop& row, View& view) const {
-    const auto moves = [&](IndexId e) { return HoldsVar(pool_, e, row.var); };
-    const auto place = absl::c_find_if(view.place, moves);
-    if (absl::c_count_if(view.place, moves) != 1 || place + 1 == view.place.end()) return;
-    const auto axis = place - view.place.begin();
-    std::rotate(view.place.begin(), view.place.begin() + axis, view.place.begin() + axis + 1);
-    std::rotate(view.shape.begin(), view.shape.begin() + axis, view.shape.begin() + axis + 1);
-    std::rotate(view.axes.begin(), view.axes.begin() + axis, view.axes.begin() + axis + 1);
+    const auto axis = AxisOf(row, view);
+    if (axis && *axis + 1 != view.place.size()) Rotate(view, 0, *axis, *axis + 1);
+  }
+
+  // Whole vectors of it can be read, too.
+  void PutLast(const Loop& side, View& view) const {
+    const auto axis = AxisOf(side, view);
+    if (!axis || *axis + 1 == view.place.size()) return;
+    Rotate(view, *axis, *axis + 1, view.place.size());
+    view.shape.back() = pool_.Add(view.shape.back(), pool_.Const(kSlack));
+    view.slack = kSlack;
+  }
+
+  // Axes from number `middle` on come before those from `begin` on.
+  static void Rotate(View& view, size_t begin, size_t middle, size_t end) {
+    const auto rotate = [&](auto& parts) {
+      std::rotate(parts.begin() + begin, parts.begin() + middle, parts.begin() + end);
+    };
+    rotate(view.place);
+    rotate(view.shape);
+    rotate(view.axes);
   }
 
   // Whether it leaves its tensor at steps that are not summed.
@@ -279,17 +316,35 @@ class Materializer {
       from.masked = true;
       from.fill = program_.AddConstant(Scalar::Zero(program_[view.load].type));
     }
+    const IndexId slack = pool_.Sub(view.shape.back(), pool_.Const(view.slack));
+    Scope scope = Fill(view, tensor, pool_.Const(0), slack, [&](const IndexList& place) {
+      Access element = from;
+      for (size_t i = 0; i < place.size(); ++i) {
+        IndexId& e = element.place[view.axes[i]];
+        e = pool_.Add(e, place[i]);
+      }
+      return program_.AddLoad(element);
+    });
+    if (view.slack == 0) return scope;
+    Append(scope, Fill(view, tensor, slack, view.shape.back(), [&](const IndexList&) {
+      return program_.AddConstant(Scalar::Zero(program_[view.load].type));
+    }));
+    return scope;
+  }
+
+  // The part of the view from `begin` to `end` of its last axis.
+  Scope Fill(const View& view, TensorId tensor, IndexId begin, IndexId end,
+             absl::FunctionRef<ValueId(const IndexList& place)> value) {
     IndexList place;
-    std::vector<int32_t> vars;
-    for (const int axis : view.axes) {
-      vars.push_back(program_.AddVar("t"));
-      place.push_back(pool_.Var(vars.back()));
-      from.place[axis] = pool_.Add(from.place[axis], place.back());
+    std::vector<Loop> loops;
+    for (const IndexId extent : view.shape) {
+      loops.push_back({program_.AddVar("t"), pool_.Const(0), extent, 1, {}, {}});
+      place.push_back(pool_.Var(loops.back().var));
     }
-    Scope scope = Assignment(tensor, place, program_.AddLoad(from));
-    for (size_t i = vars.size(); i-- > 0;) {
-      scope = ScopeOf({vars[i], pool_.Const(0), view.shape[i], 1, {}, std::move(scope)});
-    }
+    loops.back().begin = begin;
+    loops.back().end = end;
+    Scope scope = Assignment(tensor, place, value(place));
+    for (size_t i = loops.size(); i-- > 0;) scope = Around(loops[i], std::move(scope));
     return scope;
   }
 

@@ -27,7 +27,8 @@ namespace nestor::jit {
 // is known to be short, or is a strip itself, all of it does, and so on for the one around it. That
 // the copy is small is an assumption of the program (AssumeFewElements). Each element is
 // masked once, not once for each place of a window, and the inside of the copy, cut from its
-// borders by fusion::SplitLoops, not at all.
+// borders by fusion::SplitLoops, not at all. In the copy rows lie one after the other; of an operand
+// that is read at each place of a window around, whose results lie across, they lie side by side.
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run
 // changes nothing. REQUIRES: Verify accepts the program; and so it does afterwards.

@@ -97,6 +97,26 @@ TEST(PaddedViews, ShortLoopsShareThemWhole) {
   });
 }
 
+// Where results lie across channels and kernels, what is read at each place of a window has the lanes: its channels
+// lie side by side in the view, and whole vectors of them can be read.
+constexpr fusion::Frame kAcross = {
+    "program p(g: f32[B, O, N], x: f32[B, C, N]) -> (y: f32[O, C, 3]) {\n", "\n}\n"};
+
+TEST(PaddedViews, ChannelsLieSideBySide) {
+  fusion::ExpectPass(MaterializePaddedViews, kAcross, {
+      {"for o in [0, O) { for c in [0, C) { for q in [0, 3) { acc s: f32 = sum for b in [0, B) { for i in [0, N) {"
+       " s += g[b, o, i] * x[b, c, i + q - 1 | 0.0] } } y[o, c, q] = s } } }",
+       "assume : 549755813887*B*C*N + 1649267441661*B*C + 8796093022192*B*N + 26388279066576*B"
+       " block { temp view: f32[B, N + 3, C + 16]"
+       " for t in [0, B) { for t_2 in [0, 1) { for t_3 in [0, C) { view[t, t_2, t_3] = 0.0 } }"
+       " for t_2_2 in [1, N + 1) { for t_3_2 in [0, C) { view[t, t_2_2, t_3_2] = x[t, t_3_2, t_2_2 - 1] } }"
+       " for t_2_3 in [N + 1, N + 3) { for t_3_3 in [0, C) { view[t, t_2_3, t_3_3] = 0.0 } } }"
+       " for t_4 in [0, B) { for t_5 in [0, N + 3) { for t_6 in [C, C + 16) { view[t_4, t_5, t_6] = 0.0 } } }"
+       " for q in [0, 3) { for o in [0, O) { for c in [0, C) { acc s: f32 = sum for b in [0, B) { for i in [0, N) {"
+       " s += g[b, o, i] * view[b, q + i, c] } } y[o, c, q] = s } } } }"},
+  });
+}
+
 // Rows of an image by strips of some others, as of results that are turned: the rows of a strip share a view.
 constexpr fusion::Frame kImage = {
     "program p(w: f32[O, C, 3], x: f32[C, H, W]) -> (y: f32[O, H, W], one: f32[1]) {\n",
