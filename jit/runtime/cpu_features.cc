@@ -12,6 +12,8 @@
 
 #include <cpuid.h>
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -150,6 +152,7 @@ CacheSizes FindCaches() {
     if (cache.level >= last_level) sizes.last = cache.bytes;
     last_level = std::max(last_level, cache.level);
   }
+  sizes.last = std::max(ShareOfLastCache(sizes.last, sysconf(_SC_NPROCESSORS_ONLN)), sizes.l2);
   return sizes;
 }
 
@@ -209,6 +212,12 @@ LackForTesting::~LackForTesting() { lacking = nullptr; }
 std::string CpuName() {
   static const std::string& name = *new std::string(FindCpuName());
   return name;
+}
+
+int64_t ShareOfLastCache(int64_t bytes, int64_t processors) {
+  // No processor is known that has more for each of its cores.
+  constexpr int64_t kMostForOne = int64_t{32} << 20;
+  return std::min(bytes, kMostForOne * std::max<int64_t>(processors, 1));
 }
 
 CacheSizes Caches() {

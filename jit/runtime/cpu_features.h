@@ -31,11 +31,15 @@ absl::Status CheckIsa(Isa isa);
 constexpr int64_t kCacheLineBytes = 64;
 
 // Bytes of the caches of one core as the CPU reports them (0: unknown), the last
-// level whole.
+// level as ShareOfLastCache.
 struct CacheSizes {
   int64_t l1 = 0, l2 = 0, last = 0;
 };
 CacheSizes Caches();
+
+// Of a last cache of so many bytes, what a machine with so many processors may count on: a virtual one of two
+// processors is told of all 480 MB that its host's 128 share.
+int64_t ShareOfLastCache(int64_t bytes, int64_t processors);
 
 // What the processor calls itself, blanks being underscores: "AMD_EPYC_9R45"; "unknown" where it does not.
 std::string CpuName();

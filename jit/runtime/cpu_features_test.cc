@@ -99,5 +99,14 @@ TEST(CpuFeatures, CachesAreOfSizesThatExist) {
   }
 }
 
+TEST(CpuFeatures, FewProcessorsHaveAShareOfTheLastCache) {
+  constexpr int64_t kMiB = 1 << 20;
+  EXPECT_EQ(ShareOfLastCache(480 * kMiB, 2), 64 * kMiB);
+  EXPECT_EQ(ShareOfLastCache(480 * kMiB, 128), 480 * kMiB);
+  EXPECT_EQ(ShareOfLastCache(32 * kMiB, 1), 32 * kMiB);
+  EXPECT_EQ(ShareOfLastCache(0, 2), 0);
+  EXPECT_EQ(ShareOfLastCache(32 * kMiB, -1), 32 * kMiB);  // not known
+}
+
 }  // namespace
 }  // namespace nestor::jit

@@ -6,6 +6,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
+#include "fusion/work.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/lanes.h"
 #include "loop_ir/rewrite.h"
@@ -134,11 +135,21 @@ class RowPrefetcher {
   bool changed_ = false;
 };
 
+// Where each byte takes more operations than so many, arithmetic bounds the loop, and stores past the caches, which
+// hold up the loads behind them, cost more than they save.
+constexpr int kMostOperationsForByte = 16;
+
+bool IsQuick(const Program& program, const loop::Statement& statement) {
+  const int bytes = ByteSize(program[statement.target.tensor].type);
+  return fusion::OperationsOf(program, statement.value) <= kMostOperationsForByte * bytes;
+}
+
 bool StreamOutputs(Program& program) {
   bool changed = false;
   for (loop::Block& block : program.blocks) {
     loop::VisitStatements(block.body, [&](loop::Statement& statement) {
-      const bool streams = !statement.op && program[statement.target.tensor].storage == loop::Storage::kOutput;
+      const bool streams = !statement.op && program[statement.target.tensor].storage == loop::Storage::kOutput &&
+                           IsQuick(program, statement);
       changed |= std::exchange(statement.streams, streams) != streams;
     });
   }

@@ -93,5 +93,21 @@ TEST(StreamArguments, OutputsStream) {
   });
 }
 
+// Whether y[i] = value streams, of elements of a type.
+bool Streams(absl::string_view type, absl::string_view value) {
+  loop::Program program = fusion::ParseVerified(absl::StrCat("program f(x: ", type, "[N]) -> (y: ", type,
+                                                             "[N]) { for i in [0, N) vector { y[i] = ", value, " } }"));
+  EXPECT_TRUE(StreamArguments(program).ok());
+  return program.blocks[0].body[0].As<loop::Loop>()->body[0].As<loop::Statement>()->streams;
+}
+
+// What arithmetic bounds is stored as usual.
+TEST(StreamArguments, NotWhereMuchIsComputedForEachByte) {
+  EXPECT_TRUE(Streams("bf16", "x[i] * x[i]"));
+  EXPECT_TRUE(Streams("f32", "erf(x[i])"));
+  EXPECT_FALSE(Streams("bf16", "erf(x[i])"));
+  EXPECT_FALSE(Streams("f32", "erf(erf(erf(x[i])))"));
+}
+
 }  // namespace
 }  // namespace nestor::jit
