@@ -58,6 +58,9 @@ struct Turn {
 // Statements that a block may hold with its pieces.
 constexpr int kMostStatements = 64;
 
+// Places at which a window reaches beyond an image.
+constexpr int64_t kMostAtBorder = 8;
+
 using ComparisonVisitor = absl::FunctionRef<void(Comparison)>;
 
 void VisitCondition(IndexPool& pool, IndexId condition, ComparisonVisitor visit) {
@@ -125,17 +128,45 @@ void VisitComparisons(Program& program, const Statement& statement, ComparisonVi
   for (IndexId gate : GatesOf(program, statement.value)) VisitCondition(program.pool, gate, visit);
 }
 
+// Whether the loops from this one on go over a window alone, and accumulate what they load in it.
+bool IsWindow(const Program& program, const Loop& outermost) {
+  const Loop* loop = &outermost;
+  while (loop->body.size() == 1 && loop->body[0].As<Loop>() != nullptr) loop = loop->body[0].As<Loop>();
+  const Statement* step = loop->body.size() == 1 ? loop->body[0].As<Statement>() : nullptr;
+  return step != nullptr && step->op && program[step->target.tensor].storage == loop::Storage::kAccumulator &&
+         absl::holds_alternative<loop::LoadValue>(program[step->value].node);
+}
+
+// Which of two numbers an extreme is: where both are equal, the one that does not move.
+void VisitExtreme(const IndexPool& pool, IndexId e, ComparisonVisitor visit) {
+  const IndexNode& node = pool[e];
+  if (node.kind != IndexKind::kMin && node.kind != IndexKind::kMax) return;
+  const bool first_moves = pool.HasVar(node.args[0]);
+  const IndexId moving = node.args[first_moves ? 0 : 1], other = node.args[first_moves ? 1 : 0];
+  visit(node.kind == IndexKind::kMin ? Comparison{other, moving} : Comparison{moving, other});
+}
+
+// What decides which iterations a block has cut.
+enum class CutAt { kMasks, kWindows };
+
 class Splitter {
  public:
-  explicit Splitter(Program& program) : program_(program), pool_(program.pool), ranges_(program) {}
+  Splitter(Program& program, CutAt at) : program_(program), pool_(program.pool), ranges_(program), at_(at) {}
 
   bool Run() {
+    const size_t values = program_.values.size(), vars = program_.vars.size(), tensors = program_.tensors.size();
     bool changed = false;
     // Statements that pieces leave out make room for others.
     for (loop::Block& block : program_.blocks) {
-      while (SplitBlock(block)) changed = true;
+      while (MayCut(block) && SplitBlock(block)) changed = true;
     }
-    if (!changed) return false;
+    if (!changed) {
+      // Of pieces that were made and not taken.
+      program_.values.resize(values);
+      program_.vars.resize(vars);
+      program_.tensors.resize(tensors);
+      return false;
+    }
     auto& blocks = program_.blocks;
     blocks.erase(std::remove_if(blocks.begin(), blocks.end(), [](const loop::Block& b) { return b.body.empty(); }),
                  blocks.end());
@@ -143,6 +174,18 @@ class Splitter {
   }
 
  private:
+  // Whether there is a window that is smaller somewhere.
+  bool MayCut(const loop::Block& block) const {
+    if (at_ == CutAt::kMasks) return true;
+    bool may = false;
+    VisitItems(block.body, [&](const Item& item) {
+      const auto* loop = item.As<Loop>();
+      if (may || loop == nullptr || !(pool_.HasVar(loop->begin) || pool_.HasVar(loop->end))) return;
+      may = IsWindow(program_, *loop);
+    });
+    return may;
+  }
+
   bool SplitBlock(loop::Block& block) {
     budget_ = kMostStatements - CountStatements(block.body);
     if (budget_ <= 0) return false;
@@ -188,7 +231,7 @@ class Splitter {
 
   // What takes the loop's place; nullopt where it stays.
   absl::optional<Scope> Pieces(const Loop& loop) {
-    if (loop.step != 1) return absl::nullopt;
+    if (loop.step != 1 || IsBorder(loop)) return absl::nullopt;
     const std::vector<Turn> turns = TurnsIn(loop);
     if (turns.empty()) return absl::nullopt;
     const IndexList points = PointsOf(turns);
@@ -230,8 +273,12 @@ class Splitter {
     };
     ranges_.Enter(loop);
     VisitItems(loop.body, [&](const Item& item) {
+      const auto* inner_loop = item.As<Loop>();
+      if (at_ == CutAt::kWindows && inner_loop != nullptr && IsWindow(program_, *inner_loop)) {
+        for (const IndexId bound : {inner_loop->begin, inner_loop->end}) VisitExtreme(pool_, bound, add);
+      }
       const Statement* statement = item.As<Statement>();
-      if (statement == nullptr) return;
+      if (at_ != CutAt::kMasks || statement == nullptr) return;
       VisitAccess(program_, statement->target, add);
       VisitComparisons(program_, *statement, add);
     });
@@ -333,16 +380,45 @@ class Splitter {
   }
 
   bool AddPiece(const Loop& loop, IndexId begin, IndexId end, const std::vector<Turn>& turns, Scope& pieces) {
-    const Loop piece{loop.var, begin, end, 1, loop.attributes, loop.body};
+    Loop piece{loop.var, begin, end, 1, loop.attributes, loop.body};
     ranges_.Enter(piece);
     int assumed = 0;
     for (const Turn& turn : turns) assumed += AssumeOutcome(turn, pool_.Var(loop.var));
+    if (at_ == CutAt::kWindows) DecideBounds(piece.body);
     absl::optional<Loop> copy = DecidedCopy(program_, ranges_, piece, !pieces.empty());
     while (assumed-- > 0) ranges_.Forget();
     ranges_.Leave();
-    const bool decided = !copy || TurnsIn(*copy).empty();
+    const bool decided = !copy || TurnsIn(*copy).empty() || IsBorder(*copy);
     if (copy) pieces.emplace_back().node = *std::move(copy);
     return decided;
+  }
+
+  // So few places that what is left undecided in them does not matter: the image may end there, too.
+  bool IsBorder(const Loop& loop) {
+    return at_ == CutAt::kWindows && ranges_.Less(ranges_.LengthOf(loop), pool_.Const(kMostAtBorder + 1));
+  }
+
+  // Of loops that go over windows.
+  void DecideBounds(Scope& scope) {
+    for (Item& item : scope) {
+      auto* loop = item.As<Loop>();
+      if (loop == nullptr) continue;
+      if (IsWindow(program_, *loop)) {
+        loop->begin = Decided(loop->begin);
+        loop->end = Decided(loop->end);
+      }
+      DecideBounds(loop->body);
+    }
+  }
+
+  // The argument that an extreme is known to be.
+  IndexId Decided(IndexId e) {
+    const IndexNode node = pool_[e];
+    if (node.kind != IndexKind::kMin && node.kind != IndexKind::kMax) return e;
+    const bool is_least = node.kind == IndexKind::kMin;
+    if (ranges_.LessEqual(node.args[0], node.args[1])) return node.args[is_least ? 0 : 1];
+    if (ranges_.LessEqual(node.args[1], node.args[0])) return node.args[is_least ? 1 : 0];
+    return e;
   }
 
   // Whether it is known in the piece, which is then assumed.
@@ -358,12 +434,14 @@ class Splitter {
   Program& program_;
   IndexPool& pool_;
   Ranges ranges_;
+  const CutAt at_;
   int budget_ = 0;
   bool changed_ = false;
 };
 
 }  // namespace
 
-absl::StatusOr<bool> SplitLoops(Program& program) { return Splitter(program).Run(); }
+absl::StatusOr<bool> SplitLoops(Program& program) { return Splitter(program, CutAt::kMasks).Run(); }
+absl::StatusOr<bool> SplitWindows(Program& program) { return Splitter(program, CutAt::kWindows).Run(); }
 
 }  // namespace nestor::fusion

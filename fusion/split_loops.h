@@ -28,6 +28,17 @@ namespace nestor::fusion {
 // REQUIRES: Verify accepts the program; and so it does afterwards.
 absl::StatusOr<bool> SplitLoops(loop::Program& program);
 
+// The same at the borders of windows that sum loads, or take their maximum: where the bounds of the loops over the
+// window, extremes that move with a loop around, change from one argument to the other.
+//
+//   for v in [0, N) { acc m: f32 = max  for r in [max(1 - v, 0), min(N + 1 - v, 3)) { m max= x[v + r - 1] }  y[v] = m }
+//     ->  for v in [0, min(N, 1)) { ..  for r in [1 - v, ..) { .. } }
+//         for v in [1, max(N - 1, 1)) { ..  for r in [0, 3) { .. } }
+//         ..
+//
+// So the inside has windows of known size.
+absl::StatusOr<bool> SplitWindows(loop::Program& program);
+
 }  // namespace nestor::fusion
 
 #endif  // NESTOR_FUSION_SPLIT_LOOPS_H_

@@ -69,5 +69,32 @@ TEST(SplitLoops, TextInTextOut) {
   });
 }
 
+constexpr Frame kRows = {"program p(x: f32[N, M], w: f32[3]) -> (y: f32[N, M]) {\n", "\n}\n"};
+
+TEST(SplitWindows, AtBordersOfAnImage) {
+  ExpectPass(SplitWindows, kRows, {
+      {"for i in [0, N) { for j in [0, M) { acc m: f32 = max for r in [max(-j + 1, 0), min(-j + M + 1, 3)) { m max= x[i, j + r - 1] }"
+       " y[i, j] = m } }",
+       "for i in [0, N) { for j in [0, min(M, 1)) { acc m: f32 = max for r in [-j + 1, min(-j + M + 1, 3)) { m max= x[i, j + r - 1] }"
+       " y[i, j] = m }"
+       " for j_2 in [1, M - 1) { acc m_2: f32 = max for r_2 in [0, 3) { m_2 max= x[i, j_2 + r_2 - 1] } y[i, j_2] = m_2 }"
+       " for j_3 in [max(M - 1, 1), M) { acc m_3: f32 = max for r_3 in [0, -j_3 + M + 1) { m_3 max= x[i, j_3 + r_3 - 1] }"
+       " y[i, j_3] = m_3 } }"},
+      // A border that may be long, a sum of products, what is no window of one load, and what does not move.
+      {"for i in [0, N) { for j in [0, M) { acc m: f32 = max for r in [max(-j + N, 0), min(-j + M + 1, 3)) { m max= x[i, j + r - N] }"
+       " y[i, j] = m } }",
+       ""},
+      {"for i in [0, N) { for j in [0, M) { acc s: f32 = sum for r in [max(-j + 1, 0), min(-j + M + 1, 3)) { s += w[r] * x[i, j + r - 1] }"
+       " y[i, j] = s } }",
+       ""},
+      {"for i in [0, N) { for j in [0, M) { acc m: f32 = max for r in [max(-j + 1, 0), min(-j + M + 1, 3)) {"
+       " m max= x[i, j + r - 1] m max= w[r] } y[i, j] = m } }",
+       ""},
+      {"for i in [0, N) { for j in [0, M) { acc m: f32 = max for r in [max(-M + 1, 0), 3) { m max= x[i, j | 0.0 if r > 1] }"
+       " y[i, j] = m } }",
+       ""},
+  });
+}
+
 }  // namespace
 }  // namespace nestor::fusion

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "fusion/flatten.h"
 #include "fusion/merge_axes.h"
+#include "fusion/split_loops.h"
 #include "fusion/work.h"
 #include "jit/runtime/executor.h"
 #include "jit/schedule/attributes.h"
@@ -90,6 +91,7 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
       {"rows_of_temporaries", fusion::MergeRowsOfTemporaries},
       {"contractions", [=](loop::Program& program) { return TileContractions(program, contractions); }},
       {"hoist_copies", HoistCopies},
+      {"split_windows", fusion::SplitWindows},
       {"unroll_sums", UnrollSums},
       {"memory_order", [=](loop::Program& program) { return WalkInMemoryOrder(program, options.schedule.memory_order); }},
       {"unroll_and_jam", UnrollAndJam},

@@ -7,6 +7,7 @@
 
 #include <cstdlib>
 #include <iostream>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -14,11 +15,13 @@
 #include "check/engines/finding.h"
 #include "check/engines/program_generator.h"
 #include "check/random.h"
+#include "fusion/pipeline.h"
 #include "gtest/gtest.h"
 #include "interp/interpreter.h"
 #include "loop_ir/lower.h"
 #include "loop_ir/text.h"
 #include "loop_ir/verify.h"
+#include "nestor.h"
 
 namespace nestor {
 namespace {
@@ -29,10 +32,12 @@ int64_t Setting(const char* name, int64_t otherwise) {
   return text != nullptr && absl::SimpleAtoi(text, &value) ? value : otherwise;
 }
 
+using Pass = absl::StatusOr<bool> (*)(loop::Program&);
+
 // Whether the pass changed the program.
-bool ExpectSameBits(const loop::Program& before, const RunInputs& inputs) {
+bool ExpectSameBits(const loop::Program& before, const RunInputs& inputs, Pass pass = fusion::SplitLoops) {
   loop::Program after = before;
-  const auto changed = fusion::SplitLoops(after);
+  const auto changed = pass(after);
   EXPECT_TRUE(changed.ok()) << changed.status();
   SCOPED_TRACE(absl::StrCat("before:\n", ToText(before), "after:\n", ToText(after)));
   EXPECT_EQ(*changed, ToText(before) != ToText(after));
@@ -62,6 +67,28 @@ TEST(SplitLoops, RandomGraphs) {
   }
   std::cerr << "random graphs: " << split << " of " << count << " split\n";
   EXPECT_GE(split, count / 10);
+}
+
+// Windows over images of all small sizes, which may be smaller than a border.
+TEST(SplitWindows, AllSmallImages) {
+  for (const char* window : {"k=3, stride=2, pad=1", "k=3, stride=1, pad=1", "k=5, stride=1, pad=2", "k=2, stride=3, pad=1"}) {
+    for (const char* pool : {"max_pool2d", "avg_pool2d"}) {
+      const auto op = Parse(absl::StrCat("op f(x: f32[N, C, H, W]) -> (y) { y = ", pool, "(x; ", window, ") }"));
+      ASSERT_TRUE(op.ok()) << op.status();
+      loop::Program program = Lower(*op);
+      ASSERT_TRUE(fusion::Pipeline::Default().Run(program).ok());
+      for (int64_t h = 1; h <= 7; ++h) {
+        for (int64_t w = 1; w <= 9; ++w) {
+          std::vector<float> values(static_cast<size_t>(2 * h * w));
+          for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i * 37 % 41) - 50;
+          const Tensor x = Tensor::Of<float>({1, 2, h, w}, values);
+          RunInputs inputs;
+          inputs.tensors["x"] = x;
+          EXPECT_TRUE(ExpectSameBits(program, inputs, fusion::SplitWindows)) << pool << " " << window;
+        }
+      }
+    }
+  }
 }
 
 class RandomLoops {
