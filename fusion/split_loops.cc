@@ -22,7 +22,9 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/functional/function_ref.h"
 #include "fusion/decided_copy.h"
+#include "loop_ir/lanes.h"
 #include "loop_ir/ranges.h"
+#include "loop_ir/rewrite.h"
 #include "uops/scalar_op.h"
 
 namespace nestor::fusion {
@@ -128,13 +130,22 @@ void VisitComparisons(Program& program, const Statement& statement, ComparisonVi
   for (IndexId gate : GatesOf(program, statement.value)) VisitCondition(program.pool, gate, visit);
 }
 
-// Whether the loops from this one on go over a window alone, and accumulate what they load in it.
-bool IsWindow(const Program& program, const Loop& outermost) {
-  const Loop* loop = &outermost;
-  while (loop->body.size() == 1 && loop->body[0].As<Loop>() != nullptr) loop = loop->body[0].As<Loop>();
-  const Statement* step = loop->body.size() == 1 ? loop->body[0].As<Statement>() : nullptr;
-  return step != nullptr && step->op && program[step->target.tensor].storage == loop::Storage::kAccumulator &&
-         absl::holds_alternative<loop::LoadValue>(program[step->value].node);
+// Loops over a window, outermost first, and what they accumulate.
+struct Window {
+  std::vector<const Loop*> loops;
+  const Statement* step;
+};
+
+// Of the loops from this one on, where they hold nothing else, and sum no products: those are for tiles.
+absl::optional<Window> WindowOf(const Program& program, const Loop& outermost) {
+  Window window{{&outermost}, nullptr};
+  const auto only = [&] { return window.loops.back()->body.size() == 1 ? &window.loops.back()->body[0] : nullptr; };
+  while (only() != nullptr && only()->As<Loop>() != nullptr) window.loops.push_back(only()->As<Loop>());
+  window.step = only() != nullptr ? only()->As<Statement>() : nullptr;
+  if (window.step == nullptr || !window.step->op) return absl::nullopt;
+  if (program[window.step->target.tensor].storage != loop::Storage::kAccumulator) return absl::nullopt;
+  const auto* apply = absl::get_if<loop::ApplyValue>(&program[window.step->value].node);
+  return apply != nullptr && apply->op == ScalarOp::kMul ? absl::nullopt : absl::make_optional(std::move(window));
 }
 
 // Which of two numbers an extreme is: where both are equal, the one that does not move.
@@ -144,6 +155,34 @@ void VisitExtreme(const IndexPool& pool, IndexId e, ComparisonVisitor visit) {
   const bool first_moves = pool.HasVar(node.args[0]);
   const IndexId moving = node.args[first_moves ? 0 : 1], other = node.args[first_moves ? 1 : 0];
   visit(node.kind == IndexKind::kMin ? Comparison{other, moving} : Comparison{moving, other});
+}
+
+// Where all places of a window are in range, the masked loads of what it accumulates.
+void VisitWindow(Program& program, const Window& window, ComparisonVisitor visit) {
+  IndexPool& pool = program.pool;
+  const auto extreme = [&](IndexId e, bool least) -> absl::optional<IndexId> {
+    loop::VarReplacement replace(program);
+    for (const Loop* loop : window.loops) {
+      const auto step = loop::CoefficientOf(program, e, loop->var);
+      const auto by = step ? pool.ConstValue(*step) : absl::nullopt;
+      if (!by || pool.HasVar(loop->begin) || pool.HasVar(loop->end)) return absl::nullopt;
+      replace.Set(loop->var, (*by > 0) == least ? loop->begin : pool.Sub(loop->end, pool.Const(1)));
+    }
+    return replace(e);
+  };
+  std::vector<ValueId> ids;
+  VisitValues(program, window.step->value, [&](ValueId id, const Value&) { ids.push_back(id); });
+  for (const ValueId id : ids) {
+    const auto* load = absl::get_if<loop::LoadValue>(&program[id].node);
+    if (load == nullptr || !load->access.masked) continue;
+    const Access access = load->access;
+    for (size_t axis = 0; axis < access.place.size(); ++axis) {
+      if (const auto least = extreme(access.place[axis], true)) visit({pool.Const(0), *least});
+      if (const auto greatest = extreme(access.place[axis], false)) {
+        visit({pool.Add(*greatest, pool.Const(1)), program[access.tensor].shape[axis]});
+      }
+    }
+  }
 }
 
 // What decides which iterations a block has cut.
@@ -180,8 +219,13 @@ class Splitter {
     bool may = false;
     VisitItems(block.body, [&](const Item& item) {
       const auto* loop = item.As<Loop>();
-      if (may || loop == nullptr || !(pool_.HasVar(loop->begin) || pool_.HasVar(loop->end))) return;
-      may = IsWindow(program_, *loop);
+      const auto window = may || loop == nullptr ? absl::nullopt : WindowOf(program_, *loop);
+      if (!window) return;
+      may = pool_.HasVar(loop->begin) || pool_.HasVar(loop->end);
+      VisitValues(program_, window->step->value, [&](ValueId, const Value& value) {
+        const auto* load = absl::get_if<loop::LoadValue>(&value.node);
+        may = may || (load != nullptr && load->access.masked);
+      });
     });
     return may;
   }
@@ -274,8 +318,10 @@ class Splitter {
     ranges_.Enter(loop);
     VisitItems(loop.body, [&](const Item& item) {
       const auto* inner_loop = item.As<Loop>();
-      if (at_ == CutAt::kWindows && inner_loop != nullptr && IsWindow(program_, *inner_loop)) {
+      const auto window = at_ == CutAt::kWindows && inner_loop != nullptr ? WindowOf(program_, *inner_loop) : absl::nullopt;
+      if (window) {
         for (const IndexId bound : {inner_loop->begin, inner_loop->end}) VisitExtreme(pool_, bound, add);
+        VisitWindow(program_, *window, add);
       }
       const Statement* statement = item.As<Statement>();
       if (at_ != CutAt::kMasks || statement == nullptr) return;
@@ -403,7 +449,7 @@ class Splitter {
     for (Item& item : scope) {
       auto* loop = item.As<Loop>();
       if (loop == nullptr) continue;
-      if (IsWindow(program_, *loop)) {
+      if (WindowOf(program_, *loop)) {
         loop->begin = Decided(loop->begin);
         loop->end = Decided(loop->end);
       }

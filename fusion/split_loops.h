@@ -28,15 +28,16 @@ namespace nestor::fusion {
 // REQUIRES: Verify accepts the program; and so it does afterwards.
 absl::StatusOr<bool> SplitLoops(loop::Program& program);
 
-// The same at the borders of windows that sum loads, or take their maximum: where the bounds of the loops over the
-// window, extremes that move with a loop around, change from one argument to the other.
+// The same at the borders of windows over which anything but products is summed or compared: where the bounds of the
+// loops over the window, extremes that move with a loop around, change from one argument to the other, and where masked
+// loads begin or cease to be in range at all places of the window.
 //
 //   for v in [0, N) { acc m: f32 = max  for r in [max(1 - v, 0), min(N + 1 - v, 3)) { m max= x[v + r - 1] }  y[v] = m }
 //     ->  for v in [0, min(N, 1)) { ..  for r in [1 - v, ..) { .. } }
 //         for v in [1, max(N - 1, 1)) { ..  for r in [0, 3) { .. } }
 //         ..
 //
-// So the inside has windows of known size.
+// So the inside has windows of known size, and masks that hold. Borders, of 8 places at most, keep what is not decided.
 absl::StatusOr<bool> SplitWindows(loop::Program& program);
 
 }  // namespace nestor::fusion

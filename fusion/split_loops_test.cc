@@ -80,7 +80,13 @@ TEST(SplitWindows, AtBordersOfAnImage) {
        " for j_2 in [1, M - 1) { acc m_2: f32 = max for r_2 in [0, 3) { m_2 max= x[i, j_2 + r_2 - 1] } y[i, j_2] = m_2 }"
        " for j_3 in [max(M - 1, 1), M) { acc m_3: f32 = max for r_3 in [0, -j_3 + M + 1) { m_3 max= x[i, j_3 + r_3 - 1] }"
        " y[i, j_3] = m_3 } }"},
-      // A border that may be long, a sum of products, what is no window of one load, and what does not move.
+      // Masked loads, which hold inside, so that the code tests none.
+      {"for i in [0, N) { for j in [0, M) { acc s: f32 = sum for r in [0, 3) { s += exp(x[i, j + r - 1 | 0.0]) } y[i, j] = s } }",
+       "for i in [0, N) { for j in [0, min(M, 1)) { acc s: f32 = sum for r in [0, 3) { s += exp(x[i, j + r - 1 | 0.0]) } y[i, j] = s }"
+       " for j_2 in [1, M - 1) { acc s_2: f32 = sum for r_2 in [0, 3) { s_2 += exp(x[i, j_2 + r_2 - 1 | 0.0]) } y[i, j_2] = s_2 }"
+       " for j_3 in [max(M - 1, 1), M) { acc s_3: f32 = sum for r_3 in [0, 3) { s_3 += exp(x[i, j_3 + r_3 - 1 | 0.0]) }"
+       " y[i, j_3] = s_3 } }"},
+      // A border that may be long, a sum of products, what is no window of one statement, and what does not move.
       {"for i in [0, N) { for j in [0, M) { acc m: f32 = max for r in [max(-j + N, 0), min(-j + M + 1, 3)) { m max= x[i, j + r - N] }"
        " y[i, j] = m } }",
        ""},

@@ -72,8 +72,8 @@ TEST(SplitLoops, RandomGraphs) {
 // Windows over images of all small sizes, which may be smaller than a border.
 TEST(SplitWindows, AllSmallImages) {
   for (const char* window : {"k=3, stride=2, pad=1", "k=3, stride=1, pad=1", "k=5, stride=1, pad=2", "k=2, stride=3, pad=1"}) {
-    for (const char* pool : {"max_pool2d", "avg_pool2d"}) {
-      const auto op = Parse(absl::StrCat("op f(x: f32[N, C, H, W]) -> (y) { y = ", pool, "(x; ", window, ") }"));
+    for (const char* pool : {"max_pool2d(x; ", "avg_pool2d(x; "}) {
+      const auto op = Parse(absl::StrCat("op f(x: f32[N, C, H, W]) -> (y) { y = ", pool, window, ") }"));
       ASSERT_TRUE(op.ok()) << op.status();
       loop::Program program = Lower(*op);
       ASSERT_TRUE(fusion::Pipeline::Default().Run(program).ok());
@@ -87,6 +87,25 @@ TEST(SplitWindows, AllSmallImages) {
           EXPECT_TRUE(ExpectSameBits(program, inputs, fusion::SplitWindows)) << pool << " " << window;
         }
       }
+    }
+  }
+}
+
+// Masked windows: how many of a window are its maximum.
+TEST(SplitWindows, MaskedWindows) {
+  const auto op = Parse("op f(x: f32[H, W], m: f32[H, W]) -> (y) { "
+                        "y[i, j] = sum[q, r](i64(x[i + q - 1, j + 2 * r - 2 | 7] == m[i, j])) where i < H, j < W, q < 3, r < 3 }");
+  ASSERT_TRUE(op.ok()) << op.status();
+  loop::Program program = Lower(*op);
+  ASSERT_TRUE(fusion::Pipeline::Default().Run(program).ok());
+  for (int64_t h = 1; h <= 5; ++h) {
+    for (int64_t w = 1; w <= 9; ++w) {
+      std::vector<float> values(static_cast<size_t>(h * w));
+      for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i * 5 % 3 + 5);
+      const Tensor x = Tensor::Of<float>({h, w}, values);
+      RunInputs inputs;
+      inputs.tensors["x"] = inputs.tensors["m"] = x;
+      EXPECT_TRUE(ExpectSameBits(program, inputs, fusion::SplitWindows));
     }
   }
 }
