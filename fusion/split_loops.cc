@@ -14,6 +14,10 @@
 // A comparison that an inner index has a part in is left to the inner loop. Outer
 // loops go first, since before and behind the cuts their bodies are smaller, with
 // less to split: the borders of an image are four nests, not eight.
+//
+// Windows (SplitWindows) are cut for lanes, not for fewer masks: a comparison there is one between
+// the arguments of an extreme in their bounds, or says that a masked load is in range at the least and
+// greatest place of the window. A border has few places and may leave others of them undecided.
 #include "fusion/split_loops.h"
 
 #include <algorithm>
@@ -318,7 +322,8 @@ class Splitter {
     ranges_.Enter(loop);
     VisitItems(loop.body, [&](const Item& item) {
       const auto* inner_loop = item.As<Loop>();
-      const auto window = at_ == CutAt::kWindows && inner_loop != nullptr ? WindowOf(program_, *inner_loop) : absl::nullopt;
+      const bool may_be_window = at_ == CutAt::kWindows && inner_loop != nullptr;
+      const auto window = may_be_window ? WindowOf(program_, *inner_loop) : absl::nullopt;
       if (window) {
         for (const IndexId bound : {inner_loop->begin, inner_loop->end}) VisitExtreme(pool_, bound, add);
         VisitWindow(program_, *window, add);

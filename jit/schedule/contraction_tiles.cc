@@ -1,8 +1,9 @@
 // A nest becomes: what packs its operands, behind the loops that each depends on; whole
 // tiles in blocks, the topmost of which may pack columns as well; narrower tiles beside
 // them; below all a tile of which some rows are not kept. Short batch loops, for which nothing is
-// packed, go around the tiles of a block, inside of its sum's blocks if not too many sums wait then. Where both operands lie along the sum, the sizes of a call
-// decide which of them is packed, and its loop fills the lanes: there are two such nests then.
+// packed, go around the tiles of a block, inside of its sum's blocks if not too many sums wait
+// then. Where both operands lie along the sum, the sizes of a call decide which of them is packed,
+// and its loop fills the lanes: there are two such nests then.
 #include "jit/schedule/contraction_tiles.h"
 
 #include <algorithm>

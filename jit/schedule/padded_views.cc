@@ -169,7 +169,8 @@ class Materializer {
       const auto* statement = item.As<Statement>();
       if (statement == nullptr) return false;
       const IndexList& place = statement->target.place;
-      return !place.empty() && (HoldsVar(pool_, place.back(), nest.row->var) || HoldsVar(pool_, place.back(), nest.column->var));
+      const auto moves_with = [&](const Loop* side) { return HoldsVar(pool_, place.back(), side->var); };
+      return !place.empty() && (moves_with(nest.row) || moves_with(nest.column));
     };
     return nest.row != nullptr && absl::c_any_of(sharing.whole, slides) && absl::c_none_of(*nest.core, is_stored_along);
   }
