@@ -217,7 +217,7 @@ class Splitter {
   }
 
  private:
-  // Whether there is a window that is smaller somewhere.
+  // Whether there is a window that may be smaller, or masked, somewhere: this takes one walk, and most blocks have none.
   bool MayCut(const loop::Block& block) const {
     if (at_ == CutAt::kMasks) return true;
     bool may = false;

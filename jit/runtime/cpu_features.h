@@ -37,8 +37,8 @@ struct CacheSizes {
 };
 CacheSizes Caches();
 
-// Of a last cache of so many bytes, what a machine with so many processors may count on: a virtual one of two
-// processors is told of all 480 MB that its host's 128 share.
+// Of a last cache of so many bytes, what a machine with so many processors may count on: a virtual
+// one of two processors may be told of all that the processors of its host share.
 int64_t ShareOfLastCache(int64_t bytes, int64_t processors);
 
 // What the processor calls itself, blanks being underscores: "AMD_EPYC_9R45"; "unknown" where it does not.

@@ -317,8 +317,9 @@ class Materializer {
       from.masked = true;
       from.fill = program_.AddConstant(Scalar::Zero(program_[view.load].type));
     }
-    const IndexId slack = pool_.Sub(view.shape.back(), pool_.Const(view.slack));
-    Scope scope = Fill(view, tensor, pool_.Const(0), slack, [&](const IndexList& place) {
+    Shape begin(view.shape.size(), pool_.Const(0)), end = view.shape;
+    if (view.slack > 0) end.back() = pool_.Sub(end.back(), pool_.Const(view.slack));
+    Scope scope = Fill(tensor, begin, end, [&](const IndexList& place) {
       Access element = from;
       for (size_t i = 0; i < place.size(); ++i) {
         IndexId& e = element.place[view.axes[i]];
@@ -327,23 +328,22 @@ class Materializer {
       return program_.AddLoad(element);
     });
     if (view.slack == 0) return scope;
-    Append(scope, Fill(view, tensor, slack, view.shape.back(), [&](const IndexList&) {
+    begin.back() = end.back();
+    Append(scope, Fill(tensor, begin, view.shape, [&](const IndexList&) {
       return program_.AddConstant(Scalar::Zero(program_[view.load].type));
     }));
     return scope;
   }
 
-  // The part of the view from `begin` to `end` of its last axis.
-  Scope Fill(const View& view, TensorId tensor, IndexId begin, IndexId end,
+  // The part of a view from `begin` to `end` of each axis; of one without axes, its element.
+  Scope Fill(TensorId tensor, const Shape& begin, const Shape& end,
              absl::FunctionRef<ValueId(const IndexList& place)> value) {
     IndexList place;
     std::vector<Loop> loops;
-    for (const IndexId extent : view.shape) {
-      loops.push_back({program_.AddVar("t"), pool_.Const(0), extent, 1, {}, {}});
+    for (size_t axis = 0; axis < end.size(); ++axis) {
+      loops.push_back({program_.AddVar("t"), begin[axis], end[axis], 1, {}, {}});
       place.push_back(pool_.Var(loops.back().var));
     }
-    loops.back().begin = begin;
-    loops.back().end = end;
     Scope scope = Assignment(tensor, place, value(place));
     for (size_t i = loops.size(); i-- > 0;) scope = Around(loops[i], std::move(scope));
     return scope;

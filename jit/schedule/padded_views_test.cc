@@ -41,6 +41,12 @@ TEST(PaddedViews, TextInTextOut) {
        " for t_2 in [N, R + max(N - R, 0) + 16) { view[t_2] = 0.0 } for o in [0, O) { for i in [0, N - R) {"
        " acc s: f32 = sum for r in [0, R) { s += w[o, r] * view[i + r] } y[b, o, i] = s } } }"
        " for b_2 in [0, B) { for o_2 in [0, O) { drop y[b_2, o_2, 0] = 0.0 } }"},
+      // Of no rows, a view has one element.
+      {"for b in [0, B) { for i in [0, N) { for o in [0, 0) { acc s: f32 = sum for r in [0, R) { s += w[o - 1, 0 | 0.0] * x[b, i] }"
+       " drop y[b, o, i] = s } } } for b in [0, B) { for o in [0, O) { for i in [0, N) { y[b, o, i] = 0.0 } } }",
+       "for b in [0, B) { temp view: f32 view = w[-1, 0 | 0.0] for o in [0, 0) { for i in [0, N) { acc s: f32 = sum"
+       " for r in [0, R) { s += view * x[b, i] } drop y[b, o, i] = s } } }"
+       " for b_2 in [0, B) { for o_2 in [0, O) { for i_2 in [0, N) { y[b_2, o_2, i_2] = 0.0 } } }"},
       // Not what is in range, of steps of no known sign, looked up, or with conditions of its own.
       {WINDOWS("w[o, r] * x[b, i]"), ""},
       {WINDOWS("w[o, r] * x[b, i + $d*r | 0.0]"), ""},
