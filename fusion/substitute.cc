@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
@@ -40,6 +41,8 @@ using loop::ValueId;
 constexpr int kMaxRecomputed = 128;
 // Ops that are cheaper than to store and read.
 constexpr int kMaxCheap = 3;
+// Ops on numbers and $params alone that are made as often as their one value is read: a cast.
+constexpr int kMostForOne = 1;
 // How far a value is followed to a reduction.
 constexpr int kMaxChain = 4;
 // Size of the expression that substitution may make of a statement (see Measure): a
@@ -277,7 +280,7 @@ class ScopeSubstituter {
 
   bool Pays(const Definition& definition, const Access& access, const Statement& statement,
             const loop::LoopsAround& chain) {
-    if (IsExpansion(definition)) return true;
+    if (IsExpansion(definition) || IsWidening(definition)) return true;
     if (definition.cost == 0) return chain.empty() || !definition.vars.empty() || IsLeaf(definition);
     const int loads = uses_.at(definition.tensor).loads;
     if (ReadsEachOnce(access, chain)) {
@@ -326,9 +329,18 @@ class ScopeSubstituter {
   // on none, such as a comparison of indices.
   bool IsExpansion(const Definition& definition) const {
     const size_t rank = definition.vars.size();
-    return rank > 0 && definition.cost < kSlowOp &&
+    const int most = rank > 0 ? kSlowOp - 1 : kMostForOne;
+    return definition.cost <= most &&
            std::all_of(definition.reads.begin(), definition.reads.end(),
                        [&](TensorId tensor) { return program_[tensor].shape.size() < rank; });
+  }
+
+  // A few ops on elements that are narrower than what is made of them: read, or copied, these take less memory.
+  bool IsWidening(const Definition& definition) const {
+    const int64_t bytes = ByteSize(program_[definition.tensor].type);
+    return IsCheap(definition) && !definition.reads.empty() && absl::c_all_of(definition.reads, [&](TensorId tensor) {
+      return program_[tensor].shape.empty() || ByteSize(program_[tensor].type) < bytes;
+    });
   }
 
   // A few ops on one tensor of the temporary's rank and others of lower rank: the

@@ -14,7 +14,7 @@ namespace nestor::fusion {
 //
 // When it pays:
 //  - E that computes nothing (a read, a constant, an index), or little from tensors of
-//    fewer dimensions: always;
+//    fewer dimensions, or of one with narrower elements: always;
 //  - the only read, if it reads each element once; every such read, if E is a few ops
 //    on one tensor of that size;
 //  - a read by a statement that assigns, along loops that E's own loops could not

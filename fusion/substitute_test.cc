@@ -54,6 +54,22 @@ TEST(Substitute, WhatComputesNothing) {
   });
 }
 
+// Of narrower elements, also where they are read again and again: a few ops, or a cast of a number.
+TEST(Substitute, WhatWidens) {
+  constexpr Frame kNarrow = {"program p(h: bf16[N], n: i8[N], x: f32[N]; $k: i64 = 1) -> (y: f32[N], z: i32[N]) {\n",
+                             "\n  block { drop y[0] = 0.0 }  block { drop z[0] = i32(0) }\n}\n"};
+  ExpectPass(SubstituteTemporaries, kNarrow, {
+      {"temp t: f32[N]  for i in [0, N) { t[i] = f32(h[i]) }  for j in [0, N) { acc a: f32 = sum  for k in [0, N) { a += t[k] * x[j] }  y[j] = a }",
+       "for j in [0, N) { acc a: f32 = sum  for k in [0, N) { a += f32(h[k]) * x[j] }  y[j] = a }"},
+      {"temp s: i32  temp t: i32[N]  block { s = i32(index($k)) }  for i in [0, N) { t[i] = i32(n[i]) - s }"
+       "  for j in [0, N) { acc a: i32 = sum  for k in [0, N) { a += t[k] * t[j] }  z[j] = a }",
+       "for j in [0, N) { acc a: i32 = sum  for k in [0, N) { a += (i32(n[k]) - i32(index($k))) * (i32(n[j]) - i32(index($k))) }  z[j] = a }"},
+      // Not what is as wide, or takes long.
+      {"temp t: f32[N]  for i in [0, N) { t[i] = x[i] + 1.0 }  for j in [0, N) { acc a: f32 = sum  for k in [0, N) { a += t[k] * x[j] }  y[j] = a }", ""},
+      {"temp t: f32[N]  for i in [0, N) { t[i] = exp(f32(h[i])) }  for j in [0, N) { acc a: f32 = sum  for k in [0, N) { a += t[k] * x[j] }  y[j] = a }", ""},
+  });
+}
+
 TEST(Substitute, MaskedReads) {
   ExpectPass(SubstituteTemporaries, kFrame, {
       // One masked read, its conditions first: where the place is in range of the

@@ -56,7 +56,8 @@ Rule RuleOf(ScalarOp op) {
     case ScalarOp::kIsNan: return Rule::kIsNan;
     case ScalarOp::kIsInf: return Rule::kIsInf;
     case ScalarOp::kNot: case ScalarOp::kAnd: case ScalarOp::kOr: case ScalarOp::kXor: case ScalarOp::kShl:
-    case ScalarOp::kShr: case ScalarOp::kPopcount: case ScalarOp::kClz: case ScalarOp::kToBits: case ScalarOp::kFromBits: return Rule::kBits;
+    case ScalarOp::kShr: case ScalarOp::kPopcount: case ScalarOp::kClz: case ScalarOp::kDotHalves:
+    case ScalarOp::kToBits: case ScalarOp::kFromBits: return Rule::kBits;
 #define PRIMITIVE(...)
 #define COMPOSED(E, ...) case ScalarOp::k##E:
 #define MIXED(E, ...) case ScalarOp::k##E:

@@ -20,6 +20,7 @@
 #include "jit/schedule/multiply_add.h"
 #include "jit/schedule/padded_sums.h"
 #include "jit/schedule/padded_views.h"
+#include "jit/schedule/paired_steps.h"
 #include "jit/schedule/promote_sums.h"
 #include "jit/schedule/sampled_columns.h"
 #include "jit/schedule/scan_lanes.h"
@@ -85,6 +86,7 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
       {"split_contractions", SplitContractions},
       {"promote_sums", PromoteSums},
       {"strips", [=](loop::Program& program) { return RunInStrips(program, options.schedule.strips); }},
+      {"paired_steps", PairSteps},
       {"turn_results", [=](loop::Program& program) { return TurnResults(program, isa); }},
       {"padded_views", MaterializePaddedViews},
       {"sampled_columns", CopySampledColumns},
@@ -99,6 +101,7 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
       // Behind it: what goes from step to step is a scalar.
       {"exact_scans", [=](loop::Program& program) { return ScanInLanes(program, exact_scans); }},
       {"scans", [=](loop::Program& program) { return ScanInLanes(program, scans); }, /*reorders_rounding=*/true},
+      {"add_onto_dot_products", AddOntoDotProducts},
       {"multiply_add", FuseMultiplyAdd, /*reorders_rounding=*/true},
       {"transpose", [=](loop::Program& program) { return TransposeInTiles(program, isa); }},
       {"flatten_4", fusion::FlattenBlocks},

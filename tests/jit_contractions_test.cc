@@ -33,7 +33,7 @@ struct Sizes {
   int64_t m, n, k;
 };
 
-// Of a letter: M, N, K; W is a row that windows of K go over at N places; S are columns of whole tiles, of either set;
+// Of a letter: M, N, K; D is twice K; W is a row that windows of K go over at N places; S are columns of whole tiles, of either set;
 // digits are themselves.
 int64_t Extent(char letter, const Sizes& sizes) {
   switch (letter) {
@@ -42,6 +42,7 @@ int64_t Extent(char letter, const Sizes& sizes) {
     case 'K': return sizes.k;
     case 'W': return sizes.n + std::max<int64_t>(sizes.k - 1, 0);
     case 'S': return 48;
+    case 'D': return 2 * sizes.k;
     default: return letter - '0';
   }
 }
@@ -157,6 +158,35 @@ const std::vector<Case>& Cases() {
   return cases;
 }
 
+// Elements that are converted as they are read: S is a wider type, in which sums are. Of integers, two steps of a sum
+// lie in a word.
+const std::vector<Case>& WideCases() {
+  static const auto& cases = *new std::vector<Case>{
+      {"product", "op f(a: T[M, K], b: T[K, N]) -> (c) { c[i, j] = sum[k](S(a[i, k]) * S(b[k, j])) }", {{"a", "MK"}, {"b", "KN"}}},
+      {"rows across", "op f(a: T[K, M], b: T[K, N]) -> (c) { c[i, j] = sum[k](S(a[k, i]) * S(b[k, j])) }", {{"a", "KM"}, {"b", "KN"}}},
+      {"columns along the sum", "op f(a: T[M, K], b: T[N, K]) -> (c) { c[i, j] = sum[k](S(a[i, k]) * S(b[j, k])) }",
+       {{"a", "MK"}, {"b", "NK"}}},
+      {"batches, a part of the sum", "op f(a: T[2, M, K], b: T[2, K, N]) -> (c) "
+       "{ c[g, i, j] = sum[k](S(a[g, i, k + 1]) * S(b[g, k + 1, j])) where k < max(K - 2, 0) }",
+       {{"a", "2MK"}, {"b", "2KN"}}},
+      {"less zero points", "op f(a: T[M, K], b: T[K, N]; $p = 3 in [0, 255], $q = -2 in [-128, 127]) -> (c) "
+       "{ c[i, j] = sum[k]((S(a[i, k]) - S($p)) * (S(b[k, j]) - S($q))) }",
+       {{"a", "MK"}, {"b", "KN"}}},
+      {"two sums, one step over", "op f(a: T[M, K, 3], b: T[K, 3, N]) -> (c) { c[i, j] = sum[k, l](S(a[i, k, l]) * S(b[k, l, j])) }",
+       {{"a", "MK3"}, {"b", "K3N"}}},
+      {"padded windows", "op f(x: T[K, 4, N], w: T[M, K, 3, 3]) -> (y) "
+       "{ y[o, h, i] = sum[c, q, r](S(x[c, h + q - 1, i + r - 1 | 0]) * S(w[o, c, q, r])) where o < M, h < 4, i < N }",
+       {{"x", "K4N"}, {"w", "MK33"}}},
+      {"padded windows, less zero points", "op f(x: T[K, 4, N], w: T[M, K, 3, 3]; $p = 3 in [0, 255], $q = -2 in [-128, 127]) -> (y) "
+       "{ y[o, h, i] = sum[c, q, r]((S(x[c, h + q - 1, i + r - 1 | 0]) - S($p)) * (S(w[o, c, q, r]) - S($q))) where o < M, h < 4, i < N }",
+       {{"x", "K4N"}, {"w", "MK33"}}},
+      {"windows of groups", "op f(x: T[2*K, N], w: T[M, K, 3]) -> (y) "
+       "{ y[o, i] = sum[c, r](S(x[o / ((M + 1) / 2) * K + c, i + r - 1 | 0]) * S(w[o, c, r])) where o < M, i < N }",
+       {{"x", "DN"}, {"w", "MK3"}}},
+  };
+  return cases;
+}
+
 // Tiles of four rows and two vectors, blocks of two tiles and two steps, strips of five rows.
 jit::CompileOptions TinyTiles() {
   jit::CompileOptions options;
@@ -184,7 +214,9 @@ enum class Values { kPlain, kSpecial };  // special: of f32 alone
 
 Finding CheckCase(const Case& c, DType type, const jit::CompileOptions& options, const std::vector<Sizes>& all, bool bounded,
                   Values values = Values::kPlain) {
-  const auto op = Parse(absl::StrReplaceAll(c.text, {{"T[", absl::StrCat(Name(type), "[")}, {"T(", absl::StrCat(Name(type), "(")}}));
+  const std::string name(Name(type)), wide = IsFloat(type) ? "f32" : "i32";
+  const auto op = Parse(absl::StrReplaceAll(
+      c.text, {{"T[", absl::StrCat(name, "[")}, {"T(", absl::StrCat(name, "(")}, {"S(", absl::StrCat(wide, "(")}}));
   if (!op.ok()) return op.status().ToString();
   const auto compiled = CompiledVariants::Compile(Lower(*op), options);
   if (!compiled.ok()) return compiled.status().ToString();
@@ -234,6 +266,16 @@ TEST(JitContractions, EveryType) {
     if (type == DType::kBool) continue;
     for (const Case& c : Cases()) {
       const Finding finding = CheckCase(c, type, TinyTiles(), {{0, 5, 2}, {4, 18, 3}, {11, 70, 5}}, /*bounded=*/true);
+      EXPECT_FALSE(finding.has_value()) << c.name << " of " << Name(type) << ": " << *finding;
+    }
+  }
+}
+
+TEST(JitContractions, ConvertedElements) {
+  std::vector<Sizes> all = {{0, 5, 2}, {4, 18, 0}, {4, 18, 1}, {3, 20, 5}, {11, 70, 4}, {11, 70, 5}, {21, 33, 32}, {9, 100, 31}};
+  for (const DType type : {DType::kI8, DType::kU8, DType::kI16, DType::kU16, DType::kBF16, DType::kF16}) {
+    for (const Case& c : WideCases()) {
+      const Finding finding = CheckCase(c, type, TinyTiles(), all, /*bounded=*/true);
       EXPECT_FALSE(finding.has_value()) << c.name << " of " << Name(type) << ": " << *finding;
     }
   }

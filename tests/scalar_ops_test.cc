@@ -244,6 +244,13 @@ const std::map<std::string, Reference>& References() {
         }}},
       {"popcount", {nullptr, [](I v) { return Int{Ones(v.width, v.a)}; }}},
       {"clz", {nullptr, [](I v) { return Int{Zeros(v.width, v.a)}; }}},
+      {"dot_halves",
+       {nullptr,
+        [](I v) {
+          const Int high_a = FloorDivide(v.a + 0x8000, 0x10000), high_b = FloorDivide(v.b + 0x8000, 0x10000);
+          return v.c + (v.a - high_a * 0x10000) * (v.b - high_b * 0x10000) +
+                 FloorDivide(v.a, 0x10000) * FloorDivide(v.b, 0x10000);
+        }}},
       {"square", {[](F v) { return v.a * v.a; }, [](I v) { return Product(v.a, v.a); }}},
       {"mulz", {[](F v) { return v.a == 0 || v.b == 0 ? Quad{0} : v.a * v.b; }, [](I v) { return Product(v.a, v.b); }}},
       {"relu", {[](F v) { return Maximum(v.a, 0); }, [](I v) { return v.a > 0 ? v.a : Int{0}; }}},

@@ -127,6 +127,15 @@ T LeadingZeros(T a) {
   return static_cast<T>(std::countl_zero(static_cast<std::make_unsigned_t<T>>(a)));
 }
 
+// c + the product of the low halves + that of the high ones, each a signed number; the sums wrap.
+template <class T>
+T DotHalves(T a, T b, T c) {
+  constexpr int kHalf = 4 * sizeof(T);
+  const auto low = [](T v) { return static_cast<T>(static_cast<T>(Wide<T>(v) << kHalf) >> kHalf); };
+  const auto high = [](T v) { return static_cast<T>(v >> kHalf); };
+  return Add(c, Add(Mul(low(a), low(b)), Mul(high(a), high(b))));
+}
+
 // Float to integer truncates and saturates, NaN gives 0; integer to integer
 // wraps; anything to bool is "is not zero".
 template <class To, class From>

@@ -59,6 +59,7 @@ constexpr bool Takes(OperandTypes operands, DType type) {
     case kFloat: return IsFloat(type);
     case kInteger: return IsInteger(type);
     case kBoolOrInteger: return !IsFloat(type);
+    case kI32: return type == DType::kI32;
   }
   return false;
 }
@@ -235,6 +236,7 @@ absl::string_view Describe(OperandTypes operands) {
     case kFloat: return "a float";
     case kInteger: return "an integer";
     case kBoolOrInteger: return "a bool or an integer";
+    case kI32: return "an i32";
   }
   return "";
 }

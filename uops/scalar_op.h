@@ -29,7 +29,7 @@ enum class ScalarOp : uint8_t {
 
 // The operand types that a row takes. All operands have one type, but for the
 // condition of `where`, which is bool.
-enum class OperandTypes : uint8_t { kAny, kNumber, kFloat, kInteger, kBoolOrInteger };
+enum class OperandTypes : uint8_t { kAny, kNumber, kFloat, kInteger, kBoolOrInteger, kI32 };
 
 // How the result's type follows from the operands'.
 enum class ResultType : uint8_t {

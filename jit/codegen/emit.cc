@@ -91,6 +91,7 @@ MachineCode Assemble(Generator& g, const Allocated& allocated) {
 Generator::Generator(const OperationList& list, const Allocated& allocated, uint8_t* buffer, size_t bytes)
     : Xbyak::CodeGenerator(bytes, buffer),
       list_(list),
+      has_dot_products_(HasDotProducts(list.isa)),
       allocated_(allocated),
       scratch_(ScratchVector(list.isa)),
       own_constants_(list.constants.size()),

@@ -237,6 +237,37 @@ void LoadEverySecondOf(Generator& g, const Operation& op, const Operand& count) 
   TakeEverySecond(g, r, last, bytes);
 }
 
+// Every second integer of 8 or 16 bits, of the same two vectors: of the first in the lower halves of lanes of twice
+// the width, of the last one in the upper ones.
+bool IsEverySecondNarrow(const Operation& op) {
+  const int element = ByteSize(op.type);
+  return IsInteger(op.type) && element <= 2 && op.operands[0] == Operand::Immediate(2 * element) && op.lanes >= 8;
+}
+
+// The upper halves of lanes of 16 or 32 bits, extended by their sign or by zeros.
+void ShiftDown(Generator& g, const VectorRegister& x, DType type) {
+  if (ByteSize(type) == 1) return IsSigned(type) ? g.vpsraw(x, x, 8) : g.vpsrlw(x, x, 8);
+  IsSigned(type) ? g.vpsrad(x, x, 16) : g.vpsrld(x, x, 16);
+}
+
+void LoadEverySecondNarrow(Generator& g, const Operation& op) {
+  const int element = ByteSize(op.type), bytes = element * op.lanes;  // of each vector
+  const VectorRegister r = g.Vector(op.result.value, std::max(bytes, 16)), last = g.Scratch(std::max(bytes, 16));
+  LoadPacked(g, last, g.AddressOf(op.memory, bytes - element), bytes);
+  LoadPacked(g, r, g.AddressOf(op.memory), bytes);
+  element == 1 ? g.vpsllw(r, r, 8) : g.vpslld(r, r, 16);
+  ShiftDown(g, r, op.type);
+  ShiftDown(g, last, op.type);
+  const VectorRegister both = g.Vector(op.result.value, 2 * bytes);
+  constexpr uint8_t kLowerHalves = 0x44;
+  switch (bytes) {
+    case 8: g.vpunpcklqdq(r, r, last); break;
+    case 16: InsertQuarter(g, both, last, 1); break;
+    default: g.vshuff64x2(both, both, g.Scratch(64), kLowerHalves); break;
+  }
+  if (element == 1) WidenInPlace(g, g.Vector(op.result.value, WideBytes(op)), IsSigned(op.type) ? DType::kI16 : DType::kU16);
+}
+
 // 128 bits of `from` in a register of that width.
 VectorRegister Quarter(Generator& g, const Operand& from, int position) {
   const uint8_t at = static_cast<uint8_t>(position);
@@ -329,6 +360,7 @@ void EmitLoadBroadcast(Generator& g, const Operation& op) {
 
 void EmitLoadStrided(Generator& g, const Operation& op) {
   if (IsEverySecond(op)) return LoadEverySecond(g, op);
+  if (IsEverySecondNarrow(op)) return LoadEverySecondNarrow(g, op);
   GatherPacked(g, op, Operand());
   WidenInPlace(g, g.Vector(op.result.value, WideBytes(op)), op.type);
 }

@@ -116,6 +116,25 @@ void EmitFma(Generator& g, const Operation& op) {
   FmaOntoFactor(g, op, b, c);
 }
 
+// With the machine's dot products one instruction, which overwrites the summand.
+void EmitDotHalves(Generator& g, const Operation& op) {
+  const int bytes = RegisterBytes(op);
+  const VectorRegister r = g.Result(op), scratch = g.Scratch(bytes);
+  Operand a = op.operands[0], b = op.operands[1];
+  const Operand& c = op.operands[2];
+  if (!a.is_register()) std::swap(a, b);
+  if (g.has_dot_products()) {
+    if (c == op.result) return g.vpdpwssd(r, g.Loaded(a, bytes), g.VectorPlace(b, bytes));
+    // The result may be in b's register; in neither factor's where both are in memory.
+    g.LoadVector(scratch, c, bytes);
+    if (!a.is_register()) g.LoadVector(r, a, bytes);
+    g.vpdpwssd(scratch, a.is_register() ? g.Vector(a.value, bytes) : r, g.VectorPlace(b, bytes));
+    return g.vmovaps(r, scratch);
+  }
+  g.vpmaddwd(scratch, g.Loaded(a, bytes), g.VectorPlace(b, bytes));
+  g.vpaddd(r, scratch, g.VectorPlace(c, bytes));
+}
+
 void EmitRound(Generator& g, const Operation& op) {
   constexpr int kNoInexact = 8;
   constexpr uint8_t kModes[] = {0, 1, 2, 3};  // by RoundingMode

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "jit/codegen/emit_testing.h"
+#include "jit/runtime/cpu_features_testing.h"
 #include "jit/codegen/emit_vector_case.h"
 
 namespace nestor::jit {
@@ -37,6 +38,7 @@ const std::vector<Row>& Rows() {
       {Opcode::kMaxX86, kNoI64OnAvx2},
       {Opcode::kSqrt, kFloats},
       {Opcode::kFma, kFloats},
+      {Opcode::kDotHalves, kI32Only},
       {Opcode::kRound, kFloats, {0, 1, 2, 3}},
       {Opcode::kAnd, kAll},
       {Opcode::kOr, kAll},
@@ -211,6 +213,20 @@ TEST(EmitVectorTest, EncodesForAvx512) { TestAll(Isa::kAvx512, false); }
 TEST(EmitVectorTest, RunsOnAvx512) {
   if (!Runs(Isa::kAvx512)) GTEST_SKIP() << "this CPU lacks AVX-512 F, VL, BW or DQ";
   TestAll(Isa::kAvx512, true);
+}
+
+// Dot products are two instructions there.
+TEST(EmitVectorTest, RunsOnAvx512WithoutDotProducts) {
+  if (!Runs(Isa::kAvx512)) GTEST_SKIP() << "this CPU lacks AVX-512 F, VL, BW or DQ";
+  const LackForTesting lack("AVX512_VNNI");
+  std::mt19937_64 random(2);
+  for (const uint8_t lanes : {1, 4, 8, 16}) {
+    const Operation op{Opcode::kDotHalves, Lane::kI32, lanes};
+    ForEachStand(op, Isa::kAvx512, [&](const VectorCase& c) {
+      SCOPED_TRACE(Describe(c));
+      TestVectorCase(c, Isa::kAvx512, true, random);
+    });
+  }
 }
 
 }  // namespace

@@ -63,6 +63,7 @@ class Generator : public Xbyak::CodeGenerator {
   Generator(const OperationList& list, const Allocated& allocated, uint8_t* buffer, size_t bytes);
 
   bool avx512() const { return list_.isa == Isa::kAvx512; }
+  bool has_dot_products() const { return has_dot_products_; }
 
   // Says what is emitted from here on, which must be no wider than the set's registers;
   // null: the function's frame.
@@ -196,6 +197,7 @@ class Generator : public Xbyak::CodeGenerator {
   void NoteUse(const Operation& op);
 
   const OperationList& list_;
+  const bool has_dot_products_;
   const Allocated& allocated_;
   const Operation* current_ = nullptr;
   const int scratch_;

@@ -39,11 +39,12 @@ bool IsAvx512(ZydisISAExt extension) {
   return extension == ZYDIS_ISA_EXT_AVX512EVEX || extension == ZYDIS_ISA_EXT_AVX512VEX;
 }
 
-// The F, BW and DQ parts of AVX-512, at any width.
+// The F, BW, DQ and VNNI parts of AVX-512, at any width.
 bool IsPartOfAvx512(ZydisISASet set) {
   return (set >= ZYDIS_ISA_SET_AVX512BW_128 && set <= ZYDIS_ISA_SET_AVX512BW_KOP) ||
          (set >= ZYDIS_ISA_SET_AVX512DQ_128 && set <= ZYDIS_ISA_SET_AVX512DQ_SCALAR) ||
-         (set >= ZYDIS_ISA_SET_AVX512F_128 && set <= ZYDIS_ISA_SET_AVX512F_SCALAR);
+         (set >= ZYDIS_ISA_SET_AVX512F_128 && set <= ZYDIS_ISA_SET_AVX512F_SCALAR) ||
+         (set >= ZYDIS_ISA_SET_AVX512_VNNI_128 && set <= ZYDIS_ISA_SET_AVX512_VNNI_512);
 }
 
 // No MMX and no SSE: without VEX, these would wait for the upper halves of the registers.

@@ -50,6 +50,7 @@ int StackOperandOf(const Operation& op) {
     case Opcode::kUnpackHigh:
     case Opcode::kCompare: return LastIfAlone(op, 1);
     case Opcode::kFma:
+    case Opcode::kDotHalves:
     case Opcode::kBlend: return LastIfAlone(op, 2);
     case Opcode::kMoveG:
     case Opcode::kAddG:

@@ -139,6 +139,11 @@ T IntegerOperation(Opcode opcode, T a, T b) {
   return a;
 }
 
+int32_t DotHalves(int32_t a, int32_t b, int32_t c) {
+  const auto half = [](int32_t v, int shift) { return int64_t{static_cast<int16_t>(v >> shift)}; };
+  return static_cast<int32_t>(c + half(a, 0) * half(b, 0) + half(a, 16) * half(b, 16));
+}
+
 template <class T>
 T BitOperation(Opcode opcode, T x, T y, int64_t immediate) {
   const Word<T> a = BitsOf(x), b = BitsOf(y);
@@ -319,6 +324,9 @@ class Model {
       case Opcode::kBlend: return MaskBit(op.operands[0], i, sizeof(T)) ? y : z;
       case Opcode::kLoad: return Loaded<T>(op, i);
       default: break;
+    }
+    if constexpr (std::is_same_v<T, int32_t>) {
+      if (op.opcode == Opcode::kDotHalves) return DotHalves(x, y, z);
     }
     if constexpr (std::is_floating_point_v<T>) return FloatOperation(op.opcode, x, y, z, op.immediate);
     else return IntegerOperation(op.opcode, x, y);

@@ -98,6 +98,10 @@ TypedValue ExpandClz(const Expansion& x) {
   return {x.type(), b.Vector(Opcode::kSub, x.lane(), {width, CountOnes(b, x.lane(), v)})};
 }
 
+TypedValue ExpandDotHalves(const Expansion& x) {
+  return {x.type(), x.builder.Vector(Opcode::kDotHalves, x.lane(), {x.a(), x.b(), x.c()})};
+}
+
 TypedValue ExpandIsNan(const Expansion& x) {
   return x.builder.Compare(Predicate::kNotEqual, x.lane(), x.a(), x.a());
 }

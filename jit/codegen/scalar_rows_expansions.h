@@ -63,6 +63,7 @@ TypedValue ExpandShl(const Expansion& x);
 TypedValue ExpandShr(const Expansion& x);
 TypedValue ExpandPopcount(const Expansion& x);
 TypedValue ExpandClz(const Expansion& x);
+TypedValue ExpandDotHalves(const Expansion& x);
 TypedValue ExpandIsNan(const Expansion& x);
 TypedValue ExpandIsInf(const Expansion& x);
 TypedValue ExpandToBits(const Expansion& x);

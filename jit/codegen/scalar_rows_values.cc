@@ -24,6 +24,7 @@ bool Commutes(Opcode opcode, Lane lane) {
     case Opcode::kMul:
     case Opcode::kMulU32:
     case Opcode::kFma:
+    case Opcode::kDotHalves:
     case Opcode::kAnd:
     case Opcode::kOr:
     case Opcode::kXor: return true;

@@ -62,6 +62,11 @@ struct Machine {
   uint32_t state = EnabledState();
 };
 
+const Machine& ThisMachine() {
+  static const Machine machine;
+  return machine;
+}
+
 struct Requirement {
   Isa isa;  // the first set that needs it
   absl::string_view name;
@@ -84,16 +89,23 @@ constexpr Requirement kRequirements[] = {
     {Isa::kAvx512, "AVX512VL", [](const Machine& m) { return (m.extended.ebx & bit_AVX512VL) != 0; }},
 };
 
+// What no set needs, but may have beside it.
+constexpr Requirement kDotProducts = {Isa::kAvx512, "AVX512_VNNI",
+                                      [](const Machine& m) { return (m.extended.ecx & bit_AVX512VNNI) != 0; }};
+
 // Of no machine, whatever it says: see LackForTesting.
 std::atomic<const Requirement*> lacking{nullptr};
 
 constexpr Isa kIsas[] = {Isa::kAvx2, Isa::kAvx512};
 
+bool Holds(const Machine& machine, const Requirement& requirement) {
+  return requirement.holds(machine) && &requirement != lacking.load(std::memory_order_relaxed);
+}
+
 absl::Status Check(const Machine& machine, Isa isa) {
   std::vector<absl::string_view> missing;
   for (const Requirement& requirement : kRequirements) {
-    const bool holds = requirement.holds(machine) && &requirement != lacking.load(std::memory_order_relaxed);
-    if (requirement.isa <= isa && !holds) missing.push_back(requirement.name);
+    if (requirement.isa <= isa && !Holds(machine, requirement)) missing.push_back(requirement.name);
   }
   if (missing.empty()) return absl::OkStatus();
   return absl::FailedPreconditionError(
@@ -107,11 +119,10 @@ absl::StatusOr<Isa> FindBestIsa() {
     if (!named.ok()) return absl::InvalidArgumentError(absl::StrCat("NESTOR_ISA: ", named.status().message()));
     best = *named;
   }
-  const Machine machine;
   for (; best > kIsas[0]; best = static_cast<Isa>(static_cast<int>(best) - 1)) {
-    if (Check(machine, best).ok()) return best;
+    if (Check(ThisMachine(), best).ok()) return best;
   }
-  if (absl::Status lowest = Check(machine, best); !lowest.ok()) return lowest;
+  if (absl::Status lowest = Check(ThisMachine(), best); !lowest.ok()) return lowest;
   return best;
 }
 
@@ -195,14 +206,14 @@ absl::StatusOr<Isa> BestIsa() {
   return best;
 }
 
-absl::Status CheckIsa(Isa isa) {
-  static const Machine machine;
-  return Check(machine, isa);
-}
+absl::Status CheckIsa(Isa isa) { return Check(ThisMachine(), isa); }
+
+bool HasDotProducts(Isa isa) { return isa >= kDotProducts.isa && Holds(ThisMachine(), kDotProducts); }
 
 LackForTesting::LackForTesting(absl::string_view requirement) {
   const auto named = [&](const Requirement& r) { return r.name == requirement; };
-  const Requirement* const found = std::find_if(std::begin(kRequirements), std::end(kRequirements), named);
+  const Requirement* found = std::find_if(std::begin(kRequirements), std::end(kRequirements), named);
+  if (named(kDotProducts)) found = &kDotProducts;
   NESTOR_CHECK(found != std::end(kRequirements) && lacking == nullptr, std::string(requirement));
   lacking = found;
 }

@@ -28,6 +28,10 @@ absl::StatusOr<Isa> BestIsa();
 // FailedPrecondition, naming what the CPU lacks, where it cannot run `isa`.
 absl::Status CheckIsa(Isa isa);
 
+// Whether the machine has AVX512_VNNI beside the set: sums of products of narrow integers in one
+// instruction. False of sets below kAvx512.
+bool HasDotProducts(Isa isa);
+
 constexpr int64_t kCacheLineBytes = 64;
 
 // Bytes of the caches of one core as the CPU reports them (0: unknown), the last

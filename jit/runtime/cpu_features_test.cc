@@ -61,6 +61,14 @@ TEST(CpuFeatures, ARefusalNamesWhatIsMissing) {
   EXPECT_EQ(CheckIsa(Isa::kAvx512).ok(), CompilerFinds(Isa::kAvx512)) << "it lacks that no longer";
 }
 
+TEST(CpuFeatures, DotProductsAreBesideAvx512) {
+  EXPECT_FALSE(HasDotProducts(Isa::kAvx2));
+  EXPECT_EQ(HasDotProducts(Isa::kAvx512), __builtin_cpu_supports("avx512vnni") != 0);
+  const LackForTesting lack("AVX512_VNNI");
+  EXPECT_FALSE(HasDotProducts(Isa::kAvx512));
+  EXPECT_EQ(CheckIsa(Isa::kAvx512).ok(), CompilerFinds(Isa::kAvx512)) << "the set does without";
+}
+
 // BestIsa asks once, so each value of the variable needs a process of its own, which
 // shows what it got on stderr.
 [[noreturn]] void ShowBestIsa(const char* limit) {

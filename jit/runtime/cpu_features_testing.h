@@ -7,7 +7,7 @@
 namespace nestor::jit {
 
 // While it lives, CheckIsa answers as on a machine that lacks that requirement of a set, as refusals
-// name it: "AVX512F". One at a time.
+// name it: "AVX512F"; HasDotProducts, with "AVX512_VNNI". One at a time.
 class LackForTesting {
  public:
   explicit LackForTesting(absl::string_view requirement);

@@ -9,7 +9,7 @@ namespace {
 using fusion::ExpectPass;
 
 constexpr fusion::Frame kFrame = {
-    "program p(x: f32[N, M], z: f32[M, N], v: f32[N], t: f32[A], u: f32[N, 1], ids: i64[N]) -> "
+    "program p(x: f32[N, M], z: f32[M, N], v: f32[N], t: f32[A], u: f32[N, 1], ids: i64[N], n: i8[N]) -> "
     "(y: f32[N, M], o: f32[N, M, A], r: f32[N], q: i64[N, M]) {\n",
     "\n  block { drop y[0, 0] = 0.0  drop o[0, 0, 0] = 0.0  drop r[0] = 0.0  drop q[0, 0] = 0 }\n}\n"};
 
@@ -82,9 +82,11 @@ TEST(MarkVector, TextInTextOut) {
        "for i in [0, N) { for j in [0, M) vector { y[i, j] = x[ids[i], j | 0.0] } }"},
       {"for i in [0, N) { for j in [0, M) { q[i, j] = index(3*j + i) } }",
        "for i in [0, N) { for j in [0, M) vector { q[i, j] = index(i + 3*j) } }"},
-      // Loads of every second element of four bytes have shuffles.
+      // Loads of every second element of four bytes, or every second narrow integer, have shuffles.
       {"for i in [0, N/2) { r[i] = v[2*i] + v[2*i + 1] }",
        "for i in [0, N/2) vector { r[i] = v[2*i] + v[2*i + 1] }"},
+      {"for i in [0, N/2) { r[i] = f32(n[2*i]) + f32(n[2*i + 1]) }",
+       "for i in [0, N/2) vector { r[i] = f32(n[2*i]) + f32(n[2*i + 1]) }"},
       {"for i in [0, N/2) { drop r[2*i] = v[i]  drop r[2*i + 1] = v[i] }", ""},
       {"for i in [0, N/3) { r[i] = v[3*i] + v[3*i + 1] }", ""},
       {"for i in [0, N/2) { q[i, 0] = ids[2*i] + ids[2*i + 1] }", ""},

@@ -25,9 +25,11 @@ struct Hull {
 // with the loops over i and j in any order among the others. Each load of the sum's value
 // depends on i, the row, or on j, the column, or on none of them; some on each.
 struct Contraction {
-  // A load of the value, and the loops of `batch` up to the last that it depends on.
+  // A load of the value, and the loops of `batch` up to the last that it depends on. What is copied of it is
+  // `read`: the largest part of the value that reads nothing else, but for elements at a fixed distance from it, if it
+  // fills a lane and has all of the load: a cast to a wider type, say. Else it is the load.
   struct Operand {
-    loop::ValueId load;
+    loop::ValueId load, read;
     int batch_loops = 0;
   };
   std::vector<const loop::Loop*> batch;  // outermost first

@@ -48,11 +48,11 @@ bool Packing::IsInRange() {
          absl::c_all_of(nest_.rows, [&](const auto& operand) { return IsRow(operand) || is_safe(operand); });
 }
 
-// Whether the operand is read where it is: what is summed of a row lies together, or rows
-// that overlap lie side by side.
+// Whether the operand is read where it is: nothing is computed of it first, and what is summed of a row lies
+// together, or rows that overlap lie side by side.
 bool Packing::IsRow(const Contraction::Operand& operand) const {
   const Access access = AccessOf(program_, operand);
-  if (access.masked) return false;
+  if (access.masked || operand.read != operand.load) return false;
   if (!FitsItsTensor({operand, false, SumsOf(access), {}}) && MovesLastAlone(access, *nest_.row)) return true;
   bool in_sums = false;
   for (IndexId e : access.place) {
@@ -104,7 +104,7 @@ void Packing::AddPacked(const Contraction::Operand& operand, bool in_columns) {
   Packed packed{operand, in_columns, SumsOf(AccessOf(program_, operand)), {}};
   loop::TensorInfo info;
   info.name = in_columns ? "columns" : "rows";
-  info.type = program_[operand.load].type;
+  info.type = program_[operand.read].type;
   info.shape.push_back(in_columns ? Vectors() : LengthOfHull(*nest_.row, *HullOf(program_, *nest_.row)));
   for (const size_t sum : packed.sums) info.shape.push_back(LengthOfHull(sum));
   if (in_columns) info.shape.push_back(pool_.Const(lanes_));
@@ -172,6 +172,7 @@ bool Packing::IsInPlace(const Packed& packed) {
   const Access access = AccessOf(program_, packed.operand);
   const auto slides = [&](const Loop* batch) { return SlidesAlong(program_, access, nest_.sums, *batch); };
   const bool is_window = !FitsItsTensor(packed) || absl::c_any_of(nest_.batch, slides);
+  if (packed.operand.read != packed.operand.load) return false;
   return packed.in_columns && is_window && ReadsBeyond(packed) && IsAlong(program_, access, *nest_.column);
 }
 
@@ -188,7 +189,7 @@ IndexId Packing::Guarded(absl::optional<IndexId> flag, IndexId count) {
 
 ValueId Packing::ValueAt(const Place& at, Columns columns, const Panel* panel) {
   const ValueId value = RewriteValues(program_, nest_.step->value, [&](ValueId id) -> absl::optional<ValueId> {
-    const auto packed = absl::c_find_if(packed_, [&](const Packed& p) { return p.operand.load == id; });
+    const auto packed = absl::c_find_if(packed_, [&](const Packed& p) { return p.operand.read == id; });
     if (packed == packed_.end()) return absl::nullopt;
     if (!packed->in_panels || columns == Columns::kInCopies) {
       return program_.AddLoad({packed->tensor, PlaceIn(*packed, at)});
@@ -215,7 +216,7 @@ Scope Packing::ToPanel(const Panel& panel, const Place& at) {
   Scope scope;
   for (size_t i = 0; i < packed_.size(); ++i) {
     if (!packed_[i].in_panels) continue;
-    const ValueId value = Moved(packed_[i].operand.load, at.row, at.vector, at.lane, at.sums);
+    const ValueId value = Moved(packed_[i].operand.read, at.row, at.vector, at.lane, at.sums);
     Append(scope, Assignment(panel.tensors[i], PlaceInPanel(panel, at), value));
   }
   return scope;
@@ -296,7 +297,7 @@ Scope Packing::CopyRows(const Packed& packed, absl::optional<IndexId> flag) {
     return make_.Counted("i", Guarded(flag, rows_), kPlain, [&](IndexId row) {
       const auto copy = [&](const Steps& steps) {
         return Assignment(packed.tensor, PlaceIn(packed, {row, {}, {}, steps}),
-                          Moved(packed.operand.load, row, pool_.Const(0), pool_.Const(0), steps));
+                          Moved(packed.operand.read, row, pool_.Const(0), pool_.Const(0), steps));
       };
       return OverHulls(packed, copy, outer, around, sums);
     });
@@ -347,7 +348,7 @@ Scope Packing::CopyRectangle(const Packed& packed, IndexId first, IndexId count,
     const IndexId from = nest_.hulls[0].begin;
     return make_.Between("k", pool_.Sub(steps.begin, from), pool_.Sub(steps.end, from), kPlain, [&](IndexId k) {
       return Assignment(packed.tensor, PlaceIn(packed, {row, {}, {}, {k}}),
-                        Moved(packed.operand.load, row, pool_.Const(0), pool_.Const(0), {k}));
+                        Moved(packed.operand.read, row, pool_.Const(0), pool_.Const(0), {k}));
     });
   });
 }
@@ -371,7 +372,7 @@ Scope Packing::CopyColumns(const Packed& packed, absl::optional<IndexId> flag) {
     return OverHulls(packed, copy, Steps(nest_.sums.size()), 0, packed.sums.size());
   };
   const auto loaded = [&](IndexId vector, IndexId lane, const Steps& steps) {
-    return Moved(packed.operand.load, pool_.Const(0), vector, lane, steps);
+    return Moved(packed.operand.read, pool_.Const(0), vector, lane, steps);
   };
   const auto zero = [&](IndexId, IndexId, const Steps&) {
     return program_.AddConstant(Scalar::Zero(program_[packed.tensor].type));

@@ -15,6 +15,7 @@
 #include "absl/types/optional.h"
 #include "fusion/decided_copy.h"
 #include "fusion/scopes.h"
+#include "fusion/split_loops.h"
 #include "jit/schedule/contraction.h"
 #include "jit/schedule/contraction_orientation.h"
 #include "jit/schedule/contraction_packing.h"
@@ -24,6 +25,7 @@
 #include "jit/target/lanes.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
+#include "uops/invariant.h"
 #include "uops/mutant.h"
 
 namespace nestor::jit {
@@ -505,11 +507,25 @@ class Tiling {
   absl::optional<IndexId> many_;  // 0 where the rows are few, and the nest runs as it was; else 1
 };
 
+// Whether what is copied is computed of masked elements: most copies need no mask.
+bool ComputesOfMasked(const Program& program, const Contraction& nest) {
+  const auto is_masked = [&](const Contraction::Operand& operand) {
+    bool masked = false;
+    VisitValues(program, operand.read, [&](loop::ValueId id, const loop::Value& value) {
+      const auto* load = absl::get_if<loop::LoadValue>(&value.node);
+      masked = masked || (id != operand.read && load != nullptr && load->access.masked);
+    });
+    return masked;
+  };
+  return absl::c_any_of(nest.rows, is_masked) || absl::c_any_of(nest.columns, is_masked);
+}
+
 }  // namespace
 
 absl::StatusOr<bool> TileContractions(Program& program, const ContractionTileOptions& options) {
   loop::Ranges ranges(program);
   IndexPool& pool = program.pool;
+  bool has_masks = false;
   const auto tiling_of = [&](const Contraction& nest, const Loop& loop, IndexId runs,
                              bool may_be_few) -> absl::optional<Scope> {
     if (pool.IsConst(runs, 0)) return Scope();
@@ -520,6 +536,7 @@ absl::StatusOr<bool> TileContractions(Program& program, const ContractionTileOpt
   const auto tiled = [&](Loop& loop) -> absl::optional<Scope> {
     const absl::optional<Contraction> nest = ContractionOf(program, loop);
     if (!nest) return absl::nullopt;
+    has_masks = has_masks || ComputesOfMasked(program, *nest);
     const absl::optional<Contraction> other = TurnedAround(program, ranges, *nest, options.bound);
     const IndexId is_turned = other ? IsQuickerTurnedAround(program, ranges, *nest) : pool.Const(0);
     // More than twice as many rows as columns are not few.
@@ -533,6 +550,7 @@ absl::StatusOr<bool> TileContractions(Program& program, const ContractionTileOpt
   // A nest of few rows that is left as it was may be a contraction with another loop's rows. This
   // ends: each such copy has one more loop that is proven to have few iterations.
   while (ReplaceLoops(program, ranges, tiled)) changed = true;
+  if (changed && has_masks) NESTOR_RETURN_IF_ERROR(fusion::SplitLoops(program).status());
   return changed;
 }
 

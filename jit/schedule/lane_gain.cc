@@ -27,7 +27,9 @@ double StepGain(loop::Program& program, loop::TensorId tensor, absl::Span<const 
     if (!coefficient) return kJump;
     if (program.pool.IsConst(*coefficient, 0)) continue;
     const auto elements = axis < last ? absl::nullopt : program.pool.ConstValue(*coefficient);
-    const bool has_shuffles = kind == loop::AccessKind::kRead && ByteSize(program[tensor].type) == 4;
+    const DType type = program[tensor].type;
+    const bool has_shuffles = kind == loop::AccessKind::kRead &&
+                              (ByteSize(type) == 4 || (IsInteger(type) && ByteSize(type) < 4));
     if (elements != 1 && (elements != 2 || !has_shuffles)) return kJump;
     step = elements == 1 ? kUnit : kEverySecond;
   }

@@ -120,6 +120,20 @@ absl::StatusOr<bool> WidenProducts(Program& program) {
   return changed;
 }
 
+absl::StatusOr<bool> AddOntoDotProducts(Program& program) {
+  return RewriteAll(program, [&](ValueId id) -> absl::optional<ValueId> {
+    const ApplyValue* sum = AsApply(program, id, ScalarOp::kAdd);
+    if (sum == nullptr) return absl::nullopt;
+    for (int product : {1, 0}) {
+      const ApplyValue* dot = AsApply(program, sum->args[product], ScalarOp::kDotHalves);
+      if (dot == nullptr || !IsPlusZero(program, dot->args[2])) continue;
+      const ValueId args[] = {dot->args[0], dot->args[1], sum->args[1 - product]};
+      return program.AddApply(ScalarOp::kDotHalves, args, program[id].type);
+    }
+    return absl::nullopt;
+  });
+}
+
 absl::StatusOr<bool> FuseMultiplyAdd(Program& program) {
   bool changed = false;
   for (loop::Block& block : program.blocks) {

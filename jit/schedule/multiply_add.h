@@ -14,6 +14,10 @@ namespace nestor::jit {
 // Verify accepts the program; and so it does afterwards.
 absl::StatusOr<bool> WidenProducts(loop::Program& program);
 
+// dot_halves(a, b, 0) + c becomes dot_halves(a, b, c). Returns whether it changed anything; a second run changes
+// nothing. REQUIRES: Verify accepts the program; and so it does afterwards.
+absl::StatusOr<bool> AddOntoDotProducts(loop::Program& program);
+
 // a * b + c becomes fma(a, b, c), which rounds once, for f32 and f64; of two products
 // the second. Returns whether it changed anything; if not, the program is untouched.
 // A second run changes nothing. REQUIRES: Verify accepts the program; and so it does

@@ -54,6 +54,17 @@ TEST(MultiplyAdd, TextInTextOut) {
   });
 }
 
+TEST(AddOntoDotProducts, TextInTextOut) {
+  constexpr fusion::Frame kWords = {"program p(a: i32[N], b: i32[N]) -> (y: i32[N]) {\n", "\n  block { drop y[0] = i32(0) }\n}\n"};
+  fusion::ExpectPass(AddOntoDotProducts, kWords, {
+      {"for i in [0, N) { y[i] = a[i] + dot_halves(a[i], b[i], i32(0)) }", "for i in [0, N) { y[i] = dot_halves(a[i], b[i], a[i]) }"},
+      {"for i in [0, N) { y[i] = dot_halves(a[i], b[i], i32(0)) + b[i] }", "for i in [0, N) { y[i] = dot_halves(a[i], b[i], b[i]) }"},
+      // Not where something is added already, or nothing is.
+      {"for i in [0, N) { y[i] = a[i] + dot_halves(a[i], b[i], i32(1)) }", ""},
+      {"for i in [0, N) { y[i] = a[i] - dot_halves(a[i], b[i], i32(0)) }", ""},
+  });
+}
+
 TEST(WidenProducts, TextInTextOut) {
   fusion::ExpectPass(WidenProducts, kFrame, {
       {"block { acc s: f32 = sum  for i in [0, N) { s += f32(h[i] * h[i + 1 | 0.0]) }  y[0] = s }",

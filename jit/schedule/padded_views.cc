@@ -46,9 +46,15 @@ constexpr int64_t kFewOutside = 4;
 
 // An operand's elements, by how far the loops inside have come along each of its axes.
 struct View {
-  ValueId load;
+  struct Axis {
+    int of_operand;
+    int64_t step = 1;    // elements of the operand from one of the view to the next
+    int32_t alone = -1;  // the index that moves it, from `begin` on, if there is but one
+    IndexId begin = {};
+  };
+  Contraction::Operand operand;
   Shape shape;           // of the axes along which the loops move
-  std::vector<int> axes;
+  std::vector<Axis> axes;
   IndexList first;       // by axis of the operand: the place of the least element
   IndexList place;       // in the view, by the loops' indices
   int64_t slack = 0;     // of the last axis: elements without any of the operand, copied by themselves
@@ -153,7 +159,7 @@ class Materializer {
     for (const Contraction::Operand& operand : operands) {
       const Access access = AccessOf(program_, operand);
       if (!access.masked && !LeavesAtHulls(operand, nest) && !IsWindow(operand, side, nest)) continue;
-      absl::optional<View> view = ViewOf(operand.load, access, inside, slack);
+      absl::optional<View> view = ViewOf(operand, access, inside, slack);
       if (!view) continue;
       if (FillsLanes(access, nest, sharing)) PutLast(side, *view);
       else if (&side == nest.row) PutRowFirst(side, *view);
@@ -223,26 +229,41 @@ class Materializer {
            IsInRange(program_, ranges_, nest, operand);
   }
 
-  absl::optional<View> ViewOf(ValueId load, const Access& access, const std::vector<const Loop*>& inside,
+  absl::optional<View> ViewOf(const Contraction::Operand& operand, const Access& access, const std::vector<const Loop*>& inside,
                               int64_t slack) {
     for (const Loop* loop : inside) {
       for (IndexId condition : access.conditions) {
         if (HoldsVar(pool_, condition, loop->var)) return absl::nullopt;
       }
     }
-    View view{load, {}, {}, {}, {}};
+    View view{operand, {}, {}, {}, {}};
     for (size_t axis = 0; axis < access.place.size(); ++axis) {
       if (!AddAxis(static_cast<int>(axis), access.place[axis], inside, view)) return absl::nullopt;
       const bool is_last = axis + 1 == access.place.size();
       const bool has_vectors = is_last && HoldsVar(pool_, access.place[axis], inside.back()->var);
       if (!has_vectors) continue;
       // Columns that do not move along their axis have no iterations: nothing is read.
-      if (view.axes.empty() || view.axes.back() != static_cast<int>(axis)) return absl::nullopt;
+      if (view.axes.empty() || view.axes.back().of_operand != static_cast<int>(axis)) return absl::nullopt;
       view.shape.back() = pool_.Add(view.shape.back(), pool_.Const(slack));
     }
+    if (!KnowsIndices(view, inside)) return absl::nullopt;
     // What moves with a loop around has no place in a plan of memory.
     if (absl::c_any_of(view.shape, [&](IndexId extent) { return pool_.HasVar(extent); })) return absl::nullopt;
     return view;
+  }
+
+  // Whether each index that is computed with, too, follows from the place in the view.
+  bool KnowsIndices(const View& view, const std::vector<const Loop*>& inside) const {
+    bool knows = true;
+    VisitValues(program_, view.operand.read, [&](ValueId, const loop::Value& value) {
+      const auto* index = absl::get_if<loop::IndexValue>(&value.node);
+      if (index == nullptr) return;
+      for (const Loop* loop : inside) {
+        const auto is_alone = [&](const View::Axis& axis) { return axis.alone == loop->var; };
+        knows = knows && (!HoldsVar(pool_, index->index, loop->var) || absl::c_any_of(view.axes, is_alone));
+      }
+    });
+    return knows;
   }
 
   // The place is that at the loops' begins, plus their steps times how far they are. As
@@ -251,11 +272,13 @@ class Materializer {
   bool AddAxis(int axis, IndexId e, const std::vector<const Loop*>& inside, View& view) {
     loop::VarReplacement at_begin(program_);
     IndexId forth = pool_.Const(0), back = pool_.Const(0), moved = pool_.Const(0);
+    std::vector<const Loop*> movers;
     for (const Loop* loop : inside) {
       const auto step = CoefficientOf(program_, e, loop->var);
       if (!step || pool_.HasVar(*step)) return false;
       at_begin.Set(loop->var, loop->begin);
       if (pool_.IsConst(*step, 0)) continue;
+      movers.push_back(loop);
       const bool forwards = ranges_.NonNegative(*step);
       if (!forwards && !ranges_.NonNegative(pool_.Neg(*step))) return false;
       const IndexId reach = pool_.Mul(*step, ranges_.LengthOf(*loop));
@@ -266,7 +289,14 @@ class Materializer {
     view.first.push_back(pool_.Add(at_begin(e), back));
     const IndexId reach = pool_.Sub(forth, back);
     if (pool_.IsConst(reach, 0)) return true;
-    view.axes.push_back(axis);
+    const auto step = movers.size() == 1 ? pool_.ConstValue(*CoefficientOf(program_, e, movers[0]->var)) : absl::nullopt;
+    if (step && *step > 0) {
+      view.axes.push_back({axis, *step, movers[0]->var, movers[0]->begin});
+      view.shape.push_back(ranges_.LengthOf(*movers[0]));
+      view.place.push_back(pool_.Sub(pool_.Var(movers[0]->var), movers[0]->begin));
+      return true;
+    }
+    view.axes.push_back({axis});
     view.shape.push_back(pool_.IsConst(back, 0) ? reach : pool_.Add(reach, pool_.Const(1)));
     view.place.push_back(pool_.Sub(moved, back));
     return true;
@@ -279,7 +309,7 @@ class Materializer {
     for (const View& view : views) {
       loop::TensorInfo info;
       info.name = "view";
-      info.type = program_[view.load].type;
+      info.type = program_[view.operand.read].type;
       info.shape = view.shape;
       AssumeFewElements(program_, view.shape);
       tensors.push_back(program_.AddTensor(std::move(info)));
@@ -290,7 +320,7 @@ class Materializer {
     VisitStatements(core, [&](Statement& statement) {
       statement.value = RewriteValues(program_, statement.value, [&](ValueId id) -> absl::optional<ValueId> {
         for (size_t i = 0; i < views.size(); ++i) {
-          if (views[i].load == id) return program_.AddLoad({tensors[i], views[i].place});
+          if (views[i].operand.read == id) return program_.AddLoad({tensors[i], views[i].place});
         }
         return absl::nullopt;
       });
@@ -311,28 +341,42 @@ class Materializer {
   }
 
   Scope Copy(const View& view, TensorId tensor) {
-    Access from = absl::get<loop::LoadValue>(program_[view.load].node).access;
-    from.place = view.first;
-    if (!from.masked) {
-      from.masked = true;
-      from.fill = program_.AddConstant(Scalar::Zero(program_[view.load].type));
-    }
+    const DType type = program_[view.operand.read].type;
     Shape begin(view.shape.size(), pool_.Const(0)), end = view.shape;
     if (view.slack > 0) end.back() = pool_.Sub(end.back(), pool_.Const(view.slack));
-    Scope scope = Fill(tensor, begin, end, [&](const IndexList& place) {
-      Access element = from;
-      for (size_t i = 0; i < place.size(); ++i) {
-        IndexId& e = element.place[view.axes[i]];
-        e = pool_.Add(e, place[i]);
-      }
-      return program_.AddLoad(element);
-    });
+    Scope scope = Fill(tensor, begin, end, [&](const IndexList& place) { return ElementOf(view, place); });
     if (view.slack == 0) return scope;
     begin.back() = end.back();
     Append(scope, Fill(tensor, begin, view.shape, [&](const IndexList&) {
-      return program_.AddConstant(Scalar::Zero(program_[view.load].type));
+      return program_.AddConstant(Scalar::Zero(type));
     }));
     return scope;
+  }
+
+  // What stands at the place of the view.
+  ValueId ElementOf(const View& view, const IndexList& place) {
+    const Access operand = AccessOf(program_, view.operand);
+    IndexList first = view.first;
+    loop::VarReplacement replace(program_);
+    for (size_t i = 0; i < place.size(); ++i) {
+      const View::Axis& axis = view.axes[i];
+      IndexId& e = first[static_cast<size_t>(axis.of_operand)];
+      e = pool_.Add(e, pool_.Mul(pool_.Const(axis.step), place[i]));
+      if (axis.alone >= 0) replace.Set(axis.alone, pool_.Add(axis.begin, place[i]));
+    }
+    return RewriteValues(program_, view.operand.read, [&](ValueId id) -> absl::optional<ValueId> {
+      const auto* index = absl::get_if<loop::IndexValue>(&program_[id].node);
+      if (index != nullptr) return program_.AddIndexValue(replace(index->index));
+      const auto* load = absl::get_if<loop::LoadValue>(&program_[id].node);
+      if (load == nullptr) return absl::nullopt;
+      Access access = load->access;
+      for (size_t axis = 0; axis < first.size(); ++axis) {
+        access.place[axis] = pool_.Add(first[axis], pool_.Sub(access.place[axis], operand.place[axis]));
+      }
+      if (!access.masked) access.fill = program_.AddConstant(Scalar::Zero(program_[id].type));
+      access.masked = true;
+      return program_.AddLoad(std::move(access));
+    });
   }
 
   // The part of a view from `begin` to `end` of each axis; of one without axes, its element.

@@ -47,6 +47,16 @@ TEST(PaddedViews, TextInTextOut) {
        "for b in [0, B) { temp view: f32 view = w[-1, 0 | 0.0] for o in [0, 0) { for i in [0, N) { acc s: f32 = sum"
        " for r in [0, R) { s += view * x[b, i] } drop y[b, o, i] = s } } }"
        " for b_2 in [0, B) { for o_2 in [0, O) { for i_2 in [0, N) { y[b_2, o_2, i_2] = 0.0 } } }"},
+      // What is computed of the operand alone is copied, of elements at a distance from it, too; one loop along an axis
+      // leaves nothing out.
+      {WINDOWS("w[o, r] * exp(x[b, i + r - 1 | 0.5])"),
+       VIEWED("549755813887*(N + R + 16)", "N + R + 16",
+              "for t in [0, 1) { view[t] = exp(0.5) } for t_2 in [1, N + 1) { view[t_2] = exp(x[b, t_2 - 1]) }"
+              " for t_3 in [N + 1, N + R + 16) { view[t_3] = exp(0.5) }",
+              "w[o, r] * view[i + r]")},
+      {WINDOWS("w[o, r] * (x[b, 2*i | 0.0] + x[b, 2*i + 1 | 0.0])"),
+       VIEWED("549755813887*(N + 16)", "N + 16", "for t in [0, N + 16) { view[t] = x[b, 2*t | 0.0] + x[b, 2*t + 1 | 0.0] }",
+              "w[o, r] * view[i]")},
       // Not what is in range, of steps of no known sign, looked up, or with conditions of its own.
       {WINDOWS("w[o, r] * x[b, i]"), ""},
       {WINDOWS("w[o, r] * x[b, i + $d*r | 0.0]"), ""},

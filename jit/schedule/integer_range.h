@@ -1,0 +1,29 @@
+// Between which numbers an integer of a program lies.
+#ifndef NESTOR_JIT_SCHEDULE_INTEGER_RANGE_H_
+#define NESTOR_JIT_SCHEDULE_INTEGER_RANGE_H_
+
+#include <cstdint>
+
+#include "absl/types/optional.h"
+#include "loop_ir/program.h"
+#include "loop_ir/ranges.h"
+#include "uops/dtype.h"
+
+namespace nestor::jit {
+
+struct IntegerRange {
+  int64_t least, greatest;
+  bool IsWithin(const IntegerRange& other) const { return other.least <= least && greatest <= other.greatest; }
+};
+
+// REQUIRES: an integer type but u64.
+IntegerRange RangeOf(DType type);
+
+// Of elements of at most 16 bits, constants, and what is the same all through and proven to be narrow, as a $param
+// with a range; of their sums and differences, and casts of these. nullopt: not known, or the arithmetic may wrap.
+// REQUIRES: `ranges` is at the place of the value.
+absl::optional<IntegerRange> RangeOf(loop::Program& program, loop::Ranges& ranges, loop::ValueId id);
+
+}  // namespace nestor::jit
+
+#endif  // NESTOR_JIT_SCHEDULE_INTEGER_RANGE_H_

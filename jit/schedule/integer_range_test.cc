@@ -1,0 +1,42 @@
+#include "jit/schedule/integer_range.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "fusion/pass_testing.h"
+#include "gtest/gtest.h"
+#include "loop_ir/rewrite.h"
+
+namespace nestor::jit {
+namespace {
+
+// Of the value of the program's only statement: "least..greatest", or "none".
+std::string RangeIn(const char* value) {
+  loop::Program program = fusion::ParseVerified(absl::StrCat(
+      "program p(a: i8[N], b: u8[N], c: i16[N], d: i32[N]; $z: i64 = 0 in [0, 255], $any: i64 = 0) -> (y: i32[N]) {\n"
+      "for i in [0, N) { y[i] = ", value, " } }"));
+  loop::Ranges ranges(program);
+  std::string text = "none";
+  VisitStatements(program, [&](loop::Statement& statement) {
+    const auto range = RangeOf(program, ranges, statement.value);
+    if (range) text = absl::StrCat(range->least, "..", range->greatest);
+  });
+  return text;
+}
+
+TEST(IntegerRange, OfValues) {
+  EXPECT_EQ(RangeIn("i32(a[i])"), "-128..127");
+  EXPECT_EQ(RangeIn("i32(b[i])"), "0..255");
+  EXPECT_EQ(RangeIn("i32(c[i]) + i32(7)"), "-32761..32774");
+  EXPECT_EQ(RangeIn("i32(b[i]) - i32(a[i])"), "-127..383");
+  EXPECT_EQ(RangeIn("i32(b[i]) - i32(index($z))"), "-255..255");
+  // Not known, or it wraps on the way.
+  EXPECT_EQ(RangeIn("i32(a[i]) - i32(index($any))"), "none");
+  EXPECT_EQ(RangeIn("d[i]"), "none");
+  EXPECT_EQ(RangeIn("i32(b[i] + u8(1))"), "none");
+  EXPECT_EQ(RangeIn("i32(i8(b[i]))"), "none");
+  EXPECT_EQ(RangeIn("i32(a[i]) * i32(a[i])"), "none");
+}
+
+}  // namespace
+}  // namespace nestor::jit
