@@ -196,6 +196,7 @@ jit::CompileOptions TinyTiles() {
   options.schedule.contractions.sum_block = 2;
   options.schedule.contractions.row_block = 2;
   options.schedule.contractions.column_block = 2;
+  options.schedule.contractions.many_elements = 150;
   options.schedule.strips.rows = 5;
   return options;
 }

@@ -50,6 +50,10 @@ constexpr int64_t kMostRowsWaiting = 1024;
 // Tiles below each other in a block of narrow ones, which are few: there has to be something to share out.
 constexpr int64_t kNarrowRowBlock = 4;
 
+// Rows that go over columns where they lie are in at most so many tiles; they take so many steps of the sum at a time,
+// of so many blocks of columns: some KiB along memory, so that processors fetch ahead.
+constexpr int64_t kFlatTiles = 8, kFlatSteps = 16, kFlatBlocks = 7;
+
 // One more block of rows shares a panel for so many blocks of columns.
 constexpr int64_t kColumnBlocksForRowBlock = 2;
 
@@ -84,6 +88,7 @@ class Tiling {
     Scope scope = may_be_few ? FewRows() : Scope();
     packing_.Decide(Times(tile_.vectors, WholeTiles()));
     TakeShortBatches();
+    flat_ = AreFlat();
     register_tile_.emplace(program_, ranges_, nest_, packing_, lanes_, rows_, columns_);
     Append(scope, Level(0));
     return scope;
@@ -254,7 +259,9 @@ class Tiling {
   // kept is a large part of the work: where tiles have m rows more than there are, each of m tiles
   // has one less, if there are so many.
   std::vector<Band> Bands() {
-    if (!SharesOutRows()) return {{tile_.rows, Const(0), Over(rows_, tile_.rows)}};
+    if (!SharesOutRows()) {
+      return {{tile_.rows, Const(0), OnlyIf(pool_, pool_.Sub(Const(1), flat_), Over(rows_, tile_.rows))}};
+    }
     const IndexId tiles = OverUp(rows_, tile_.rows), missing = MissingRows();
     const IndexId lower = pool_.Min(Over(rows_, tile_.rows - 1), OnlyIf(pool_, AreShared(), missing));
     const IndexId whole = pool_.Sub(tiles, pool_.Max(lower, pool_.Min(missing, Const(1))));
@@ -465,21 +472,66 @@ class Tiling {
   // What is left over below whole tiles, in a tile like them of which some rows are not
   // kept: smaller ones for each number of rows would be much code.
   Scope LastRows() {
+    if (packing_.UsesPanels() && !SharesOutRows()) return FlatRows();
     const IndexId left = NESTOR_MUTANT("last_rows_skipped") ? Const(0) : Rest(rows_, tile_.rows);
     const IndexId tiles = pool_.Min(left, Const(1));
     const IndexId are_left = SharesOutRows() ? OnlyIf(pool_, pool_.Sub(Const(1), AreShared()), tiles) : tiles;
     if (pool_.IsConst(are_left, 0)) return {};
     IndexId first = pool_.Sub(rows_, left);
     if (NESTOR_MUTANT("last_rows_one_early")) first = pool_.Max(pool_.Sub(first, Const(1)), Const(0));
-    const bool panels = packing_.UsesPanels();
-    const IndexId wide = panels ? WholeTiles() : Over(Vectors(), tile_.vectors);
+    const IndexId wide = Over(Vectors(), tile_.vectors);
     const IndexId done = Times(tile_.vectors, wide);
     // Loops over columns alone, so that there is something to share out.
     const auto if_left = [&](IndexId count) { return OnlyIf(pool_, are_left, IfMany(count)); };
-    Patch whole{{tile_.rows, tile_.vectors}, first, Const(0), left};
-    if (panels) whole.columns = Packing::Columns::kInOperands;
-    Scope scope = InARow(whole, tile_.vectors, if_left(wide));
+    Scope scope = InARow({{tile_.rows, tile_.vectors}, first, Const(0), left}, tile_.vectors, if_left(wide));
     Append(scope, InARow({{tile_.rows, 1}, first, done, left}, 1, if_left(pool_.Sub(Vectors(), done))));
+    return scope;
+  }
+
+  // Whether, 0 or 1, all rows are few enough to go over the columns where they lie: in one tile, or in some, if there
+  // are more columns than the caches hold.
+  IndexId AreFlat() {
+    if (!packing_.UsesPanels() || SharesOutRows()) return Const(0);
+    const auto at_most = [&](int64_t rows) {
+      return pool_.Max(Const(0), pool_.Min(Const(1), pool_.Sub(Const(rows + 1), rows_)));
+    };
+    const IndexId elements = pool_.Mul(packing_.LengthOfHull(0), columns_);
+    const IndexId many_columns = pool_.Min(Const(1), Over(elements, options_.many_elements));
+    return pool_.Max(at_most(tile_.rows), pool_.Min(at_most(kFlatTiles * tile_.rows), many_columns));
+  }
+
+  // Rows that share no panel: few, or those left over below whole tiles. A few steps of the sum go over many columns,
+  // which are read where they lie, along memory; then the next ones.
+  Scope FlatRows() {
+    const IndexId first = Times(tile_.rows, Bands()[0].tiles), left = pool_.Sub(rows_, first);
+    const IndexId tiles = OverUp(left, tile_.rows), wide = WholeTiles(), done = Times(tile_.vectors, wide);
+    const int64_t most = kFlatBlocks * options_.column_block, length = std::min(kFlatSteps, options_.sum_block);
+    const IndexId steps = packing_.LengthOfHull(0), blocks = TilesInBlock(wide, most);
+    const auto patch_at = [&](IndexId p, Extent extent, IndexId vector) {
+      const IndexId above = Times(tile_.rows, p);
+      return Patch{extent, pool_.Add(first, above), vector, pool_.Sub(left, above)};
+    };
+    Scope scope = make_.Counted("q", IfMany(OnlyIf(pool_, tiles, OverUp(wide, most))), kPlain, [&](IndexId q) {
+      const IndexId before = pool_.Mul(blocks, q);
+      const Shape shape = {Const(kFlatTiles * tile_.rows), Const(most * tile_.vectors), Const(lanes_)};
+      const SumBlocks sums{Const(length), OverUp(steps, length),
+                           program_.AddTensor({"partial", type_, shape, Storage::kTemp})};
+      Scope block = {fusion::DeclarationOf(sums.partial)};
+      Append(block, make_.Counted("s", pool_.Max(Const(1), sums.count), kPlain, [&](IndexId s) {
+        return make_.Counted("p", pool_.Min(Const(kFlatTiles), tiles), kPlain, [&](IndexId p) {
+          const IndexId count = pool_.Min(pool_.Min(Const(most), blocks), pool_.Sub(wide, before));
+          return make_.Counted("q", count, kPlain, [&](IndexId t) {
+            Patch patch = patch_at(p, tile_, Times(tile_.vectors, pool_.Add(before, t)));
+            patch.columns = Packing::Columns::kInOperands;
+            return register_tile_->At(patch, BlockOfSum(sums, s, Times(tile_.rows, p), Times(tile_.vectors, t)));
+          });
+        });
+      }));
+      return block;
+    });
+    Append(scope, make_.Counted("p", IfMany(pool_.Min(Const(kFlatTiles), tiles)), kPlain, [&](IndexId p) {
+      return InARow(patch_at(p, {tile_.rows, 1}, done), 1, pool_.Sub(Vectors(), done));
+    }));
     return scope;
   }
 
@@ -496,6 +548,7 @@ class Tiling {
   Packing packing_;
   absl::optional<RegisterTile> register_tile_;
   Extent tile_{};
+  IndexId flat_;            // see AreFlat
   IndexId rows_, columns_;  // how many
   struct ShortLoop {
     const Loop* loop;

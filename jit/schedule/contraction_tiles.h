@@ -26,6 +26,9 @@ struct ContractionTileOptions {
   int64_t sum_block = 384;
   int64_t row_block = 16;
   int64_t column_block = 3;
+  // Of so many elements of columns, more than caches hold, rows of several tiles read each where it lies, too, rather
+  // than from a panel.
+  int64_t many_elements = int64_t{1} << 21;
   // Whether columns that only one block reads may be copied by its topmost tiles, rather than before the nest.
   bool panels = true;
   // Whether the loop over blocks of columns goes around the one over blocks of rows.
