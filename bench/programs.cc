@@ -46,6 +46,10 @@ std::string Concat() {
 }
 std::string GatherRows() { return "op gather(x: f32[V, D], ids: i64[N]) -> (y) { y[n, d] = x[ids[n], d] }"; }
 
+std::string MatrixProduct(DType type) {
+  const std::string product = IsInteger(type) ? "i32(a[i, k]) * i32(b[k, j])" : "a[i, k] * b[k, j]";
+  return absl::Substitute("op f(a: $0[M, K], b: $0[K, N]) -> (c) { c[i, j] = sum[k]($1) }", Name(type), product);
+}
 std::string MatrixProduct() { return "op f(a: f32[M, K], b: f32[K, N]) -> (c) { c = matmul(a, b) }"; }
 std::string Convolution(int64_t stride, int64_t pad) {
   return absl::Substitute(

@@ -30,6 +30,8 @@ std::string GatherRows();
 
 // a: f32[M, K], b: f32[K, N] -> c: f32[M, N].
 std::string MatrixProduct();
+// The same of another type. A sum of integers is i32.
+std::string MatrixProduct(DType type);
 // x: f32[N, C, H, W], w: f32[O, C, R, S] -> y: f32[N, O, ..].
 std::string Convolution(int64_t stride, int64_t pad);
 // x: f32[N, C, H, W], w: f32[C, 1, R, S] -> y: f32[N, C, ..], each channel by itself.

@@ -1,6 +1,6 @@
 // Other types than f32: the same part of the limit where bytes bound a row; where
 // arithmetic does, bf16 keeps up with f32 in elements a second (it is computed as
-// f32), and f64 reaches half (half as many fit a vector). The f32 row of the same
+// f32), and f64 reaches half (half as many fit a vector); products of 8-bit integers reach twice. The f32 row of the same
 // number of elements is measured beside it for that.
 #include "absl/strings/str_cat.h"
 #include "bench/programs.h"
@@ -11,7 +11,7 @@ namespace nestor::bench {
 namespace {
 
 constexpr char kNestorF32[] = "Nestor f32";
-constexpr int64_t kCount = 16 << 20;
+constexpr int64_t kCount = 16 << 20, kSide = 1024;
 
 // Two roundings to a type with so few bits differ by a part in 2^7, and the peer
 // rounds after each operation, too.
@@ -24,6 +24,11 @@ std::vector<BufferSpec> ChainBuffers(DType type) {
 std::vector<BufferSpec> SumBuffers(DType type) {
   const DType result = IsInteger(type) ? DType::kI32 : type;
   return {{"x", type, {256, 256, 256}}, {"y", result, {256, 256}, Fill::kOutput}};
+}
+
+std::vector<BufferSpec> ProductBuffers(DType type) {
+  const DType result = IsInteger(type) ? DType::kI32 : type;
+  return {{"a", type, {kSide, kSide}}, {"b", type, {kSide, kSide}}, {"c", result, {kSide, kSide}, Fill::kOutput}};
 }
 
 // The limit's part; for floats also the part of f32's speed.
@@ -59,6 +64,19 @@ Row Sum(DType type) {
   return row;
 }
 
+// Narrow floats are widened once, and two narrow integers share a lane.
+Row Product(DType type) {
+  Row row;
+  row.name = absl::StrCat("matmul ", Name(type), " ", kSide);
+  row.buffers = ProductBuffers(type);
+  row.steps = {{MatrixProduct(type)}};
+  row.peers = {TorchMatrixProduct(), NestorPeer(kNestorF32, ProductBuffers(DType::kF32), {{MatrixProduct(DType::kF32)}})};
+  row.tolerance = ToleranceOf(type);
+  const double of_f32 = type == DType::kF64 ? 0.5 : IsInteger(type) ? 2.0 : 1.0;
+  row.goal = {{kNestorF32, of_f32, of_f32}};
+  return row;
+}
+
 }  // namespace
 
 std::vector<Row> TypeRows() {
@@ -67,6 +85,7 @@ std::vector<Row> TypeRows() {
     rows.push_back(Chain(type));
     rows.push_back(Sum(type));
   }
+  for (const DType type : {DType::kF64, DType::kBF16, DType::kI8}) rows.push_back(Product(type));
   return rows;
 }
 

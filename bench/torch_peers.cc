@@ -51,6 +51,12 @@ PeerMaker TorchSum(int axis) {
     return at::sum(in[0], {axis}, /*keepdim=*/false, type);
   });
 }
+PeerMaker TorchMatrixProduct() {
+  return Maker({"a", "b"}, [](const Inputs& in) {
+    const bool is_integer = at::isIntegralType(in[0].scalar_type(), false);
+    return is_integer ? at::matmul(in[0].to(at::kInt), in[1].to(at::kInt)) : at::matmul(in[0], in[1]);
+  });
+}
 PeerMaker TorchTranspose() {
   return Maker({"x"}, [](const Inputs& in) { return in[0].t().contiguous(); });
 }

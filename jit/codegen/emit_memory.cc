@@ -265,7 +265,8 @@ void LoadEverySecondNarrow(Generator& g, const Operation& op) {
     case 16: InsertQuarter(g, both, last, 1); break;
     default: g.vshuff64x2(both, both, g.Scratch(64), kLowerHalves); break;
   }
-  if (element == 1) WidenInPlace(g, g.Vector(op.result.value, WideBytes(op)), IsSigned(op.type) ? DType::kI16 : DType::kU16);
+  if (element > 1) return;
+  WidenInPlace(g, g.Vector(op.result.value, WideBytes(op)), IsSigned(op.type) ? DType::kI16 : DType::kU16);
 }
 
 // 128 bits of `from` in a register of that width.

@@ -9,8 +9,8 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
-#include "absl/container/inlined_vector.h"
 #include "fusion/assume_products.h"
+#include "jit/schedule/operand_part.h"
 #include "jit/schedule/replace_loops.h"
 #include "jit/schedule/widen.h"
 #include "loop_ir/dependence.h"
@@ -21,7 +21,6 @@ namespace nestor::jit {
 namespace {
 
 using loop::Access;
-using loop::ApplyValue;
 using loop::Item;
 using loop::Loop;
 using loop::Program;
@@ -34,8 +33,6 @@ using loop::ValueId;
 
 // Columns that leave most lanes of a vector empty, rows that leave most of a tile.
 constexpr int64_t kFewColumns = 7, kFewRows = 3;
-// Narrower values are no quicker to read from a copy.
-constexpr int kLeastLaneBytes = 4;
 // Fewer iterations than those of loops whose length is no number.
 constexpr int64_t kShort = 16;
 
@@ -278,62 +275,9 @@ class Matcher {
            std::any_of(access.conditions.begin(), access.conditions.end(), has);
   }
 
-  // See Contraction::Operand.
-  ValueId AsRead(ValueId load) const {
-    absl::InlinedVector<ValueId, 2> parts;
-    CollectParts(found_.step->value, load, parts);
-    const bool is_one = !parts.empty() && absl::c_all_of(parts, [&](ValueId part) { return part == parts[0]; });
-    return is_one && ByteSize(program_[parts[0]].type) >= kLeastLaneBytes ? parts[0] : load;
-  }
-
-  // Of a part of the value: whether it reads that element, or one beside it, and whether anything else that differs
-  // from step to step.
-  struct Reads {
-    bool it = false, more = false;
-  };
-  Reads CollectParts(ValueId id, ValueId load, absl::InlinedVector<ValueId, 2>& parts) const {
-    const Value& value = program_[id];
-    const Access& access = absl::get<loop::LoadValue>(program_[load].node).access;
-    if (const auto* other = absl::get_if<loop::LoadValue>(&value.node)) {
-      const bool is_it = id == load || AreBeside(access, other->access);
-      return {is_it, !is_it};
-    }
-    if (const auto* index = absl::get_if<loop::IndexValue>(&value.node)) return {false, !MovesWith(access, index->index)};
-    const auto* apply = absl::get_if<ApplyValue>(&value.node);
-    if (apply == nullptr) return {};
-    Reads all;
-    absl::InlinedVector<ValueId, 3> with_it;
-    for (const ValueId arg : apply->args) {
-      const Reads reads = CollectParts(arg, load, parts);
-      if (reads.it && !reads.more) with_it.push_back(arg);
-      all = {all.it || reads.it, all.more || reads.more};
-    }
-    if (all.more) parts.insert(parts.end(), with_it.begin(), with_it.end());
-    return all;
-  }
-
-  // Whether the places are at a fixed distance from each other.
-  bool AreBeside(const Access& a, const Access& b) const {
-    if (a.tensor != b.tensor || !a.conditions.empty() || !b.conditions.empty()) return false;
-    for (size_t axis = 0; axis < a.place.size(); ++axis) {
-      if (!pool_.ConstValue(pool_.Sub(a.place[axis], b.place[axis]))) return false;
-    }
-    return true;
-  }
-
-  // Whether the index moves with nothing that the access does not move with.
-  bool MovesWith(const Access& access, IndexId index) const {
-    bool good = true;
-    VisitIndex(pool_, index, [&](IndexId, const IndexNode& node) {
-      const auto holds = [&](IndexId e) { return HoldsVar(pool_, e, static_cast<int32_t>(node.value)); };
-      if (node.kind == IndexKind::kVar) good = good && absl::c_any_of(access.place, holds);
-    });
-    return good;
-  }
-
   void Add(const Contraction& found, std::vector<Contraction::Operand>& operands, ValueId id,
            const Access& access) const {
-    Contraction::Operand operand{id, AsRead(id)};
+    Contraction::Operand operand{id, PartReading(program_, found_.step->value, id)};
     if (absl::c_any_of(operands, [&](const auto& known) { return known.read == operand.read; })) return;
     for (size_t i = 0; i < found.batch.size(); ++i) {
       if (DependsOn(program_, access, *found.batch[i])) operand.batch_loops = static_cast<int>(i) + 1;

@@ -80,6 +80,14 @@ std::vector<size_t> Packing::SumsOf(const Access& access) const {
   return sums;
 }
 
+bool Packing::ColumnsLieWell() {
+  return absl::c_all_of(nest_.columns, [&](const Contraction::Operand& operand) {
+    const Access access = AccessOf(program_, operand);
+    return !access.masked &&
+           (IsAlong(program_, access, *nest_.column) || IsAlong(program_, access, *nest_.sums.back()));
+  });
+}
+
 void Packing::Measure() {
   rows_ = ranges_.LengthOf(*nest_.row);
   columns_ = LengthOfHull(*nest_.column, *HullOf(program_, *nest_.column));

@@ -31,6 +31,9 @@ class Packing {
   // them are not summed, or there is no row at all.
   bool IsInRange();
 
+  // Whether they lie along the columns, or along what is summed.
+  bool ColumnsLieWell();
+
   // How many there are, which all that follows needs.
   void Measure();
 

@@ -20,8 +20,11 @@
 #include "jit/schedule/contraction_orientation.h"
 #include "jit/schedule/contraction_packing.h"
 #include "jit/schedule/loop_maker.h"
+#include "jit/schedule/operand_part.h"
 #include "jit/schedule/register_tile.h"
 #include "jit/schedule/replace_loops.h"
+#include "jit/schedule/short_loops.h"
+#include "jit/schedule/tile_grid.h"
 #include "jit/target/lanes.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
@@ -40,12 +43,6 @@ using loop::TensorId;
 
 // If the number of rows is known, and tiles are made for it, so many are enough.
 constexpr int64_t kLeastKnownRows = 2;
-
-// A batch loop inside of blocks has no more iterations: what they write stays in the caches.
-constexpr int64_t kMostInside = 8;
-
-// Those inside of a block of the sum share its columns, but tiles of so many rows wait for the next one.
-constexpr int64_t kMostRowsWaiting = 1024;
 
 // Tiles below each other in a block of narrow ones, which are few: there has to be something to share out.
 constexpr int64_t kNarrowRowBlock = 4;
@@ -73,21 +70,21 @@ class Tiling {
         type_(program[nest.accumulator].type),
         lanes_(jit::LanesOf(type_, options.isa)),
         runs_(runs),
-        packing_(program, ranges, nest_, lanes_, {options.bound, options.panels}) {}
+        packing_(program, ranges, nest_, lanes_, {options.bound, options.panels}),
+        grid_(program, ranges, nest_, lanes_),
+        short_(program, ranges) {}
 
   // Not for few rows of columns that lie well.
-  bool IsWorth() { return packing_.IsInRange() && (!ColumnsLieWell() || !HasFewIterations(*nest_.row)); }
+  bool IsWorth() { return packing_.IsInRange() && (!packing_.ColumnsLieWell() || !HasFewIterations(*nest_.row)); }
 
   // `may_be_few`: where the rows are few, the nest runs as it was.
   Scope Run(bool may_be_few) {
-    rows_ = ranges_.LengthOf(*nest_.row);
-    columns_ = ranges_.LengthOf(*nest_.column);
     packing_.Measure();
     JamBatch();
-    ChooseTile();
+    grid_.Choose({options_.isa, options_.rows, options_.vectors});
     Scope scope = may_be_few ? FewRows() : Scope();
-    packing_.Decide(Times(tile_.vectors, WholeTiles()));
-    TakeShortBatches();
+    packing_.Decide(Times(tile_.vectors, grid_.WholeTiles()));
+    if (nest_.jammed == nullptr && !packing_.UsesPanels()) short_.TakeFrom(nest_, packing_.BatchLoops(), RowsInBlock());
     flat_ = AreFlat();
     register_tile_.emplace(program_, ranges_, nest_, packing_, lanes_, rows_, columns_);
     Append(scope, Level(0));
@@ -95,7 +92,8 @@ class Tiling {
   }
 
  private:
-  using Extent = RegisterTile::Extent;
+  using Extent = TileGrid::Extent;
+  using Band = TileGrid::Band;
   using Patch = RegisterTile::Patch;
   using SumBlock = RegisterTile::SumBlock;
 
@@ -114,29 +112,6 @@ class Tiling {
 
   // ---- What is decided first
 
-  // As many rows as there are, or an even share of them, and as many vectors as then fit.
-  void ChooseTile() {
-    const bool wide = options_.isa == Isa::kAvx512;
-    const int registers = wide ? 32 : 16;
-    tile_ = wide ? Extent{8, 3} : Extent{6, 2};
-    const int64_t most_vectors = options_.vectors > 0 ? options_.vectors : 2 * tile_.vectors;
-    if (options_.rows > 0) tile_.rows = options_.rows;
-    if (options_.vectors > 0) tile_.vectors = options_.vectors;
-    while (RegistersOf(tile_) > registers && tile_.rows > 1) --tile_.rows;
-    if (const auto known = pool_.ConstValue(rows_); known && *known > 0) {
-      const int64_t tiles = (*known + tile_.rows - 1) / tile_.rows;
-      tile_.rows = (*known + tiles - 1) / tiles;
-      while (tile_.vectors < most_vectors && RegistersOf({tile_.rows, tile_.vectors + 1}) <= registers) ++tile_.vectors;
-    }
-  }
-
-  // Accumulators, a vector of each column operand, a broadcast of each row operand and a
-  // product at once.
-  int64_t RegistersOf(Extent tile) const {
-    return tile.rows * tile.vectors + tile.vectors * static_cast<int64_t>(nest_.columns.size()) + 1 +
-           static_cast<int64_t>(nest_.rows.size());
-  }
-
   // Rows of an image that are no longer than a vector lie beside each other.
   void JamBatch() {
     const auto known = pool_.ConstValue(columns_);
@@ -153,34 +128,9 @@ class Tiling {
     }
   }
 
-  // Of the gradient of a window's elements, say, which lie together: with a loop over them outside, their results
-  // would be written line by line as often as there are elements. Of a strip of an image's rows: all of them read
-  // the columns of a block of the sum while those are in the cache.
-  void TakeShortBatches() {
-    if (nest_.jammed != nullptr || packing_.UsesPanels()) return;
-    int64_t rows = std::min(pool_.ConstValue(rows_).value_or(RowsInBlock()), RowsInBlock());
-    while (nest_.batch.size() > packing_.BatchLoops()) {
-      const Loop& batch = *nest_.batch.back();
-      const int64_t length = std::max<int64_t>(KnownLength(program_, batch).value_or(kMostInside), 1);
-      if (length > kMostInside || !ranges_.Less(ranges_.LengthOf(batch), Const(length + 1))) return;
-      rows *= length;
-      if (rows <= kMostRowsWaiting) in_sums_.insert(in_sums_.begin(), {&batch, length});
-      else inside_.insert(inside_.begin(), &batch);
-      nest_.batch.pop_back();
-    }
-  }
-  int64_t RowsInBlock() const { return options_.row_block * tile_.rows; }
-
-  // What `make` gives, in copies of those loops: of those around the blocks of a sum, and of those within.
-  Scope AroundSums(absl::FunctionRef<Scope()> make) {
-    Scope scope = make();
-    for (size_t i = inside_.size(); i-- > 0;) scope = AroundAnew(program_, *inside_[i], std::move(scope));
-    return scope;
-  }
-  Scope InSums(absl::FunctionRef<Scope()> make) {
-    Scope scope = make();
-    for (size_t i = in_sums_.size(); i-- > 0;) scope = AroundAnew(program_, *in_sums_[i].loop, std::move(scope));
-    return scope;
+  int64_t RowsInBlock() const {
+    const int64_t most = options_.row_block * tile_.rows;
+    return std::min(pool_.ConstValue(rows_).value_or(most), most);
   }
 
   // Whether that is proven, for all sizes.
@@ -196,7 +146,7 @@ class Tiling {
   // N / M where M is 0), it would be tiled as the nest is, and its copy again: then tiles take
   // all rows.
   Scope FewRows() {
-    if (!ColumnsLieWell() || pool_.HasVar(rows_)) return {};
+    if (!packing_.ColumnsLieWell() || pool_.HasVar(rows_)) return {};
     const auto known = pool_.ConstValue(rows_);
     if (known && *known >= kLeastKnownRows) return {};
     const IndexId few = pool_.Min(Const(1), pool_.Max(Const(0), pool_.Sub(Const(kLeastRows), rows_)));
@@ -210,34 +160,13 @@ class Tiling {
     return fresh ? ScopeOf(*std::move(fresh)) : Scope();
   }
 
-  bool ColumnsLieWell() {
-    return std::all_of(nest_.columns.begin(), nest_.columns.end(), [&](const Contraction::Operand& operand) {
-      const Access access = AccessOf(program_, operand);
-      return !access.masked &&
-             (IsAlong(program_, access, *nest_.column) || IsAlong(program_, access, *nest_.sums.back()));
-    });
-  }
-
-  // Of columns; the last vector may have fewer lanes, of a jammed nest each.
-  IndexId Vectors() {
-    return nest_.jammed != nullptr ? ranges_.LengthOf(*nest_.jammed) : OverUp(columns_, lanes_);
-  }
-  // Tiles of the widest kind, all of whose vectors are whole. Of three vectors, one tile less
-  // where one vector would be left: two pairs are quicker.
-  IndexId WholeTiles() {
-    const IndexId tiles = Over(nest_.jammed != nullptr ? Vectors() : Over(columns_, lanes_), tile_.vectors);
-    if (tile_.vectors != 3) return tiles;
-    const IndexId one_left = Rest(Rest(Vectors(), 3), 2);
-    return pool_.Max(pool_.Sub(tiles, one_left), Const(0));
-  }
-
   // ---- The loops around tiles
 
   // Of the batch loops from number `depth` on: what is packed there, and then the rest.
   Scope Level(size_t depth) {
     Scope scope = packing_.CopiesBehind(depth, IsCopied());
     if (depth == nest_.batch.size()) {
-      for (const Band& band : Bands()) Append(scope, WholeRows(band));
+      for (const Band& band : grid_.Bands()) Append(scope, WholeRows(band));
       Append(scope, LastRows());
       return scope;
     }
@@ -249,39 +178,6 @@ class Tiling {
     return scope;
   }
 
-  // Tiles of `height` rows, all of which are kept, from row `first` on.
-  struct Band {
-    int64_t height;
-    IndexId first, tiles;
-  };
-
-  // Of an image, along which windows slide, there are few rows, and a tile of which not all rows are
-  // kept is a large part of the work: where tiles have m rows more than there are, each of m tiles
-  // has one less, if there are so many.
-  std::vector<Band> Bands() {
-    if (!SharesOutRows()) {
-      return {{tile_.rows, Const(0), OnlyIf(pool_, pool_.Sub(Const(1), flat_), Over(rows_, tile_.rows))}};
-    }
-    const IndexId tiles = OverUp(rows_, tile_.rows), missing = MissingRows();
-    const IndexId lower = pool_.Min(Over(rows_, tile_.rows - 1), OnlyIf(pool_, AreShared(), missing));
-    const IndexId whole = pool_.Sub(tiles, pool_.Max(lower, pool_.Min(missing, Const(1))));
-    return {{tile_.rows, Const(0), pool_.Min(Over(rows_, tile_.rows), whole)},
-            {tile_.rows - 1, pool_.Sub(rows_, Times(tile_.rows - 1, lower)), lower}};
-  }
-  bool SharesOutRows() const {
-    const auto slides = [&](const Contraction::Operand& operand) {
-      return SlidesAlong(program_, AccessOf(program_, operand), nest_.sums, *nest_.row);
-    };
-    return !nest_.is_ragged && tile_.rows > 2 && !pool_.ConstValue(rows_) && absl::c_any_of(nest_.rows, slides);
-  }
-  // By how many tiles of the full height have more.
-  IndexId MissingRows() { return pool_.Sub(Times(tile_.rows, OverUp(rows_, tile_.rows)), rows_); }
-  // 1 where no tile is left of which not all rows are kept, else 0.
-  IndexId AreShared() {
-    const IndexId one_more = pool_.Add(OverUp(rows_, tile_.rows), Const(1));
-    return pool_.Min(Const(1), pool_.Max(Const(0), pool_.Sub(one_more, MissingRows())));
-  }
-
   // Tiles of `vectors` each, side by side from vector `first` on.
   struct Side {
     int64_t vectors;
@@ -289,7 +185,7 @@ class Tiling {
     bool is_whole;      // none of them has the last vector
     int64_t row_block;  // tiles below each other
   };
-  Side WholeSide() { return {tile_.vectors, Const(0), WholeTiles(), true, options_.row_block}; }
+  Side WholeSide() { return {tile_.vectors, Const(0), grid_.WholeTiles(), true, options_.row_block}; }
 
   // In blocks, and by themselves, so that the loops over blocks hold nothing else, narrower tiles.
   Scope WholeRows(const Band& band) {
@@ -309,9 +205,9 @@ class Tiling {
       const IndexId count = pool_.Min(sharing, pool_.Sub(blocks, first));
       return ColumnBlock(band, side, first, count, pool_.Mul(wide, q));
     };
-    return options_.columns_outside
-               ? OverBlocks("q", IfMany(columns), "p", groups, [&](IndexId q, IndexId p) { return block(p, q); })
-               : OverBlocks("p", IfMany(groups), "q", columns, block);
+    const auto turned = [&](IndexId q, IndexId p) { return block(p, q); };
+    return options_.columns_outside ? OverBlocks("q", IfNotFlat(IfMany(columns)), "p", groups, turned)
+                                    : OverBlocks("p", IfNotFlat(IfMany(groups)), "q", columns, block);
   }
   Scope OverBlocks(absl::string_view outer, IndexId outer_count, absl::string_view inner, IndexId inner_count,
                    absl::FunctionRef<Scope(IndexId, IndexId)> block) {
@@ -326,15 +222,8 @@ class Tiling {
     return OverUp(columns_, kColumnBlocksForRowBlock * options_.column_block * tile_.vectors * lanes_);
   }
   IndexId RowOf(const Band& band, IndexId tile) { return pool_.Add(band.first, Times(band.height, tile)); }
-  // At most so many. Blocks are as long as each other, but for what the last has less: so threads get equal shares.
-  // Where the number moves with a loop around, or of the rows of an image, there are few, and mostly one block.
-  IndexId TilesInBlock(IndexId tiles, int64_t most) {
-    if (SharesOutRows() || pool_.HasVar(tiles)) return Const(most);
-    const IndexId blocks = OverUp(tiles, most), others = pool_.Max(pool_.Sub(blocks, Const(1)), Const(0));
-    return pool_.Div(pool_.Add(tiles, others), pool_.Max(blocks, Const(1)));
-  }
-  IndexId TilesOfRows(const Band& band, const Side& side) { return TilesInBlock(band.tiles, side.row_block); }
-  IndexId TilesOfColumns(const Side& side) { return TilesInBlock(side.tiles, options_.column_block); }
+  IndexId TilesOfRows(const Band& band, const Side& side) { return grid_.TilesInBlock(band.tiles, side.row_block); }
+  IndexId TilesOfColumns(const Side& side) { return grid_.TilesInBlock(side.tiles, options_.column_block); }
 
   // The blocks into which the outermost sum is cut.
   struct SumBlocks {
@@ -348,7 +237,7 @@ class Tiling {
     Scope scope;
     if (blocks) scope.push_back(fusion::DeclarationOf(blocks->partial));
     if (!packing_.UsesPanels()) {
-      return AroundSums([&] {
+      return short_.AroundSums([&] {
         Append(scope, TileBlock(band, side, first_block, first, blocks, absl::nullopt));
         return scope;
       });
@@ -374,10 +263,7 @@ class Tiling {
     const IndexId tiles = in_block(TilesOfColumns(side), options_.column_block, pool_.Sub(side.tiles, first));
     // At places of a window, tiles read nearly the same columns.
     const bool columns_slide = absl::c_any_of(nest_.columns, [&](const Contraction::Operand& operand) {
-      const Access access = AccessOf(program_, operand);
-      return absl::c_any_of(in_sums_, [&](const ShortLoop& batch) {
-        return SlidesAlong(program_, access, nest_.sums, *batch.loop);
-      });
+      return short_.SlideInSums(AccessOf(program_, operand), nest_.sums);
     });
     const auto tiles_of = [&](IndexId s) {
       return make_.Counted("p", rows, kPlain, [&](IndexId p) {
@@ -390,12 +276,12 @@ class Tiling {
           absl::optional<SumBlock> part;
           if (blocks) part = BlockOfSum(*blocks, s, Times(band.height, p), Times(side.vectors, q));
           const auto tile = [&] { return register_tile_->At(patch, part, own); };
-          return columns_slide ? InSums(tile) : tile();
+          return columns_slide ? short_.InSums(tile) : tile();
         });
       });
     };
     return make_.Counted("s", blocks ? blocks->count : Const(1), kPlain, [&](IndexId s) {
-      return columns_slide ? tiles_of(s) : InSums([&] { return tiles_of(s); });
+      return columns_slide ? tiles_of(s) : short_.InSums([&] { return tiles_of(s); });
     });
   }
 
@@ -406,8 +292,7 @@ class Tiling {
     if (pool_.HasVar(nest_.sums[0]->begin) || pool_.HasVar(nest_.sums[0]->end) || (known && *known <= 0)) {
       return absl::nullopt;
     }
-    Shape shape;
-    for (const ShortLoop& batch : in_sums_) shape.push_back(Const(batch.most));
+    Shape shape = short_.ExtentsInSums();
     for (const int64_t extent : {side.row_block * tile_.rows, options_.column_block * side.vectors, lanes_}) {
       shape.push_back(Const(extent));
     }
@@ -428,9 +313,7 @@ class Tiling {
     IndexId begin = pool_.Mul(blocks.length, number);
     if (NESTOR_MUTANT("sum_blocks_overlap")) begin = pool_.Max(pool_.Sub(begin, Const(1)), Const(0));
     const IndexId end = pool_.Min(packing_.LengthOfHull(0), pool_.Add(begin, blocks.length));
-    IndexList around;
-    for (const auto& [loop, most] : in_sums_) around.push_back(pool_.Sub(pool_.Var(loop->var), loop->begin));
-    return {number, blocks.count, begin, end, blocks.partial, std::move(around), row, vector};
+    return {number, blocks.count, begin, end, blocks.partial, short_.PlaceInSums(), row, vector};
   }
 
   // Columns beside whole tiles. So few vectors stay in the caches whatever the rows: there is more to share out
@@ -438,24 +321,24 @@ class Tiling {
   Scope NarrowTiles(const Band& band) {
     Scope scope;
     const auto in_all_rows = [&](IndexId first, int64_t vectors, int64_t step, IndexId count) {
-      Append(scope, make_.Counted("p", IfMany(band.tiles), kPlain, [&](IndexId p) {
+      Append(scope, make_.Counted("p", IfNotFlat(IfMany(band.tiles)), kPlain, [&](IndexId p) {
         return InARow({{band.height, vectors}, RowOf(band, p), first}, step, count);
       }));
     };
-    IndexId done = Times(tile_.vectors, WholeTiles());  // vectors
+    IndexId done = Times(tile_.vectors, grid_.WholeTiles());  // vectors
     // A pair whose second vector is not whole is beside whole pairs, too; of three vectors that
     // would be as much code again as the widest tile.
     for (int64_t vectors = tile_.vectors == 2 ? 2 : (tile_.vectors + 1) / 2; vectors > 1; vectors = (vectors + 1) / 2) {
-      const IndexId count = Over(pool_.Sub(Vectors(), done), vectors);
-      if (in_sums_.empty()) in_all_rows(done, vectors, vectors, count);
+      const IndexId count = Over(pool_.Sub(grid_.Vectors(), done), vectors);
+      if (!short_.HasAnyInSums()) in_all_rows(done, vectors, vectors, count);
       else Append(scope, InBlocks(band, {vectors, done, count, false, kNarrowRowBlock}));
       done = pool_.Add(done, Times(vectors, count));
     }
     // From the last one backwards, and said so that it is evident that none is negative, nor before the first vector
     // that copies beside panels hold.
-    const IndexId beside = packing_.UsesPanels() ? pool_.Sub(Vectors(), Times(tile_.vectors, WholeTiles())) : Vectors();
-    const IndexId left = pool_.Min(beside, pool_.Sub(Vectors(), done));
-    in_all_rows(pool_.Sub(Vectors(), Const(1)), 1, -1, left);
+    const IndexId all = grid_.Vectors();
+    const IndexId beside = packing_.UsesPanels() ? pool_.Sub(all, Times(tile_.vectors, grid_.WholeTiles())) : all;
+    in_all_rows(pool_.Sub(all, Const(1)), 1, -1, pool_.Min(beside, pool_.Sub(all, done)));
     return scope;
   }
 
@@ -465,33 +348,34 @@ class Tiling {
       Patch patch = first;
       patch.vector = pool_.Add(first.vector, Times(step, q));
       patch.is_whole = false;
-      return AroundSums([&] { return InSums([&] { return register_tile_->At(patch); }); });
+      return short_.AroundSums([&] { return short_.InSums([&] { return register_tile_->At(patch); }); });
     });
   }
 
   // What is left over below whole tiles, in a tile like them of which some rows are not
   // kept: smaller ones for each number of rows would be much code.
   Scope LastRows() {
-    if (packing_.UsesPanels() && !SharesOutRows()) return FlatRows();
+    if (packing_.UsesPanels() && !grid_.SharesOutRows()) return FlatRows();
     const IndexId left = NESTOR_MUTANT("last_rows_skipped") ? Const(0) : Rest(rows_, tile_.rows);
     const IndexId tiles = pool_.Min(left, Const(1));
-    const IndexId are_left = SharesOutRows() ? OnlyIf(pool_, pool_.Sub(Const(1), AreShared()), tiles) : tiles;
+    const IndexId are_left =
+        grid_.SharesOutRows() ? OnlyIf(pool_, pool_.Sub(Const(1), grid_.AreShared()), tiles) : tiles;
     if (pool_.IsConst(are_left, 0)) return {};
     IndexId first = pool_.Sub(rows_, left);
     if (NESTOR_MUTANT("last_rows_one_early")) first = pool_.Max(pool_.Sub(first, Const(1)), Const(0));
-    const IndexId wide = Over(Vectors(), tile_.vectors);
+    const IndexId wide = Over(grid_.Vectors(), tile_.vectors);
     const IndexId done = Times(tile_.vectors, wide);
     // Loops over columns alone, so that there is something to share out.
     const auto if_left = [&](IndexId count) { return OnlyIf(pool_, are_left, IfMany(count)); };
     Scope scope = InARow({{tile_.rows, tile_.vectors}, first, Const(0), left}, tile_.vectors, if_left(wide));
-    Append(scope, InARow({{tile_.rows, 1}, first, done, left}, 1, if_left(pool_.Sub(Vectors(), done))));
+    Append(scope, InARow({{tile_.rows, 1}, first, done, left}, 1, if_left(pool_.Sub(grid_.Vectors(), done))));
     return scope;
   }
 
   // Whether, 0 or 1, all rows are few enough to go over the columns where they lie: in one tile, or in some, if there
   // are more columns than the caches hold.
   IndexId AreFlat() {
-    if (!packing_.UsesPanels() || SharesOutRows()) return Const(0);
+    if (!packing_.UsesPanels() || grid_.SharesOutRows()) return Const(0);
     const auto at_most = [&](int64_t rows) {
       return pool_.Max(Const(0), pool_.Min(Const(1), pool_.Sub(Const(rows + 1), rows_)));
     };
@@ -500,40 +384,63 @@ class Tiling {
     return pool_.Max(at_most(tile_.rows), pool_.Min(at_most(kFlatTiles * tile_.rows), many_columns));
   }
 
-  // Rows that share no panel: few, or those left over below whole tiles. A few steps of the sum go over many columns,
-  // which are read where they lie, along memory; then the next ones.
+  // Rows that share no panel: all, if they are few, or those left over below whole tiles.
   Scope FlatRows() {
-    const IndexId first = Times(tile_.rows, Bands()[0].tiles), left = pool_.Sub(rows_, first);
-    const IndexId tiles = OverUp(left, tile_.rows), wide = WholeTiles(), done = Times(tile_.vectors, wide);
+    const IndexId tiles = pool_.Min(Const(kFlatTiles), OverUp(rows_, tile_.rows));
+    Scope scope = FlatRows(Const(0), rows_, tiles, flat_);
+    const IndexId left = NESTOR_MUTANT("last_rows_skipped") ? Const(0) : Rest(rows_, tile_.rows);
+    IndexId first = pool_.Sub(rows_, left);
+    if (NESTOR_MUTANT("last_rows_one_early")) first = pool_.Max(pool_.Sub(first, Const(1)), Const(0));
+    Append(scope, FlatRows(first, left, Const(1), pool_.Sub(Const(1), flat_)));
+    return scope;
+  }
+
+  // A few steps of the sum go over many columns, which are read where they lie, along memory; then the next ones. Of
+  // `left` rows from number `first` on, in so many tiles, if `flag` is 1.
+  Scope FlatRows(IndexId first, IndexId left, IndexId tiles, IndexId flag) {
     const int64_t most = kFlatBlocks * options_.column_block, length = std::min(kFlatSteps, options_.sum_block);
-    const IndexId steps = packing_.LengthOfHull(0), blocks = TilesInBlock(wide, most);
-    const auto patch_at = [&](IndexId p, Extent extent, IndexId vector) {
-      const IndexId above = Times(tile_.rows, p);
-      return Patch{extent, pool_.Add(first, above), vector, pool_.Sub(left, above)};
+    const IndexId steps = packing_.LengthOfHull(0), wide = grid_.WholeTiles(), done = Times(tile_.vectors, wide);
+    const IndexId in_block = grid_.TilesInBlock(wide, most);
+    const IndexId are_any = pool_.Min(left, Const(1));
+    const auto if_any = [&](IndexId count) { return OnlyIf(pool_, are_any, OnlyIf(pool_, flag, IfMany(count))); };
+    const auto over_tiles = [&](Extent extent, IndexId vector, absl::FunctionRef<Scope(IndexId p, Patch patch)> make) {
+      return OnceOrCounted("p", tiles, [&](IndexId p) {
+        const IndexId above = Times(tile_.rows, p);
+        return make(p, {extent, pool_.Add(first, above), vector, pool_.Sub(left, above)});
+      });
     };
-    Scope scope = make_.Counted("q", IfMany(OnlyIf(pool_, tiles, OverUp(wide, most))), kPlain, [&](IndexId q) {
-      const IndexId before = pool_.Mul(blocks, q);
+    Scope scope = make_.Counted("q", if_any(OverUp(wide, most)), kPlain, [&](IndexId q) {
+      const IndexId before = pool_.Mul(in_block, q);
       const Shape shape = {Const(kFlatTiles * tile_.rows), Const(most * tile_.vectors), Const(lanes_)};
-      const SumBlocks sums{Const(length), OverUp(steps, length),
+      const SumBlocks sums{Const(length), pool_.Max(Const(1), OverUp(steps, length)),
                            program_.AddTensor({"partial", type_, shape, Storage::kTemp})};
       Scope block = {fusion::DeclarationOf(sums.partial)};
-      Append(block, make_.Counted("s", pool_.Max(Const(1), sums.count), kPlain, [&](IndexId s) {
-        return make_.Counted("p", pool_.Min(Const(kFlatTiles), tiles), kPlain, [&](IndexId p) {
-          const IndexId count = pool_.Min(pool_.Min(Const(most), blocks), pool_.Sub(wide, before));
+      Append(block, make_.Counted("s", sums.count, kPlain, [&](IndexId s) {
+        return over_tiles(tile_, Times(tile_.vectors, before), [&](IndexId p, const Patch& first_patch) {
+          const IndexId count = pool_.Min(pool_.Min(Const(most), in_block), pool_.Sub(wide, before));
           return make_.Counted("q", count, kPlain, [&](IndexId t) {
-            Patch patch = patch_at(p, tile_, Times(tile_.vectors, pool_.Add(before, t)));
+            Patch patch = first_patch;
+            patch.vector = Times(tile_.vectors, pool_.Add(before, t));
             patch.columns = Packing::Columns::kInOperands;
-            return register_tile_->At(patch, BlockOfSum(sums, s, Times(tile_.rows, p), Times(tile_.vectors, t)));
+            const SumBlock part = BlockOfSum(sums, s, Times(tile_.rows, p), Times(tile_.vectors, t));
+            return register_tile_->At(patch, part);
           });
         });
       }));
       return block;
     });
-    Append(scope, make_.Counted("p", IfMany(pool_.Min(Const(kFlatTiles), tiles)), kPlain, [&](IndexId p) {
-      return InARow(patch_at(p, {tile_.rows, 1}, done), 1, pool_.Sub(Vectors(), done));
+    Append(scope, make_.Counted("q", if_any(pool_.Sub(grid_.Vectors(), done)), kPlain, [&](IndexId q) {
+      return over_tiles({tile_.rows, 1}, pool_.Add(done, q), [&](IndexId, Patch patch) {
+        patch.is_whole = false;
+        return register_tile_->At(patch);
+      });
     }));
     return scope;
   }
+  Scope OnceOrCounted(absl::string_view name, IndexId count, LoopMaker::Body body) {
+    return pool_.IsConst(count, 1) ? body(Const(0)) : make_.Counted(name, count, kPlain, body);
+  }
+  IndexId IfNotFlat(IndexId count) { return OnlyIf(pool_, pool_.Sub(Const(1), flat_), count); }
 
   Program& program_;
   IndexPool& pool_;
@@ -547,29 +454,17 @@ class Tiling {
   const IndexId runs_;
   Packing packing_;
   absl::optional<RegisterTile> register_tile_;
-  Extent tile_{};
-  IndexId flat_;            // see AreFlat
-  IndexId rows_, columns_;  // how many
-  struct ShortLoop {
-    const Loop* loop;
-    int64_t most;  // iterations
-  };
-  // Inside of blocks: the innermost batch loops, outermost first. Those within blocks of a sum go inside the others.
-  std::vector<const Loop*> inside_;
-  std::vector<ShortLoop> in_sums_;
+  TileGrid grid_;
+  const Extent& tile_ = grid_.tile();
+  const IndexId rows_ = grid_.rows(), columns_ = grid_.columns();  // how many
+  ShortLoops short_;
+  IndexId flat_;  // see AreFlat
   absl::optional<IndexId> many_;  // 0 where the rows are few, and the nest runs as it was; else 1
 };
 
 // Whether what is copied is computed of masked elements: most copies need no mask.
-bool ComputesOfMasked(const Program& program, const Contraction& nest) {
-  const auto is_masked = [&](const Contraction::Operand& operand) {
-    bool masked = false;
-    VisitValues(program, operand.read, [&](loop::ValueId id, const loop::Value& value) {
-      const auto* load = absl::get_if<loop::LoadValue>(&value.node);
-      masked = masked || (id != operand.read && load != nullptr && load->access.masked);
-    });
-    return masked;
-  };
+bool HasComputedMasks(const Program& program, const Contraction& nest) {
+  const auto is_masked = [&](const Contraction::Operand& operand) { return ComputesOfMasked(program, operand.read); };
   return absl::c_any_of(nest.rows, is_masked) || absl::c_any_of(nest.columns, is_masked);
 }
 
@@ -589,7 +484,7 @@ absl::StatusOr<bool> TileContractions(Program& program, const ContractionTileOpt
   const auto tiled = [&](Loop& loop) -> absl::optional<Scope> {
     const absl::optional<Contraction> nest = ContractionOf(program, loop);
     if (!nest) return absl::nullopt;
-    has_masks = has_masks || ComputesOfMasked(program, *nest);
+    has_masks = has_masks || HasComputedMasks(program, *nest);
     const absl::optional<Contraction> other = TurnedAround(program, ranges, *nest, options.bound);
     const IndexId is_turned = other ? IsQuickerTurnedAround(program, ranges, *nest) : pool.Const(0);
     // More than twice as many rows as columns are not few.

@@ -38,7 +38,9 @@ absl::optional<IntegerRange> RangeOf(loop::Program& program, loop::Ranges& range
   if (const auto* constant = absl::get_if<loop::ConstantValue>(&node)) {
     return IntegerRange{constant->value.ToInt(), constant->value.ToInt()};
   }
-  if (const auto* index = absl::get_if<loop::IndexValue>(&node)) return RangeOfIndex(program.pool, ranges, index->index);
+  if (const auto* index = absl::get_if<loop::IndexValue>(&node)) {
+    return RangeOfIndex(program.pool, ranges, index->index);
+  }
   if (absl::holds_alternative<loop::LoadValue>(node) && BitWidth(type) <= kNarrowBits) return RangeOf(type);
   if (!absl::holds_alternative<loop::ApplyValue>(node)) return absl::nullopt;
   const auto range = RangeOfApply(program, ranges, id);

@@ -76,6 +76,7 @@ void Append(Scope& scope, Scope more) {
 
 IndexId OnlyIf(IndexPool& pool, IndexId flag, IndexId count) {
   if (pool.IsConst(count, 0) || pool.IsConst(flag, 1)) return count;
+  if (pool.IsConst(flag, 0)) return pool.Const(0);
   constexpr int64_t kMany = int64_t{1} << 49;  // more than any extent
   return pool.Min(count, pool.Mul(flag, pool.Const(kMany)));
 }

@@ -289,7 +289,8 @@ class Materializer {
     view.first.push_back(pool_.Add(at_begin(e), back));
     const IndexId reach = pool_.Sub(forth, back);
     if (pool_.IsConst(reach, 0)) return true;
-    const auto step = movers.size() == 1 ? pool_.ConstValue(*CoefficientOf(program_, e, movers[0]->var)) : absl::nullopt;
+    const auto step =
+        movers.size() == 1 ? pool_.ConstValue(*CoefficientOf(program_, e, movers[0]->var)) : absl::nullopt;
     if (step && *step > 0) {
       view.axes.push_back({axis, *step, movers[0]->var, movers[0]->begin});
       view.shape.push_back(ranges_.LengthOf(*movers[0]));

@@ -10,6 +10,7 @@
 #include "jit/schedule/contraction.h"
 #include "jit/schedule/contraction_packing.h"
 #include "jit/schedule/loop_maker.h"
+#include "jit/schedule/tile_grid.h"
 #include "loop_ir/program.h"
 #include "loop_ir/ranges.h"
 
@@ -17,9 +18,7 @@ namespace nestor::jit {
 
 class RegisterTile {
  public:
-  struct Extent {
-    int64_t rows, vectors;
-  };
+  using Extent = TileGrid::Extent;
   // Where a tile lies: from a row and a vector of columns on.
   struct Patch {
     Extent extent;

@@ -1,0 +1,94 @@
+#include "jit/schedule/operand_part.h"
+
+#include "absl/algorithm/container.h"
+#include "absl/container/inlined_vector.h"
+#include "loop_ir/rewrite.h"
+
+namespace nestor::jit {
+namespace {
+
+using loop::Access;
+using loop::Program;
+using loop::ValueId;
+
+// Narrower values are no quicker to read from a copy.
+constexpr int kLeastLaneBytes = 4;
+
+class PartFinder {
+ public:
+  PartFinder(Program& program, ValueId load)
+      : program_(program), load_(load), access_(absl::get<loop::LoadValue>(program[load].node).access) {}
+
+  ValueId Find(ValueId value) {
+    Visit(value);
+    const bool is_one = !parts_.empty() && absl::c_all_of(parts_, [&](ValueId part) { return part == parts_[0]; });
+    return is_one && ByteSize(program_[parts_[0]].type) >= kLeastLaneBytes ? parts_[0] : load_;
+  }
+
+ private:
+  // Of a part of the value: whether it reads the element, or one beside it, and whether it has anything else that
+  // differs from step to step.
+  struct Reads {
+    bool it = false, more = false;
+  };
+
+  Reads Visit(ValueId id) {
+    const auto& node = program_[id].node;
+    if (const auto* load = absl::get_if<loop::LoadValue>(&node)) {
+      const bool is_it = id == load_ || IsBeside(load->access);
+      return {is_it, !is_it};
+    }
+    if (const auto* index = absl::get_if<loop::IndexValue>(&node)) return {false, !MovesWithIt(index->index)};
+    const auto* apply = absl::get_if<loop::ApplyValue>(&node);
+    if (apply == nullptr) return {};
+    Reads all;
+    absl::InlinedVector<ValueId, 3> with_it;
+    for (const ValueId arg : apply->args) {
+      const Reads reads = Visit(arg);
+      if (reads.it && !reads.more) with_it.push_back(arg);
+      all = {all.it || reads.it, all.more || reads.more};
+    }
+    if (all.more) parts_.insert(parts_.end(), with_it.begin(), with_it.end());
+    return all;
+  }
+
+  // Whether the places are at a fixed distance from each other.
+  bool IsBeside(const Access& other) const {
+    if (access_.tensor != other.tensor || !access_.conditions.empty() || !other.conditions.empty()) return false;
+    IndexPool& pool = program_.pool;
+    for (size_t axis = 0; axis < access_.place.size(); ++axis) {
+      if (!pool.ConstValue(pool.Sub(access_.place[axis], other.place[axis]))) return false;
+    }
+    return true;
+  }
+
+  // Whether the index moves with nothing that the place does not move with.
+  bool MovesWithIt(IndexId index) const {
+    bool does = true;
+    VisitIndex(program_.pool, index, [&](IndexId, const IndexNode& node) {
+      const auto holds = [&](IndexId e) { return HoldsVar(program_.pool, e, static_cast<int32_t>(node.value)); };
+      if (node.kind == IndexKind::kVar) does = does && absl::c_any_of(access_.place, holds);
+    });
+    return does;
+  }
+
+  Program& program_;
+  const ValueId load_;
+  const Access access_;
+  absl::InlinedVector<ValueId, 2> parts_;
+};
+
+}  // namespace
+
+ValueId PartReading(Program& program, ValueId value, ValueId load) { return PartFinder(program, load).Find(value); }
+
+bool ComputesOfMasked(const Program& program, ValueId part) {
+  bool masked = false;
+  VisitValues(program, part, [&](ValueId id, const loop::Value& value) {
+    const auto* load = absl::get_if<loop::LoadValue>(&value.node);
+    masked = masked || (id != part && load != nullptr && load->access.masked);
+  });
+  return masked;
+}
+
+}  // namespace nestor::jit

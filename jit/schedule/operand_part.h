@@ -1,0 +1,18 @@
+// What a contraction makes of one of its operands before anything else.
+#ifndef NESTOR_JIT_SCHEDULE_OPERAND_PART_H_
+#define NESTOR_JIT_SCHEDULE_OPERAND_PART_H_
+
+#include "loop_ir/program.h"
+
+namespace nestor::jit {
+
+// The largest part of `value` that reads the element of `load` alone, but for elements at a fixed distance from it, if
+// there is one such part, and it fills a lane: f32(x[i, k]) of f32(x[i, k]) * w[k, j]. Else `load`.
+loop::ValueId PartReading(loop::Program& program, loop::ValueId value, loop::ValueId load);
+
+// Whether the part is computed of masked elements, rather than being one.
+bool ComputesOfMasked(const loop::Program& program, loop::ValueId part);
+
+}  // namespace nestor::jit
+
+#endif  // NESTOR_JIT_SCHEDULE_OPERAND_PART_H_

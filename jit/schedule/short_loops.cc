@@ -1,0 +1,56 @@
+#include "jit/schedule/short_loops.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "jit/schedule/loop_maker.h"
+#include "jit/schedule/replace_loops.h"
+
+namespace nestor::jit {
+namespace {
+
+// A batch loop inside of blocks has no more iterations: what they write stays in the caches.
+constexpr int64_t kMostInside = 8;
+
+// Those inside of a block of the sum share its columns, but tiles of so many rows wait for the next one.
+constexpr int64_t kMostRowsWaiting = 1024;
+
+}  // namespace
+
+void ShortLoops::TakeFrom(Contraction& nest, size_t kept, int64_t rows) {
+  while (nest.batch.size() > kept) {
+    const loop::Loop& batch = *nest.batch.back();
+    const int64_t length = std::max<int64_t>(KnownLength(program_, batch).value_or(kMostInside), 1);
+    if (length > kMostInside || !ranges_.Less(ranges_.LengthOf(batch), program_.pool.Const(length + 1))) return;
+    rows *= length;
+    std::vector<Short>& loops = rows <= kMostRowsWaiting ? in_sums_ : around_sums_;
+    loops.insert(loops.begin(), {&batch, length});
+    nest.batch.pop_back();
+  }
+}
+
+loop::Scope ShortLoops::Inside(const std::vector<Short>& loops, absl::FunctionRef<loop::Scope()> make) const {
+  loop::Scope scope = make();
+  for (size_t i = loops.size(); i-- > 0;) scope = AroundAnew(program_, *loops[i].loop, std::move(scope));
+  return scope;
+}
+
+Shape ShortLoops::ExtentsInSums() const {
+  Shape extents;
+  for (const Short& batch : in_sums_) extents.push_back(program_.pool.Const(batch.most));
+  return extents;
+}
+
+IndexList ShortLoops::PlaceInSums() const {
+  IndexPool& pool = program_.pool;
+  IndexList place;
+  for (const Short& batch : in_sums_) place.push_back(pool.Sub(pool.Var(batch.loop->var), batch.loop->begin));
+  return place;
+}
+
+bool ShortLoops::SlideInSums(const loop::Access& access, const std::vector<const loop::Loop*>& sums) const {
+  return absl::c_any_of(in_sums_, [&](const Short& batch) { return SlidesAlong(program_, access, sums, *batch.loop); });
+}
+
+}  // namespace nestor::jit

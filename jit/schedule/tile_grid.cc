@@ -1,0 +1,82 @@
+#include "jit/schedule/tile_grid.h"
+
+#include "absl/algorithm/container.h"
+#include "jit/schedule/loop_maker.h"
+
+namespace nestor::jit {
+
+using loop::Program;
+
+TileGrid::TileGrid(Program& program, loop::Ranges& ranges, const Contraction& nest, int64_t lanes)
+    : program_(program),
+      pool_(program.pool),
+      ranges_(ranges),
+      nest_(nest),
+      lanes_(lanes),
+      rows_(ranges.LengthOf(*nest.row)),
+      columns_(ranges.LengthOf(*nest.column)) {}
+
+void TileGrid::Choose(const Options& options) {
+  const bool wide = options.isa == Isa::kAvx512;
+  const int registers = wide ? 32 : 16;
+  tile_ = wide ? Extent{8, 3} : Extent{6, 2};
+  const int64_t most_vectors = options.vectors > 0 ? options.vectors : 2 * tile_.vectors;
+  if (options.rows > 0) tile_.rows = options.rows;
+  if (options.vectors > 0) tile_.vectors = options.vectors;
+  while (RegistersOf(tile_) > registers && tile_.rows > 1) --tile_.rows;
+  if (const auto known = pool_.ConstValue(rows_); known && *known > 0) {
+    const int64_t tiles = (*known + tile_.rows - 1) / tile_.rows;
+    tile_.rows = (*known + tiles - 1) / tiles;
+    while (tile_.vectors < most_vectors && RegistersOf({tile_.rows, tile_.vectors + 1}) <= registers) ++tile_.vectors;
+  }
+}
+
+// Accumulators, a vector of each column operand, a broadcast of each row operand and a product at once.
+int64_t TileGrid::RegistersOf(Extent tile) const {
+  return tile.rows * tile.vectors + tile.vectors * static_cast<int64_t>(nest_.columns.size()) + 1 +
+         static_cast<int64_t>(nest_.rows.size());
+}
+
+IndexId TileGrid::Vectors() {
+  return nest_.jammed != nullptr ? ranges_.LengthOf(*nest_.jammed) : OverUp(columns_, lanes_);
+}
+
+IndexId TileGrid::WholeTiles() {
+  const IndexId tiles = Over(nest_.jammed != nullptr ? Vectors() : Over(columns_, lanes_), tile_.vectors);
+  if (tile_.vectors != 3) return tiles;
+  const IndexId one_left = pool_.Mod(pool_.Mod(Vectors(), Const(3)), Const(2));
+  return pool_.Max(pool_.Sub(tiles, one_left), Const(0));
+}
+
+// Where tiles have m rows more than there are, each of m tiles has one less, if there are so many.
+std::vector<TileGrid::Band> TileGrid::Bands() {
+  if (!SharesOutRows()) return {{tile_.rows, Const(0), Over(rows_, tile_.rows)}};
+  const IndexId tiles = OverUp(rows_, tile_.rows), missing = MissingRows();
+  const IndexId lower = pool_.Min(Over(rows_, tile_.rows - 1), OnlyIf(pool_, AreShared(), missing));
+  const IndexId whole = pool_.Sub(tiles, pool_.Max(lower, pool_.Min(missing, Const(1))));
+  return {{tile_.rows, Const(0), pool_.Min(Over(rows_, tile_.rows), whole)},
+          {tile_.rows - 1, pool_.Sub(rows_, Times(tile_.rows - 1, lower)), lower}};
+}
+
+bool TileGrid::SharesOutRows() const {
+  const auto slides = [&](const Contraction::Operand& operand) {
+    return SlidesAlong(program_, AccessOf(program_, operand), nest_.sums, *nest_.row);
+  };
+  return !nest_.is_ragged && tile_.rows > 2 && !pool_.ConstValue(rows_) && absl::c_any_of(nest_.rows, slides);
+}
+
+// By how many tiles of the full height have more.
+IndexId TileGrid::MissingRows() { return pool_.Sub(Times(tile_.rows, OverUp(rows_, tile_.rows)), rows_); }
+
+IndexId TileGrid::AreShared() {
+  const IndexId one_more = pool_.Add(OverUp(rows_, tile_.rows), Const(1));
+  return pool_.Min(Const(1), pool_.Max(Const(0), pool_.Sub(one_more, MissingRows())));
+}
+
+IndexId TileGrid::TilesInBlock(IndexId tiles, int64_t most) {
+  if (SharesOutRows() || pool_.HasVar(tiles)) return Const(most);
+  const IndexId blocks = OverUp(tiles, most), others = pool_.Max(pool_.Sub(blocks, Const(1)), Const(0));
+  return pool_.Div(pool_.Add(tiles, others), pool_.Max(blocks, Const(1)));
+}
+
+}  // namespace nestor::jit

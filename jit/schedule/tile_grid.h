@@ -1,0 +1,81 @@
+// How the rows and columns of a contraction are divided into register tiles.
+#ifndef NESTOR_JIT_SCHEDULE_TILE_GRID_H_
+#define NESTOR_JIT_SCHEDULE_TILE_GRID_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "jit/runtime/cpu_features.h"
+#include "jit/schedule/contraction.h"
+#include "loop_ir/program.h"
+#include "loop_ir/ranges.h"
+
+namespace nestor::jit {
+
+class TileGrid {
+ public:
+  struct Extent {
+    int64_t rows, vectors;
+  };
+  // What a tile has at most; 0: as many as there are registers for. See ContractionTileOptions.
+  struct Options {
+    Isa isa;
+    int64_t rows, vectors;
+  };
+  // Tiles of `height` rows, all of which are kept, from row `first` on.
+  struct Band {
+    int64_t height;
+    IndexId first, tiles;
+  };
+
+  // REQUIRES: the arguments outlive this, `ranges` is at the place of the nest, and Choose is called before all that
+  // follows it. A loop may be taken out of the nest's batch loops and jammed before.
+  TileGrid(loop::Program& program, loop::Ranges& ranges, const Contraction& nest, int64_t lanes);
+
+  IndexId rows() const { return rows_; }
+  IndexId columns() const { return columns_; }
+
+  // Chooses the widest tile: as many rows as there are, or an even share of them, and as many vectors as then fit.
+  void Choose(const Options& options);
+  const Extent& tile() const { return tile_; }
+
+  // Of columns; the last vector may have fewer lanes, of a jammed nest each.
+  IndexId Vectors();
+  // Tiles of the widest kind, all of whose vectors are whole. Of three vectors, one tile less where one vector would be
+  // left: two pairs are quicker.
+  IndexId WholeTiles();
+
+  // Of all rows; below them some may be left.
+  std::vector<Band> Bands();
+  // Whether of an image, along which windows slide: there are few rows, and a tile of which not all rows are kept is a
+  // large part of the work.
+  bool SharesOutRows() const;
+  // 1 where then no tile is left of which not all rows are kept, else 0.
+  IndexId AreShared();
+
+  // The length of blocks of tiles, of at most so many. Blocks are as long as each other, but for what the last has
+  // less: so threads get equal shares. Where the number moves with a loop around, or of the rows of an image, there are
+  // few, and mostly one block.
+  IndexId TilesInBlock(IndexId tiles, int64_t most);
+
+ private:
+  int64_t RegistersOf(Extent tile) const;
+  IndexId MissingRows();
+
+  IndexId Const(int64_t value) { return pool_.Const(value); }
+  IndexId Times(int64_t factor, IndexId e) { return pool_.Mul(Const(factor), e); }
+  IndexId Over(IndexId e, int64_t divisor) { return pool_.Div(e, Const(divisor)); }
+  IndexId OverUp(IndexId e, int64_t divisor) { return Over(pool_.Add(e, Const(divisor - 1)), divisor); }
+
+  loop::Program& program_;
+  IndexPool& pool_;
+  loop::Ranges& ranges_;
+  const Contraction& nest_;
+  const int64_t lanes_;
+  const IndexId rows_, columns_;  // how many
+  Extent tile_{};
+};
+
+}  // namespace nestor::jit
+
+#endif  // NESTOR_JIT_SCHEDULE_TILE_GRID_H_
