@@ -376,37 +376,32 @@ class Tiling {
   // are more columns than the caches hold.
   IndexId AreFlat() {
     if (!packing_.UsesPanels() || grid_.SharesOutRows()) return Const(0);
-    const auto at_most = [&](int64_t rows) {
-      return pool_.Max(Const(0), pool_.Min(Const(1), pool_.Sub(Const(rows + 1), rows_)));
-    };
+    const int64_t most_rows = kFlatTiles * tile_.rows;
+    const auto known = pool_.ConstValue(rows_);
+    if (known && (*known <= tile_.rows || *known > most_rows)) return Const(*known <= tile_.rows);
     const IndexId elements = pool_.Mul(packing_.LengthOfHull(0), columns_);
     const IndexId many_columns = pool_.Min(Const(1), Over(elements, options_.many_elements));
-    return pool_.Max(at_most(tile_.rows), pool_.Min(at_most(kFlatTiles * tile_.rows), many_columns));
+    const IndexId most = pool_.Add(Const(tile_.rows), Times(most_rows - tile_.rows, many_columns));
+    return pool_.Min(Const(1), pool_.Div(pool_.Add(most, Const(1)), pool_.Add(rows_, Const(1))));
   }
 
-  // Rows that share no panel: all, if they are few, or those left over below whole tiles.
+  // Rows that share no panel: all, if they are few, or those left over below whole tiles. A few steps of the sum go
+  // over many columns, which are read where they lie, along memory; then the next ones.
   Scope FlatRows() {
-    const IndexId tiles = pool_.Min(Const(kFlatTiles), OverUp(rows_, tile_.rows));
-    Scope scope = FlatRows(Const(0), rows_, tiles, flat_);
-    const IndexId left = NESTOR_MUTANT("last_rows_skipped") ? Const(0) : Rest(rows_, tile_.rows);
-    IndexId first = pool_.Sub(rows_, left);
-    if (NESTOR_MUTANT("last_rows_one_early")) first = pool_.Max(pool_.Sub(first, Const(1)), Const(0));
-    Append(scope, FlatRows(first, left, Const(1), pool_.Sub(Const(1), flat_)));
-    return scope;
-  }
-
-  // A few steps of the sum go over many columns, which are read where they lie, along memory; then the next ones. Of
-  // `left` rows from number `first` on, in so many tiles, if `flag` is 1.
-  Scope FlatRows(IndexId first, IndexId left, IndexId tiles, IndexId flag) {
     const int64_t most = kFlatBlocks * options_.column_block, length = std::min(kFlatSteps, options_.sum_block);
     const IndexId steps = packing_.LengthOfHull(0), wide = grid_.WholeTiles(), done = Times(tile_.vectors, wide);
-    const IndexId in_block = grid_.TilesInBlock(wide, most);
-    const IndexId are_any = pool_.Min(left, Const(1));
-    const auto if_any = [&](IndexId count) { return OnlyIf(pool_, are_any, OnlyIf(pool_, flag, IfMany(count))); };
+    const IndexId in_block = grid_.TilesInBlock(wide, most), tiles = OverUp(rows_, tile_.rows);
+    const IndexId first = NESTOR_MUTANT("last_rows_skipped") ? tiles : IfNotFlat(Over(rows_, tile_.rows));
+    // In this form provers see that there is a row.
+    const IndexId has_rows = pool_.Min(Const(1), rows_), has_tiles = pool_.Min(Const(1), pool_.Sub(tiles, first));
+    const auto if_any = [&](IndexId count) {
+      return OnlyIf(pool_, has_rows, OnlyIf(pool_, has_tiles, IfMany(count)));
+    };
     const auto over_tiles = [&](Extent extent, IndexId vector, absl::FunctionRef<Scope(IndexId p, Patch patch)> make) {
-      return OnceOrCounted("p", tiles, [&](IndexId p) {
-        const IndexId above = Times(tile_.rows, p);
-        return make(p, {extent, pool_.Add(first, above), vector, pool_.Sub(left, above)});
+      const IndexId end = pool_.Min(tiles, pool_.Add(first, Const(kFlatTiles)));
+      return make_.Between("p", first, end, kPlain, [&](IndexId p) {
+        const IndexId row = Times(tile_.rows, p);
+        return make(p, {extent, row, vector, pool_.Sub(rows_, row)});
       });
     };
     Scope scope = make_.Counted("q", if_any(OverUp(wide, most)), kPlain, [&](IndexId q) {
@@ -422,8 +417,8 @@ class Tiling {
             Patch patch = first_patch;
             patch.vector = Times(tile_.vectors, pool_.Add(before, t));
             patch.columns = Packing::Columns::kInOperands;
-            const SumBlock part = BlockOfSum(sums, s, Times(tile_.rows, p), Times(tile_.vectors, t));
-            return register_tile_->At(patch, part);
+            const IndexId row = Times(tile_.rows, pool_.Sub(p, first));
+            return register_tile_->At(patch, BlockOfSum(sums, s, row, Times(tile_.vectors, t)));
           });
         });
       }));
@@ -436,9 +431,6 @@ class Tiling {
       });
     }));
     return scope;
-  }
-  Scope OnceOrCounted(absl::string_view name, IndexId count, LoopMaker::Body body) {
-    return pool_.IsConst(count, 1) ? body(Const(0)) : make_.Counted(name, count, kPlain, body);
   }
   IndexId IfNotFlat(IndexId count) { return OnlyIf(pool_, pool_.Sub(Const(1), flat_), count); }
 

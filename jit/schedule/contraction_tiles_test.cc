@@ -131,6 +131,60 @@ program p(a: f32[16, 8], b: f32[8, 16]) -> (c: f32[16, 16]) {
 })")));
 }
 
+// A tile that has all rows reads columns where they lie, four steps at a time for all tiles of a block; sums wait.
+TEST(ContractionTiles, FewRowsInTextOut) {
+  loop::Program program = fusion::ParseVerified(
+      "program p(a: f32[2, 8], b: f32[8, 16]) -> (c: f32[2, 16]) { for i in [0, 2) { for j in [0, 16) { "
+      "acc e: f32 = sum for k in [0, 8) { e += a[i, k] * b[k, j] } c[i, j] = e } } }");
+  ContractionTileOptions options = SmallestTile();
+  options.rows = 2;
+  options.sum_block = 4;
+  ASSERT_EQ(TileContractions(program, options).value(), true);
+  EXPECT_EQ(ToText(program), ToText(fusion::ParseVerified(R"(
+program p(a: f32[2, 8], b: f32[8, 16]) -> (c: f32[2, 16]) {
+  for q in [0, 1) {
+    temp partial: f32[16, 7, 8]
+    for s in [0, 2) {
+      for p in [0, 1) {
+        for q_2 in [0, min(-2*q + 2, 2)) {
+          temp tile: f32[2, 1, 8] register
+          for z in [0, -min(s, 1) + 1) {
+            for r in [0, 2) unroll { for v in [0, 1) unroll { for l in [0, 8) vector { tile[r, v, l] = 0.0 } } }
+          }
+          for z_2 in [0, min(s, 1)) {
+            for r_2 in [0, 2) unroll { for v_2 in [0, 1) unroll { for l_2 in [0, 8) vector {
+              tile[r_2, v_2, l_2] = partial[2*p + r_2, q_2 + v_2, l_2]
+            } } }
+          }
+          for k_2 in [4*s, min(4*s + 4, 8)) {
+            for v_3 in [0, 1) unroll { for l_3 in [0, 8) vector {
+              tile[0, v_3, l_3] = tile[0, v_3, l_3] + a[min(2*p, 1), k_2] * b[k_2, 16*q + 8*q_2 + 8*v_3 + l_3]
+            } }
+            for v_4 in [0, 1) unroll { for l_4 in [0, 8) vector {
+              tile[1, v_4, l_4] = tile[1, v_4, l_4] + a[min(2*p + 1, 1), k_2] * b[k_2, 16*q + 8*q_2 + 8*v_4 + l_4]
+            } }
+          }
+          for z_3 in [0, min(-s + 1, 1)) {
+            for r_3 in [0, 2) unroll { for v_5 in [0, 1) unroll { for l_5 in [0, 8) vector {
+              partial[2*p + r_3, q_2 + v_5, l_5] = tile[r_3, v_5, l_5]
+            } } }
+          }
+          for z_4 in [0, -min(-s + 1, 1) + 1) {
+            for r_4 in [0, 2) unroll {
+              for z_5 in [0, min(max(-2*p - r_4 + 2, 0), 1)) {
+                for v_6 in [0, 1) unroll { for l_6 in [0, 8) vector {
+                  c[2*p + r_4, 16*q + 8*q_2 + 8*v_6 + l_6] = tile[r_4, v_6, l_6]
+                } }
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+})")));
+}
+
 // Whether the pass takes the program; if so, a second run must leave it alone.
 bool IsTiled(absl::string_view items) {
   loop::Program program = fusion::ParseVerified(kFrame, items);
