@@ -33,8 +33,8 @@ struct Sizes {
   int64_t m, n, k;
 };
 
-// Of a letter: M, N, K; D is twice K; W is a row that windows of K go over at N places; S are columns of whole tiles, of either set;
-// digits are themselves.
+// Of a letter: M, N, K; D is twice K; E is 17; W is a row that windows of K go over at N places; S are columns of
+// whole tiles, of either set; digits are themselves.
 int64_t Extent(char letter, const Sizes& sizes) {
   switch (letter) {
     case 'M': return sizes.m;
@@ -43,6 +43,7 @@ int64_t Extent(char letter, const Sizes& sizes) {
     case 'W': return sizes.n + std::max<int64_t>(sizes.k - 1, 0);
     case 'S': return 48;
     case 'D': return 2 * sizes.k;
+    case 'E': return 17;
     default: return letter - '0';
   }
 }
@@ -180,6 +181,9 @@ const std::vector<Case>& WideCases() {
       {"padded windows, less zero points", "op f(x: T[K, 4, N], w: T[M, K, 3, 3]; $p = 3 in [0, 255], $q = -2 in [-128, 127]) -> (y) "
        "{ y[o, h, i] = sum[c, q, r]((S(x[c, h + q - 1, i + r - 1 | 0]) - S($p)) * (S(w[o, c, q, r]) - S($q))) where o < M, h < 4, i < N }",
        {{"x", "K4N"}, {"w", "MK33"}}},
+      {"elements at a distance, the last column's at the end", "op f(a: T[M, K], b: T[K, 17]) -> (c) "
+       "{ c[i, j] = sum[k](S(a[i, k]) * (S(b[k, j]) + S(b[k, j + 2]))) where i < M, j < 15 }",
+       {{"a", "MK"}, {"b", "KE"}}},
       {"windows of groups", "op f(x: T[2*K, N], w: T[M, K, 3]) -> (y) "
        "{ y[o, i] = sum[c, r](S(x[o / ((M + 1) / 2) * K + c, i + r - 1 | 0]) * S(w[o, c, r])) where o < M, i < N }",
        {{"x", "DN"}, {"w", "MK3"}}},

@@ -383,7 +383,12 @@ bool IsInRange(Program& program, loop::Ranges& ranges, const Contraction& nest, 
   absl::c_copy_if(nested, std::back_inserter(around),
                   [&](const Loop* loop) { return DependsOn(program, access, *loop); });
   for (const Loop* loop : around) ranges.Enter(*loop);
-  const bool in_range = ranges.InRange(access.place, program[access.tensor].shape);
+  const auto is_in_range = [&](const Access& each) { return ranges.InRange(each.place, program[each.tensor].shape); };
+  std::vector<Access> others = AccessesOf(program, operand);
+  others.erase(others.begin());
+  const bool in_range = is_in_range(access) && absl::c_all_of(others, [&](const Access& other) {
+    return other.masked || is_in_range(other);
+  });
   for (size_t i = 0; i < around.size(); ++i) ranges.Leave();
   return in_range;
 }
@@ -452,6 +457,15 @@ absl::optional<Contraction> WindowsOf(Program& program, const Loop& loop) {
 
 Access AccessOf(const Program& program, const Contraction::Operand& operand) {
   return absl::get<loop::LoadValue>(program[operand.load].node).access;
+}
+
+std::vector<Access> AccessesOf(const Program& program, const Contraction::Operand& operand) {
+  std::vector<Access> accesses = {AccessOf(program, operand)};
+  VisitValues(program, operand.read, [&](ValueId id, const Value& value) {
+    const auto* load = absl::get_if<loop::LoadValue>(&value.node);
+    if (load != nullptr && id != operand.load) accesses.push_back(load->access);
+  });
+  return accesses;
 }
 
 bool DependsOn(const Program& program, const Access& access, const Loop& loop) {

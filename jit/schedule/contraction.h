@@ -65,6 +65,8 @@ absl::optional<Contraction> ContractionOf(loop::Program& program, const loop::Lo
 absl::optional<Contraction> WindowsOf(loop::Program& program, const loop::Loop& loop);
 
 loop::Access AccessOf(const loop::Program& program, const Contraction::Operand& operand);
+// Of all elements that are read for the operand, its own first.
+std::vector<loop::Access> AccessesOf(const loop::Program& program, const Contraction::Operand& operand);
 // Whether the access is another at another step of the loop.
 bool DependsOn(const loop::Program& program, const loop::Access& access, const loop::Loop& loop);
 // Whether a window over which the sums run slides over the access with the loop: both move along an axis.
@@ -86,7 +88,7 @@ Hull CommonBounds(loop::Program& program, const Contraction& nest, IndexId first
 // known to be nothing left out.
 std::vector<Hull> RaggedParts(loop::Program& program, const Contraction& nest, const Hull& common, const Hull& bounds);
 
-// Whether the operand is in range at all rows, and all columns that their hull holds, and all
+// Whether the operand, and what else is read for it without a mask, is in range at all rows, and all columns that their hull holds, and all
 // steps of the sums, or of their hulls, that it moves with: also where others have none. REQUIRES: `ranges`
 // is at the place of the nest.
 enum class Steps { kOfSums, kOfHulls };

@@ -411,8 +411,13 @@ bool Packing::LieAcross(const Access& access) const {
 
 // Whether all lanes of the last vector can be read, though they are no columns.
 bool Packing::ReadsBeyond(const Packed& packed) {
-  const Access access = AccessOf(program_, packed.operand);
-  if (access.masked) return false;
+  const std::vector<Access> accesses = AccessesOf(program_, packed.operand);
+  return !accesses[0].masked && absl::c_all_of(accesses, [&](const Access& access) {
+    return access.masked || ReadsBeyond(access);
+  });
+}
+
+bool Packing::ReadsBeyond(const Access& access) {
   const IndexId beside = nest_.jammed != nullptr ? pool_.Const(1) : Vectors();
   const IndexId last = pool_.Sub(pool_.Mul(pool_.Const(lanes_), beside), pool_.Const(1));
   loop::VarReplacement at_end(program_);

@@ -116,6 +116,7 @@ class Packing {
   loop::Scope CopyColumns(const Packed& packed, absl::optional<IndexId> flag);
   bool LieAcross(const loop::Access& access) const;
   bool ReadsBeyond(const Packed& packed);
+  bool ReadsBeyond(const loop::Access& access);
   loop::Scope OverHulls(const Packed& packed, OverSteps body, Steps steps, size_t begin, size_t end);
   loop::ValueId Moved(loop::ValueId value, IndexId row, IndexId vector, IndexId lane, const Steps& steps);
   IndexId Guarded(absl::optional<IndexId> flag, IndexId count);
