@@ -1,7 +1,7 @@
 // Other types than f32: the same part of the limit where bytes bound a row; where
 // arithmetic does, bf16 keeps up with f32 in elements a second (it is computed as
-// f32), and f64 reaches half (half as many fit a vector); products of 8-bit integers reach twice. The f32 row of the same
-// number of elements is measured beside it for that.
+// f32), and f64 reaches half (half as many fit a vector); products of 8-bit integers reach
+// twice. The f32 row of the same number of elements is measured beside it for that.
 #include "absl/strings/str_cat.h"
 #include "bench/programs.h"
 #include "bench/rows.h"

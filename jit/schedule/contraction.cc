@@ -275,9 +275,16 @@ class Matcher {
            std::any_of(access.conditions.begin(), access.conditions.end(), has);
   }
 
-  void Add(const Contraction& found, std::vector<Contraction::Operand>& operands, ValueId id,
-           const Access& access) const {
-    Contraction::Operand operand{id, PartReading(program_, found_.step->value, id)};
+  // The same for all rows and columns that are tried.
+  ValueId PartOf(ValueId load) {
+    const auto known = absl::c_find_if(parts_, [&](const auto& part) { return part.first == load; });
+    if (known != parts_.end()) return known->second;
+    parts_.emplace_back(load, PartReading(program_, found_.step->value, load));
+    return parts_.back().second;
+  }
+
+  void Add(const Contraction& found, std::vector<Contraction::Operand>& operands, ValueId id, const Access& access) {
+    Contraction::Operand operand{id, PartOf(id)};
     if (absl::c_any_of(operands, [&](const auto& known) { return known.read == operand.read; })) return;
     for (size_t i = 0; i < found.batch.size(); ++i) {
       if (DependsOn(program_, access, *found.batch[i])) operand.batch_loops = static_cast<int>(i) + 1;
@@ -351,6 +358,7 @@ class Matcher {
   const Scope* core_ = nullptr;
   Contraction found_;  // what does not depend on row and column
   absl::flat_hash_set<TensorId> declared_;
+  std::vector<std::pair<ValueId, ValueId>> parts_;  // loads and PartReading of them
 };
 
 }  // namespace
@@ -466,6 +474,12 @@ std::vector<Access> AccessesOf(const Program& program, const Contraction::Operan
     if (load != nullptr && id != operand.load) accesses.push_back(load->access);
   });
   return accesses;
+}
+
+absl::optional<size_t> OnlyAxisAlong(const Program& program, const IndexList& place, const Loop& loop) {
+  const auto moves = [&](IndexId e) { return HoldsVar(program.pool, e, loop.var); };
+  if (absl::c_count_if(place, moves) != 1) return absl::nullopt;
+  return static_cast<size_t>(absl::c_find_if(place, moves) - place.begin());
 }
 
 bool DependsOn(const Program& program, const Access& access, const Loop& loop) {

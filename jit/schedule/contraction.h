@@ -31,6 +31,7 @@ struct Contraction {
   struct Operand {
     loop::ValueId load, read;
     int batch_loops = 0;
+    bool is_computed() const { return read != load; }
   };
   std::vector<const loop::Loop*> batch;  // outermost first
   const loop::Loop* row = nullptr;
@@ -67,6 +68,8 @@ absl::optional<Contraction> WindowsOf(loop::Program& program, const loop::Loop& 
 loop::Access AccessOf(const loop::Program& program, const Contraction::Operand& operand);
 // Of all elements that are read for the operand, its own first.
 std::vector<loop::Access> AccessesOf(const loop::Program& program, const Contraction::Operand& operand);
+// The only axis along which the loop moves the place; nullopt: there are several, or none.
+absl::optional<size_t> OnlyAxisAlong(const loop::Program& program, const IndexList& place, const loop::Loop& loop);
 // Whether the access is another at another step of the loop.
 bool DependsOn(const loop::Program& program, const loop::Access& access, const loop::Loop& loop);
 // Whether a window over which the sums run slides over the access with the loop: both move along an axis.

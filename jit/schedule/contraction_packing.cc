@@ -52,7 +52,7 @@ bool Packing::IsInRange() {
 // together, or rows that overlap lie side by side.
 bool Packing::IsRow(const Contraction::Operand& operand) const {
   const Access access = AccessOf(program_, operand);
-  if (access.masked || operand.read != operand.load) return false;
+  if (access.masked || operand.is_computed()) return false;
   if (!FitsItsTensor({operand, false, SumsOf(access), {}}) && MovesLastAlone(access, *nest_.row)) return true;
   bool in_sums = false;
   for (IndexId e : access.place) {
@@ -180,8 +180,8 @@ bool Packing::IsInPlace(const Packed& packed) {
   const Access access = AccessOf(program_, packed.operand);
   const auto slides = [&](const Loop* batch) { return SlidesAlong(program_, access, nest_.sums, *batch); };
   const bool is_window = !FitsItsTensor(packed) || absl::c_any_of(nest_.batch, slides);
-  if (packed.operand.read != packed.operand.load) return false;
-  return packed.in_columns && is_window && ReadsBeyond(packed) && IsAlong(program_, access, *nest_.column);
+  return packed.in_columns && !packed.operand.is_computed() &&
+         is_window && ReadsBeyond(packed) && IsAlong(program_, access, *nest_.column);
 }
 
 IndexId Packing::Vectors() {

@@ -397,13 +397,8 @@ class Tiling {
     const auto if_any = [&](IndexId count) {
       return OnlyIf(pool_, has_rows, OnlyIf(pool_, has_tiles, IfMany(count)));
     };
-    const auto over_tiles = [&](Extent extent, IndexId vector, absl::FunctionRef<Scope(IndexId p, Patch patch)> make) {
-      const IndexId end = pool_.Min(tiles, pool_.Add(first, Const(kFlatTiles)));
-      return make_.Between("p", first, end, kPlain, [&](IndexId p) {
-        const IndexId row = Times(tile_.rows, p);
-        return make(p, {extent, row, vector, pool_.Sub(rows_, row)});
-      });
-    };
+    const IndexId end = pool_.Min(tiles, pool_.Add(first, Const(kFlatTiles)));
+    const auto rows_left = [&](IndexId p) { return pool_.Sub(rows_, Times(tile_.rows, p)); };
     Scope scope = make_.Counted("q", if_any(OverUp(wide, most)), kPlain, [&](IndexId q) {
       const IndexId before = pool_.Mul(in_block, q);
       const Shape shape = {Const(kFlatTiles * tile_.rows), Const(most * tile_.vectors), Const(lanes_)};
@@ -411,23 +406,22 @@ class Tiling {
                            program_.AddTensor({"partial", type_, shape, Storage::kTemp})};
       Scope block = {fusion::DeclarationOf(sums.partial)};
       Append(block, make_.Counted("s", sums.count, kPlain, [&](IndexId s) {
-        return over_tiles(tile_, Times(tile_.vectors, before), [&](IndexId p, const Patch& first_patch) {
+        return make_.Between("p", first, end, kPlain, [&](IndexId p) {
           const IndexId count = pool_.Min(pool_.Min(Const(most), in_block), pool_.Sub(wide, before));
           return make_.Counted("q", count, kPlain, [&](IndexId t) {
-            Patch patch = first_patch;
-            patch.vector = Times(tile_.vectors, pool_.Add(before, t));
-            patch.columns = Packing::Columns::kInOperands;
+            const IndexId vector = Times(tile_.vectors, pool_.Add(before, t));
             const IndexId row = Times(tile_.rows, pool_.Sub(p, first));
-            return register_tile_->At(patch, BlockOfSum(sums, s, row, Times(tile_.vectors, t)));
+            return register_tile_->At({{tile_.rows, tile_.vectors}, Times(tile_.rows, p), vector, rows_left(p),
+                                       /*is_whole=*/true, Packing::Columns::kInOperands},
+                                      BlockOfSum(sums, s, row, Times(tile_.vectors, t)));
           });
         });
       }));
       return block;
     });
     Append(scope, make_.Counted("q", if_any(pool_.Sub(grid_.Vectors(), done)), kPlain, [&](IndexId q) {
-      return over_tiles({tile_.rows, 1}, pool_.Add(done, q), [&](IndexId, Patch patch) {
-        patch.is_whole = false;
-        return register_tile_->At(patch);
+      return make_.Between("p", first, end, kPlain, [&](IndexId p) {
+        return register_tile_->At({{tile_.rows, 1}, Times(tile_.rows, p), pool_.Add(done, q), rows_left(p), false});
       });
     }));
     return scope;

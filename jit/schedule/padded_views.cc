@@ -181,22 +181,15 @@ class Materializer {
     return nest.row != nullptr && absl::c_any_of(sharing.whole, slides) && absl::c_none_of(*nest.core, is_stored_along);
   }
 
-  // The one axis of a view along which a loop moves; nullopt: there are several, or none.
-  absl::optional<size_t> AxisOf(const Loop& loop, const View& view) const {
-    const auto moves = [&](IndexId e) { return HoldsVar(pool_, e, loop.var); };
-    if (absl::c_count_if(view.place, moves) != 1) return absl::nullopt;
-    return static_cast<size_t>(absl::c_find_if(view.place, moves) - view.place.begin());
-  }
-
   // Rows that lie across what is summed lie one after the other in the copy: tiles read them there.
   void PutRowFirst(const Loop& row, View& view) const {
-    const auto axis = AxisOf(row, view);
+    const auto axis = OnlyAxisAlong(program_, view.place, row);
     if (axis && *axis + 1 != view.place.size()) Rotate(view, 0, *axis, *axis + 1);
   }
 
   // Whole vectors of it can be read, too.
   void PutLast(const Loop& side, View& view) const {
-    const auto axis = AxisOf(side, view);
+    const auto axis = OnlyAxisAlong(program_, view.place, side);
     if (!axis || *axis + 1 == view.place.size()) return;
     Rotate(view, *axis, *axis + 1, view.place.size());
     view.shape.back() = pool_.Add(view.shape.back(), pool_.Const(kSlack));

@@ -3,10 +3,8 @@
 // choice by the index says so, which is gone when copies of words are cut at their last one.
 #include "jit/schedule/paired_steps.h"
 
-#include <algorithm>
 #include <limits>
 #include <utility>
-#include <vector>
 
 #include "absl/algorithm/container.h"
 #include "absl/types/optional.h"
@@ -86,21 +84,13 @@ class Pairer {
   bool MovesAlone(const Contraction::Operand& operand, const Loop& sum, const Contraction& nest) {
     const Access access = AccessOf(program_, operand);
     if (!access.conditions.empty()) return false;
-    const auto axis = AxisOf(access, sum);
+    const auto axis = OnlyAxisAlong(program_, access.place, sum);
     if (!axis) return false;
     const IndexId e = access.place[*axis];
     const auto moves = [&](const Loop* loop) { return loop->var != sum.var && HoldsVar(pool_, e, loop->var); };
-    return IsConstant(CoefficientOf(program_, e, sum.var), 1) && absl::c_none_of(nest.sums, moves) &&
-           !moves(nest.row) && !moves(nest.column);
-  }
-
-  bool IsConstant(absl::optional<IndexId> e, int64_t value) const { return e && pool_.IsConst(*e, value); }
-
-  // The only one whose place moves with the loop.
-  absl::optional<size_t> AxisOf(const Access& access, const Loop& loop) const {
-    const auto moves = [&](IndexId e) { return HoldsVar(pool_, e, loop.var); };
-    if (absl::c_count_if(access.place, moves) != 1) return absl::nullopt;
-    return static_cast<size_t>(absl::c_find_if(access.place, moves) - access.place.begin());
+    const auto step = CoefficientOf(program_, e, sum.var);
+    return step && pool_.IsConst(*step, 1) && absl::c_none_of(nest.sums, moves) && !moves(nest.row) &&
+           !moves(nest.column);
   }
 
   // Whether the operand is 0 behind the last step: a cast of what is read beyond a tensor.
@@ -109,16 +99,12 @@ class Pairer {
     while (const auto* cast = AsApply(program_, id, ScalarOp::kCast)) id = cast->args[0];
     if (id != operand.load) return false;
     const Access access = AccessOf(program_, operand);
-    if (access.masked && !IsZero(access.fill)) return false;
-    const size_t axis = *AxisOf(access, sum);
+    if (access.masked && !IsPlusZero(program_, access.fill)) return false;
+    const size_t axis = *OnlyAxisAlong(program_, access.place, sum);
     loop::VarReplacement behind(program_);
     behind.Set(sum.var, sum.end);
     const IndexId e = behind(access.place[axis]);
     return !pool_.HasVar(e) && ranges_.LessEqual(program_[access.tensor].shape[axis], e);
-  }
-  bool IsZero(ValueId id) const {
-    const auto* constant = absl::get_if<loop::ConstantValue>(&program_[id].node);
-    return constant != nullptr && constant->value == Scalar::Zero(program_[id].type);
   }
 
   // ---- What takes its place
