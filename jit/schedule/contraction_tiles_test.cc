@@ -387,8 +387,8 @@ TEST(ContractionTiles, ShortLoopsShareColumnsOfABlock) {
   };
   EXPECT_EQ(around("4*t", "4*t + 4", 16), "tpqshpqzrvl 4");
   EXPECT_EQ(around("4*t", "min(4*t + 4, 17)", 16), "tpqshpqzrvl 4");
-  EXPECT_EQ(around("0", "8", 32), "tpqshpqzrvl 4");
-  EXPECT_EQ(around("0", "8", 33), "tpqhspqzrvl 3");
+  EXPECT_EQ(around("0", "8", 36), "tpqshpqzrvl 4");
+  EXPECT_EQ(around("0", "8", 37), "tpqhspqzrvl 3");
   EXPECT_EQ(around("0", "9", 16), "thpqspqzrvl 3");
 }
 
