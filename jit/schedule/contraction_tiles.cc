@@ -44,8 +44,11 @@ using loop::TensorId;
 // If the number of rows is known, and tiles are made for it, so many are enough.
 constexpr int64_t kLeastKnownRows = 2;
 
-// Tiles below each other in a block of narrow ones, which are few: there has to be something to share out.
-constexpr int64_t kNarrowRowBlock = 4;
+// Tiles below each other in a block of narrow ones, each of which reads all columns: so there is something to share out.
+constexpr int64_t kNarrowRowBlock = 8;
+
+// Blocks of rows, where nothing else is shared out, as long as there is a tile for each.
+constexpr int64_t kLeastRowBlocks = 2;
 
 // Rows that go over columns where they lie are in at most so many tiles; they take so many steps of the sum at a time,
 // of so many blocks of columns: some KiB along memory, so that processors fetch ahead.
@@ -195,19 +198,18 @@ class Tiling {
   }
   // for blocks of rows { for blocks of columns { for blocks of sums { tiles } } }
   Scope InBlocks(const Band& band, const Side& side) {
-    const IndexId blocks = OverUp(band.tiles, side.row_block);
-    const IndexId wide = TilesOfColumns(side);
+    const IndexId blocks = BlocksOfRows(band, side).count;
+    const TileGrid::Blocks of_columns = BlocksOfColumns(side);
     const IndexId sharing = RowBlocksOfPanel();
     const IndexId groups = pool_.Div(pool_.Add(blocks, pool_.Sub(sharing, Const(1))), pool_.Max(sharing, Const(1)));
-    const IndexId columns = OverUp(side.tiles, options_.column_block);
     const auto block = [&](IndexId group, IndexId q) {
       const IndexId first = pool_.Mul(sharing, group);
       const IndexId count = pool_.Min(sharing, pool_.Sub(blocks, first));
-      return ColumnBlock(band, side, first, count, pool_.Mul(wide, q));
+      return ColumnBlock(band, side, first, count, pool_.Mul(of_columns.length, q));
     };
     const auto turned = [&](IndexId q, IndexId p) { return block(p, q); };
-    return options_.columns_outside ? OverBlocks("q", IfNotFlat(IfMany(columns)), "p", groups, turned)
-                                    : OverBlocks("p", IfNotFlat(IfMany(groups)), "q", columns, block);
+    return options_.columns_outside ? OverBlocks("q", IfNotFlat(IfMany(of_columns.count)), "p", groups, turned)
+                                    : OverBlocks("p", IfNotFlat(IfMany(groups)), "q", of_columns.count, block);
   }
   Scope OverBlocks(absl::string_view outer, IndexId outer_count, absl::string_view inner, IndexId inner_count,
                    absl::FunctionRef<Scope(IndexId, IndexId)> block) {
@@ -222,8 +224,11 @@ class Tiling {
     return OverUp(columns_, kColumnBlocksForRowBlock * options_.column_block * tile_.vectors * lanes_);
   }
   IndexId RowOf(const Band& band, IndexId tile) { return pool_.Add(band.first, Times(band.height, tile)); }
-  IndexId TilesOfRows(const Band& band, const Side& side) { return grid_.TilesInBlock(band.tiles, side.row_block); }
-  IndexId TilesOfColumns(const Side& side) { return grid_.TilesInBlock(side.tiles, options_.column_block); }
+  // A product without a batch is shared out by its rows.
+  TileGrid::Blocks BlocksOfRows(const Band& band, const Side& side) {
+    return grid_.InBlocks(band.tiles, side.row_block, nest_.batch.empty() ? kLeastRowBlocks : 1);
+  }
+  TileGrid::Blocks BlocksOfColumns(const Side& side) { return grid_.InBlocks(side.tiles, options_.column_block); }
 
   // The blocks into which the outermost sum is cut.
   struct SumBlocks {
@@ -245,7 +250,7 @@ class Tiling {
     const int64_t vectors = options_.column_block * side.vectors;
     const Packing::Panel panel = packing_.PanelOf(vectors, pool_.Add(side.first, Times(side.vectors, first)), scope);
     Append(scope, make_.Counted("p", count, kPlain, [&](IndexId block) {
-      const RegisterTile::Below below{panel, pool_.Mul(TilesOfRows(band, side), block)};
+      const RegisterTile::Below below{panel, pool_.Mul(BlocksOfRows(band, side).length, block)};
       return TileBlock(band, side, pool_.Add(first_block, block), first, blocks, below);
     }));
     return scope;
@@ -254,13 +259,13 @@ class Tiling {
   // Of one block of rows. `below`: of its topmost tile.
   Scope TileBlock(const Band& band, const Side& side, IndexId row_block, IndexId first,
                   const absl::optional<SumBlocks>& blocks, absl::optional<RegisterTile::Below> below) {
-    const IndexId first_row = pool_.Mul(TilesOfRows(band, side), row_block);
+    const IndexId first_row = pool_.Mul(BlocksOfRows(band, side).length, row_block);
     // The numbers say that what is kept for a block has room for it.
     const auto in_block = [&](IndexId tiles, int64_t most, IndexId left) {
       return pool_.Min(pool_.Min(Const(most), tiles), left);
     };
-    const IndexId rows = in_block(TilesOfRows(band, side), side.row_block, pool_.Sub(band.tiles, first_row));
-    const IndexId tiles = in_block(TilesOfColumns(side), options_.column_block, pool_.Sub(side.tiles, first));
+    const IndexId rows = in_block(BlocksOfRows(band, side).length, side.row_block, pool_.Sub(band.tiles, first_row));
+    const IndexId tiles = in_block(BlocksOfColumns(side).length, options_.column_block, pool_.Sub(side.tiles, first));
     // At places of a window, tiles read nearly the same columns.
     const bool columns_slide = absl::c_any_of(nest_.columns, [&](const Contraction::Operand& operand) {
       return short_.SlideInSums(AccessOf(program_, operand), nest_.sums);
@@ -390,7 +395,8 @@ class Tiling {
   Scope FlatRows() {
     const int64_t most = kFlatBlocks * options_.column_block, length = std::min(kFlatSteps, options_.sum_block);
     const IndexId steps = packing_.LengthOfHull(0), wide = grid_.WholeTiles(), done = Times(tile_.vectors, wide);
-    const IndexId in_block = grid_.TilesInBlock(wide, most), tiles = OverUp(rows_, tile_.rows);
+    const TileGrid::Blocks blocks = grid_.InBlocks(wide, most);
+    const IndexId in_block = blocks.length, tiles = OverUp(rows_, tile_.rows);
     const IndexId first = NESTOR_MUTANT("last_rows_skipped") ? tiles : IfNotFlat(Over(rows_, tile_.rows));
     // In this form provers see that there is a row.
     const IndexId has_rows = pool_.Min(Const(1), rows_), has_tiles = pool_.Min(Const(1), pool_.Sub(tiles, first));
@@ -399,7 +405,7 @@ class Tiling {
     };
     const IndexId end = pool_.Min(tiles, pool_.Add(first, Const(kFlatTiles)));
     const auto rows_left = [&](IndexId p) { return pool_.Sub(rows_, Times(tile_.rows, p)); };
-    Scope scope = make_.Counted("q", if_any(OverUp(wide, most)), kPlain, [&](IndexId q) {
+    Scope scope = make_.Counted("q", if_any(blocks.count), kPlain, [&](IndexId q) {
       const IndexId before = pool_.Mul(in_block, q);
       const Shape shape = {Const(kFlatTiles * tile_.rows), Const(most * tile_.vectors), Const(lanes_)};
       const SumBlocks sums{Const(length), pool_.Max(Const(1), OverUp(steps, length)),

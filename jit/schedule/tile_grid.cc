@@ -73,10 +73,12 @@ IndexId TileGrid::AreShared() {
   return pool_.Min(Const(1), pool_.Max(Const(0), pool_.Sub(one_more, MissingRows())));
 }
 
-IndexId TileGrid::TilesInBlock(IndexId tiles, int64_t most) {
-  if (SharesOutRows() || pool_.HasVar(tiles)) return Const(most);
-  const IndexId blocks = OverUp(tiles, most), others = pool_.Max(pool_.Sub(blocks, Const(1)), Const(0));
-  return pool_.Div(pool_.Add(tiles, others), pool_.Max(blocks, Const(1)));
+TileGrid::Blocks TileGrid::InBlocks(IndexId tiles, int64_t most, int64_t least_count) {
+  const IndexId full = OverUp(tiles, most);
+  if (SharesOutRows() || pool_.HasVar(tiles)) return {full, Const(most)};
+  const IndexId count = least_count > 1 ? pool_.Max(full, pool_.Min(tiles, Const(least_count))) : full;
+  const IndexId others = pool_.Max(pool_.Sub(count, Const(1)), Const(0));
+  return {count, pool_.Div(pool_.Add(tiles, others), pool_.Max(count, Const(1)))};
 }
 
 }  // namespace nestor::jit

@@ -27,6 +27,9 @@ class TileGrid {
     int64_t height;
     IndexId first, tiles;
   };
+  struct Blocks {
+    IndexId count, length;
+  };
 
   // REQUIRES: the arguments outlive this, `ranges` is at the place of the nest, and Choose is called before all that
   // follows it. A loop may be taken out of the nest's batch loops and jammed before.
@@ -53,10 +56,10 @@ class TileGrid {
   // 1 where then no tile is left of which not all rows are kept, else 0.
   IndexId AreShared();
 
-  // The length of blocks of tiles, of at most so many. Blocks are as long as each other, but for what the last has
-  // less: so threads get equal shares. Where the number moves with a loop around, or of the rows of an image, there are
-  // few, and mostly one block.
-  IndexId TilesInBlock(IndexId tiles, int64_t most);
+  // Blocks of tiles, of at most so many each; at least so many blocks, if there are so many tiles. Blocks are as long as
+  // each other, but for what the last has less: so threads get equal shares. Where the number moves with a loop around,
+  // or of the rows of an image, there are few, and mostly one block.
+  Blocks InBlocks(IndexId tiles, int64_t most, int64_t least_count = 1);
 
  private:
   int64_t RegistersOf(Extent tile) const;
