@@ -47,8 +47,8 @@ constexpr int64_t kLeastKnownRows = 2;
 // Tiles below each other in a block of narrow ones, each of which reads all columns: so there is something to share out.
 constexpr int64_t kNarrowRowBlock = 8;
 
-// Blocks of rows, where nothing else is shared out, as long as there is a tile for each.
-constexpr int64_t kLeastRowBlocks = 2;
+// Blocks, of rows and columns together, where nothing else is shared out.
+constexpr int64_t kLeastBlocks = 2;
 
 // Rows that go over columns where they lie are in at most so many tiles; they take so many steps of the sum at a time,
 // of so many blocks of columns: some KiB along memory, so that processors fetch ahead.
@@ -224,9 +224,12 @@ class Tiling {
     return OverUp(columns_, kColumnBlocksForRowBlock * options_.column_block * tile_.vectors * lanes_);
   }
   IndexId RowOf(const Band& band, IndexId tile) { return pool_.Add(band.first, Times(band.height, tile)); }
-  // A product without a batch is shared out by its rows.
+  // So many that there are blocks to share out, with those of columns, where there is no batch.
   TileGrid::Blocks BlocksOfRows(const Band& band, const Side& side) {
-    return grid_.InBlocks(band.tiles, side.row_block, nest_.batch.empty() ? kLeastRowBlocks : 1);
+    if (!nest_.batch.empty()) return grid_.InBlocks(band.tiles, side.row_block);
+    const IndexId beside = pool_.Max(BlocksOfColumns(side).count, Const(1));
+    const IndexId least = pool_.Div(pool_.Add(beside, Const(kLeastBlocks - 1)), beside);
+    return grid_.InBlocks(band.tiles, side.row_block, least);
   }
   TileGrid::Blocks BlocksOfColumns(const Side& side) { return grid_.InBlocks(side.tiles, options_.column_block); }
 
