@@ -45,10 +45,10 @@ using loop::TensorId;
 constexpr int64_t kLeastKnownRows = 2;
 
 // Tiles below each other in a block of narrow ones, each of which reads all columns: so there is something to share out.
-constexpr int64_t kNarrowRowBlock = 8;
+constexpr int64_t kNarrowRowBlock = 8, kNarrowColumnBlock = 1;
 
-// Blocks, of rows and columns together, where nothing else is shared out.
-constexpr int64_t kLeastBlocks = 2;
+// Blocks of rows, where nothing else is shared out, as long as there is a tile for each.
+constexpr int64_t kLeastRowBlocks = 2;
 
 // Rows that go over columns where they lie are in at most so many tiles; they take so many steps of the sum at a time,
 // of so many blocks of columns: some KiB along memory, so that processors fetch ahead.
@@ -186,9 +186,9 @@ class Tiling {
     int64_t vectors;
     IndexId first, tiles;
     bool is_whole;      // none of them has the last vector
-    int64_t row_block;  // tiles below each other
+    int64_t row_block, column_block;  // tiles below and beside each other
   };
-  Side WholeSide() { return {tile_.vectors, Const(0), grid_.WholeTiles(), true, options_.row_block}; }
+  Side WholeSide() { return {tile_.vectors, Const(0), grid_.WholeTiles(), true, options_.row_block, options_.column_block}; }
 
   // In blocks, and by themselves, so that the loops over blocks hold nothing else, narrower tiles.
   Scope WholeRows(const Band& band) {
@@ -224,14 +224,11 @@ class Tiling {
     return OverUp(columns_, kColumnBlocksForRowBlock * options_.column_block * tile_.vectors * lanes_);
   }
   IndexId RowOf(const Band& band, IndexId tile) { return pool_.Add(band.first, Times(band.height, tile)); }
-  // So many that there are blocks to share out, with those of columns, where there is no batch.
+  // A product without a batch is shared out by its rows.
   TileGrid::Blocks BlocksOfRows(const Band& band, const Side& side) {
-    if (!nest_.batch.empty()) return grid_.InBlocks(band.tiles, side.row_block);
-    const IndexId beside = pool_.Max(BlocksOfColumns(side).count, Const(1));
-    const IndexId least = pool_.Div(pool_.Add(beside, Const(kLeastBlocks - 1)), beside);
-    return grid_.InBlocks(band.tiles, side.row_block, least);
+    return grid_.InBlocks(band.tiles, side.row_block, nest_.batch.empty() ? kLeastRowBlocks : 1);
   }
-  TileGrid::Blocks BlocksOfColumns(const Side& side) { return grid_.InBlocks(side.tiles, options_.column_block); }
+  TileGrid::Blocks BlocksOfColumns(const Side& side) { return grid_.InBlocks(side.tiles, side.column_block); }
 
   // The blocks into which the outermost sum is cut.
   struct SumBlocks {
@@ -250,7 +247,7 @@ class Tiling {
         return scope;
       });
     }
-    const int64_t vectors = options_.column_block * side.vectors;
+    const int64_t vectors = side.column_block * side.vectors;
     const Packing::Panel panel = packing_.PanelOf(vectors, pool_.Add(side.first, Times(side.vectors, first)), scope);
     Append(scope, make_.Counted("p", count, kPlain, [&](IndexId block) {
       const RegisterTile::Below below{panel, pool_.Mul(BlocksOfRows(band, side).length, block)};
@@ -268,7 +265,7 @@ class Tiling {
       return pool_.Min(pool_.Min(Const(most), tiles), left);
     };
     const IndexId rows = in_block(BlocksOfRows(band, side).length, side.row_block, pool_.Sub(band.tiles, first_row));
-    const IndexId tiles = in_block(BlocksOfColumns(side).length, options_.column_block, pool_.Sub(side.tiles, first));
+    const IndexId tiles = in_block(BlocksOfColumns(side).length, side.column_block, pool_.Sub(side.tiles, first));
     // At places of a window, tiles read nearly the same columns.
     const bool columns_slide = absl::c_any_of(nest_.columns, [&](const Contraction::Operand& operand) {
       return short_.SlideInSums(AccessOf(program_, operand), nest_.sums);
@@ -301,7 +298,7 @@ class Tiling {
       return absl::nullopt;
     }
     Shape shape = short_.ExtentsInSums();
-    for (const int64_t extent : {side.row_block * tile_.rows, options_.column_block * side.vectors, lanes_}) {
+    for (const int64_t extent : {side.row_block * tile_.rows, side.column_block * side.vectors, lanes_}) {
       shape.push_back(Const(extent));
     }
     const TensorId partial = program_.AddTensor({"partial", type_, shape, Storage::kTemp});
@@ -339,7 +336,7 @@ class Tiling {
     for (int64_t vectors = tile_.vectors == 2 ? 2 : (tile_.vectors + 1) / 2; vectors > 1; vectors = (vectors + 1) / 2) {
       const IndexId count = Over(pool_.Sub(grid_.Vectors(), done), vectors);
       if (!short_.HasAnyInSums()) in_all_rows(done, vectors, vectors, count);
-      else Append(scope, InBlocks(band, {vectors, done, count, false, kNarrowRowBlock}));
+      else Append(scope, InBlocks(band, {vectors, done, count, false, kNarrowRowBlock, kNarrowColumnBlock}));
       done = pool_.Add(done, Times(vectors, count));
     }
     // From the last one backwards, and said so that it is evident that none is negative, nor before the first vector
