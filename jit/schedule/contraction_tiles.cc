@@ -44,7 +44,8 @@ using loop::TensorId;
 // If the number of rows is known, and tiles are made for it, so many are enough.
 constexpr int64_t kLeastKnownRows = 2;
 
-// Tiles below each other in a block of narrow ones, each of which reads all columns: so there is something to share out.
+// Narrow tiles below and beside each other in a block. More below read the columns fewer times; those beside, which are
+// few, are shared out.
 constexpr int64_t kNarrowRowBlock = 8, kNarrowColumnBlock = 1;
 
 // Blocks of rows, where nothing else is shared out, as long as there is a tile for each.
@@ -185,10 +186,12 @@ class Tiling {
   struct Side {
     int64_t vectors;
     IndexId first, tiles;
-    bool is_whole;      // none of them has the last vector
-    int64_t row_block, column_block;  // tiles below and beside each other
+    bool is_whole;                    // none of them has the last vector
+    int64_t row_block, column_block;  // tiles of a block, below and beside each other
   };
-  Side WholeSide() { return {tile_.vectors, Const(0), grid_.WholeTiles(), true, options_.row_block, options_.column_block}; }
+  Side WholeSide() {
+    return {tile_.vectors, Const(0), grid_.WholeTiles(), true, options_.row_block, options_.column_block};
+  }
 
   // In blocks, and by themselves, so that the loops over blocks hold nothing else, narrower tiles.
   Scope WholeRows(const Band& band) {
@@ -259,12 +262,12 @@ class Tiling {
   // Of one block of rows. `below`: of its topmost tile.
   Scope TileBlock(const Band& band, const Side& side, IndexId row_block, IndexId first,
                   const absl::optional<SumBlocks>& blocks, absl::optional<RegisterTile::Below> below) {
-    const IndexId first_row = pool_.Mul(BlocksOfRows(band, side).length, row_block);
+    const IndexId height = BlocksOfRows(band, side).length, first_row = pool_.Mul(height, row_block);
     // The numbers say that what is kept for a block has room for it.
     const auto in_block = [&](IndexId tiles, int64_t most, IndexId left) {
       return pool_.Min(pool_.Min(Const(most), tiles), left);
     };
-    const IndexId rows = in_block(BlocksOfRows(band, side).length, side.row_block, pool_.Sub(band.tiles, first_row));
+    const IndexId rows = in_block(height, side.row_block, pool_.Sub(band.tiles, first_row));
     const IndexId tiles = in_block(BlocksOfColumns(side).length, side.column_block, pool_.Sub(side.tiles, first));
     // At places of a window, tiles read nearly the same columns.
     const bool columns_slide = absl::c_any_of(nest_.columns, [&](const Contraction::Operand& operand) {
