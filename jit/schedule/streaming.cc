@@ -1,5 +1,5 @@
-// The body of each loop is asked for the rows that its loops with lanes walk; one of them then
-// fetches the next row, element for element.
+// The body of each loop is asked for the rows, or the pieces of rows, that its loops with lanes
+// walk; one of them then fetches the next row or piece, element for element.
 #include "jit/schedule/streaming.h"
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "fusion/work.h"
+#include "jit/runtime/cpu_features.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/lanes.h"
 #include "loop_ir/rewrite.h"
@@ -43,6 +44,8 @@ class RowPrefetcher {
       auto* loop = item.As<Loop>();
       if (loop == nullptr || loop->attributes.lanes > 0) continue;
       PrefetchIn(*loop);
+      std::vector<int32_t> rows;
+      PrefetchPieces(*loop, loop->body, rows);
       Visit(loop->body);
     }
   }
@@ -69,6 +72,51 @@ class RowPrefetcher {
       if (walk == walks.end() || (walk->second.count == 1 && !walk->second.gathered)) continue;
       for (const IndexList& place : walk->second.places) Prefetch(around, *walk->second.last, tensor, place);
     }
+  }
+
+  // `rows`: the loops between `around` and the scope.
+  void PrefetchPieces(const Loop& around, loop::Scope& scope, std::vector<int32_t>& rows) {
+    for (Item& item : scope) {
+      auto* loop = item.As<Loop>();
+      if (loop == nullptr) continue;
+      if (loop->attributes.lanes > 0) {
+        PrefetchPiece(around, *loop, rows);
+        continue;
+      }
+      rows.push_back(loop->var);
+      PrefetchPieces(around, loop->body, rows);
+      rows.pop_back();
+    }
+  }
+
+  void PrefetchPiece(const Loop& around, Loop& loop, absl::Span<const int32_t> rows) {
+    for (Item& item : loop.body) {
+      const auto* statement = item.As<loop::Statement>();
+      if (statement == nullptr || statement->op) continue;
+      std::vector<std::pair<TensorId, IndexList>> pieces;
+      VisitAccesses(program_, item, [&](TensorId tensor, Place place, loop::AccessKind kind) {
+        if (kind == loop::AccessKind::kRead && IsPiece(around, loop, rows, tensor, place)) {
+          pieces.emplace_back(tensor, IndexList(place.begin(), place.end()));
+        }
+      });
+      for (const auto& [tensor, place] : pieces) Prefetch(around, loop, tensor, place);
+    }
+  }
+
+  // Whether the loop reads a line at most of a row of an input, of which `around` reaches the next
+  // piece, and one of the loops between another row.
+  bool IsPiece(const Loop& around, const Loop& loop, absl::Span<const int32_t> rows, TensorId tensor,
+               Place place) const {
+    if (program_[tensor].storage != loop::Storage::kInput || place.empty()) return false;
+    const auto elements = pool_.ConstValue(loop.end);
+    if (!elements || *elements * ByteSize(program_[tensor].type) > kCacheLineBytes) return false;
+    if (absl::c_any_of(place, [&](IndexId e) { return pool_.HasLoad(e); })) return false;
+    const auto holds_row = [&](IndexId e) {
+      return absl::c_any_of(rows, [&](int32_t var) { return HoldsVar(pool_, e, var); });
+    };
+    const IndexId along = place.back();
+    return HoldsVar(pool_, along, loop.var) && HoldsVar(pool_, along, around.var) && !holds_row(along) &&
+           absl::c_any_of(place, holds_row);
   }
 
   template <class Visitor>

@@ -13,7 +13,9 @@ namespace nestor::jit {
 // - where rows are gathered by indices that lie in inputs: hardware cannot guess them;
 // - where the body of the loop around walks the row more than once: memory is idle from
 //   the second time on, and hardware looks ahead along a row, but not to the next. The
-//   loop with lanes is then the last that walks the row from its beginning.
+//   loop with lanes is then the last that walks the row from its beginning;
+// and in the next iteration of a loop around that goes from piece to piece of a row, of a cache
+// line at most, where a loop between goes from row to row (a transpose by squares does).
 // Returns whether it changed anything; a second run changes nothing. REQUIRES: Verify accepts the
 // program; and so it does afterwards.
 absl::StatusOr<bool> StreamArguments(loop::Program& program);

@@ -85,6 +85,34 @@ TEST(StreamArguments, RowsThatAreWalkedMoreThanOnce) {
   for (const auto& [program, prefetches] : kCases) EXPECT_EQ(PrefetchesIn(program), prefetches) << program;
 }
 
+TEST(StreamArguments, PiecesOfRows) {
+  const struct {
+    const char* program;
+    const char* prefetches;
+  } kCases[] = {
+      // Rows by the loop `r`, pieces by `p`; the clamp of the last piece goes along.
+      {"program f(x: f32[N, C]) -> (y: f32[C, N]) { for p in [0, C/8) { for q in [0, N/8) {"
+       " temp t: f32[8, 8] register"
+       " for r in [0, 8) unroll { for l in [0, 8) vector { t[r, l] = x[8*q + r, 8*p + l] } }"
+       " for s in [0, 8) unroll { for m in [0, 8) vector { y[8*p + s, 8*q + m] = t[m, s] } } } } }",
+       "l: x[8*q + r, 8*p + l + 8]"},
+      {"program f(x: f32[N, C]) -> (y: f32[C/8 + 1, N, 8]) { for p in [0, C/8) { for i in [0, N) {"
+       " for l in [0, 8) vector { y[p, i, l] = x[i, min(8*p, C - 8) + l] } } } }",
+       "l: x[i, l + min(C - 8, 8*p + 8)]"},
+      // Each row to its end; pieces of two lines; pieces that are summed, not copied.
+      {"program f(x: f32[N, C]) -> (y: f32[N, C]) { for i in [0, N) { for p in [0, C/8) {"
+       " for l in [0, 8) vector { y[i, 8*p + l] = x[i, 8*p + l] } } } }",
+       ""},
+      {"program f(x: f32[N, C]) -> (y: f32[C/32, N, 32]) { for p in [0, C/32) { for i in [0, N) {"
+       " for l in [0, 32) vector { y[p, i, l] = x[i, 32*p + l] } } } }",
+       ""},
+      {"program f(x: f32[N, C]) -> (y: f32[C]) { for p in [0, C/8) { acc a: f32[8] = sum register for i in [0, N) {"
+       " for l in [0, 8) vector { a[l] += x[i, 8*p + l] } } for l in [0, 8) vector { y[8*p + l] = a[l] } } }",
+       ""},
+  };
+  for (const auto& [program, prefetches] : kCases) EXPECT_EQ(PrefetchesIn(program), prefetches) << program;
+}
+
 // What is written once, and nothing reads before.
 TEST(StreamArguments, OutputsStream) {
   fusion::ExpectPass(StreamArguments, {"program f(x: f32[N]) -> (y: f32[N], s: f32) {\n", "\n}\n"}, {
