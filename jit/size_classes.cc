@@ -49,7 +49,7 @@ class ComputedWith {
   }
 
   ProgramSymbols Symbols() const {
-    return {{names_.begin(), names_.end()}, {beside_windows_.begin(), beside_windows_.end()}, LastAxes()};
+    return {{names_.begin(), names_.end()}, {beside_windows_.begin(), beside_windows_.end()}, EndAxes()};
   }
 
  private:
@@ -72,13 +72,16 @@ class ComputedWith {
     return loops > 1;
   }
 
-  std::vector<std::string> LastAxes() const {
+  std::vector<std::string> EndAxes() const {
     const IndexPool& pool = program_.pool;
     std::set<std::string> names;
     for (const auto* arguments : {&program_.inputs, &program_.outputs}) {
       for (loop::TensorId tensor : *arguments) {
         const Shape& shape = program_[tensor].shape;
-        if (shape.size() > 1 && pool[shape.back()].kind == IndexKind::kSymbol) names.insert(pool.SymbolName(shape.back()));
+        if (shape.size() < 2) continue;
+        for (IndexId axis : {shape.front(), shape.back()}) {
+          if (pool[axis].kind == IndexKind::kSymbol) names.insert(pool.SymbolName(axis));
+        }
       }
     }
     return {names.begin(), names.end()};
@@ -167,7 +170,7 @@ SizeClass SizeClasses::Of(loop::SymbolValue symbol) const {
   };
   const int64_t most = options_.largest_constant;
   add(symbols_.computed_with, -most, most);
-  add(symbols_.last_axes, 1, 1);
+  add(symbols_.end_axes, 1, 1);
   if (constants.empty() || !ComputesMuch(symbol)) return {};
   add(symbols_.beside_windows, -most, most);
   std::sort(constants.begin(), constants.end());

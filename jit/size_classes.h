@@ -4,8 +4,9 @@
 // symbols they hide from passes what is in range and what lies side by side; as numbers they
 // fold away. So do few images, channels or kernels beside windows: they say which
 // loop fills lanes, and which fills a tile. So does a last axis of a single element: the one
-// before it is what lies side by side then. What else is only the length of a loop gains next
-// to nothing by being a number, and large sizes are many: both stay symbols.
+// before it is what lies side by side then. So does a first axis of one, as of a batch: threads
+// share out the one after it then. What else is only the length of a loop gains next to nothing
+// by being a number, and large sizes are many: both stay symbols.
 #ifndef NESTOR_JIT_SIZE_CLASSES_H_
 #define NESTOR_JIT_SIZE_CLASSES_H_
 
@@ -42,8 +43,8 @@ struct ProgramSymbols {
   std::vector<std::string> computed_with;
   // Of the ends of all loops of blocks where windows go over an axis.
   std::vector<std::string> beside_windows;
-  // The extents of the last axes of arguments that have others.
-  std::vector<std::string> last_axes;
+  // The extents of the first and the last axes of arguments that have others.
+  std::vector<std::string> end_axes;
 };
 ProgramSymbols SymbolsOf(const loop::Program& program);
 
@@ -58,7 +59,7 @@ class SizeClasses {
   SizeClasses(const loop::Program& program, const SizeClassOptions& options);
 
   // By the sizes alone, never by what was called before. What stands beside windows is a
-  // constant only where the program computes with a small size, or an argument's last axis is 1.
+  // constant only where the program computes with a small size, or an argument's first or last axis is 1.
   SizeClass Of(loop::SymbolValue symbol) const;
   // Whether the last axis of some argument that has others is short, and the call computes much.
   bool HasShortRows(loop::SymbolValue symbol) const;

@@ -10,7 +10,8 @@
 // innermost first, by the ends of their loops, and a min (max) by either argument
 // where it bounds from above (below); each choice is a candidate. Of a min or max on the
 // other side, the argument is taken that is known to be the least (greatest) as all
-// loops around the access have iterations: if one of [0, n/16) has, n is at least 16.
+// loops around the access have iterations: if one of [0, n/16) has, n is at least 16. So do
+// loops say that run only where an index is small: within [0, min(max(n - j, 0), 1)), j < n.
 #include "loop_ir/dependence_proof.h"
 
 #include <algorithm>
@@ -103,14 +104,61 @@ class Windows {
       for (IndexId e : candidates) {
         const auto direction = DirectionIn(e, loop.var);
         if (!direction) continue;
-        replaced.push_back(*direction == 0 ? e : Replace(e, loop.var, Extreme(loop, (*direction > 0) == upper)));
+        if (*direction == 0) {
+          replaced.push_back(e);
+          continue;
+        }
+        const bool last = (*direction > 0) == upper;
+        replaced.push_back(Replace(e, loop.var, Extreme(loop, last)));
+        if (!last) continue;
+        for (IndexId most : GuardsOf(loop, inner.subspan(i))) replaced.push_back(Replace(e, loop.var, most));
       }
       candidates = Relaxed(std::move(replaced), upper);
     }
     // What the loops around tell is asked only where an extreme is left.
     absl::optional<std::vector<IndexId>> known;
-    for (IndexId& e : candidates) e = Settled(e, upper, inner, known);
+    for (IndexId& e : candidates) e = WithoutQuotients(Settled(e, upper, inner, known), upper);
     return candidates;
+  }
+
+  // What the loop's index is at most where all of the loops inside of it run: of [0, min(max(e - index, 0), 1)), e - 1.
+  Candidates GuardsOf(const Loop& loop, absl::Span<const Loop* const> inside) {
+    Candidates guards;
+    for (const Loop* guard : inside) {
+      if (!program_.pool.IsConst(guard->begin, 0)) continue;
+      for (IndexId end : Relaxed({Import(guard->end)}, true)) {
+        const IndexNode node = pool_[end];
+        if (node.kind != IndexKind::kMax || !absl::c_any_of(node.args, [&](IndexId arg) { return pool_.IsConst(arg, 0); })) continue;
+        for (IndexId arg : node.args) {
+          const IndexId most = pool_.Add(pool_.Sub(arg, pool_.Const(1)), pool_.Var(loop.var));
+          const bool bounds = absl::c_none_of(inside, [&](const Loop* other) { return HoldsVar(pool_, most, other->var); });
+          if (bounds && HoldsVar(pool_, arg, loop.var) && !HoldsVar(pool_, most, loop.var)) guards.push_back(most);
+        }
+      }
+    }
+    return guards;
+  }
+
+  // Without quotients that move with the loop's index, by a step that is not known, where the bound holds without them,
+  // too: they are not negative, as this iteration runs.
+  IndexId WithoutQuotients(IndexId e, bool upper) {
+    const auto polynomial = pool_.IsAffine(e) ? Polynomial::Of(pool_, e) : absl::nullopt;
+    if (!polynomial) return e;
+    for (const Polynomial::Term& term : polynomial->terms()) {
+      if ((term.coefficient > 0) == upper || term.atoms.size() != 1 || !PositiveDivisor(term.atoms[0])) continue;
+      if (!HoldsVar(pool_, term.atoms[0], loop_.var) || !IsNonNegativeInLoop(pool_[term.atoms[0]].args[0])) continue;
+      e = pool_.Sub(e, pool_.Mul(pool_.Const(term.coefficient), term.atoms[0]));
+    }
+    return e;
+  }
+
+  bool IsNonNegativeInLoop(IndexId e) {
+    const IndexNode node = pool_[e];
+    if (node.kind == IndexKind::kMin) {
+      return absl::c_all_of(node.args, [&](IndexId arg) { return IsNonNegativeInLoop(arg); });
+    }
+    const IndexId next = pool_.Add(pool_.Var(loop_.var), pool_.Const(1));
+    return IsAtMost(pool_.Const(0), e, NonNegativeWith(loop_, next));
   }
 
   // The last value of the loop's index, or the first.
@@ -204,11 +252,18 @@ class Windows {
     for (const Loop* loop : inner) {
       const auto begin = program_.pool.ConstValue(loop->begin);
       if (!begin || *begin < 0) continue;
-      for (IndexId end : Relaxed({Import(loop->end)}, true)) {
-        const int64_t divisor = PositiveDivisor(end).value_or(1);
-        const IndexId whole = divisor > 1 ? pool_[end].args[0] : end;
-        known.push_back(pool_.Sub(whole, pool_.Mul(pool_.Const(*begin + 1), pool_.Const(divisor))));
-      }
+      absl::c_copy(NonNegativeWith(*loop, pool_.Const(*begin + 1)), std::back_inserter(known));
+    }
+    return known;
+  }
+
+  // What is not negative, as the loop's end is `least` at least.
+  std::vector<IndexId> NonNegativeWith(const Loop& loop, IndexId least) {
+    std::vector<IndexId> known;
+    for (IndexId end : Relaxed({Import(loop.end)}, true)) {
+      const int64_t divisor = PositiveDivisor(end).value_or(1);
+      const IndexId whole = divisor > 1 ? pool_[end].args[0] : end;
+      known.push_back(pool_.Sub(whole, pool_.Mul(least, pool_.Const(divisor))));
     }
     return known;
   }
@@ -288,7 +343,7 @@ class Windows {
   }
 
   // A sum of terms none of which is positive, and a number that is negative; quotients that are
-  // added by what they are of, at most.
+  // added by what they are of, at most, and minima by any argument.
   bool IsNegative(IndexId e) {
     const auto polynomial = pool_.IsAffine(e) ? Polynomial::Of(pool_, e) : absl::nullopt;
     if (!polynomial || polynomial->terms().empty() || !polynomial->terms().back().atoms.empty()) return false;
@@ -299,13 +354,19 @@ class Windows {
     return true;
   }
 
-  // With c*a for the term c*b*(a/b), which is no less.
+  // With c*a for the term c*b*(a/b) or c*min(a, b), which is no less.
   bool IsNegativeWithout(const Polynomial::Term& term, IndexId e) {
-    const auto divisor = term.atoms.size() == 1 ? PositiveDivisor(term.atoms[0]) : absl::nullopt;
-    if (!divisor || term.coefficient % *divisor != 0) return false;
-    const IndexId dividend = pool_[term.atoms[0]].args[0];
-    const IndexId own = pool_.Mul(pool_.Const(term.coefficient), term.atoms[0]);
-    return IsNegative(pool_.Add(pool_.Sub(e, own), pool_.Mul(pool_.Const(term.coefficient / *divisor), dividend)));
+    if (term.atoms.size() != 1) return false;
+    const IndexNode node = pool_[term.atoms[0]];
+    const IndexId rest = pool_.Sub(e, pool_.Mul(pool_.Const(term.coefficient), term.atoms[0]));
+    const auto with = [&](int64_t factor, IndexId by) {
+      return IsNegative(pool_.Add(rest, pool_.Mul(pool_.Const(factor), by)));
+    };
+    if (node.kind == IndexKind::kMin) {
+      return absl::c_any_of(node.args, [&](IndexId arg) { return with(term.coefficient, arg); });
+    }
+    const auto divisor = PositiveDivisor(term.atoms[0]);
+    return divisor && term.coefficient % *divisor == 0 && with(term.coefficient / *divisor, node.args[0]);
   }
 
   // Of a quotient by a number; nullopt for other expressions.

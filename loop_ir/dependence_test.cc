@@ -65,6 +65,9 @@ TEST(Dependence, Footprint) {
 #define STRIP "min((N + 2*max((N + 15)/16, 1) - 1)/(2*max((N + 15)/16, 1)), 8)"
 #define IN_STRIPS(body) "for v in [0, N) { for k in [v*" STRIP ", min(N, v*" STRIP " + " STRIP ")) { " body " } }"
 
+// How many rows a strip of 24 has.
+#define LEFT "min(N - 24*v, 24)"
+
 // The carried tensor of the outermost loop; "": none.
 TEST(Dependence, CarriedTensor) {
   const struct {
@@ -123,6 +126,20 @@ TEST(Dependence, CarriedTensor) {
                  " for l in [0, 16) { z[C*k + min(C - 16, 16*j) + l] = w[l] } } } }"),
        ""},
       {IN_STRIPS("for c in [0, min(-15*min(C/16, 1) + 15, min(C, 15))) { z[C*k + c] = w[c] }"), ""},
+      // Tiles of a strip, the last of which has fewer rows; what is left of them in one more tile.
+      {"for v in [0, (N + 23)/24) { for k in [0, " LEFT "/8) { for j in [0, 8) { t[24*v + 8*k + j] = w[0] } } }", ""},
+      {"for v in [0, (N + 23)/24) { for k in [0, (" LEFT " + 7)/8) { for j in [0, 8) { t[24*v + 8*k + j] = w[0] } } }", "t"},
+      {"for v in [0, (N + 23)/24) { for j in [0, 8) { for f in [0, min(max(" LEFT " - 8*(" LEFT "/8) - j, 0), 1)) {"
+       " t[24*v + 8*(" LEFT "/8) + j] = w[0] } } }",
+       ""},
+      {"for v in [0, (N + 23)/24) { for j in [0, 8) { for f in [0, min(max(" LEFT " + 1 - 8*(" LEFT "/8) - j, 0), 1)) {"
+       " t[24*v + 8*(" LEFT "/8) + j] = w[0] } } }",
+       "t"},
+      {"for v in [0, (N + 23)/24) { for j in [0, 8) { t[24*v + 8*(" LEFT "/8) + j] = w[0] } }", "t"},
+      // Where there may be more strips than rows, the last ones lie before the first.
+      {"for v in [0, N) { for j in [0, 8) { for f in [0, min(max(" LEFT " - 8*(" LEFT "/8) - j, 0), 1)) {"
+       " t[24*v + 8*(" LEFT "/8) + j] = w[0] } } }",
+       "t"},
       // A flat place: rows of C.
       {"for v in [0, N) { for c in [0, C) { z[C*v + c] = w[c] } }", ""},
       {"for v in [0, N) { for c in [0, C) { z[C*v + c + 1] = z[C*v + c] } }", "z"},
@@ -175,7 +192,19 @@ class RandomLoops {
   explicit RandomLoops(uint64_t seed) : random_(seed) {}
 
   // Two loops in the one over v, and what the innermost one writes, and often reads.
-  std::string Text() {
+  std::string Text() { return Pick(8) == 0 ? Strip() : Nest(); }
+
+ private:
+  // Tiles of 2 in strips of 4, or nearly so: what is left over of the last one runs where a guard says.
+  std::string Strip() {
+    const std::string left = absl::StrCat("min(C - ", PickOf({"4*v", "4*v", "3*v"}), ", ", PickOf({"4", "4", "5"}), ")");
+    const std::string whole = absl::StrCat(PickOf({"2*", "2*", "3*", ""}), "(", left, "/2)");
+    const std::string guard = absl::StrCat("min(max(", left, " - ", whole, " - ", PickOf({"i", "i", "2*i"}), ", 0), ", PickOf({"1", "1", "2"}), ")");
+    return absl::StrCat("for v in [0, ", PickOf({"(C + 3)/4", "(C + 3)/4", "(C + 2)/3", "C/4", "N"}), ") { for i in [0, ", PickOf({"2", "2", "3"}),
+                        ") { for j in [0, ", guard, ") { z[", PickOf({"4*v", "4*v", "3*v"}), " + ", whole, " + i + ", PickOf({"j", "j", "0", "1"}), "] = w[0] } } }");
+  }
+
+  std::string Nest() {
     const std::string first = Loop("i", {"v"}), second = Loop("j", {"v", "i"});
     const std::string place = Place();
     std::string value = "w[0]";
@@ -183,7 +212,6 @@ class RandomLoops {
     return absl::StrCat("for v in [0, N) { ", first, " { ", second, " { z[", place, "] = ", value, " } } }");
   }
 
- private:
   size_t Pick(size_t count) { return random_() % count; }
   std::string PickOf(const std::vector<std::string>& texts) { return texts[Pick(texts.size())]; }
   std::string Number(size_t most) { return absl::StrCat(1 + Pick(most)); }

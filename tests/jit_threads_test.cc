@@ -116,17 +116,22 @@ bool MultipliesAndAdds(const loop::Program& program, const loop::Item& item) {
 }
 
 // The loops around products are parallel, however the results' rows lie: in place, merged in a temporary that a
-// product reads, or with others between them.
+// product reads, with others between them, or in strips for each of which there are several products.
 TEST(JitThreads, ProductsRunOnAllThreads) {
   constexpr absl::string_view kWindows =
       "  z[n, o, h, v] = sum[c, q, r](x[n, c, h + q - 1, v + r - 1 | 0] * w[o, c, q, r]) where o < O, h < H, v < W\n";
   constexpr absl::string_view kArguments = "op f(x: f32[1, C, H, W], w: f32[O, C, 3, 3], u: f32[K, O], t: f32[L, K]) -> (y) {\n";
-  for (const absl::string_view rest : {
-           "  y[n, o, h, v] = max(z[n, o, h, v], 0.0)\n}\n",
-           "  p[n, k, h, v] = sum[o](u[k, o] * z[n, o, h, v])\n  y[n, l, h, v] = sum[k](t[l, k] * p[n, k, h, v])\n}\n",
-           "  p[n, k, h, v] = sum[o](u[k, o] * z[n, o, h, v])\n  y[n, k, 2*h, 2*v]: f32[1, K, 2*H, 2*W] += p[n, k, h, v]\n}\n",
+  const auto of_windows = [&](absl::string_view rest) { return absl::StrCat(kArguments, kWindows, rest); };
+  for (const std::string& text : {
+           of_windows("  y[n, o, h, v] = max(z[n, o, h, v], 0.0)\n}\n"),
+           of_windows("  p[n, k, h, v] = sum[o](u[k, o] * z[n, o, h, v])\n"
+                      "  y[n, l, h, v] = sum[k](t[l, k] * p[n, k, h, v])\n}\n"),
+           of_windows("  p[n, k, h, v] = sum[o](u[k, o] * z[n, o, h, v])\n"
+                      "  y[n, k, 2*h, 2*v]: f32[1, K, 2*H, 2*W] += p[n, k, h, v]\n}\n"),
+           // Of a single head: strips of rows.
+           std::string("op f(q: f32[L, D], k: f32[S, D], v: f32[S, E]) -> (y) { y = attention(q, k, v) }"),
+           std::string("op f(q: f32[1, L, D], k: f32[1, S, D], v: f32[1, S, E]) -> (y) { y = causal_attention(q, k, v) }"),
        }) {
-    const std::string text = absl::StrCat(kArguments, kWindows, rest);
     const loop::Program program = jit::Schedule(Lower(Parse(text).value()), {}).value();
     int products = 0;
     for (const loop::Block& block : program.blocks) {

@@ -104,7 +104,6 @@ class Tiling {
   IndexId Const(int64_t value) { return pool_.Const(value); }
   IndexId Times(int64_t factor, IndexId e) { return pool_.Mul(Const(factor), e); }
   IndexId Over(IndexId e, int64_t divisor) { return pool_.Div(e, Const(divisor)); }
-  IndexId Rest(IndexId e, int64_t divisor) { return pool_.Mod(e, Const(divisor)); }
   // `count`, but 0 where it does not run, or the rows are few. In this form provers see through it.
   IndexId IfMany(IndexId count) { return OnlyIf(pool_, runs_, many_ ? OnlyIf(pool_, *many_, count) : count); }
   // The same, of what is copied.
@@ -364,12 +363,13 @@ class Tiling {
   // kept: smaller ones for each number of rows would be much code.
   Scope LastRows() {
     if (packing_.UsesPanels() && !grid_.SharesOutRows()) return FlatRows();
-    const IndexId left = NESTOR_MUTANT("last_rows_skipped") ? Const(0) : Rest(rows_, tile_.rows);
+    // With a quotient, no remainder, provers see in which rows these are.
+    IndexId first = Times(tile_.rows, Over(rows_, tile_.rows));
+    const IndexId left = NESTOR_MUTANT("last_rows_skipped") ? Const(0) : pool_.Sub(rows_, first);
     const IndexId tiles = pool_.Min(left, Const(1));
     const IndexId are_left =
         grid_.SharesOutRows() ? OnlyIf(pool_, pool_.Sub(Const(1), grid_.AreShared()), tiles) : tiles;
     if (pool_.IsConst(are_left, 0)) return {};
-    IndexId first = pool_.Sub(rows_, left);
     if (NESTOR_MUTANT("last_rows_one_early")) first = pool_.Max(pool_.Sub(first, Const(1)), Const(0));
     const IndexId wide = Over(grid_.Vectors(), tile_.vectors);
     const IndexId done = Times(tile_.vectors, wide);
