@@ -121,18 +121,20 @@ class Windows {
     return candidates;
   }
 
-  // What the loop's index is at most where all of the loops inside of it run: of [0, min(max(e - index, 0), 1)), e - 1.
+  // What the loop's index is at most where the loops inside of it run: with [0, min(max(e - index, 0), 1)), e - 1.
   Candidates GuardsOf(const Loop& loop, absl::Span<const Loop* const> inside) {
     Candidates guards;
     for (const Loop* guard : inside) {
       if (!program_.pool.IsConst(guard->begin, 0)) continue;
       for (IndexId end : Relaxed({Import(guard->end)}, true)) {
         const IndexNode node = pool_[end];
-        if (node.kind != IndexKind::kMax || !absl::c_any_of(node.args, [&](IndexId arg) { return pool_.IsConst(arg, 0); })) continue;
-        for (IndexId arg : node.args) {
-          const IndexId most = pool_.Add(pool_.Sub(arg, pool_.Const(1)), pool_.Var(loop.var));
-          const bool bounds = absl::c_none_of(inside, [&](const Loop* other) { return HoldsVar(pool_, most, other->var); });
-          if (bounds && HoldsVar(pool_, arg, loop.var) && !HoldsVar(pool_, most, loop.var)) guards.push_back(most);
+        if (node.kind != IndexKind::kMax) continue;
+        for (size_t i = 0; i < 2; ++i) {
+          if (!pool_.IsConst(node.args[i], 0) || !HoldsVar(pool_, node.args[1 - i], loop.var)) continue;
+          const IndexId last = pool_.Sub(node.args[1 - i], pool_.Const(1));
+          const IndexId most = pool_.Add(last, pool_.Var(loop.var));
+          const auto moves_it = [&](const Loop* other) { return HoldsVar(pool_, most, other->var); };
+          if (!HoldsVar(pool_, most, loop.var) && absl::c_none_of(inside, moves_it)) guards.push_back(most);
         }
       }
     }
