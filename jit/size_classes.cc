@@ -24,20 +24,30 @@ using loop::Program;
 using loop::Scope;
 using loop::Statement;
 
+// Of a sum: those of a product go over rows, columns and what is summed.
+constexpr ptrdiff_t kLeastShortLoops = 3;
+
 class ComputedWith {
  public:
   explicit ComputedWith(const Program& program) : program_(program) {}
 
   void AddBlock(const loop::Block& block) {
-    bool slides = false;
+    bool slides = false, sums = false;
+    std::vector<IndexId> ends;
     VisitItems(block.body, [&](const Item& item) {
-      if (const Loop* loop = item.As<Loop>()) ends_[loop->var] = loop->end;
-      if (item.As<Statement>() == nullptr) return;
+      if (const Loop* loop = item.As<Loop>()) {
+        ends_[loop->var] = loop->end;
+        ends.push_back(loop->end);
+      }
+      const Statement* statement = item.As<Statement>();
+      if (statement == nullptr) return;
+      if (statement->op) (*statement->op == ReduceOp::kSum ? sums : compares_) = true;
       VisitIndices(program_, item, [&](IndexId e) {
         AddIndex(e);
         slides = slides || IsWindow(e);
       });
     });
+    if (sums) sums_.push_back(std::move(ends));
     if (!slides) return;
     VisitItems(block.body, [&](const Item& item) {
       const Loop* loop = item.As<Loop>();
@@ -49,7 +59,8 @@ class ComputedWith {
   }
 
   ProgramSymbols Symbols() const {
-    return {{names_.begin(), names_.end()}, {beside_windows_.begin(), beside_windows_.end()}, EndAxes()};
+    return {{names_.begin(), names_.end()}, {beside_windows_.begin(), beside_windows_.end()}, EndAxes(),
+            compares_ ? std::vector<std::vector<IndexId>>() : sums_};
   }
 
  private:
@@ -104,6 +115,8 @@ class ComputedWith {
   const Program& program_;
   absl::flat_hash_map<int64_t, IndexId> ends_;  // by loop index: of loops whose symbols are not in names_ yet
   std::set<std::string> names_, beside_windows_;
+  std::vector<std::vector<IndexId>> sums_;
+  bool compares_ = false;
 };
 
 absl::optional<int64_t> ValueOf(const Program& program, IndexId e, loop::SymbolValue symbol) {
@@ -171,11 +184,31 @@ SizeClass SizeClasses::Of(loop::SymbolValue symbol) const {
   const int64_t most = options_.largest_constant;
   add(symbols_.computed_with, -most, most);
   add(symbols_.end_axes, 1, 1);
+  AddShortSums(symbol, constants);
   if (constants.empty() || !ComputesMuch(symbol)) return {};
   add(symbols_.beside_windows, -most, most);
   std::sort(constants.begin(), constants.end());
   constants.erase(std::unique(constants.begin(), constants.end()), constants.end());
   return constants;
+}
+
+void SizeClasses::AddShortSums(loop::SymbolValue symbol, SizeClass& constants) const {
+  for (const std::vector<IndexId>& ends : symbols_.sums) {
+    const auto is_short = [&](IndexId end) {
+      const auto value = ValueOf(program_, end, symbol);
+      return value && *value <= options_.largest_constant;
+    };
+    const auto inside = std::find_if_not(ends.rbegin(), ends.rend(), is_short);
+    if (inside == ends.rend() || inside - ends.rbegin() < kLeastShortLoops) continue;
+    std::for_each(ends.rbegin(), inside, [&](IndexId end) {
+      VisitIndex(program_.pool, end, [&](IndexId id, const IndexNode& node) {
+        if (node.kind != IndexKind::kSymbol) return;
+        const std::string& name = program_.pool.SymbolName(id);
+        const auto value = symbol(name);
+        if (value && *value <= options_.largest_constant) constants.emplace_back(name, *value);
+      });
+    });
+  }
 }
 
 bool SizeClasses::HasShortRows(loop::SymbolValue symbol) const {

@@ -6,7 +6,8 @@
 // loop fills lanes, and which fills a tile. So does a last axis of a single element: the one
 // before it is what lies side by side then. So does a first axis of one, as of a batch: threads
 // share out the one after it then. What else is only the length of a loop gains next to nothing
-// by being a number, and large sizes are many: both stay symbols.
+// by being a number, and large sizes are many: both stay symbols. But where all loops inside of a
+// long one are short, as in products of many small matrices, those lengths are worth code of their own.
 #ifndef NESTOR_JIT_SIZE_CLASSES_H_
 #define NESTOR_JIT_SIZE_CLASSES_H_
 
@@ -45,6 +46,9 @@ struct ProgramSymbols {
   std::vector<std::string> beside_windows;
   // The extents of the first and the last axes of arguments that have others.
   std::vector<std::string> end_axes;
+  // The ends of the loops of each block that sums, outermost first. None where a block compares: as numbers, short
+  // rows of it would be written out, not run in lanes.
+  std::vector<std::vector<IndexId>> sums;
 };
 ProgramSymbols SymbolsOf(const loop::Program& program);
 
@@ -58,7 +62,8 @@ class SizeClasses {
   // `program` must outlive this, and not change.
   SizeClasses(const loop::Program& program, const SizeClassOptions& options);
 
-  // By the sizes alone, never by what was called before. What stands beside windows is a
+  // By the sizes alone, never by what was called before. The lengths of the innermost loops of a sum are
+  // constants where three are small or more: of rows, of columns and of what is summed. What stands beside windows is a
   // constant only where the program computes with a small size, or an argument's first or last axis is 1.
   SizeClass Of(loop::SymbolValue symbol) const;
   // Whether the last axis of some argument that has others is short, and the call computes much.
@@ -66,6 +71,8 @@ class SizeClasses {
   bool ComputesMuch(loop::SymbolValue symbol) const { return WorkAt(program_, symbol) >= least_work_; }
 
  private:
+  void AddShortSums(loop::SymbolValue symbol, SizeClass& constants) const;
+
   const loop::Program& program_;
   const SizeClassOptions options_;
   const ProgramSymbols symbols_;

@@ -84,6 +84,24 @@ TEST(SizeClasses, EndAxes) {
   EXPECT_EQ(class_of({{"N", 99}, {"C", 1}, {"K", 1}}), SizeClass()) << "too little work";
 }
 
+TEST(SizeClasses, ShortSums) {
+  const char* const sum = "for n in [0, N) { for c in [0, C) { for d in [0, C) { acc a: f32 = sum for k in [0, K) { a += w[k] * x[n, k] } y[n, c] = a } } }";
+  const char* const compares = " for n in [0, N) { acc m: f32 = max for k in [0, K) { m max= x[n, k] } y[n, 0] = m }";
+  const auto text_of = [](const std::string& loops, const Sizes& sizes) {
+    SizeClassOptions options;
+    options.least_work = 100;
+    const loop::Program program = Parse(loops.c_str());
+    const SizeClass found = SizeClasses(program, options).Of([&](const std::string& name) { return Find(sizes, name); });
+    return absl::StrJoin(found, " ", absl::PairFormatter("="));
+  };
+  EXPECT_EQ(text_of(sum, {{"N", 1000}, {"C", 4}, {"K", 3}}), "C=4 K=3");
+  EXPECT_EQ(text_of(sum, {{"N", 1000}, {"C", 16}, {"K", 17}}), "") << "a long loop inside";
+  EXPECT_EQ(text_of(sum, {{"N", 1000}, {"C", 17}, {"K", 3}}), "") << "one short loop";
+  EXPECT_EQ(text_of(sum, {{"N", 16}, {"C", 16}, {"K", 16}}), "") << "no long loop around";
+  EXPECT_EQ(text_of(sum, {{"N", 17}, {"C", 1}, {"K", 1}}), "") << "too little work";
+  EXPECT_EQ(text_of(absl::StrCat(sum, compares), {{"N", 1000}, {"C", 4}, {"K", 3}}), "");
+}
+
 TEST(SizeClasses, WorkAt) {
   const Sizes sizes = {{"N", 1000}, {"C", 7}, {"K", 3}, {"$s", 2}, {"$k", -5}};
   const struct {

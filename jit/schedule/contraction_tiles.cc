@@ -55,6 +55,9 @@ constexpr int64_t kLeastRowBlocks = 2;
 // of so many blocks of columns: some KiB along memory, so that processors fetch ahead.
 constexpr int64_t kFlatTiles = 8, kFlatSteps = 16, kFlatBlocks = 7;
 
+// Most rows, and steps of the sum, of a product that is less than a tile.
+constexpr int64_t kTinyRows = 8, kTinySteps = 16;
+
 // One more block of rows shares a panel for so many blocks of columns.
 constexpr int64_t kColumnBlocksForRowBlock = 2;
 
@@ -457,6 +460,21 @@ class Tiling {
   absl::optional<IndexId> many_;  // 0 where the rows are few, and the nest runs as it was; else 1
 };
 
+// Whether the product is known to be less than a tile: a copy of its columns would be read once. Where they do not lie
+// side by side, it has no lanes then, and must be small for that.
+bool IsTiny(Program& program, const Contraction& nest, Isa isa) {
+  const int64_t lanes = LanesOf(program[nest.accumulator].type, isa);
+  const auto at_most = [&](const Loop& loop, int64_t most) {
+    const auto length = KnownLength(program, loop);
+    return length && *length <= most;
+  };
+  const bool lie_along = absl::c_all_of(nest.columns, [&](const Contraction::Operand& operand) {
+    return IsAlong(program, AccessOf(program, operand), *nest.column);
+  });
+  return at_most(*nest.row, kTinyRows) && at_most(*nest.column, lie_along ? lanes - 1 : lanes / 4) &&
+         absl::c_all_of(nest.sums, [&](const Loop* sum) { return at_most(*sum, kTinySteps); });
+}
+
 // Whether what is copied is computed of masked elements: most copies need no mask.
 bool HasComputedMasks(const Program& program, const Contraction& nest) {
   const auto is_masked = [&](const Contraction::Operand& operand) { return ComputesOfMasked(program, operand.read); };
@@ -478,7 +496,7 @@ absl::StatusOr<bool> TileContractions(Program& program, const ContractionTileOpt
   };
   const auto tiled = [&](Loop& loop) -> absl::optional<Scope> {
     const absl::optional<Contraction> nest = ContractionOf(program, loop);
-    if (!nest) return absl::nullopt;
+    if (!nest || IsTiny(program, *nest, options.isa)) return absl::nullopt;
     has_masks = has_masks || HasComputedMasks(program, *nest);
     const absl::optional<Contraction> other = TurnedAround(program, ranges, *nest, options.bound);
     const IndexId is_turned = other ? IsQuickerTurnedAround(program, ranges, *nest) : pool.Const(0);

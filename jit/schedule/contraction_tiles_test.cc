@@ -495,6 +495,26 @@ TEST(ContractionTiles, LeavesWhatIsNone) {
   }
 }
 
+// With fewer rows and columns than a tile, and few steps.
+TEST(ContractionTiles, LeavesTinyProducts) {
+  const auto is_tiled = [](int rows, int columns, int steps, absl::string_view read) {
+    loop::Program program = fusion::ParseVerified(absl::StrCat(
+        "program p(a: f32[B, 99, 99], b: f32[B, 99, 99]) -> (c: f32[B, 99, 99]) { for n in [0, B) { for i in [0, ", rows,
+        ") { for j in [0, ", columns, ") { acc e: f32 = sum for k in [0, ", steps, ") { e += a[n, i, k] * ", read,
+        " } drop c[n, i, j] = e } } } }"));
+    ContractionTileOptions options;
+    options.isa = Isa::kAvx512;
+    return TileContractions(program, options).value();
+  };
+  EXPECT_FALSE(is_tiled(8, 15, 16, "b[n, k, j]"));
+  EXPECT_TRUE(is_tiled(9, 15, 16, "b[n, k, j]"));
+  EXPECT_TRUE(is_tiled(8, 16, 16, "b[n, k, j]"));
+  EXPECT_TRUE(is_tiled(8, 15, 17, "b[n, k, j]"));
+  // Across columns.
+  EXPECT_FALSE(is_tiled(4, 4, 16, "b[n, j, k]"));
+  EXPECT_TRUE(is_tiled(4, 12, 16, "b[n, j, k]"));
+}
+
 TEST(ContractionTiles, LeavesWhatIsInOrder) {
   const std::string ends = kEnd;
   // The sum is no scalar of the nest, or used within; bounds that move; rows that are few.

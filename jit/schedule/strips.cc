@@ -186,7 +186,9 @@ class Strips {
     if (!KeepsOrder(level) || !Expand(level)) return absl::nullopt;
     strips_ = pool_.Div(pool_.Add(rows_, pool_.Const(options_.rows - 1)), pool_.Const(options_.rows));
     if (many_) strips_ = OnlyIf(pool_, *many_, strips_);
-    Append(scope, make_.Counted("p", strips_, kPlain, [&](IndexId strip) { return Groups(level, strip); }));
+    const bool is_one = pool_.IsConst(strips_, 1);
+    Append(scope, is_one ? Groups(level, pool_.Const(0))
+                         : make_.Counted("p", strips_, kPlain, [&](IndexId strip) { return Groups(level, strip); }));
     if (!has_contraction_) return absl::nullopt;
     return scope;
   }
