@@ -54,7 +54,8 @@ struct ContractionTileOptions {
 // else are packed by the first tile of a block of rows, as it sums. Any nest that ContractionOf finds
 // is taken, whatever it computes of its operands, and every sum keeps its order. Rows that
 // walk along memory are read where they are; others are packed as well. Where packing
-// would cost more than it brings, for few rows, the nest runs as it was.
+// would cost more than it brings, for few rows, the nest runs as it was; and so it does where it
+// is known to be less than a tile.
 //
 // The method is that of Goto and van de Geijn, "Anatomy of High-Performance Matrix
 // Multiplication" (2008), with one operand in place.
