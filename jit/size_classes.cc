@@ -184,7 +184,7 @@ SizeClass SizeClasses::Of(loop::SymbolValue symbol) const {
   const int64_t most = options_.largest_constant;
   add(symbols_.computed_with, -most, most);
   add(symbols_.end_axes, 1, 1);
-  AddShortSums(symbol, constants);
+  add(SymbolsOfShortSums(symbol), -most, most);
   if (constants.empty() || !ComputesMuch(symbol)) return {};
   add(symbols_.beside_windows, -most, most);
   std::sort(constants.begin(), constants.end());
@@ -192,23 +192,22 @@ SizeClass SizeClasses::Of(loop::SymbolValue symbol) const {
   return constants;
 }
 
-void SizeClasses::AddShortSums(loop::SymbolValue symbol, SizeClass& constants) const {
+std::vector<std::string> SizeClasses::SymbolsOfShortSums(loop::SymbolValue symbol) const {
+  std::vector<std::string> names;
+  const auto is_short = [&](IndexId end) {
+    const auto value = ValueOf(program_, end, symbol);
+    return value && *value <= options_.largest_constant;
+  };
   for (const std::vector<IndexId>& ends : symbols_.sums) {
-    const auto is_short = [&](IndexId end) {
-      const auto value = ValueOf(program_, end, symbol);
-      return value && *value <= options_.largest_constant;
-    };
     const auto inside = std::find_if_not(ends.rbegin(), ends.rend(), is_short);
     if (inside == ends.rend() || inside - ends.rbegin() < kLeastShortLoops) continue;
     std::for_each(ends.rbegin(), inside, [&](IndexId end) {
       VisitIndex(program_.pool, end, [&](IndexId id, const IndexNode& node) {
-        if (node.kind != IndexKind::kSymbol) return;
-        const std::string& name = program_.pool.SymbolName(id);
-        const auto value = symbol(name);
-        if (value && *value <= options_.largest_constant) constants.emplace_back(name, *value);
+        if (node.kind == IndexKind::kSymbol) names.push_back(program_.pool.SymbolName(id));
       });
     });
   }
+  return names;
 }
 
 bool SizeClasses::HasShortRows(loop::SymbolValue symbol) const {

@@ -71,7 +71,7 @@ class SizeClasses {
   bool ComputesMuch(loop::SymbolValue symbol) const { return WorkAt(program_, symbol) >= least_work_; }
 
  private:
-  void AddShortSums(loop::SymbolValue symbol, SizeClass& constants) const;
+  std::vector<std::string> SymbolsOfShortSums(loop::SymbolValue symbol) const;
 
   const loop::Program& program_;
   const SizeClassOptions options_;

@@ -93,13 +93,10 @@ class RowPrefetcher {
     for (Item& item : loop.body) {
       const auto* statement = item.As<loop::Statement>();
       if (statement == nullptr || statement->op) continue;
-      std::vector<std::pair<TensorId, IndexList>> pieces;
       VisitAccesses(program_, item, [&](TensorId tensor, Place place, loop::AccessKind kind) {
-        if (kind == loop::AccessKind::kRead && IsPiece(around, loop, rows, tensor, place)) {
-          pieces.emplace_back(tensor, IndexList(place.begin(), place.end()));
-        }
+        if (kind != loop::AccessKind::kRead || !IsPiece(around, loop, rows, tensor, place)) return;
+        Prefetch(around, loop, tensor, place);
       });
-      for (const auto& [tensor, place] : pieces) Prefetch(around, loop, tensor, place);
     }
   }
 
