@@ -284,7 +284,7 @@ TEST_F(BadInput, SizesThatTheOpCannotHave) {
 }
 
 TEST_F(BadInput, StepsAndMemory) {
-  const std::string sum = "op f() -> (y) { y = sum[i](1.0) where i < 281474976710656 }";
+  const std::string sum = "op f() -> (y) { y = sum[i](f32(i)) where i < 281474976710656 }";
   const std::string large = "op f() -> (y) { y[i] = 1.0 where i < 100000000000 }";
   const std::string temporary =
       "op f() -> (y) { t[i] = exp(f32(i)) where i < 100000000000; m = max[i](t[i]); y = sum[i](t[i] - m) }";

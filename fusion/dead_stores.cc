@@ -1,14 +1,18 @@
 // An access is known by the loops around it and its place. Of a store and a read two iterations
 // are looked at, of one iteration of the loops around the declaration: they touch one element
-// where their places are equal on all axes.
+// where their places are equal on all axes. Loops are shortened first, since stores elsewhere
+// may have no reader then.
 #include "fusion/dead_stores.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "fusion/scopes.h"
 #include "loop_ir/dependence.h"
@@ -46,6 +50,11 @@ class Eliminator {
 
   bool Run() {
     Collect();
+    for (const Accesses& accesses : temporaries_) Shorten(accesses);
+    if (!shorter_.empty()) {
+      for (loop::Block& block : program_.blocks) SetBounds(block.body);
+      return true;
+    }
     for (const Accesses& accesses : temporaries_) Mark(accesses);
     if (dead_.empty()) return false;
     for (loop::Block& block : program_.blocks) RemoveStatements(block.body, dead_);
@@ -76,6 +85,82 @@ class Eliminator {
     const loop::TensorInfo& info = program_[tensor];
     return info.storage == loop::Storage::kTemp && !info.shape.empty() && !info.is_register;
   }
+
+  // ---- Loops whose iterations only store, some of them for nobody
+
+  struct Bounds {
+    IndexId begin, end;
+    friend bool operator==(const Bounds& a, const Bounds& b) { return a.begin == b.begin && a.end == b.end; }
+  };
+
+  void Shorten(const Accesses& accesses) {
+    if (accesses.any_other || accesses.stores.size() != 1) return;
+    const Reach& store = accesses.stores[0];
+    if (store.loops.size() <= accesses.depth || store.statement->target.masked) return;
+    const Loop& loop = *store.loops.back();
+    if (loop.step != 1 || loop.body.size() != 1) return;
+    for (size_t axis = 0; axis < store.place.size(); ++axis) {
+      if (pool_.VarValue(store.place[axis]) != loop.var) continue;
+      const absl::optional<Bounds> read = RangeOfReads(accesses, axis);
+      if (!read) return;
+      for (size_t i = 0; i + 1 < store.loops.size(); ++i) ranges_.Enter(*store.loops[i]);
+      Bounds bounds = {loop.begin, loop.end};
+      if (IsMore(read->begin, loop.begin)) bounds.begin = read->begin;
+      if (IsMore(loop.end, read->end)) bounds.end = read->end;
+      for (size_t i = 0; i + 1 < store.loops.size(); ++i) ranges_.Leave();
+      if (!(bounds == Bounds{loop.begin, loop.end})) shorter_.emplace(loop.var, bounds);
+      return;
+    }
+  }
+
+  // Never less, and more for all that is known.
+  bool IsMore(IndexId a, IndexId b) { return ranges_.LessEqual(b, a) && !ranges_.LessEqual(a, b); }
+
+  // What all reads run over along the axis, if that is one range within the loops around the
+  // declaration.
+  absl::optional<Bounds> RangeOfReads(const Accesses& accesses, size_t axis) const {
+    absl::optional<Bounds> range;
+    for (const Reach& read : accesses.reads) {
+      const Loop* loop = InnerLoop(read, accesses.depth, pool_.VarValue(read.place[axis]));
+      if (loop == nullptr || loop->step != 1 || !IsOutside(loop->begin, read, accesses.depth) ||
+          !IsOutside(loop->end, read, accesses.depth)) {
+        return absl::nullopt;
+      }
+      const Bounds bounds = {loop->begin, loop->end};
+      if (range && !(*range == bounds)) return absl::nullopt;
+      range = bounds;
+    }
+    return range;
+  }
+
+  static const Loop* InnerLoop(const Reach& read, size_t depth, absl::optional<int64_t> var) {
+    for (size_t i = depth; var && i < read.loops.size(); ++i) {
+      if (read.loops[i]->var == *var) return read.loops[i];
+    }
+    return nullptr;
+  }
+
+  // It means the same where the temporary is declared.
+  bool IsOutside(IndexId e, const Reach& read, size_t depth) const {
+    if (pool_.HasLoad(e)) return false;
+    bool outside = true;
+    VisitIndex(pool_, e, [&](IndexId id, const IndexNode&) {
+      outside = outside && InnerLoop(read, depth, pool_.VarValue(id)) == nullptr;
+    });
+    return outside;
+  }
+
+  void SetBounds(loop::Scope& scope) {
+    for (Item& item : scope) {
+      auto* loop = item.As<Loop>();
+      if (loop == nullptr) continue;
+      const auto shorter = shorter_.find(loop->var);
+      if (shorter != shorter_.end()) std::tie(loop->begin, loop->end) = std::tie(shorter->second.begin, shorter->second.end);
+      SetBounds(loop->body);
+    }
+  }
+
+  // ---- Stores for nobody
 
   void Mark(const Accesses& accesses) {
     if (accesses.any_other || accesses.stores.size() < 2) return;
@@ -125,6 +210,7 @@ class Eliminator {
   IndexPool& pool_;
   loop::Ranges ranges_;
   std::vector<Accesses> temporaries_;  // by tensor
+  absl::flat_hash_map<int32_t, Bounds> shorter_;  // by loop index
   absl::flat_hash_set<const Statement*> dead_;
 };
 

@@ -13,7 +13,9 @@ namespace nestor::fusion {
 //   for k in [0, p) { y[k] = t[k] }
 //
 // A store goes where along some axis its index and that of each read run over ranges that
-// are proven apart. What it leaves without a use is for dead_code to remove.
+// are proven apart. A loop that only stores is shortened to the range that all reads run over,
+// where that is one, and proven to lie within: of `for k in [0, N) { t[k] = x[k] }` above,
+// [0, p) is left. What stores leave without a use is for dead_code to remove.
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run changes
 // nothing. REQUIRES: Verify accepts the program; and so it does afterwards.

@@ -14,7 +14,7 @@ TEST(DeadStores, ReadsElsewhere) {
                  {"for k in [0, j + 1) { t[k] = x[k] } for l in [j + 1, N) { t[l] = 2.0 } for m in [0, min(j + 1, N)) { y[j] = t[m] }",
                   "for k in [0, j + 1) { t[k] = x[k] } for m in [0, min(j + 1, N)) { y[j] = t[m] }"},
                  {"for k in [0, j) { t[k] = x[k] } for l in [j, N) { t[l] = 2.0 } for m in [j + 1, N) { y[j] = t[m] }",
-                  "for l in [j, N) { t[l] = 2.0 } for m in [j + 1, N) { y[j] = t[m] }"},
+                  "for l in [j + 1, N) { t[l] = 2.0 } for m in [j + 1, N) { y[j] = t[m] }"},
                  {"for k in [0, j) { t[k] = x[k] y[j] = 1.0 } for l in [j, N) { t[l] = 2.0 } for m in [j, N) { y[j] = t[m] }",
                   "for k in [0, j) { y[j] = 1.0 } for l in [j, N) { t[l] = 2.0 } for m in [j, N) { y[j] = t[m] }"},
              });
@@ -35,6 +35,34 @@ TEST(DeadStores, ReadsInOtherNests) {
                  {"for i in [0, N) { for j in [0, i + 1) { t[i, j] = x[i, j] } for k in [i + 1, N) { t[i, k] = 0.0 } "
                   "for l in [0, i) { y[i] = t[l, i] } }",
                   "for i in [0, N) { for k in [i + 1, N) { t[i, k] = 0.0 } for l in [0, i) { y[i] = t[l, i] } }"},
+             });
+}
+
+TEST(DeadStores, ShortensLoopsThatOnlyStore) {
+  ExpectPass(EliminateDeadStores, kFrame,
+             {
+                 {"for k in [0, N) { t[k] = x[k] } for m in [0, min(j + 1, N)) { y[j] = t[m] }",
+                  "for k in [0, min(j + 1, N)) { t[k] = x[k] } for m in [0, min(j + 1, N)) { y[j] = t[m] }"},
+                 {"for k in [0, N) { t[k] = x[k] } for m in [j, N) { y[j] = t[m] + t[m] }",
+                  "for k in [j, N) { t[k] = x[k] } for m in [j, N) { y[j] = t[m] + t[m] }"},
+                 // What only the shortened loop read is stored for nobody.
+                 {"temp u: f32[N] for k in [0, j) { u[k] = x[k] } for n in [j, N) { u[n] = 1.0 } "
+                  "for l in [0, N) { t[l] = u[l] } for m in [0, j) { y[j] = t[m] }",
+                  "temp u: f32[N] for k in [0, j) { u[k] = x[k] } for l in [0, j) { t[l] = u[l] } for m in [0, j) { y[j] = t[m] }"},
+             });
+}
+
+TEST(DeadStores, LoopsThatStay) {
+  ExpectPass(EliminateDeadStores, kFrame,
+             {
+                 {"for k in [0, N) { t[k] = x[k] } for m in [0, j) { y[j] = t[m] + t[m + 1] }", ""},
+                 {"for k in [0, N) { t[k] = x[k] } for m in [0, j) { y[j] = t[m] } for l in [j, N) { y[j] = t[l] }", ""},
+                 {"for k in [0, N) { t[k] = x[k] y[k] = 1.0 } for m in [0, j) { y[j] = t[m] }", ""},
+                 {"for k in [0, N) { drop t[k] if k < 5 = x[k] } for m in [0, j) { y[j] = t[m] }", ""},
+                 // Not proven to lie within.
+                 {"for k in [0, N) { t[k] = x[k] } for m in [0, j + 7) { y[j] = t[m | 0.0] }", ""},
+                 // Bounds that mean nothing where the temporary is declared.
+                 {"for k in [0, N) { t[k] = x[k] } for n in [0, N) { for m in [0, n) { y[j] = t[m] } }", ""},
              });
 }
 

@@ -13,7 +13,9 @@
 #include "fusion/dead_code.h"
 #include "fusion/dead_stores.h"
 #include "fusion/demote.h"
+#include "fusion/equal_terms.h"
 #include "fusion/flatten.h"
+#include "fusion/forward_stores.h"
 #include "fusion/gather_from_scatter.h"
 #include "fusion/hoist.h"
 #include "fusion/merge_loops.h"
@@ -55,6 +57,8 @@ Pipeline Pipeline::Default() {
       {"substitute_3", SubstituteTemporaries},
       // The inside of a pad needs no mask.
       {"split_loops", SplitLoops},
+      // Sums of which a part has no term left are numbers there.
+      {"forward_stores", ForwardStores},
       {"simplify_2", Simplify},
       {"reciprocals", UseReciprocals, /*reorders_rounding=*/true},
       // Last, as substitution would undo it: each value computed once, and as far out
@@ -62,7 +66,9 @@ Pipeline Pipeline::Default() {
       {"hoist", HoistInvariants},
       {"common_subexpressions", EliminateCommonSubexpressions},
       {"substitute_4", SubstituteTemporaries},
-      // The part of a loop that was split whose results were for nobody.
+      // The part of a loop that was split whose results were for nobody, or are all one number.
+      {"forward_stores_2", ForwardStores},
+      {"equal_terms", MultiplyEqualTerms, /*reorders_rounding=*/true},
       {"dead_stores", EliminateDeadStores},
       {"dead_code_2", EliminateDeadCode},
   });

@@ -155,6 +155,15 @@ Result Absorb(const Application& a) {
   return absl::nullopt;
 }
 
+// mulz(x, 0.0) = mulz(-0.0, x) = 0.0.
+Result AbsorbZeros(const Application& a) {
+  for (int i : {0, 1}) {
+    const absl::optional<Scalar> factor = a.Constant(i);
+    if (factor && factor->ToDouble() == 0) return a.program.AddConstant(Zero(a.operand));
+  }
+  return absl::nullopt;
+}
+
 // ---- Comparisons of index values
 
 absl::optional<IndexId> IndexOf(Program& program, ValueId id) {
@@ -191,7 +200,7 @@ constexpr Row kRules[] = {
     {ScalarOp::kMul, DropRight<One>},
     {ScalarOp::kMul, DropLeft<One>},
     {ScalarOp::kDiv, DropRight<One>},
-    {ScalarOp::kMulz, Absorb<Zero>},
+    {ScalarOp::kMulz, AbsorbZeros},
     {ScalarOp::kSub, DropRight<Zero>},
     {ScalarOp::kAdd, DropRight<NeutralOfSum>},
     {ScalarOp::kAdd, DropLeft<NeutralOfSum>},

@@ -54,6 +54,7 @@ constexpr Mutant kMutants[] = {
     {"zeros_of_both_signs_are_one"},
     {"common_subexpression_across_write"},
     {"live_store_removed"},
+    {"forwarded_across_write"},
     {"mask_removed_one_element_early"},
     {"impossible_condition_dropped"},
     {"scatter_inverted_with_wrong_residue"},

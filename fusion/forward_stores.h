@@ -1,0 +1,29 @@
+// Forwarding: what a scope stores, it does not read back.
+#ifndef NESTOR_FUSION_FORWARD_STORES_H_
+#define NESTOR_FUSION_FORWARD_STORES_H_
+
+#include "absl/status/statusor.h"
+#include "loop_ir/program.h"
+
+namespace nestor::fusion {
+
+// A load of an element to which the same scope stored a constant or a scalar temporary, both
+// unchanged since, becomes that constant or scalar:
+//
+//   t[k] = h   s += t[k]      becomes      t[k] = h   s += h
+//
+// so that the store may have no reader left (see dead_stores), and the sum's terms are seen to
+// be equal. An accumulator that nothing is added to is the constant that it starts at.
+//
+// An expression is not forwarded: it is common_subexpressions that finds what is computed twice.
+// Neither is an accumulator: where a loop's statements are parted later, the tensor is what
+// passes between them.
+//
+// Returns whether it changed anything; if not, the program is untouched. No result changes in
+// any bit. A second run changes nothing. REQUIRES: Verify accepts the program; and so it does
+// afterwards.
+absl::StatusOr<bool> ForwardStores(loop::Program& program);
+
+}  // namespace nestor::fusion
+
+#endif  // NESTOR_FUSION_FORWARD_STORES_H_
