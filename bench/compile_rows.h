@@ -2,10 +2,11 @@
 #ifndef NESTOR_BENCH_COMPILE_ROWS_H_
 #define NESTOR_BENCH_COMPILE_ROWS_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
-#include "absl/types/span.h"
+#include "absl/types/optional.h"
 #include "bench/goal.h"
 #include "bench/row.h"
 
@@ -16,11 +17,12 @@ struct CompileRow {
   std::string name;
   std::vector<Step> steps;  // compiled one after the other
   double most_ms = 0;
+  absl::optional<int64_t> most_code_bytes = 16 << 10;  // of the largest kernel; none: they are not measured
 };
 std::vector<CompileRow> CompileRows();
 
-// Two results: the milliseconds (the median of 20), and the bytes of machine code of
-// the largest kernel; the goals are budgets.
+// The milliseconds (the median of 20), and the bytes of machine code of the largest kernel; the
+// goals are budgets.
 std::vector<RowResult> MeasureCompiling(const CompileRow& row, int threads);
 
 // Nanoseconds of a call of a kernel that copies one element.

@@ -6,6 +6,7 @@
 #include "bench/goal.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/algorithm/container.h"
 
@@ -35,6 +36,17 @@ absl::optional<double> RowResult::CostOf(absl::string_view engine) const {
     if (reading.engine == engine) return reading.cost;
   }
   return absl::nullopt;
+}
+
+RowResult WithBudget(std::string row, int threads, std::string unit, double budget) {
+  constexpr char kBudget[] = "budget";
+  RowResult result;
+  result.row = std::move(row);
+  result.threads = threads;
+  result.unit = std::move(unit);
+  result.readings = {{kBudget, budget}};
+  result.goal = {{kBudget, 1, 1}};
+  return result;
 }
 
 void NameBestPeer(absl::Span<const std::string> peers, RowResult& result) {

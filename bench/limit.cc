@@ -9,7 +9,6 @@
 #include <cmath>
 
 #include "bench/arithmetic_peak.h"
-#include "bench/goal.h"
 #include "bench/sweep.h"
 #include "uops/invariant.h"
 
@@ -62,16 +61,29 @@ void Run(absl::Span<const BoundSweep> sweeps, int member, int team_size) {
 }
 
 // Of one thread: some ten milliseconds.
-constexpr double kMostMultiplyAdds = 4e8;
+constexpr double kMostOperations = 4e8;
 
-Contender Multiplying(const PeakVariant& variant, double multiply_adds, int threads, ThreadTeam& team) {
-  const double share = std::min(multiply_adds / threads, kMostMultiplyAdds);
-  const auto steps = static_cast<int64_t>(std::ceil(share / variant.multiply_adds));
-  const double part = static_cast<double>(steps * variant.multiply_adds * threads) / multiply_adds;
+Contender Computing(absl::string_view engine, const PeakVariant& variant, double operations, int threads,
+                    ThreadTeam& team) {
+  const double share = std::min(operations / threads, kMostOperations);
+  const auto steps = static_cast<int64_t>(std::ceil(share / static_cast<double>(variant.operations)));
+  const double part = static_cast<double>(steps * variant.operations * threads) / operations;
   const auto run = [run = variant.run, steps](int) { run(steps); };
-  if (threads == 1) return {std::string(kLimit), [run] { run(0); }, part};
-  return {std::string(kLimit), [run, &team] { team.Run(run); }, part};
+  if (threads == 1) return {std::string(engine), [run] { run(0); }, part};
+  return {std::string(engine), [run, &team] { team.Run(run); }, part};
 }
+
+void AddComputing(absl::string_view engine, Arithmetic kind, double operations, ThreadTeam& team,
+                  std::vector<Contender>& contenders) {
+  if (operations <= 0) return;
+  for (const PeakVariant& variant : PeakVariants(kind)) {
+    contenders.push_back(Computing(engine, variant, operations, 1, team));
+    if (team.size() > 1) contenders.push_back(Computing(engine, variant, operations, team.size(), team));
+  }
+}
+
+constexpr absl::string_view kOfOperations = "limit of operations", kOfProducts = "limit of products",
+                            kOfQuotients = "limit of quotients";
 
 }  // namespace
 
@@ -89,12 +101,25 @@ std::vector<Contender> LimitContenders(absl::Span<const Traffic> traffic, Buffer
 
 std::vector<Contender> ArithmeticContenders(double multiply_adds, ThreadTeam& team) {
   std::vector<Contender> contenders;
-  if (multiply_adds <= 0) return contenders;
-  for (const PeakVariant& variant : PeakVariants()) {
-    contenders.push_back(Multiplying(variant, multiply_adds, 1, team));
-    if (team.size() > 1) contenders.push_back(Multiplying(variant, multiply_adds, team.size(), team));
-  }
+  AddComputing(kLimit, Arithmetic::kProducts, multiply_adds, team, contenders);
   return contenders;
+}
+
+std::vector<Contender> OperationContenders(const Operations& operations, ThreadTeam& team) {
+  std::vector<Contender> contenders;
+  AddComputing(kOfOperations, Arithmetic::kAny, operations.all, team, contenders);
+  AddComputing(kOfProducts, Arithmetic::kProducts, operations.products, team, contenders);
+  AddComputing(kOfQuotients, Arithmetic::kQuotients, operations.quotients, team, contenders);
+  return contenders;
+}
+
+void JoinLimits(RowResult& result) {
+  for (Reading& reading : result.readings) {
+    if (reading.engine != kLimit) continue;
+    for (const absl::string_view engine : {kOfOperations, kOfProducts, kOfQuotients}) {
+      reading.cost = std::max(reading.cost, result.CostOf(engine).value_or(0));
+    }
+  }
 }
 
 }  // namespace nestor::bench

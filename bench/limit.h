@@ -8,6 +8,7 @@
 
 #include "absl/types/span.h"
 #include "bench/buffers.h"
+#include "bench/goal.h"
 #include "bench/measure.h"
 #include "bench/thread_team.h"
 
@@ -23,6 +24,20 @@ struct Traffic {
 // order: one for each way to do it. What they write is of no meaning. `buffers` and `team` must outlive
 // them. Empty where the traffic is, or where this CPU has no sweeps.
 std::vector<Contender> LimitContenders(absl::Span<const Traffic> traffic, Buffers& buffers, ThreadTeam& team);
+
+// Vector operations, by the number of f32 results.
+struct Operations {
+  double all = 0;
+  double products = 0;   // of these, also fused with a sum, and quotients
+  double quotients = 0;  // of these, also roots
+};
+
+// Contenders of an engine for each kind of operations, that do as many in registers: their own are no
+// program, so a kernel cannot be faster than any of them, nor than its traffic.
+std::vector<Contender> OperationContenders(const Operations& operations, ThreadTeam& team);
+
+// Makes kLimit the slowest of the limits of the traffic and of operations.
+void JoinLimits(RowResult& result);
 
 // Contenders of the engine kLimit that do so many f32 multiply-adds in registers, without a
 // load or store. `team` must outlive them. Empty where there is nothing to do, or where this

@@ -27,6 +27,7 @@ absl::StatusOr<std::unique_ptr<NestorKernel>> NestorKernel::Compile(absl::string
   compile.executor = options.threads > 1 ? kernel->executor_.get() : &jit::InlineExecutor();
   NESTOR_ASSIGN_OR_RETURN(kernel->executable_, jit::Compile(Lower(op), compile));
   kernel->compile_ms_ = (SteadySeconds() - start) * 1e3;
+  kernel->op_ = std::move(op);
   return kernel;
 }
 
@@ -38,6 +39,15 @@ absl::Status NestorKernel::Bind(const std::string& name, const TensorView& tenso
 
 absl::Status NestorKernel::Run(absl::Span<const TensorView> inputs, absl::Span<const TensorView> outputs) {
   return executable_->Run({inputs, outputs}, &workspace_);
+}
+
+absl::StatusOr<fusion::Statistics> NestorKernel::Count(absl::Span<const TensorView> inputs) const {
+  RunInputs given;
+  for (size_t i = 0; i < inputs.size(); ++i) given.tensors[arguments_[i]] = inputs[i];
+  NESTOR_ASSIGN_OR_RETURN(const Binding binding, nestor::Bind(SignatureOf(op_), given));
+  loop::Program program = Lower(op_);
+  NESTOR_RETURN_IF_ERROR(fusion::Pipeline::Default().Run(program));
+  return fusion::StatisticsOf(program, binding.symbols);
 }
 
 }  // namespace nestor::bench

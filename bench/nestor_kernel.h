@@ -12,9 +12,11 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
+#include "fusion/statistics.h"
 #include "jit/compile.h"
 #include "jit/executable.h"
 #include "jit/runtime/executor.h"
+#include "uops/op.h"
 
 namespace nestor::bench {
 
@@ -48,6 +50,9 @@ class NestorKernel {
   // gives to its results; they do not overlap. For one thread at a time.
   absl::Status Run(absl::Span<const TensorView> inputs, absl::Span<const TensorView> outputs);
 
+  // What the op computes, fused, for arguments of these shapes. Of a kernel without bound arguments.
+  absl::StatusOr<fusion::Statistics> Count(absl::Span<const TensorView> inputs) const;
+
   // From the text to the callable.
   double compile_ms() const { return compile_ms_; }
   // Of machine code, constants left out.
@@ -56,6 +61,7 @@ class NestorKernel {
  private:
   NestorKernel() = default;
 
+  Op op_;
   std::vector<std::string> arguments_, results_;
   std::unique_ptr<jit::Executor> executor_;
   std::unique_ptr<const jit::Executable> executable_;

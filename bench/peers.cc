@@ -19,6 +19,7 @@
 #include "bench/openblas_peers.h"
 #include "bench/report.h"
 #include "bench/rows.h"
+#include "bench/scaling_row.h"
 #include "bench/torch_peers.h"
 
 ABSL_FLAG(std::string, filter, "", "only rows whose name contains this");
@@ -76,12 +77,14 @@ void MeasureRows(int threads, Report& report) {
   if (Wanted(kCallRow)) report.Add(MeasureCall(threads));
 }
 
-// Compiling takes one thread, whatever it compiles for.
-void MeasureCompileRows(Report& report) {
+// Rows of Nestor alone. Compiling takes one thread, whatever it compiles for.
+void MeasureOwnRows(Report& report) {
   report.BeginTable();
+  if (Wanted(kScalingRow)) report.Add(MeasureScaling(ScalingSizes()));
   for (const CompileRow& row : CompileRows()) {
-    if (!Wanted(row.name)) continue;
-    for (RowResult& result : MeasureCompiling(row, /*threads=*/1)) report.Add(std::move(result));
+    for (RowResult& result : MeasureCompiling(row, /*threads=*/1)) {
+      if (Wanted(result.row)) report.Add(std::move(result));
+    }
   }
 }
 
@@ -126,7 +129,7 @@ int Main() {
   }
   Report report;
   for (const int threads : *counts) MeasureRows(threads, report);
-  MeasureCompileRows(report);
+  MeasureOwnRows(report);
   if (report.results().empty()) {
     std::fprintf(stderr, "peers: no row's name contains '%s'\n", absl::GetFlag(FLAGS_filter).c_str());
     return 2;

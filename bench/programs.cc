@@ -51,6 +51,9 @@ std::string MatrixProduct(DType type) {
   return absl::Substitute("op f(a: $0[M, K], b: $0[K, N]) -> (c) { c[i, j] = sum[k]($1) }", Name(type), product);
 }
 std::string MatrixProduct() { return "op f(a: f32[M, K], b: f32[K, N]) -> (c) { c = matmul(a, b) }"; }
+std::string BatchedMatrixProduct() {
+  return "op f(a: f32[B, M, K], b: f32[B, K, N]) -> (c) { c = batch_matmul(a, b) }";
+}
 std::string Convolution(int64_t stride, int64_t pad) {
   return absl::Substitute(
       "op f(x: f32[N, C, H, W], w: f32[O, C, R, S]) -> (y) { y = conv2d(x, w; stride=$0, pad=$1) }", stride, pad);

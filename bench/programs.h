@@ -32,6 +32,8 @@ std::string GatherRows();
 std::string MatrixProduct();
 // The same of another type. A sum of integers is i32.
 std::string MatrixProduct(DType type);
+// a: f32[B, M, K], b: f32[B, K, N] -> c: f32[B, M, N].
+std::string BatchedMatrixProduct();
 // x: f32[N, C, H, W], w: f32[O, C, R, S] -> y: f32[N, O, ..].
 std::string Convolution(int64_t stride, int64_t pad);
 // x: f32[N, C, H, W], w: f32[C, 1, R, S] -> y: f32[N, C, ..], each channel by itself.

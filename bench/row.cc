@@ -4,9 +4,11 @@
 // are compared first, and the outputs hold nothing of use when that is done.
 #include "bench/row.h"
 
+#include <iterator>
 #include <memory>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "bench/nestor_kernel.h"
@@ -36,9 +38,9 @@ absl::Status RunAll(std::vector<BoundKernel>& kernels) {
   return absl::OkStatus();
 }
 
-// Compiles the steps, binds them to the buffers and runs them once.
-absl::StatusOr<Peer> Prepare(absl::string_view engine, absl::Span<const Step> steps, Buffers& buffers, int threads) {
-  const BoundKernels kernels = std::make_shared<std::vector<BoundKernel>>();
+// Compiles the steps and binds them to the buffers.
+absl::StatusOr<BoundKernels> CompileAll(absl::Span<const Step> steps, Buffers& buffers, int threads) {
+  auto kernels = std::make_shared<std::vector<BoundKernel>>();
   for (const Step& step : steps) {
     BoundKernel bound;
     const NestorKernel::Options options = {.threads = threads, .gradient = step.gradient, .wrt = step.wrt};
@@ -50,6 +52,12 @@ absl::StatusOr<Peer> Prepare(absl::string_view engine, absl::Span<const Step> st
     NESTOR_ASSIGN_OR_RETURN(bound.outputs, ViewsOf(bound.kernel->results(), buffers));
     kernels->push_back(std::move(bound));
   }
+  return kernels;
+}
+
+// Runs the steps once, too.
+absl::StatusOr<Peer> Prepare(absl::string_view engine, absl::Span<const Step> steps, Buffers& buffers, int threads) {
+  NESTOR_ASSIGN_OR_RETURN(const BoundKernels kernels, CompileAll(steps, buffers, threads));
   NESTOR_RETURN_IF_ERROR(RunAll(*kernels));
   const auto run = [kernels] {
     const absl::Status status = RunAll(*kernels);
@@ -117,13 +125,38 @@ std::vector<std::string> NamesOf(absl::Span<const Peer> peers) {
   return names;
 }
 
-std::vector<Contender> LimitsOf(const Row& row, Buffers& buffers, ThreadTeam& team) {
+// f32 results of vector operations. A wider type's count for more.
+absl::StatusOr<Operations> OperationsOf(const Row& row, Buffers& buffers) {
+  NESTOR_ASSIGN_OR_RETURN(const BoundKernels kernels, CompileAll(row.steps, buffers, /*threads=*/1));
+  Operations sum;
+  for (const BoundKernel& bound : *kernels) {
+    NESTOR_ASSIGN_OR_RETURN(const fusion::Statistics statistics, bound.kernel->Count(bound.inputs));
+    sum.all += statistics.result_bytes / sizeof(float);
+    sum.products += statistics.product_bytes / sizeof(float);
+    sum.quotients += statistics.quotient_bytes / sizeof(float);
+  }
+  return sum;
+}
+
+std::vector<Contender> LimitsOf(const Row& row, Buffers& buffers, ThreadTeam& team, RowResult& result) {
   NESTOR_CHECK(row.traffic.empty() || row.multiply_adds == 0, "a row is bound by bytes or by arithmetic");
-  return row.traffic.empty() ? ArithmeticContenders(row.multiply_adds, team)
-                             : LimitContenders(row.traffic, buffers, team);
+  if (row.traffic.empty()) return ArithmeticContenders(row.multiply_adds, team);
+  std::vector<Contender> contenders = LimitContenders(row.traffic, buffers, team);
+  if (!row.counts_operations) return contenders;
+  const absl::StatusOr<Operations> operations = OperationsOf(row, buffers);
+  Fail(operations.status(), "the count of operations", result);
+  if (operations.ok()) absl::c_move(OperationContenders(*operations, team), std::back_inserter(contenders));
+  return contenders;
 }
 
 }  // namespace
+
+Row OfOperations(Row row, double fraction) {
+  row.name += ", of its operations";
+  row.counts_operations = true;
+  row.goal = {OfLimit(fraction)};
+  return row;
+}
 
 RowResult RunRow(const Row& row, ThreadTeam& team, const MeasureOptions& options) {
   RowResult result;
@@ -143,10 +176,11 @@ RowResult RunRow(const Row& row, ThreadTeam& team, const MeasureOptions& options
     Fail(CompareAll(row, peers, *buffers, result), kNestor, result);
   }
   for (const Peer& peer : peers) contenders.push_back({peer.engine, peer.run});
-  for (Contender& limit : LimitsOf(row, *buffers, team)) contenders.push_back(std::move(limit));
+  for (Contender& limit : LimitsOf(row, *buffers, team, result)) contenders.push_back(std::move(limit));
 
   result.readings = MeasureAlternating(contenders, options);
   for (Reading& reading : result.readings) reading.cost *= 1e3;
+  JoinLimits(result);
   NameBestPeer(NamesOf(peers), result);
   return result;
 }

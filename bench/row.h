@@ -47,12 +47,17 @@ struct Row {
   // Neither: there is none.
   std::vector<Traffic> traffic;
   double multiply_adds = 0;
+  // What is walked, or, where that takes longer, the vector operations of the fused programs.
+  bool counts_operations = false;
   std::vector<PeerMaker> peers;
   std::vector<GoalTerm> goal;
   double tolerance = 1e-3;  // of MaxRelativeDifference
   // The programs say sizes in numbers, so that the buffers have no others.
   bool fixed_sizes = false;
 };
+
+// The row with a second goal: so much of a limit that counts its programs' operations.
+Row OfOperations(Row row, double fraction);
 
 // Compares Nestor's results with those of each peer, then measures all in turns, in
 // milliseconds. What goes wrong with one engine is RowResult::failure, and the others

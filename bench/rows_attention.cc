@@ -9,28 +9,32 @@
 namespace nestor::bench {
 namespace {
 
-constexpr int64_t kHeads = 12, kPlaces = 512, kFeatures = 64;
+struct Size {
+  int64_t heads, places, features;
+};
+constexpr Size kLayer = {12, 512, 64};
+constexpr Size kOneHead = {1, 2048, 64};
 
 // Of one product of the scores' size.
-double MultiplyAdds(bool causal) {
-  const int64_t scores = causal ? kPlaces * (kPlaces + 1) / 2 : kPlaces * kPlaces;
-  return static_cast<double>(kHeads * scores * kFeatures);
+double MultiplyAdds(const Size& size, bool causal) {
+  const int64_t scores = causal ? size.places * (size.places + 1) / 2 : size.places * size.places;
+  return static_cast<double>(size.heads * scores * size.features);
 }
 
-BufferSpec Buffer(std::string name, Fill fill = Fill::kUniform) {
-  return {std::move(name), DType::kF32, {kHeads, kPlaces, kFeatures}, fill};
+BufferSpec Buffer(std::string name, const Size& size, Fill fill = Fill::kUniform) {
+  return {std::move(name), DType::kF32, {size.heads, size.places, size.features}, fill};
 }
 
-std::string Name(bool causal) {
-  return absl::StrCat(causal ? "causal " : "", "attention f32 ", kHeads, "x", kPlaces, "x", kFeatures);
+std::string Name(const Size& size, bool causal) {
+  return absl::StrCat(causal ? "causal " : "", "attention f32 ", size.heads, "x", size.places, "x", size.features);
 }
 
-Row ForwardRow(bool causal, double times) {
+Row ForwardRow(const Size& size, bool causal, double times) {
   Row row;
-  row.name = Name(causal);
-  row.buffers = {Buffer("q"), Buffer("k"), Buffer("v"), Buffer("y", Fill::kOutput)};
+  row.name = Name(size, causal);
+  row.buffers = {Buffer("q", size), Buffer("k", size), Buffer("v", size), Buffer("y", size, Fill::kOutput)};
   row.steps = {{Attention(causal)}};
-  row.multiply_adds = 2 * MultiplyAdds(causal);
+  row.multiply_adds = 2 * MultiplyAdds(size, causal);
   row.peers = {TorchAttention(causal)};
   row.goal = {TimesPeer(kTorch, times)};
   return row;
@@ -38,12 +42,12 @@ Row ForwardRow(bool causal, double times) {
 
 // The gradients take four products more: by the values, by the probabilities, by q and k.
 Row GradientRow(bool causal, double times) {
-  Row row = ForwardRow(causal, times);
+  Row row = ForwardRow(kLayer, causal, times);
   row.name += ", fwd + bwd";
-  row.buffers.push_back(Buffer("g_y"));
-  for (const char* name : {"g_q", "g_k", "g_v"}) row.buffers.push_back(Buffer(name, Fill::kOutput));
+  row.buffers.push_back(Buffer("g_y", kLayer));
+  for (const char* name : {"g_q", "g_k", "g_v"}) row.buffers.push_back(Buffer(name, kLayer, Fill::kOutput));
   row.steps.push_back({Attention(causal), /*gradient=*/true});
-  row.multiply_adds = 6 * MultiplyAdds(causal);
+  row.multiply_adds = 6 * MultiplyAdds(kLayer, causal);
   row.peers = {TorchAttentionGradient(causal)};
   return row;
 }
@@ -51,8 +55,9 @@ Row GradientRow(bool causal, double times) {
 }  // namespace
 
 std::vector<Row> AttentionRows() {
-  return {ForwardRow(/*causal=*/false, 3.5), ForwardRow(/*causal=*/true, 6), GradientRow(/*causal=*/false, 2.5),
-          GradientRow(/*causal=*/true, 4)};
+  return {ForwardRow(kLayer, /*causal=*/false, 3.5), ForwardRow(kLayer, /*causal=*/true, 6),
+          GradientRow(/*causal=*/false, 2.5), GradientRow(/*causal=*/true, 4),
+          ForwardRow(kOneHead, /*causal=*/false, 3.5), ForwardRow(kOneHead, /*causal=*/true, 6)};
 }
 
 }  // namespace nestor::bench

@@ -1,11 +1,12 @@
 // Products of matrices: squares from the first cache to memory, few rows, one row, few
-// columns. Their multiply-adds bound them, but for the product with one row, which uses each
+// columns, many small ones. Their multiply-adds bound them, but for the product with one row, which uses each
 // element of the matrix once and so is bound by reading it.
 #include "absl/strings/str_cat.h"
 #include "bench/onednn_contractions.h"
 #include "bench/openblas_peers.h"
 #include "bench/programs.h"
 #include "bench/rows.h"
+#include "bench/torch_peers.h"
 
 namespace nestor::bench {
 namespace {
@@ -29,6 +30,19 @@ Row OfOneRow(Row row) {
   return row;
 }
 
+// Square matrices of a side that no vector holds: a peer calls a product for each.
+Row BatchRow(int64_t count, int64_t side) {
+  const Dims shape = {count, side, side};
+  Row row;
+  row.name = absl::StrCat("batched matmul f32 ", count, " of ", side, "x", side);
+  row.buffers = {{"a", DType::kF32, shape}, {"b", DType::kF32, shape}, {"c", DType::kF32, shape, Fill::kOutput}};
+  row.steps = {{BatchedMatrixProduct()}};
+  row.traffic = {{{"a", "b"}, {"c"}}};
+  row.peers = {TorchMatrixProduct()};
+  row.goal = {TimesPeer(kTorch, 1.0)};
+  return row;
+}
+
 }  // namespace
 
 std::vector<Row> ContractionRows() {
@@ -37,6 +51,7 @@ std::vector<Row> ContractionRows() {
   rows.push_back(ProductRow(64, 1024, 1024));
   rows.push_back(OfOneRow(ProductRow(1, 1024, 1024)));
   rows.push_back(ProductRow(1024, 1024, 8));
+  for (const int64_t side : {3, 4}) rows.push_back(BatchRow(100'000, side));
   return rows;
 }
 

@@ -60,6 +60,10 @@ double ProductBytesOf(const Program& program, const Statement& statement) {
   return ProductsOf(program, statement.value) * ByteSize(program[statement.target.tensor].type);
 }
 
+double QuotientBytesOf(const Program& program, const Statement& statement) {
+  return QuotientsOf(program, statement.value) * ByteSize(program[statement.target.tensor].type);
+}
+
 class Counter {
  public:
   Counter(const SizedProgram& sized, CountOfStatement count)
@@ -151,12 +155,14 @@ absl::StatusOr<Statistics> StatisticsOf(const Program& program, const Sizes& siz
   Statistics statistics;
   Counter flops(sized, FlopsOf);
   Counter result_bytes(sized, ResultBytesOf), product_bytes(sized, ProductBytesOf);
+  Counter quotient_bytes(sized, QuotientBytesOf);
   CountText(program, statistics);
   for (const loop::Block& block : program.blocks) {
     statistics.blocks += HoldsLoop(block.body);
     statistics.flops += flops.Count(block.body);
     statistics.result_bytes += result_bytes.Count(block.body);
     statistics.product_bytes += product_bytes.Count(block.body);
+    statistics.quotient_bytes += quotient_bytes.Count(block.body);
   }
   NESTOR_RETURN_IF_ERROR(AddBytes(sized, program.inputs, statistics.input_bytes));
   NESTOR_RETURN_IF_ERROR(AddBytes(sized, program.outputs, statistics.output_bytes));

@@ -24,8 +24,8 @@ struct Statistics {
   // than a few thousand; what masks leave out is counted.
   double flops = 0;
   // Bytes of the results of primitive scalar operations, those of composed ops one by one; an accumulation is one,
-  // too: vectors that arithmetic makes, in bytes. And of products alone (work.h).
-  double result_bytes = 0, product_bytes = 0;
+  // too: vectors that arithmetic makes, in bytes. And of products, and of quotients alone (work.h).
+  double result_bytes = 0, product_bytes = 0, quotient_bytes = 0;
   int64_t input_bytes = 0;   // of inputs whose elements are read
   int64_t output_bytes = 0;
   int64_t temp_bytes = 0;    // of all that live in memory (memory_plan.h), side by side

@@ -66,12 +66,12 @@ TEST(Statistics, ResultsOfArithmeticAreBytes) {
   const auto bytes = [](const char* text) {
     const auto statistics = StatisticsOf(Around(text), {{"N", 6}, {"C", 5}});
     EXPECT_TRUE(statistics.ok()) << statistics.status();
-    return absl::StrCat(statistics->result_bytes, " ", statistics->product_bytes);
+    return absl::StrCat(statistics->result_bytes, " ", statistics->product_bytes, " ", statistics->quotient_bytes);
   };
-  EXPECT_EQ(bytes("for i in [0, N) { y[i] = x[i, 0] }"), "0 0");
-  EXPECT_EQ(bytes("for i in [0, N) { for j in [0, C) { y[i] += x[i, j] * 2.0 } }"), "240 120");
-  EXPECT_EQ(bytes("for i in [0, N) { y[i] = fma(x[i, 0], x[i, 1], x[i, 2]) }"), "24 24");
-  EXPECT_EQ(bytes("for i in [0, N) { y[i] = where(x[i, 0] < 0.0, x[i, 1], x[i, 2] / 3.0) }"), "72 24");
+  EXPECT_EQ(bytes("for i in [0, N) { y[i] = x[i, 0] }"), "0 0 0");
+  EXPECT_EQ(bytes("for i in [0, N) { for j in [0, C) { y[i] += x[i, j] * 2.0 } }"), "240 120 0");
+  EXPECT_EQ(bytes("for i in [0, N) { y[i] = fma(x[i, 0], x[i, 1], x[i, 2]) }"), "24 24 0");
+  EXPECT_EQ(bytes("for i in [0, N) { y[i] = where(x[i, 0] < 0.0, x[i, 1], x[i, 2] / 3.0) }"), "72 24 24");
 }
 
 TEST(Statistics, Bytes) {

@@ -40,6 +40,10 @@ int ProductsOf(const loop::Program& program, loop::ValueId root) {
   });
 }
 
+int QuotientsOf(const loop::Program& program, loop::ValueId root) {
+  return Count(program, root, [](ScalarOp op) { return op == ScalarOp::kDiv || op == ScalarOp::kSqrt; });
+}
+
 int MostOperations(const loop::Program& program) {
   int most = 0;
   for (const loop::Block& block : program.blocks) {

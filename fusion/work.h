@@ -10,6 +10,8 @@ namespace nestor::fusion {
 int OperationsOf(const loop::Program& program, loop::ValueId value);
 // Of these, products, quotients and roots, alone or fused with a sum: a processor has fewer pipes for them.
 int ProductsOf(const loop::Program& program, loop::ValueId value);
+// Of these, quotients and roots: they take a pipe for several cycles.
+int QuotientsOf(const loop::Program& program, loop::ValueId value);
 // In the statement that has most of them, an accumulation being one.
 int MostOperations(const loop::Program& program);
 
