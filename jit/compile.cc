@@ -91,6 +91,8 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
       {"padded_views", MaterializePaddedViews},
       {"sampled_columns", CopySampledColumns},
       {"rows_of_temporaries", fusion::MergeRowsOfTemporaries},
+      {"few_columns", [=](loop::Program& program) { return TileFewColumns(program, contractions); },
+       /*reorders_rounding=*/true},
       {"contractions", [=](loop::Program& program) { return TileContractions(program, contractions); }},
       {"hoist_copies", HoistCopies},
       {"split_windows", fusion::SplitWindows},

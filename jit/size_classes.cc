@@ -3,6 +3,7 @@
 #include "jit/size_classes.h"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 
 #include "absl/algorithm/container.h"
@@ -26,6 +27,9 @@ using loop::Statement;
 
 // Of a sum: those of a product go over rows, columns and what is summed.
 constexpr ptrdiff_t kLeastShortLoops = 3;
+
+// Steps of a sum that is worth lanes of its own where rows or columns are few.
+constexpr int64_t kLeastLongSum = 32;
 
 class ComputedWith {
  public:
@@ -194,18 +198,26 @@ SizeClass SizeClasses::Of(loop::SymbolValue symbol) const {
 
 std::vector<std::string> SizeClasses::SymbolsOfShortSums(loop::SymbolValue symbol) const {
   std::vector<std::string> names;
-  const auto is_short = [&](IndexId end) {
-    const auto value = ValueOf(program_, end, symbol);
-    return value && *value <= options_.largest_constant;
+  const auto add = [&](IndexId end) {
+    VisitIndex(program_.pool, end, [&](IndexId id, const IndexNode& node) {
+      if (node.kind == IndexKind::kSymbol) names.push_back(program_.pool.SymbolName(id));
+    });
   };
+  const auto is_within = [&](IndexId end, int64_t least, int64_t most) {
+    const auto value = ValueOf(program_, end, symbol);
+    return value && *value >= least && *value <= most;
+  };
+  const auto is_short = [&](IndexId end) { return is_within(end, 0, options_.largest_constant); };
   for (const std::vector<IndexId>& ends : symbols_.sums) {
+    const size_t loops = ends.size();
+    if (loops >= 3 && is_within(ends[loops - 1], kLeastLongSum, std::numeric_limits<int64_t>::max())) {
+      for (size_t i = loops - 3; i < loops - 1; ++i) {
+        if (is_within(ends[i], 2, options_.largest_constant * 3 / 4)) add(ends[i]);
+      }
+    }
     const auto inside = std::find_if_not(ends.rbegin(), ends.rend(), is_short);
     if (inside == ends.rend() || inside - ends.rbegin() < kLeastShortLoops) continue;
-    std::for_each(ends.rbegin(), inside, [&](IndexId end) {
-      VisitIndex(program_.pool, end, [&](IndexId id, const IndexNode& node) {
-        if (node.kind == IndexKind::kSymbol) names.push_back(program_.pool.SymbolName(id));
-      });
-    });
+    std::for_each(ends.rbegin(), inside, add);
   }
   return names;
 }

@@ -7,7 +7,8 @@
 // before it is what lies side by side then. So does a first axis of one, as of a batch: threads
 // share out the one after it then. What else is only the length of a loop gains next to nothing
 // by being a number, and large sizes are many: both stay symbols. But where all loops inside of a
-// long one are short, as in products of many small matrices, those lengths are worth code of their own.
+// long one are short, as in products of many small matrices, those lengths are worth code of their own; and
+// so are few rows or columns of a product with long sums, which then run in lanes.
 #ifndef NESTOR_JIT_SIZE_CLASSES_H_
 #define NESTOR_JIT_SIZE_CLASSES_H_
 
@@ -63,7 +64,8 @@ class SizeClasses {
   SizeClasses(const loop::Program& program, const SizeClassOptions& options);
 
   // By the sizes alone, never by what was called before. The lengths of the innermost loops of a sum are
-  // constants where three are small or more: of rows, of columns and of what is summed. What stands beside windows is a
+  // constants where three are small or more: of rows, of columns and of what is summed; and that of rows, or of
+  // columns, where just they are few (2 to 12), and the sum is long. What stands beside windows is a
   // constant only where the program computes with a small size, or an argument's first or last axis is 1.
   SizeClass Of(loop::SymbolValue symbol) const;
   // Whether the last axis of some argument that has others is short, and the call computes much.

@@ -99,6 +99,9 @@ TEST(SizeClasses, ShortSums) {
   EXPECT_EQ(text_of(sum, {{"N", 1000}, {"C", 17}, {"K", 3}}), "") << "one short loop";
   EXPECT_EQ(text_of(sum, {{"N", 16}, {"C", 16}, {"K", 16}}), "") << "no long loop around";
   EXPECT_EQ(text_of(sum, {{"N", 17}, {"C", 1}, {"K", 1}}), "") << "too little work";
+  EXPECT_EQ(text_of(sum, {{"N", 1000}, {"C", 12}, {"K", 32}}), "C=12") << "few columns";
+  EXPECT_EQ(text_of(sum, {{"N", 1000}, {"C", 13}, {"K", 32}}), "");
+  EXPECT_EQ(text_of(sum, {{"N", 4}, {"C", 100}, {"K", 320}}), "") << "a short batch";
   EXPECT_EQ(text_of(absl::StrCat(sum, compares), {{"N", 1000}, {"C", 4}, {"K", 3}}), "");
 }
 

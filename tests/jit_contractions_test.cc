@@ -108,6 +108,12 @@ const std::vector<Case>& Cases() {
        "op f(a: T[M, K], b: T[K, N], d: T[N], e: T[M, N]) -> (c, r) "
        "{ s[i, j] = sum[k](a[i, k] * b[k, j]) + d[j]; c[i, j] = max(s[i, j], T(0)); r[i, j] = s[i, j] * e[i, j] }",
        {{"a", "MK"}, {"b", "KN"}, {"d", "N"}, {"e", "MN"}}},
+      // So few columns or rows that long sums run in lanes.
+      {"three columns", "op f(a: T[M, K], b: T[K, 3]) -> (c) { c[i, j] = sum[k](a[i, k] * b[k, j]) }", {{"a", "MK"}, {"b", "K3"}}},
+      {"five rows, batches, and what follows",
+       "op f(a: T[2, 5, K], b: T[2, N, K], d: T[N]) -> (c) { c[g, i, j] = max(sum[k](a[g, i, k] * b[g, j, k]) + d[j], T(0)) }",
+       {{"a", "25K"}, {"b", "2NK"}, {"d", "N"}}},
+      {"two columns, rows across", "op f(a: T[K, M], b: T[2, K]) -> (c) { c[i, j] = sum[k](a[k, i] * b[j, k]) }", {{"a", "KM"}, {"b", "2K"}}},
       // Sums whose bounds go with the row.
       {"lower triangle of rows", "op f(a: T[M, K], b: T[K, N]) -> (c) { c[i, j] = sum[k](a[i, k if k <= i] * b[k, j if k <= i]) }",
        {{"a", "MK"}, {"b", "KN"}}},
@@ -294,6 +300,25 @@ TEST(JitContractions, DefaultTiles) {
     const Finding finding =
         CheckCase(c, DType::kF32, options, {{3, 20, 4}, {4, 20, 4}, {45, 70, 9}, {70, 300, 2}, {9, 50, 800}}, /*bounded=*/false);
     EXPECT_FALSE(finding.has_value()) << c.name << ": " << *finding;
+  }
+}
+
+// Around whole tiles of rows and whole vectors of steps, and where sums are too short.
+TEST(JitContractions, FewColumnsSumInLanes) {
+  constexpr absl::string_view kNames[] = {"three columns", "five rows, batches, and what follows", "two columns, rows across"};
+  std::vector<Sizes> all;
+  for (const int64_t rows : {0, 1, 4, 5, 7, 8, 9, 17}) {
+    for (int64_t k = 63; k <= 80; ++k) all.push_back({rows, rows, k});
+    for (const int64_t k : {0, 1, 15, 16, 31}) all.push_back({rows, rows, k});
+  }
+  jit::CompileOptions options;
+  options.executor = &jit::InlineExecutor();
+  for (const DType type : {DType::kF32, DType::kF64, DType::kBF16, DType::kI32}) {
+    for (const Case& c : Cases()) {
+      if (!absl::c_linear_search(kNames, c.name)) continue;
+      const Finding finding = CheckCase(c, type, options, all, /*bounded=*/true);
+      EXPECT_FALSE(finding.has_value()) << c.name << " of " << Name(type) << ": " << *finding;
+    }
   }
 }
 

@@ -1,11 +1,12 @@
 // A product of two matrices whose rows lie along the sum, as of a linear layer or of a gradient of weights: the
-// operand of fewer elements is the one to copy, if not too many results are then stored across.
+// operand of fewer elements is the one to copy, if not too many results are then stored across. And one of few columns.
 #include "jit/schedule/contraction_orientation.h"
 
 #include <cstdint>
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "jit/schedule/replace_loops.h"
 
 namespace nestor::jit {
 namespace {
@@ -18,6 +19,13 @@ using loop::Program;
 // around where there are less than half as many rows as columns, and so many steps of the sum for each row.
 constexpr int64_t kStepsForRow = 5;
 
+bool RowsLieAlongRows(Program& program, const Contraction& nest) {
+  return absl::c_all_of(nest.rows, [&](const Contraction::Operand& operand) {
+    const Access access = AccessOf(program, operand);
+    return !access.masked && IsAlong(program, access, *nest.row);
+  });
+}
+
 }  // namespace
 
 bool IsBound(const Program& program, const std::vector<bool>& bound, loop::TensorId tensor) {
@@ -25,26 +33,34 @@ bool IsBound(const Program& program, const std::vector<bool>& bound, loop::Tenso
   return input < bound.size() && bound[input];
 }
 
-absl::optional<Contraction> TurnedAround(Program& program, loop::Ranges& ranges, const Contraction& nest,
+Contraction Exchanged(Contraction nest) {
+  std::swap(nest.row, nest.column);
+  std::swap(nest.rows, nest.columns);
+  return nest;
+}
+
+bool HasFewColumns(Program& program, const Contraction& nest, int64_t lanes) {
+  const auto columns = KnownLength(program, *nest.column);
+  return columns && *columns >= 2 && 4 * *columns <= 3 * lanes;
+}
+
+absl::optional<Contraction> TurnedAround(Program& program, loop::Ranges& ranges, const Contraction& nest, int64_t lanes,
                                          const std::vector<bool>& bound) {
   const auto is_fixed = [&](const Loop& side) { return !program.pool.HasVar(ranges.LengthOf(side)); };
   const auto lies_along = [&](const Contraction::Operand& operand) {
     const Access access = AccessOf(program, operand);
     return !access.masked && !IsBound(program, bound, access.tensor) && IsAlong(program, access, *nest.sums.back());
   };
-  if (nest.is_ragged || !is_fixed(*nest.row) || !is_fixed(*nest.column) || !absl::c_all_of(nest.rows, lies_along) ||
-      !absl::c_all_of(nest.columns, lies_along)) {
-    return absl::nullopt;
-  }
-  Contraction turned = nest;
-  std::swap(turned.row, turned.column);
-  std::swap(turned.rows, turned.columns);
-  return turned;
+  if (nest.is_ragged || !is_fixed(*nest.row) || !is_fixed(*nest.column)) return absl::nullopt;
+  const bool all_lie_along = absl::c_all_of(nest.rows, lies_along) && absl::c_all_of(nest.columns, lies_along);
+  if (!all_lie_along && !(HasFewColumns(program, nest, lanes) && RowsLieAlongRows(program, nest))) return absl::nullopt;
+  return Exchanged(nest);
 }
 
-IndexId IsQuickerTurnedAround(Program& program, loop::Ranges& ranges, const Contraction& nest) {
+IndexId IsQuickerTurnedAround(Program& program, loop::Ranges& ranges, const Contraction& nest, int64_t lanes) {
   IndexPool& pool = program.pool;
   const IndexId rows = ranges.LengthOf(*nest.row);
+  if (RowsLieAlongRows(program, nest)) return pool.Min(pool.Const(1), pool.Div(rows, pool.Const(lanes)));
   const auto exceeds_rows = [&](const Loop& loop, int64_t times) {
     return pool.Div(ranges.LengthOf(loop), pool.Add(pool.Mul(pool.Const(times), rows), pool.Const(1)));
   };

@@ -2,6 +2,7 @@
 #ifndef NESTOR_JIT_SCHEDULE_CONTRACTION_ORIENTATION_H_
 #define NESTOR_JIT_SCHEDULE_CONTRACTION_ORIENTATION_H_
 
+#include <cstdint>
 #include <vector>
 
 #include "absl/types/optional.h"
@@ -15,13 +16,20 @@ namespace nestor::jit {
 // alone is made once.
 bool IsBound(const loop::Program& program, const std::vector<bool>& bound, loop::TensorId tensor);
 
+// The nest with rows and columns exchanged.
+Contraction Exchanged(Contraction nest);
+
+// Whether there are known to be two columns or more, but so few that they leave lanes empty.
+bool HasFewColumns(loop::Program& program, const Contraction& nest, int64_t lanes);
+
 // The nest with rows and columns exchanged, where all operands lie along the sum and none is bound: either would be
-// copied for its elements to lie along lanes. nullopt for other nests. REQUIRES: `ranges` is at the place of the nest.
+// copied for its elements to lie along lanes; or where columns are few, and elements of rows lie along the rows.
+// nullopt for other nests. REQUIRES: `ranges` is at the place of the nest.
 absl::optional<Contraction> TurnedAround(loop::Program& program, loop::Ranges& ranges, const Contraction& nest,
-                                         const std::vector<bool>& bound);
+                                         int64_t lanes, const std::vector<bool>& bound);
 
 // 1 at sizes where such a nest is quicker when turned around, else 0.
-IndexId IsQuickerTurnedAround(loop::Program& program, loop::Ranges& ranges, const Contraction& nest);
+IndexId IsQuickerTurnedAround(loop::Program& program, loop::Ranges& ranges, const Contraction& nest, int64_t lanes);
 
 }  // namespace nestor::jit
 

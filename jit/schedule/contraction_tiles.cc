@@ -19,6 +19,7 @@
 #include "jit/schedule/contraction.h"
 #include "jit/schedule/contraction_orientation.h"
 #include "jit/schedule/contraction_packing.h"
+#include "jit/schedule/dot_tiles.h"
 #include "jit/schedule/loop_maker.h"
 #include "jit/schedule/operand_part.h"
 #include "jit/schedule/register_tile.h"
@@ -481,9 +482,8 @@ bool HasComputedMasks(const Program& program, const Contraction& nest) {
   return absl::c_any_of(nest.rows, is_masked) || absl::c_any_of(nest.columns, is_masked);
 }
 
-}  // namespace
-
-absl::StatusOr<bool> TileContractions(Program& program, const ContractionTileOptions& options) {
+// `sums_in_lanes`: nests of few columns alone.
+absl::StatusOr<bool> TileNests(Program& program, const ContractionTileOptions& options, bool sums_in_lanes) {
   loop::Ranges ranges(program);
   IndexPool& pool = program.pool;
   bool has_masks = false;
@@ -494,17 +494,29 @@ absl::StatusOr<bool> TileContractions(Program& program, const ContractionTileOpt
     if (!tiling.IsWorth()) return absl::nullopt;
     return tiling.Run(may_be_few);
   };
+  // `runs`: whether it does, 0 or 1.
+  const auto tiled_by_columns = [&](const Contraction& nest, const Loop& loop, IndexId runs) -> absl::optional<Scope> {
+    const int64_t lanes = LanesOf(program[nest.accumulator].type, options.isa);
+    const absl::optional<Contraction> other = TurnedAround(program, ranges, nest, lanes, options.bound);
+    const IndexId is_turned = other ? IsQuickerTurnedAround(program, ranges, nest, lanes) : pool.Const(0);
+    // More than twice as many rows as columns are not few.
+    absl::optional<Scope> turned = other ? tiling_of(*other, loop, OnlyIf(pool, runs, is_turned), false) : Scope();
+    if (!turned) return tiling_of(nest, loop, runs, true);
+    absl::optional<Scope> scope =
+        tiling_of(nest, loop, OnlyIf(pool, runs, pool.Sub(pool.Const(1), is_turned)), true);
+    if (scope) Append(*scope, *std::move(turned));
+    return scope;
+  };
   const auto tiled = [&](Loop& loop) -> absl::optional<Scope> {
     const absl::optional<Contraction> nest = ContractionOf(program, loop);
     if (!nest || IsTiny(program, *nest, options.isa)) return absl::nullopt;
+    absl::optional<Contraction> few;
+    if (sums_in_lanes) few = WithFewColumns(program, ranges, *nest, options.isa, options.bound);
+    const IndexId in_lanes = few ? IsLongSum(program, ranges, *few, options.isa) : pool.Const(0);
+    if (sums_in_lanes && pool.IsConst(in_lanes, 0)) return absl::nullopt;
     has_masks = has_masks || HasComputedMasks(program, *nest);
-    const absl::optional<Contraction> other = TurnedAround(program, ranges, *nest, options.bound);
-    const IndexId is_turned = other ? IsQuickerTurnedAround(program, ranges, *nest) : pool.Const(0);
-    // More than twice as many rows as columns are not few.
-    absl::optional<Scope> turned = other ? tiling_of(*other, loop, is_turned, false) : Scope();
-    if (!turned) return tiling_of(*nest, loop, pool.Const(1), true);
-    absl::optional<Scope> scope = tiling_of(*nest, loop, pool.Sub(pool.Const(1), is_turned), true);
-    if (scope) Append(*scope, *std::move(turned));
+    absl::optional<Scope> scope = tiled_by_columns(*nest, loop, pool.Sub(pool.Const(1), in_lanes));
+    if (scope && few) Append(*scope, DotTiles(program, ranges, *few, options.isa, in_lanes));
     return scope;
   };
   bool changed = false;
@@ -513,6 +525,15 @@ absl::StatusOr<bool> TileContractions(Program& program, const ContractionTileOpt
   while (ReplaceLoops(program, ranges, tiled)) changed = true;
   if (changed && has_masks) NESTOR_RETURN_IF_ERROR(fusion::SplitLoops(program).status());
   return changed;
+}
+
+}  // namespace
+
+absl::StatusOr<bool> TileContractions(Program& program, const ContractionTileOptions& options) {
+  return TileNests(program, options, /*sums_in_lanes=*/false);
+}
+absl::StatusOr<bool> TileFewColumns(Program& program, const ContractionTileOptions& options) {
+  return TileNests(program, options, /*sums_in_lanes=*/true);
 }
 
 }  // namespace nestor::jit

@@ -64,6 +64,10 @@ struct ContractionTileOptions {
 // nothing. REQUIRES: Verify accepts the program; and so it does afterwards.
 absl::StatusOr<bool> TileContractions(loop::Program& program, const ContractionTileOptions& options);
 
+// The same of nests with few columns alone: at sizes where their sums are long, these run in lanes (dot_tiles.h).
+// *Reorders rounding*.
+absl::StatusOr<bool> TileFewColumns(loop::Program& program, const ContractionTileOptions& options);
+
 }  // namespace nestor::jit
 
 #endif  // NESTOR_JIT_SCHEDULE_CONTRACTION_TILES_H_

@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "absl/types/variant.h"
@@ -342,6 +343,103 @@ TEST(ContractionTiles, SizesDecideWhatIsTurned) {
   EXPECT_EQ(Columns("M", "N", "K"), "a d") << "at run time";
   EXPECT_EQ(Columns("8", "32", "K"), "a d");
   EXPECT_EQ(Columns("64", "N", "64"), "d");
+}
+
+TEST(ContractionTiles, FewColumnsAreTurnedWhereRowsLieAlongLanes) {
+  const auto stores = [](absl::string_view text) {
+    loop::Program program = fusion::ParseVerified(text);
+    ContractionTileOptions options = SmallestTile();
+    options.isa = Isa::kAvx512;
+    EXPECT_EQ(TileContractions(program, options).value(), true);
+    std::set<std::string> last_indices;
+    loop::VisitItems(program, [&](const loop::Item& item) {
+      const auto* statement = item.As<loop::Statement>();
+      if (statement == nullptr || program[statement->target.tensor].name != "c") return;
+      const std::string last = loop::ToText(program, statement->target.place.back());
+      last_indices.insert(absl::StrContains(last, "l") ? "lane" : "row");
+    });
+    return absl::StrJoin(last_indices, " ");
+  };
+  const auto product = [](const char* rows, const char* columns) {
+    return absl::StrCat("program p(a: f32[9, ", rows, "], b: f32[9, ", columns, "]) -> (c: f32[", rows, ", ", columns,
+                        "]) { for i in [0, ", rows, ") { for j in [0, ", columns,
+                        ") { acc s: f32 = sum for k in [0, 9) { s += a[k, i] * b[k, j] } c[i, j] = s } } }");
+  };
+  EXPECT_EQ(stores(product("32", "12")), "row");
+  EXPECT_EQ(stores(product("32", "13")), "lane") << "few lanes are empty";
+  EXPECT_EQ(stores(product("15", "12")), "lane") << "few rows, too";
+  EXPECT_EQ(stores(product("M", "12")), "lane row") << "at run time";
+}
+
+constexpr char kFewColumns[] =
+    "program p(a: f32[5, 19], b: f32[19, 4]) -> (c: f32[5, 4]) { for i in [0, 5) { for j in [0, 4) { "
+    "acc e: f32 = sum for k in [0, 19) { e += a[i, k] * b[k, j] } c[i, j] = e + 1.0 } } }";
+
+// Three rows in a tile; of the fourth and fifth each has its own.
+TEST(ContractionTiles, FewColumnsInTextOut) {
+  loop::Program program = fusion::ParseVerified(kFewColumns);
+  ContractionTileOptions options;
+  options.isa = Isa::kAvx2;
+  ASSERT_EQ(TileFewColumns(program, options).value(), false) << "a short sum";
+  std::string text = kFewColumns;
+  absl::StrReplaceAll({{"19", "35"}}, &text);
+  program = fusion::ParseVerified(text.c_str());
+  ASSERT_EQ(TileFewColumns(program, options).value(), true);
+  EXPECT_EQ(ToText(program), ToText(fusion::ParseVerified(R"(
+program p(a: f32[5, 35], b: f32[35, 4]) -> (c: f32[5, 4]) {
+  block {
+    temp columns: f32[5, 4, 8]
+    for k_2 in [0, 4) { for v in [0, 4) { for l in [0, 8) { columns[k_2, v, l] = b[8*k_2 + l, v] } } }
+    for k_3 in [0, 1) { for v_2 in [0, 4) { for l_2 in [0, 3) { columns[k_3 + 4, v_2, l_2] = b[8*k_3 + l_2 + 32, v_2] } } }
+    for p in [0, 1) {
+      temp tile: f32[3, 4, 8] register
+      for r in [0, 3) unroll { for v_3 in [0, 4) unroll { for l_3 in [0, 8) vector { tile[r, v_3, l_3] = 0.0 } } }
+      for k_4 in [0, 4) {
+        for r_2 in [0, 3) unroll { for v_4 in [0, 4) unroll { for l_4 in [0, 8) vector {
+          tile[r_2, v_4, l_4] = tile[r_2, v_4, l_4] + a[3*p + r_2, 8*k_4 + l_4] * columns[k_4, v_4, l_4]
+        } } }
+      }
+      for r_3 in [0, 3) unroll { for v_5 in [0, 4) unroll { for l_5 in [0, 3) vector {
+        tile[r_3, v_5, l_5] = tile[r_3, v_5, l_5] + a[3*p + r_3, l_5 + 32] * columns[4, v_5, l_5]
+      } } }
+      for r_4 in [0, 3) unroll {
+        for v_6 in [0, 4) unroll {
+          temp lanes: f32[4] register
+          for l_6 in [0, 4) vector { lanes[l_6] = tile[r_4, v_6, l_6] + tile[r_4, v_6, l_6 + 4] }
+          temp lanes_2: f32[2] register
+          for l_7 in [0, 2) vector { lanes_2[l_7] = lanes[l_7] + lanes[l_7 + 2] }
+          temp lanes_3: f32[1] register
+          for l_8 in [0, 1) vector { lanes_3[l_8] = lanes_2[l_8] + lanes_2[l_8 + 1] }
+          c[3*p + r_4, v_6] = lanes_3[0] + 1.0
+        }
+      }
+    }
+    for p_2 in [0, 2) {
+      temp tile_2: f32[1, 4, 8] register
+      for r_5 in [0, 1) unroll { for v_7 in [0, 4) unroll { for l_9 in [0, 8) vector { tile_2[r_5, v_7, l_9] = 0.0 } } }
+      for k_5 in [0, 4) {
+        for r_6 in [0, 1) unroll { for v_8 in [0, 4) unroll { for l_10 in [0, 8) vector {
+          tile_2[r_6, v_8, l_10] = tile_2[r_6, v_8, l_10] + a[p_2 + r_6 + 3, 8*k_5 + l_10] * columns[k_5, v_8, l_10]
+        } } }
+      }
+      for r_7 in [0, 1) unroll { for v_9 in [0, 4) unroll { for l_11 in [0, 3) vector {
+        tile_2[r_7, v_9, l_11] = tile_2[r_7, v_9, l_11] + a[p_2 + r_7 + 3, l_11 + 32] * columns[4, v_9, l_11]
+      } } }
+      for r_8 in [0, 1) unroll {
+        for v_10 in [0, 4) unroll {
+          temp lanes_4: f32[4] register
+          for l_12 in [0, 4) vector { lanes_4[l_12] = tile_2[r_8, v_10, l_12] + tile_2[r_8, v_10, l_12 + 4] }
+          temp lanes_5: f32[2] register
+          for l_13 in [0, 2) vector { lanes_5[l_13] = lanes_4[l_13] + lanes_4[l_13 + 2] }
+          temp lanes_6: f32[1] register
+          for l_14 in [0, 1) vector { lanes_6[l_14] = lanes_5[l_14] + lanes_5[l_14 + 1] }
+          c[p_2 + r_8 + 3, v_10] = lanes_6[0] + 1.0
+        }
+      }
+    }
+  }
+})")));
+  ASSERT_EQ(TileFewColumns(program, options).value(), false);
 }
 
 // The indices of the loops around the first store to what waits for the next block of a sum, and its shape.

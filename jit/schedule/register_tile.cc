@@ -35,6 +35,30 @@ constexpr int64_t kMostUnrolled = 12;
 
 }  // namespace
 
+Scope FinishSum(Program& program, loop::Ranges& ranges, const Contraction& nest, Packing& packing,
+                const loop::Access& sum, const Packing::Place& at) {
+  Loop ends = *nest.column;
+  ends.body.clear();
+  for (const Item& item : *nest.core) {
+    const auto* declaration = item.As<loop::Declaration>();
+    if (item.As<Loop>() != nullptr || (declaration != nullptr && declaration->tensor == nest.accumulator)) continue;
+    ends.body.push_back(item);
+  }
+  VisitStatements(ends.body, [&](Statement& statement) {
+    RewriteLoads(program, statement, nest.accumulator, [&](loop::Access& load) {
+      load.tensor = sum.tensor;
+      load.place = sum.place;
+    });
+  });
+  absl::optional<Loop> copy = fusion::DecidedCopy(program, ranges, ends, /*fresh=*/true);
+  if (!copy) return {};
+  loop::VarReplacement replace(program);
+  packing.Locate(replace, at.row, at.vector, at.lane);
+  replace.Set(copy->var, packing.ColumnAt(at.vector, at.lane));
+  RewriteIndices(program, copy->body, [&](IndexId e) { return replace(e); });
+  return std::move(copy->body);
+}
+
 RegisterTile::RegisterTile(Program& program, loop::Ranges& ranges, const Contraction& nest, Packing& packing,
                            int64_t lanes, IndexId rows, IndexId columns)
     : program_(program),
@@ -269,36 +293,11 @@ Scope RegisterTile::EndsOf(TensorId sums, const Patch& patch, LoopAttributes att
       return make_.Counted("v", Const(patch.extent.vectors), attributes, [&](IndexId v) {
         const IndexId vector = pool_.Add(patch.vector, v);
         return make_.Counted("l", LanesOf(patch, vector), kVector, [&](IndexId l) {
-          return Finish(sums, {r, v, l}, pool_.Add(patch.row, r), vector);
+          return FinishSum(program_, ranges_, nest_, packing_, {sums, {r, v, l}}, {pool_.Add(patch.row, r), vector, l, {}});
         });
       });
     });
   });
-}
-
-// What the nest does with its sum, at one row and column.
-Scope RegisterTile::Finish(TensorId tile, const IndexList& in_tile, IndexId row, IndexId vector) {
-  Loop ends = *nest_.column;
-  ends.body.clear();
-  for (const Item& item : *nest_.core) {
-    const auto* declaration = item.As<loop::Declaration>();
-    if (item.As<Loop>() != nullptr || (declaration != nullptr && declaration->tensor == nest_.accumulator)) continue;
-    ends.body.push_back(item);
-  }
-  const auto in_the_tile = [&](loop::Access& sum) {
-    sum.tensor = tile;
-    sum.place = in_tile;
-  };
-  VisitStatements(ends.body, [&](Statement& statement) {
-    RewriteLoads(program_, statement, nest_.accumulator, in_the_tile);
-  });
-  absl::optional<Loop> copy = fusion::DecidedCopy(program_, ranges_, ends, /*fresh=*/true);
-  if (!copy) return {};
-  loop::VarReplacement replace(program_);
-  packing_.Locate(replace, row, vector, in_tile.back());
-  replace.Set(copy->var, packing_.ColumnAt(vector, in_tile.back()));
-  RewriteIndices(program_, copy->body, [&](IndexId e) { return replace(e); });
-  return std::move(copy->body);
 }
 
 }  // namespace nestor::jit

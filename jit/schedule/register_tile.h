@@ -16,6 +16,10 @@
 
 namespace nestor::jit {
 
+// What the nest does with its sum, which is that element, at a place.
+loop::Scope FinishSum(loop::Program& program, loop::Ranges& ranges, const Contraction& nest, Packing& packing,
+                      const loop::Access& sum, const Packing::Place& at);
+
 class RegisterTile {
  public:
   using Extent = TileGrid::Extent;
@@ -78,7 +82,6 @@ class RegisterTile {
                    const Packing::Panel* panel);
   loop::Scope Ends(loop::TensorId tile, const Patch& patch);
   loop::Scope EndsOf(loop::TensorId sums, const Patch& patch, loop::LoopAttributes attributes);
-  loop::Scope Finish(loop::TensorId tile, const IndexList& in_tile, IndexId row, IndexId vector);
 
   loop::Program& program_;
   IndexPool& pool_;

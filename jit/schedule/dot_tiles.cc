@@ -1,0 +1,239 @@
+// Columns are packed in the order in which tiles read them. A row for each would be as simple, but where rows are a
+// multiple of a page long, they would take each other's place in the first cache.
+#include "jit/schedule/dot_tiles.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "fusion/scopes.h"
+#include "jit/schedule/contraction_orientation.h"
+#include "jit/schedule/contraction_packing.h"
+#include "jit/schedule/loop_maker.h"
+#include "jit/schedule/register_tile.h"
+#include "jit/schedule/replace_loops.h"
+#include "jit/target/lanes.h"
+#include "loop_ir/rewrite.h"
+#include "uops/mutant.h"
+#include "uops/scalar_op.h"
+
+namespace nestor::jit {
+namespace {
+
+using loop::Loop;
+using loop::Program;
+using loop::Scope;
+using loop::Storage;
+using loop::TensorId;
+using loop::ValueId;
+
+// More rows than that are too many places of memory to fetch from at once.
+constexpr int64_t kMostRows = 8;
+
+// To sum the lanes of a vector takes about as long as so many multiply-adds.
+constexpr int64_t kStepsToSumLanes = 4;
+
+bool IsTaken(Program& program, const Contraction& nest, int64_t lanes, const std::vector<bool>& bound) {
+  const auto lies_along = [&](const Contraction::Operand& operand) {
+    const loop::Access access = AccessOf(program, operand);
+    return !access.masked && !IsBound(program, bound, access.tensor) && IsAlong(program, access, *nest.sums[0]);
+  };
+  return HasFewColumns(program, nest, lanes) && absl::c_all_of(nest.rows, lies_along);
+}
+
+class DotTiling {
+ public:
+  DotTiling(Program& program, loop::Ranges& ranges, const Contraction& nest, Isa isa, IndexId runs)
+      : program_(program),
+        pool_(program.pool),
+        ranges_(ranges),
+        make_(program),
+        nest_(nest),
+        type_(program[nest.accumulator].type),
+        lanes_(LanesOf(type_, isa)),
+        columns_(*KnownLength(program, *nest.column)),
+        // Three quarters of the registers; the others have rows and columns.
+        rows_(std::clamp<int64_t>((isa == Isa::kAvx512 ? 24 : 12) / columns_, 1, kMostRows)),
+        runs_(runs),
+        whole_(pool_.Div(ranges.LengthOf(*nest.sums[0]), Const(lanes_))),
+        left_(pool_.Mod(ranges.LengthOf(*nest.sums[0]), Const(lanes_))),
+        packing_(program, ranges, nest_, /*lanes=*/1, {unbound_, /*panels=*/false}) {}
+
+  Scope Run() {
+    for (const Contraction::Operand& operand : nest_.columns) {
+      const Shape shape = {pool_.Add(whole_, pool_.Min(left_, Const(1))), Const(columns_), Const(lanes_)};
+      copies_.push_back({&operand, program_.AddTensor({"columns", program_[operand.read].type, shape, Storage::kTemp})});
+    }
+    return Level(0);
+  }
+
+ private:
+  struct Copy {
+    const Contraction::Operand* operand;
+    TensorId tensor;
+  };
+  // Of the sum's steps, counted from its begin: a vector, and one in it.
+  struct Step {
+    IndexId vector, lane;
+  };
+
+  IndexId Const(int64_t value) { return pool_.Const(value); }
+
+  // Of the batch loops from number `depth` on: what is packed there, and then the rest.
+  Scope Level(size_t depth) {
+    Scope scope;
+    for (const Copy& copy : copies_) {
+      if (copy.operand->batch_loops == static_cast<int>(depth)) Append(scope, Pack(copy));
+    }
+    Append(scope, depth < nest_.batch.size() ? AroundAnew(program_, *nest_.batch[depth], Level(depth + 1)) : Rows());
+    return scope;
+  }
+
+  Scope Pack(const Copy& copy) {
+    Scope scope = {fusion::DeclarationOf(copy.tensor)};
+    const auto vectors = [&](IndexId first, IndexId count, IndexId lanes) {
+      return make_.Counted("k", OnlyIf(pool_, runs_, count), kPlain, [&](IndexId k) {
+        return make_.Counted("v", Const(columns_), kPlain, [&](IndexId v) {
+          return make_.Counted("l", lanes, kPlain, [&](IndexId l) {
+            const Step step = {pool_.Add(first, k), l};
+            return Assignment(copy.tensor, {step.vector, v, l}, At(copy.operand->read, Const(0), v, step));
+          });
+        });
+      });
+    };
+    Append(scope, vectors(Const(0), whole_, Const(lanes_)));
+    Append(scope, vectors(whole_, pool_.Min(left_, Const(1)), left_));
+    return scope;
+  }
+
+  // `value` of the nest at a row, a column and a step.
+  ValueId At(ValueId value, IndexId row, IndexId column, const Step& step) {
+    loop::VarReplacement replace(program_);
+    packing_.Locate(replace, row, column, Const(0));
+    const Loop& sum = *nest_.sums[0];
+    replace.Set(sum.var, pool_.Add(sum.begin, pool_.Add(pool_.Mul(Const(lanes_), step.vector), step.lane)));
+    return RewriteIndices(program_, value, [&](IndexId e) { return replace(e); });
+  }
+
+  Scope Rows() {
+    const IndexId rows = ranges_.LengthOf(*nest_.row), tiles = pool_.Div(rows, Const(rows_));
+    Scope scope = make_.Counted("p", OnlyIf(pool_, runs_, tiles), kPlain,
+                                [&](IndexId p) { return Tile(pool_.Mul(Const(rows_), p), rows_); });
+    const IndexId first = pool_.Mul(Const(rows_), tiles);
+    const IndexId left = NESTOR_MUTANT("last_rows_skipped") ? Const(0) : pool_.Sub(rows, first);
+    Append(scope, make_.Counted("p", OnlyIf(pool_, runs_, left), kPlain,
+                                [&](IndexId p) { return Tile(pool_.Add(first, p), 1); }));
+    return scope;
+  }
+
+  // So many rows from `row` on.
+  Scope Tile(IndexId row, int64_t rows) {
+    const TensorId tile = Register("tile", {Const(rows), Const(columns_), Const(lanes_)});
+    Scope scope = {fusion::DeclarationOf(tile)};
+    Append(scope, OverTile(rows, [&](IndexId r, IndexId v) {
+      return make_.Counted("l", Const(lanes_), kVector, [&](IndexId l) {
+        return Assignment(tile, {r, v, l}, program_.AddConstant(Identity(*nest_.step->op, type_)));
+      });
+    }));
+    const auto steps_of = [&](IndexId vector, IndexId count) {
+      return OverTile(rows, [&](IndexId r, IndexId v) {
+        return make_.Counted("l", count, kVector, [&](IndexId l) {
+          return Accumulate(tile, {r, v, l}, pool_.Add(row, r), {vector, l});
+        });
+      });
+    };
+    Append(scope, make_.Counted("k", whole_, kPlain, [&](IndexId k) { return steps_of(k, Const(lanes_)); }));
+    Append(scope, steps_of(whole_, left_));
+    Append(scope, OverTile(rows, [&](IndexId r, IndexId v) { return SumLanes(tile, r, v, pool_.Add(row, r)); }));
+    return scope;
+  }
+
+  // tile = tile + value
+  Scope Accumulate(TensorId tile, const IndexList& in_tile, IndexId row, const Step& step) {
+    const IndexId v = in_tile[1];
+    const ValueId value = RewriteValues(program_, nest_.step->value, [&](ValueId id) -> absl::optional<ValueId> {
+      const auto copy = absl::c_find_if(copies_, [&](const Copy& c) { return c.operand->read == id; });
+      if (copy == copies_.end()) return absl::nullopt;
+      return program_.AddLoad({copy->tensor, {step.vector, v, step.lane}});
+    });
+    return Assignment(tile, in_tile, Combined(program_.AddLoad({tile, in_tile}), At(value, row, v, step)));
+  }
+  ValueId Combined(ValueId a, ValueId b) { return program_.AddApply(StepOp(*nest_.step->op), {a, b}, type_); }
+
+  // Halves the lanes until one is left, which is finished.
+  Scope SumLanes(TensorId tile, IndexId r, IndexId v, IndexId row) {
+    Scope scope;
+    IndexList around = {r, v};
+    TensorId wide = tile;
+    const auto place = [&](IndexId l) {
+      IndexList in_wide = around;
+      in_wide.push_back(l);
+      return in_wide;
+    };
+    for (int64_t width = lanes_ / 2; width >= 1; width /= 2) {
+      const TensorId narrow = Register("lanes", {Const(width)});
+      scope.push_back(fusion::DeclarationOf(narrow));
+      Append(scope, make_.Counted("l", Const(width), kVector, [&](IndexId l) {
+        const ValueId low = program_.AddLoad({wide, place(l)});
+        const ValueId high = program_.AddLoad({wide, place(pool_.Add(l, Const(width)))});
+        return Assignment(narrow, {l}, Combined(low, high));
+      }));
+      wide = narrow;
+      around.clear();
+    }
+    Append(scope, FinishSum(program_, ranges_, nest_, packing_, {wide, {Const(0)}}, {row, v, Const(0), {}}));
+    return scope;
+  }
+
+  Scope OverTile(int64_t rows, absl::FunctionRef<Scope(IndexId r, IndexId v)> at) {
+    return make_.Counted("r", Const(rows), kUnrolled, [&](IndexId r) {
+      return make_.Counted("v", Const(columns_), kUnrolled, [&](IndexId v) { return at(r, v); });
+    });
+  }
+
+  TensorId Register(const char* name, Shape shape) {
+    return program_.AddTensor({name, type_, std::move(shape), Storage::kTemp, ReduceOp::kSum, /*is_register=*/true});
+  }
+
+  Program& program_;
+  IndexPool& pool_;
+  loop::Ranges& ranges_;
+  LoopMaker make_;
+  const Contraction& nest_;
+  const DType type_;
+  const int64_t lanes_, columns_, rows_;
+  const IndexId runs_;
+  const IndexId whole_, left_;  // vectors of steps, and steps behind them
+  const std::vector<bool> unbound_;
+  Packing packing_;  // which knows where the nest's rows and columns are; it packs nothing
+  std::vector<Copy> copies_;
+};
+
+}  // namespace
+
+absl::optional<Contraction> WithFewColumns(Program& program, loop::Ranges& ranges, const Contraction& nest, Isa isa,
+                                           const std::vector<bool>& bound) {
+  const auto moves = [&](const Loop& loop) { return program.pool.HasVar(ranges.LengthOf(loop)); };
+  if (*nest.step->op != ReduceOp::kSum || nest.is_ragged || nest.sums.size() != 1) return absl::nullopt;
+  if (moves(*nest.row) || moves(*nest.column) || moves(*nest.sums[0])) return absl::nullopt;
+  const int64_t lanes = LanesOf(program[nest.accumulator].type, isa);
+  for (const Contraction& either : {nest, Exchanged(nest)}) {
+    if (IsTaken(program, either, lanes, bound)) return either;
+  }
+  return absl::nullopt;
+}
+
+// Lanes of steps take columns / lanes of the multiply-adds that lanes of columns take.
+IndexId IsLongSum(Program& program, loop::Ranges& ranges, const Contraction& nest, Isa isa) {
+  const int64_t lanes = LanesOf(program[nest.accumulator].type, isa), columns = *KnownLength(program, *nest.column);
+  const int64_t least = kStepsToSumLanes * lanes * columns / (lanes - columns);
+  IndexPool& pool = program.pool;
+  return pool.Min(pool.Const(1), pool.Div(ranges.LengthOf(*nest.sums[0]), pool.Const(least)));
+}
+
+Scope DotTiles(Program& program, loop::Ranges& ranges, const Contraction& nest, Isa isa, IndexId runs) {
+  if (program.pool.IsConst(runs, 0)) return {};
+  return DotTiling(program, ranges, nest, isa, runs).Run();
+}
+
+}  // namespace nestor::jit
