@@ -488,6 +488,13 @@ bool DependsOn(const Program& program, const Access& access, const Loop& loop) {
 }
 
 // A number that leaves int64 where there are more says so.
+bool IsReadOnce(const Program& program, const Access& access, absl::Span<const Loop* const> loops) {
+  const auto movers = [&](IndexId e) {
+    return absl::c_count_if(loops, [&](const Loop* loop) { return HoldsVar(program.pool, e, loop->var); });
+  };
+  return !access.masked && absl::c_all_of(access.place, [&](IndexId e) { return movers(e) <= 1; });
+}
+
 void AssumeFewElements(Program& program, const Shape& shape) {
   constexpr int64_t kMostElements = int64_t{1} << 24;
   IndexId number = program.pool.Const(std::numeric_limits<int64_t>::max() / kMostElements);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/types/optional.h"
+#include "absl/types/span.h"
 #include "loop_ir/program.h"
 #include "loop_ir/ranges.h"
 
@@ -100,6 +101,10 @@ bool IsInRange(loop::Program& program, loop::Ranges& ranges, const Contraction& 
 
 // Whether the access goes from element to element with the loop.
 bool IsAlong(loop::Program& program, const loop::Access& access, const loop::Loop& loop);
+
+// Whether a copy of what such loops read has each element once: no condition masks it, and each axis moves with one of
+// them at most.
+bool IsReadOnce(const loop::Program& program, const loop::Access& access, absl::Span<const loop::Loop* const> loops);
 
 // Assumes (Program::assumptions) that a copy of this shape, which the program as it was
 // written does without, has fewer than 2^24 elements: where it has more, the program runs as

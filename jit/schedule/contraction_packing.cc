@@ -169,10 +169,7 @@ bool Packing::FitsItsTensor(const Packed& packed) const {
   const Access access = AccessOf(program_, packed.operand);
   std::vector<const Loop*> loops = {packed.in_columns ? nest_.column : nest_.row};
   for (const size_t sum : packed.sums) loops.push_back(nest_.sums[sum]);
-  const auto movers = [&](IndexId e) {
-    return absl::c_count_if(loops, [&](const Loop* loop) { return HoldsVar(pool_, e, loop->var); });
-  };
-  return !access.masked && absl::c_all_of(access.place, [&](IndexId e) { return movers(e) <= 1; });
+  return IsReadOnce(program_, access, loops);
 }
 
 // Whether columns are read where they lie: copies of windows would hold each element often.

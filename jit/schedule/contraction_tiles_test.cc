@@ -442,6 +442,24 @@ program p(a: f32[5, 35], b: f32[35, 4]) -> (c: f32[5, 4]) {
   ASSERT_EQ(TileFewColumns(program, options).value(), false);
 }
 
+// What is copied is read for all columns and steps, also where there are no rows; and a copy that is larger than its
+// tensor is to be small.
+TEST(ContractionTiles, FewColumnsAreInRangeAndSmall) {
+  const auto taken = [](absl::string_view value) {
+    loop::Program program = fusion::ParseVerified(absl::StrCat(
+        "program p(a: f32[M, K], b: f32[K], d: f32[4, K], e: f32[4]) -> (c: f32[M, 4]) { for i in [0, M) { for j in [0, 4) { "
+        "acc s: f32 = sum for k in [0, K) { s += ", value, " } c[i, j] = s } } }"));
+    ContractionTileOptions options;
+    options.isa = Isa::kAvx512;
+    if (!TileFewColumns(program, options).value()) return std::string("left");
+    return std::string(program.assumptions.empty() ? "taken" : "assumed to be small");
+  };
+  EXPECT_EQ(taken("a[i, k] * d[j, k]"), "taken");
+  EXPECT_EQ(taken("a[i, k] * e[j]"), "assumed to be small");
+  EXPECT_EQ(taken("a[i, k] * b[k + j | 0.0]"), "assumed to be small");
+  EXPECT_EQ(taken("a[i, k] * b[k + j]"), "left") << "leaves its tensor";
+}
+
 // The indices of the loops around the first store to what waits for the next block of a sum, and its shape.
 std::string AroundWaitingSums(absl::string_view text, const ContractionTileOptions& options) {
   loop::Program program = fusion::ParseVerified(text);

@@ -62,6 +62,7 @@ class DotTiling {
   Scope Run() {
     for (const Contraction::Operand& operand : nest_.columns) {
       const Shape shape = {pool_.Add(whole_, pool_.Min(left_, Const(1))), Const(columns_), Const(lanes_)};
+      if (!FitsItsTensor(operand)) AssumeFewElements(program_, shape);
       copies_.push_back({&operand, program_.AddTensor({"columns", program_[operand.read].type, shape, Storage::kTemp})});
     }
     return Level(0);
@@ -87,6 +88,14 @@ class DotTiling {
     }
     Append(scope, depth < nest_.batch.size() ? AroundAnew(program_, *nest_.batch[depth], Level(depth + 1)) : Rows());
     return scope;
+  }
+
+  // Whether the copy has no more elements than what it is of.
+  bool FitsItsTensor(const Contraction::Operand& operand) const {
+    const loop::Access access = AccessOf(program_, operand);
+    const auto moves = [&](const Loop* loop) { return DependsOn(program_, access, *loop); };
+    const Loop* const loops[] = {nest_.column, nest_.sums[0]};
+    return absl::c_all_of(loops, moves) && IsReadOnce(program_, access, loops);
   }
 
   Scope Pack(const Copy& copy) {
@@ -218,7 +227,9 @@ absl::optional<Contraction> WithFewColumns(Program& program, loop::Ranges& range
   if (moves(*nest.row) || moves(*nest.column) || moves(*nest.sums[0])) return absl::nullopt;
   const int64_t lanes = LanesOf(program[nest.accumulator].type, isa);
   for (const Contraction& either : {nest, Exchanged(nest)}) {
-    if (IsTaken(program, either, lanes, bound)) return either;
+    if (!IsTaken(program, either, lanes, bound)) continue;
+    // Columns are copied, too, where there is no row.
+    if (Packing(program, ranges, either, lanes, {bound, /*panels=*/false}).IsInRange()) return either;
   }
   return absl::nullopt;
 }
