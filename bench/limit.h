@@ -32,8 +32,8 @@ struct Operations {
   double quotients = 0;  // of these, also roots
 };
 
-// Contenders of an engine for each kind of operations, that do as many in registers: their own are no
-// program, so a kernel cannot be faster than any of them, nor than its traffic.
+// Contenders of an engine for each kind of operations, that do as many of it in registers and nothing else. `team` must
+// outlive them. A kernel cannot be faster than any of these engines, nor than its traffic.
 std::vector<Contender> OperationContenders(const Operations& operations, ThreadTeam& team);
 
 // Makes kLimit the slowest of the limits of the traffic and of operations.

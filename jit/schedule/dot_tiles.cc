@@ -8,7 +8,6 @@
 #include "absl/algorithm/container.h"
 #include "fusion/scopes.h"
 #include "jit/schedule/contraction_orientation.h"
-#include "jit/schedule/contraction_packing.h"
 #include "jit/schedule/loop_maker.h"
 #include "jit/schedule/register_tile.h"
 #include "jit/schedule/replace_loops.h"
@@ -33,12 +32,18 @@ constexpr int64_t kMostRows = 8;
 // To sum the lanes of a vector takes about as long as so many multiply-adds.
 constexpr int64_t kStepsToSumLanes = 4;
 
-bool IsTaken(Program& program, const Contraction& nest, int64_t lanes, const std::vector<bool>& bound) {
+bool IsTaken(Program& program, loop::Ranges& ranges, const Contraction& nest, int64_t lanes,
+             const std::vector<bool>& bound) {
   const auto lies_along = [&](const Contraction::Operand& operand) {
     const loop::Access access = AccessOf(program, operand);
     return !access.masked && !IsBound(program, bound, access.tensor) && IsAlong(program, access, *nest.sums[0]);
   };
-  return HasFewColumns(program, nest, lanes) && absl::c_all_of(nest.rows, lies_along);
+  // Columns are copied, too, where there is no row.
+  const auto is_safe = [&](const Contraction::Operand& operand) {
+    return AccessOf(program, operand).masked || IsInRange(program, ranges, nest, operand);
+  };
+  return HasFewColumns(program, nest, lanes) && absl::c_all_of(nest.rows, lies_along) &&
+         absl::c_all_of(nest.columns, is_safe);
 }
 
 class DotTiling {
@@ -56,8 +61,7 @@ class DotTiling {
         rows_(std::clamp<int64_t>((isa == Isa::kAvx512 ? 24 : 12) / columns_, 1, kMostRows)),
         runs_(runs),
         whole_(pool_.Div(ranges.LengthOf(*nest.sums[0]), Const(lanes_))),
-        left_(pool_.Mod(ranges.LengthOf(*nest.sums[0]), Const(lanes_))),
-        packing_(program, ranges, nest_, /*lanes=*/1, {unbound_, /*panels=*/false}) {}
+        left_(pool_.Mod(ranges.LengthOf(*nest.sums[0]), Const(lanes_))) {}
 
   Scope Run() {
     for (const Contraction::Operand& operand : nest_.columns) {
@@ -117,12 +121,17 @@ class DotTiling {
 
   // `value` of the nest at a row, a column and a step.
   ValueId At(ValueId value, IndexId row, IndexId column, const Step& step) {
-    loop::VarReplacement replace(program_);
-    packing_.Locate(replace, row, column, Const(0));
+    loop::VarReplacement at(program_);
+    Locate(at, row, column);
     const Loop& sum = *nest_.sums[0];
-    replace.Set(sum.var, pool_.Add(sum.begin, pool_.Add(pool_.Mul(Const(lanes_), step.vector), step.lane)));
-    return RewriteIndices(program_, value, [&](IndexId e) { return replace(e); });
+    at.Set(sum.var, pool_.Add(sum.begin, pool_.Add(pool_.Mul(Const(lanes_), step.vector), step.lane)));
+    return RewriteIndices(program_, value, [&](IndexId e) { return at(e); });
   }
+  void Locate(loop::VarReplacement& at, IndexId row, IndexId column) {
+    at.Set(nest_.row->var, pool_.Add(nest_.row->begin, row));
+    at.Set(nest_.column->var, ColumnAt(column));
+  }
+  IndexId ColumnAt(IndexId column) { return pool_.Add(nest_.column->begin, column); }
 
   Scope Rows() {
     const IndexId rows = ranges_.LengthOf(*nest_.row), tiles = pool_.Div(rows, Const(rows_));
@@ -165,32 +174,18 @@ class DotTiling {
       if (copy == copies_.end()) return absl::nullopt;
       return program_.AddLoad({copy->tensor, {step.vector, v, step.lane}});
     });
-    return Assignment(tile, in_tile, Combined(program_.AddLoad({tile, in_tile}), At(value, row, v, step)));
+    const ValueId old = program_.AddLoad({tile, in_tile});
+    return Assignment(tile, in_tile,
+                      program_.AddApply(StepOp(*nest_.step->op), {old, At(value, row, v, step)}, type_));
   }
-  ValueId Combined(ValueId a, ValueId b) { return program_.AddApply(StepOp(*nest_.step->op), {a, b}, type_); }
 
-  // Halves the lanes until one is left, which is finished.
+  // The sum of a vector of the tile, which is finished.
   Scope SumLanes(TensorId tile, IndexId r, IndexId v, IndexId row) {
     Scope scope;
-    IndexList around = {r, v};
-    TensorId wide = tile;
-    const auto place = [&](IndexId l) {
-      IndexList in_wide = around;
-      in_wide.push_back(l);
-      return in_wide;
-    };
-    for (int64_t width = lanes_ / 2; width >= 1; width /= 2) {
-      const TensorId narrow = Register("lanes", {Const(width)});
-      scope.push_back(fusion::DeclarationOf(narrow));
-      Append(scope, make_.Counted("l", Const(width), kVector, [&](IndexId l) {
-        const ValueId low = program_.AddLoad({wide, place(l)});
-        const ValueId high = program_.AddLoad({wide, place(pool_.Add(l, Const(width)))});
-        return Assignment(narrow, {l}, Combined(low, high));
-      }));
-      wide = narrow;
-      around.clear();
-    }
-    Append(scope, FinishSum(program_, ranges_, nest_, packing_, {wide, {Const(0)}}, {row, v, Const(0), {}}));
+    const loop::Access sum = CombineLanes(program_, tile, {r, v}, *nest_.step->op, [](int64_t) { return "lanes"; }, scope);
+    loop::VarReplacement at(program_);
+    Locate(at, row, v);
+    Append(scope, FinishSum(program_, ranges_, nest_, sum, at, ColumnAt(v)));
     return scope;
   }
 
@@ -213,8 +208,6 @@ class DotTiling {
   const int64_t lanes_, columns_, rows_;
   const IndexId runs_;
   const IndexId whole_, left_;  // vectors of steps, and steps behind them
-  const std::vector<bool> unbound_;
-  Packing packing_;  // which knows where the nest's rows and columns are; it packs nothing
   std::vector<Copy> copies_;
 };
 
@@ -227,9 +220,7 @@ absl::optional<Contraction> WithFewColumns(Program& program, loop::Ranges& range
   if (moves(*nest.row) || moves(*nest.column) || moves(*nest.sums[0])) return absl::nullopt;
   const int64_t lanes = LanesOf(program[nest.accumulator].type, isa);
   for (const Contraction& either : {nest, Exchanged(nest)}) {
-    if (!IsTaken(program, either, lanes, bound)) continue;
-    // Columns are copied, too, where there is no row.
-    if (Packing(program, ranges, either, lanes, {bound, /*panels=*/false}).IsInRange()) return either;
+    if (IsTaken(program, ranges, either, lanes, bound)) return either;
   }
   return absl::nullopt;
 }

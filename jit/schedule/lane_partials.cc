@@ -16,6 +16,7 @@
 #include "fusion/scopes.h"
 #include "fusion/work.h"
 #include "jit/schedule/lane_gain.h"
+#include "jit/schedule/loop_maker.h"
 #include "jit/target/lanes.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/lanes.h"
@@ -273,36 +274,15 @@ class LaneSums {
     items.insert(items.begin(), std::make_move_iterator(before.begin()), std::make_move_iterator(before.end()));
   }
 
-  // Halves the partial results until one is left.
+  // Until one is left, which the accumulator takes.
   void Combine(const Partial& partial, Scope& scope) {
-    IndexPool& pool = program_.pool;
-    const TensorInfo info = program_[partial.lanes];
-    TensorId wide = partial.lanes;
-    const auto load = [&](TensorId tensor, IndexId place) { return program_.AddLoad({tensor, {place}}); };
-    const int64_t least = NESTOR_MUTANT("lane_partial_dropped") ? 2 : 1;
-    for (int64_t width = *pool.ConstValue(info.shape[0]) / 2; width >= least; width /= 2) {
-      TensorInfo half = info;
-      half.name = absl::StrCat(program_[partial.accumulator].name, "_", width);
-      half.shape = {pool.Const(width)};
-      half.storage = Storage::kTemp;
-      const TensorId narrow = program_.AddTensor(std::move(half));
-      scope.push_back(fusion::DeclarationOf(narrow));
-      const int32_t lane = program_.AddVar("l");
-      const IndexId l = pool.Var(lane);
-      Loop lanes{lane, pool.Const(0), pool.Const(width), 1, {}, {}};
-      lanes.attributes.vector = true;
-      const ValueId both[] = {load(wide, l), load(wide, pool.Add(l, pool.Const(width)))};
-      Statement statement;
-      statement.target = {narrow, {l}};
-      statement.value = program_.AddApply(StepOp(info.op), both, info.type);
-      lanes.body.push_back({std::move(statement)});
-      scope.push_back({std::move(lanes)});
-      wide = narrow;
-    }
+    const ReduceOp op = program_[partial.lanes].op;
+    const auto name = [&](int64_t width) { return absl::StrCat(program_[partial.accumulator].name, "_", width); };
+    loop::Access combined = CombineLanes(program_, partial.lanes, {}, op, name, scope);
     Statement last;
     last.target = {partial.accumulator};
-    last.op = info.op;
-    last.value = load(wide, pool.Const(0));
+    last.op = op;
+    last.value = program_.AddLoad(std::move(combined));
     if (NESTOR_MUTANT("lane_partials_combined_twice")) scope.push_back({last});
     scope.push_back({std::move(last)});
   }

@@ -4,7 +4,10 @@
 #include <utility>
 #include <vector>
 
+#include "fusion/scopes.h"
 #include "loop_ir/rewrite.h"
+#include "uops/graph.h"
+#include "uops/mutant.h"
 
 namespace nestor::jit {
 
@@ -72,6 +75,32 @@ Scope Assignment(loop::TensorId tensor, IndexList place, loop::ValueId value) {
 
 void Append(Scope& scope, Scope more) {
   scope.insert(scope.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
+
+loop::Access CombineLanes(loop::Program& program, loop::TensorId vector, const IndexList& around, ReduceOp op,
+                          absl::FunctionRef<std::string(int64_t width)> name, Scope& scope) {
+  IndexPool& pool = program.pool;
+  const DType type = program[vector].type;
+  IndexList before = around;  // of the vector that is halved next
+  const auto at = [&](IndexId lane) {
+    loop::Access access = {vector, before};
+    access.place.push_back(lane);
+    return access;
+  };
+  const int64_t least = NESTOR_MUTANT("lane_partial_dropped") ? 2 : 1;
+  for (int64_t width = *pool.ConstValue(program[vector].shape.back()) / 2; width >= least; width /= 2) {
+    const IndexId lanes = pool.Const(width);
+    const loop::TensorId half =
+        program.AddTensor({name(width), type, {lanes}, loop::Storage::kTemp, op, /*is_register=*/true});
+    scope.push_back(fusion::DeclarationOf(half));
+    Append(scope, LoopMaker(program).Counted("l", lanes, kVector, [&](IndexId l) {
+      const loop::ValueId both = program.AddApply(StepOp(op), {program.AddLoad(at(l)), program.AddLoad(at(pool.Add(l, lanes)))}, type);
+      return Assignment(half, {l}, both);
+    }));
+    vector = half;
+    before.clear();
+  }
+  return at(pool.Const(0));
 }
 
 IndexId OnlyIf(IndexPool& pool, IndexId flag, IndexId count) {

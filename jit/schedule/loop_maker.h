@@ -2,6 +2,9 @@
 #ifndef NESTOR_JIT_SCHEDULE_LOOP_MAKER_H_
 #define NESTOR_JIT_SCHEDULE_LOOP_MAKER_H_
 
+#include <cstdint>
+#include <string>
+
 #include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
 #include "loop_ir/program.h"
@@ -35,6 +38,11 @@ loop::Item InOwnLoops(loop::Program& program, const loop::LoopsAround& loops, lo
 // tensor[place] = value
 loop::Scope Assignment(loop::TensorId tensor, IndexList place, loop::ValueId value);
 void Append(loop::Scope& scope, loop::Scope more);
+
+// Combines the lanes of a vector in registers by halves, which `scope` gets, until one is left: its element. `around`: the
+// place of the vector but for its last axis, along which lanes are. `name`: of a half of so many lanes.
+loop::Access CombineLanes(loop::Program& program, loop::TensorId vector, const IndexList& around, ReduceOp op,
+                          absl::FunctionRef<std::string(int64_t width)> name, loop::Scope& scope);
 
 // `count` where `flag`, 0 or 1, is 1; else 0. For bounds of loops: a choice between nests at
 // run time.

@@ -35,8 +35,8 @@ constexpr int64_t kMostUnrolled = 12;
 
 }  // namespace
 
-Scope FinishSum(Program& program, loop::Ranges& ranges, const Contraction& nest, Packing& packing,
-                const loop::Access& sum, const Packing::Place& at) {
+Scope FinishSum(Program& program, loop::Ranges& ranges, const Contraction& nest, const loop::Access& sum,
+                loop::VarReplacement& at, IndexId column) {
   Loop ends = *nest.column;
   ends.body.clear();
   for (const Item& item : *nest.core) {
@@ -52,10 +52,8 @@ Scope FinishSum(Program& program, loop::Ranges& ranges, const Contraction& nest,
   });
   absl::optional<Loop> copy = fusion::DecidedCopy(program, ranges, ends, /*fresh=*/true);
   if (!copy) return {};
-  loop::VarReplacement replace(program);
-  packing.Locate(replace, at.row, at.vector, at.lane);
-  replace.Set(copy->var, packing.ColumnAt(at.vector, at.lane));
-  RewriteIndices(program, copy->body, [&](IndexId e) { return replace(e); });
+  at.Set(copy->var, column);
+  RewriteIndices(program, copy->body, [&](IndexId e) { return at(e); });
   return std::move(copy->body);
 }
 
@@ -293,7 +291,9 @@ Scope RegisterTile::EndsOf(TensorId sums, const Patch& patch, LoopAttributes att
       return make_.Counted("v", Const(patch.extent.vectors), attributes, [&](IndexId v) {
         const IndexId vector = pool_.Add(patch.vector, v);
         return make_.Counted("l", LanesOf(patch, vector), kVector, [&](IndexId l) {
-          return FinishSum(program_, ranges_, nest_, packing_, {sums, {r, v, l}}, {pool_.Add(patch.row, r), vector, l, {}});
+          loop::VarReplacement at(program_);
+          packing_.Locate(at, pool_.Add(patch.row, r), vector, l);
+          return FinishSum(program_, ranges_, nest_, {sums, {r, v, l}}, at, packing_.ColumnAt(vector, l));
         });
       });
     });

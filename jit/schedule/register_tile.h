@@ -13,12 +13,13 @@
 #include "jit/schedule/tile_grid.h"
 #include "loop_ir/program.h"
 #include "loop_ir/ranges.h"
+#include "loop_ir/rewrite.h"
 
 namespace nestor::jit {
 
-// What the nest does with its sum, which is that element, at a place.
-loop::Scope FinishSum(loop::Program& program, loop::Ranges& ranges, const Contraction& nest, Packing& packing,
-                      const loop::Access& sum, const Packing::Place& at);
+// What the nest does with its sum, which is that element, in the column `column`: `at` sets the nest's indices.
+loop::Scope FinishSum(loop::Program& program, loop::Ranges& ranges, const Contraction& nest, const loop::Access& sum,
+                      loop::VarReplacement& at, IndexId column);
 
 class RegisterTile {
  public:
