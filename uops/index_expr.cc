@@ -224,6 +224,18 @@ IndexId Polynomial::Build(IndexPool& pool) const {
 
 // ---- IndexPool
 
+namespace {
+
+// Of few words, which are small numbers mostly.
+size_t HashOf(const IndexNode& node) {
+  constexpr uint64_t kOdd = 0x9e3779b97f4a7c15;  // 2^64 over the golden ratio
+  uint64_t hash = static_cast<uint64_t>(node.value) * kOdd + static_cast<uint64_t>(node.kind);
+  for (IndexId arg : node.args) hash = (hash ^ (hash >> 29) ^ static_cast<uint64_t>(arg.value)) * kOdd;
+  return static_cast<size_t>(hash ^ (hash >> 32));
+}
+
+}  // namespace
+
 bool IndexPool::ComputeAffine(const IndexNode& node) const {
   if (node.kind == IndexKind::kLoad) return false;
   int with_vars = 0;
@@ -241,15 +253,28 @@ int IndexPool::CombinedTerms(IndexKind kind, IndexId a, IndexId b) const {
   return std::min(kind == IndexKind::kAdd ? x + y : x * y, kMaxTerms + 1);
 }
 
+size_t IndexPool::SlotOf(const IndexNode& node) const {
+  const size_t mask = slots_.size() - 1;
+  size_t slot = HashOf(node) & mask;
+  while (slots_[slot] >= 0 && !(nodes_[static_cast<size_t>(slots_[slot])] == node)) slot = (slot + 1) & mask;
+  return slot;
+}
+
+void IndexPool::GrowSlots() {
+  slots_.assign(std::max<size_t>(64, 2 * slots_.size()), -1);
+  for (size_t i = 0; i < nodes_.size(); ++i) slots_[SlotOf(nodes_[i])] = static_cast<int32_t>(i);
+}
+
 IndexId IndexPool::Intern(IndexNode node) {
-  const auto it = interned_.find(node);
-  if (it != interned_.end()) return IndexId{it->second};
+  if (2 * nodes_.size() >= slots_.size()) GrowSlots();
+  const size_t slot = SlotOf(node);
+  if (slots_[slot] >= 0) return IndexId{slots_[slot]};
   Facts facts;
   facts.affine = ComputeAffine(node);
-  facts.has_var = node.kind == IndexKind::kVar;
+  facts.vars = node.kind == IndexKind::kVar ? VarBit(node.value) : 0;
   facts.has_load = node.kind == IndexKind::kLoad;
   for (IndexId arg : node.args) {
-    facts.has_var |= HasVar(arg);
+    facts.vars |= facts_[arg.value].vars;
     facts.has_load |= HasLoad(arg);
     facts.depth = std::max(facts.depth, Depth(arg) + 1);
   }
@@ -257,7 +282,7 @@ IndexId IndexPool::Intern(IndexNode node) {
     facts.terms = CombinedTerms(node.kind, node.args[0], node.args[1]);
   }
   const int32_t id = static_cast<int32_t>(nodes_.size());
-  interned_.emplace(node, id);
+  slots_[slot] = id;
   has_loads_ |= facts.has_load;
   nodes_.push_back(std::move(node));
   facts_.push_back(facts);
@@ -288,7 +313,7 @@ IndexId IndexPool::Load(int64_t tensor, absl::Span<const IndexId> place) {
 
 // A sum or product: through the polynomials where both sides are affine and the
 // result is, else as written.
-IndexId IndexPool::Binary(IndexKind kind, IndexId a, IndexId b) {
+IndexId IndexPool::ComputeBinary(IndexKind kind, IndexId a, IndexId b) {
   if (IsAffine(a) && IsAffine(b) && CombinedTerms(kind, a, b) <= kMaxTerms) {
     const auto p = Polynomial::Of(*this, a);
     const auto q = Polynomial::Of(*this, b);
@@ -299,6 +324,15 @@ IndexId IndexPool::Binary(IndexKind kind, IndexId a, IndexId b) {
     }
   }
   return Intern({kind, 0, {a, b}});
+}
+
+IndexId IndexPool::Binary(IndexKind kind, IndexId a, IndexId b) {
+  const auto key = std::make_tuple(kind, a, b);
+  const auto it = combined_.find(key);
+  if (it != combined_.end()) return it->second;
+  const IndexId result = ComputeBinary(kind, a, b);
+  combined_.emplace(key, result);
+  return result;
 }
 
 IndexId IndexPool::Add(IndexId a, IndexId b) { return Binary(IndexKind::kAdd, a, b); }

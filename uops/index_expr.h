@@ -19,6 +19,7 @@
 
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -66,10 +67,6 @@ struct IndexNode {
   friend bool operator==(const IndexNode& a, const IndexNode& b) {
     return a.kind == b.kind && a.value == b.value && a.args == b.args;
   }
-  template <class H>
-  friend H AbslHashValue(H h, const IndexNode& n) {
-    return H::combine(std::move(h), n.kind, n.value, n.args);
-  }
 };
 
 inline bool IsCondition(IndexKind kind) { return kind >= IndexKind::kLt; }
@@ -113,7 +110,9 @@ class IndexPool {
 
   // True for what has the canonical form; see the head of this file.
   bool IsAffine(IndexId id) const { return facts_[id.value].affine; }
-  bool HasVar(IndexId id) const { return facts_[id.value].has_var; }
+  bool HasVar(IndexId id) const { return facts_[id.value].vars != 0; }
+  // No: the loop index is not in `id`. Others of the same last digits may answer for it.
+  bool MayHoldVar(IndexId id, int64_t var) const { return (facts_[id.value].vars & VarBit(var)) != 0; }
   bool HasLoad(IndexId id) const { return facts_[id.value].has_load; }
   // Whether any expression of the pool does.
   bool HasLoads() const { return has_loads_; }
@@ -122,9 +121,10 @@ class IndexPool {
 
  private:
   friend class Polynomial;
+  static uint64_t VarBit(int64_t var) { return uint64_t{1} << (static_cast<uint64_t>(var) % 64); }
   struct Facts {
     bool affine = true;
-    bool has_var = false;
+    uint64_t vars = 0;  // bits of the loop indices in it
     bool has_load = false;
     int depth = 0;
     int terms = 1;  // of the polynomial, at most; capped
@@ -134,13 +134,18 @@ class IndexPool {
   static constexpr int kMaxTerms = 128;
   int CombinedTerms(IndexKind kind, IndexId a, IndexId b) const;
   IndexId Intern(IndexNode node);
+  size_t SlotOf(const IndexNode& node) const;  // where it is, or is to be
+  void GrowSlots();
   IndexId Binary(IndexKind kind, IndexId a, IndexId b);
+  IndexId ComputeBinary(IndexKind kind, IndexId a, IndexId b);
   IndexId DivOrMod(IndexKind kind, IndexId a, IndexId b);
   bool ComputeAffine(const IndexNode& node) const;
 
   std::vector<IndexNode> nodes_;
   std::vector<Facts> facts_;
-  absl::flat_hash_map<IndexNode, int32_t> interned_;
+  // Numbers of the nodes by their hash, in a table with open addressing, or -1: a map would keep each node twice.
+  std::vector<int32_t> slots_;
+  absl::flat_hash_map<std::tuple<IndexKind, IndexId, IndexId>, IndexId> combined_;  // memo of Binary
   IndexList vars_;  // by number of the loop index: its node, or invalid; asked for most
   bool has_loads_ = false;
   std::vector<std::string> symbols_;

@@ -145,6 +145,7 @@ void CollectVars(const IndexPool& pool, IndexId id, std::vector<int64_t>& vars) 
 }
 
 bool HoldsVar(const IndexPool& pool, IndexId id, int64_t var) {
+  if (!pool.MayHoldVar(id, var)) return false;
   bool found = false;
   VisitVars(pool, id, [&](int64_t held) { found = found || held == var; });
   return found;
