@@ -171,9 +171,11 @@ void Facts::AddNonNegative(const AtomSum& sum) {
 }
 
 void Facts::AddConsequences(const AtomSum& sum, int depth) {
-  if (!sum.exact() || sum.Constant() || known_.size() >= kMaxKnown || Proves(sum, kFewSteps)) return;
+  if (!sum.exact() || sum.Constant() || known_.size() >= kMaxKnown) return;
   const AtomSum::Term first = sum.terms().front();
   const bool alone = first.atoms.size() == 1 && RestIsConstant(sum);
+  // A bound of an atom is soon remembered; what takes a place among the known sums is worth a search.
+  if (IsNonNegative(KnownIntervalOf(sum))) return;
   if (alone && first.coefficient != std::numeric_limits<int64_t>::min()) {
     // v >= -floor(k/c), or of a negative c, v <= floor(k/-c).
     const int64_t k = sum.ConstantTerm(), c = first.coefficient;
@@ -226,7 +228,7 @@ void Facts::Restore(const State& state) {
   }
   known_.resize(state.known);
   while (vars_.size() > state.vars) vars_.pop_back();
-  Changed();
+  version_ = state.version;
 }
 
 // ---- Intervals of numbers
@@ -274,12 +276,18 @@ Interval Facts::IntervalOf(const AtomSum& sum) {
 // that W - S + 1 is not negative, say.
 Interval Facts::KnownIntervalOf(const AtomSum& sum) {
   Interval interval = IntervalOf(sum);
-  if (interval.low || !sum.exact() || sum.terms().size() < 2) return interval;
-  for (const AtomSum& known : known_) {
-    const auto more = sum.HasProductsOf(known) ? (sum - known).Constant() : absl::nullopt;
-    if (more && (!interval.low || *more > *interval.low)) interval.low = *more;
-  }
+  if (!interval.low) interval.low = KnownLeast(sum);
   return interval;
+}
+
+Number Facts::KnownLeast(const AtomSum& sum) const {
+  Number least;
+  if (!sum.exact() || sum.size() < 2) return least;
+  for (const AtomSum& known : known_) {
+    const Number more = sum.HasProductsOf(known) ? (sum - known).Constant() : absl::nullopt;
+    if (more && (!least || *more > *least)) least = *more;
+  }
+  return least;
 }
 
 }  // namespace nestor::loop

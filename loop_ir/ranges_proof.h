@@ -49,8 +49,9 @@ class Facts {
   // What Restore takes back to this state.
   struct State {
     size_t known, vars, intervals;
+    int64_t version;
   };
-  State state() const { return {known_.size(), vars_.size(), overwritten_.size()}; }
+  State state() const { return {known_.size(), vars_.size(), overwritten_.size(), version_}; }
   void Restore(const State& state);
 
  private:
@@ -83,10 +84,12 @@ class Facts {
   Interval IntervalOf(const AtomSum& sum);
   Interval ComputeInterval(IndexId atom);
   Interval KnownIntervalOf(const AtomSum& sum);
+  // The greatest number that a known sum says `sum` is not below.
+  absl::optional<int64_t> KnownLeast(const AtomSum& sum) const;
   void Tighten(IndexId atom, Interval by);
   void AddConsequences(const AtomSum& sum, int depth);
   void AddFactors(const AtomSum& sum);
-  void Changed() { ++version_; }
+  void Changed() { version_ = ++last_version_; }
 
   IndexPool& pool_;
   std::vector<std::pair<IndexId, IndexId>> substitutions_;
@@ -95,7 +98,8 @@ class Facts {
   std::vector<AtomSum> known_;  // each >= 0
   std::vector<Var> vars_;       // outermost first
   std::vector<Atom> atoms_;
-  int64_t version_ = 0;         // of all that is known; never comes again
+  int64_t version_ = 0;         // of all that is known; comes again with Restore only
+  int64_t last_version_ = 0;
   std::vector<std::pair<int32_t, Interval>> overwritten_;  // what Tighten replaced, by number of the atom
 };
 

@@ -287,6 +287,7 @@ class ProofSearch {
 };
 
 bool Facts::Proves(const AtomSum& sum, int steps) {
+  if (KnownLeast(sum).value_or(-1) >= 0) return true;  // a search finds it late, among all others
   const bool in_full = steps >= kSteps && !known_.empty();
   return (in_full && ProofSearch(*this, kOwnSteps).ProvesByOwnBounds(sum)) || ProofSearch(*this, steps).Proves(sum);
 }
