@@ -44,7 +44,7 @@ class Windows {
     size_t rank = 0;
     for (const PlacedAccess& access : accesses_) rank = std::max(rank, access.place.size());
     for (size_t axis = 0; axis < rank; ++axis) {
-      if (AreApart(RangesAlong(axis))) return true;
+      if (MovesAll(axis) && AreApart(RangesAlong(axis))) return true;
     }
     return false;
   }
@@ -54,6 +54,22 @@ class Windows {
     Candidates lower, upper;
     friend bool operator==(const Range& a, const Range& b) { return a.lower == b.lower && a.upper == b.upper; }
   };
+
+  // Whether the loop's index, or that of an inner loop whose bounds it moves, is in every access's place along the axis.
+  bool MovesAll(size_t axis) const {
+    return absl::c_all_of(accesses_, [&](const PlacedAccess& access) {
+      if (axis >= access.place.size()) return true;
+      absl::InlinedVector<int64_t, 8> moved = {loop_.var};
+      const auto moves = [&](IndexId e) {
+        return program_.pool.HasVar(e) &&
+               absl::c_any_of(moved, [&](int64_t var) { return HoldsVar(program_.pool, e, var); });
+      };
+      for (const Loop* inner : access.inner) {
+        if (moves(inner->begin) || moves(inner->end)) moved.push_back(inner->var);
+      }
+      return moves(access.place[axis]);
+    });
+  }
 
   std::vector<Range> RangesAlong(size_t axis) {
     std::vector<Range> ranges;
