@@ -115,14 +115,14 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
       // Behind it: a loop that holds a parallel one has no lanes.
       {"inner_parallel", MarkInnerParallel},
       // What code takes as proven.
-      {"lane_count", [=](loop::Program& program) { return SetLanes(program, isa); }},
       {"checked", loop::MarkChecked},
+      {"lane_count", [=](loop::Program& program) { return SetLanes(program, isa); }},
   });
 }
 
 absl::Status ProveForCode(loop::Program& program, Isa isa) {
-  NESTOR_RETURN_IF_ERROR(SetLanes(program, isa).status());
-  return loop::MarkChecked(program).status();
+  NESTOR_RETURN_IF_ERROR(loop::MarkChecked(program).status());
+  return SetLanes(program, isa).status();
 }
 
 absl::StatusOr<loop::Program> Schedule(loop::Program program, const CompileOptions& options) {

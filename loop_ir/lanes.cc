@@ -11,7 +11,8 @@ namespace {
 
 class LaneCheck {
  public:
-  LaneCheck(Program& program, Ranges& ranges, const Loop& loop)
+  // Without ranges, accesses are in range as they are marked.
+  LaneCheck(Program& program, Ranges* ranges, const Loop& loop)
       : program_(program), ranges_(ranges), var_(loop.var) {
     VisitItems(loop.body, [&](const Item& item) {
       const auto* declaration = item.As<Declaration>();
@@ -20,9 +21,9 @@ class LaneCheck {
   }
 
   bool Body(const Loop& loop) {
-    ranges_.Enter(loop);
+    if (ranges_ != nullptr) ranges_->Enter(loop);
     const bool good = std::all_of(loop.body.begin(), loop.body.end(), [&](const Item& item) { return One(item); });
-    ranges_.Leave();
+    if (ranges_ != nullptr) ranges_->Leave();
     return good;
   }
 
@@ -71,24 +72,24 @@ class LaneCheck {
     for (IndexId condition : access.conditions) {
       if (Differs(condition)) return false;
     }
-    const Shape& shape = program_[access.tensor].shape;
     for (size_t axis = 0; axis < access.place.size(); ++axis) {
       const IndexId e = access.place[axis];
       if (!Differs(e)) continue;
-      if (program_.pool.HasLoad(e) || !IsLinearIn(program_.pool, e, var_) || !InRange(access, e, shape[axis])) return false;
+      if (program_.pool.HasLoad(e) || !IsLinearIn(program_.pool, e, var_) || !InRange(access, axis)) return false;
     }
     return true;
   }
 
-  bool InRange(const Access& access, IndexId e, IndexId extent) {
-    for (IndexId condition : access.conditions) ranges_.Assume(condition);
-    const bool inside = ranges_.InRange(e, extent);
-    for (size_t i = 0; i < access.conditions.size(); ++i) ranges_.Forget();
+  bool InRange(const Access& access, size_t axis) {
+    if (ranges_ == nullptr) return !access.IsChecked(axis);
+    for (IndexId condition : access.conditions) ranges_->Assume(condition);
+    const bool inside = ranges_->InRange(access.place[axis], program_[access.tensor].shape[axis]);
+    for (size_t i = 0; i < access.conditions.size(); ++i) ranges_->Forget();
     return inside;
   }
 
   Program& program_;
-  Ranges& ranges_;
+  Ranges* const ranges_;
   const int32_t var_;
   absl::flat_hash_set<TensorId> own_;  // declared in the loop
 };
@@ -126,7 +127,11 @@ bool LoadsOnlyInputs(const Program& program, IndexId e) {
 }
 
 bool RunsInLanes(Program& program, Ranges& ranges, const Loop& loop) {
-  return loop.step == 1 && LaneCheck(program, ranges, loop).Body(loop);
+  return loop.step == 1 && LaneCheck(program, &ranges, loop).Body(loop);
+}
+
+bool RunsInLanesAsMarked(Program& program, const Loop& loop) {
+  return loop.step == 1 && LaneCheck(program, nullptr, loop).Body(loop);
 }
 
 }  // namespace nestor::loop

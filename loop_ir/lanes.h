@@ -28,6 +28,8 @@ bool LoadsOnlyInputs(const Program& program, IndexId e);
 // declares lies in memory. The loop carries no dependence: that is the caller's to know
 // (loop_ir/dependence.h). REQUIRES: `ranges` is at the place of the loop.
 bool RunsInLanes(Program& program, Ranges& ranges, const Loop& loop);
+// The same by what accesses are marked with. REQUIRES: the program is proven (proofs.h).
+bool RunsInLanesAsMarked(Program& program, const Loop& loop);
 
 }  // namespace nestor::loop
 

@@ -125,9 +125,12 @@ absl::StatusOr<bool> MarkChecked(Program& program) {
 absl::StatusOr<bool> MarkLanes(Program& program, absl::FunctionRef<int(const Loop&)> lanes_of) {
   bool changed = false;
   ProofWalk walk(program);
+  const auto runs_in_lanes = [&](const Loop& loop) {
+    return program.proven ? RunsInLanesAsMarked(program, loop) : RunsInLanes(program, walk.ranges(), loop);
+  };
   const auto mark = [&](Loop& loop) {
     LoopAttributes& attributes = loop.attributes;
-    if (attributes.lanes == 0 && attributes.vector && RunsInLanes(program, walk.ranges(), loop)) {
+    if (attributes.lanes == 0 && attributes.vector && runs_in_lanes(loop)) {
       attributes.lanes = lanes_of(loop);
       changed = true;
     }

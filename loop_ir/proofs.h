@@ -15,7 +15,7 @@ namespace nestor::loop {
 absl::StatusOr<bool> MarkChecked(Program& program);
 
 // Gives the loops marked `vector` that can run in lanes (lanes.h) `lanes_of` lanes; of nested ones
-// the outer.
+// the outer. Of a proven program the marks say what is in range: nothing is proven twice.
 absl::StatusOr<bool> MarkLanes(Program& program, absl::FunctionRef<int(const Loop&)> lanes_of);
 
 // Both return whether they changed anything; a second run changes nothing. REQUIRES: Verify

@@ -148,7 +148,7 @@ Memory FunctionBuilder::Address(loop::TensorId tensor, const IndexList& place,
     if (s.atom.value < 0) return std::make_pair(0, false);
     return std::make_pair(FrameOf(s.atom), program_.pool.VarValue(s.atom) < 0);
   };
-  std::vector<std::pair<std::pair<int, bool>, size_t>> sorted;  // stable, as the number comes last
+  absl::InlinedVector<std::pair<std::pair<int, bool>, size_t>, 8> sorted;  // stable, as the number comes last
   for (size_t i = 0; i < summands.size(); ++i) sorted.push_back({order(summands[i]), i});
   std::sort(sorted.begin(), sorted.end());
   Memory memory;
