@@ -9,7 +9,9 @@
 // proven for the cut to be right; proofs only keep min and max out of the bounds.
 //
 // A loop with more points than two stays whole, as does one of which a piece would
-// leave a comparison undecided: so a second run finds nothing to cut.
+// leave a comparison undecided: so a second run finds nothing to cut. Only where a piece
+// has fewer extremes than the loop is it cut again, as in the clamped place of
+// x[min(max(v - 2, 0), N - 1)], of which the maximum turns over first.
 //
 // A comparison that an inner index has a part in is left to the inner loop. Outer
 // loops go first, since before and behind the cuts their bodies are smaller, with
@@ -21,6 +23,7 @@
 #include "fusion/split_loops.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
@@ -97,6 +100,22 @@ void VisitAccess(Program& program, const Access& access, ComparisonVisitor visit
   }
 }
 
+// Which of two numbers an extreme is: where both are equal, the one that does not move.
+void VisitExtreme(const IndexPool& pool, IndexId e, ComparisonVisitor visit) {
+  const IndexNode& node = pool[e];
+  if (node.kind != IndexKind::kMin && node.kind != IndexKind::kMax) return;
+  const bool first_moves = pool.HasVar(node.args[0]);
+  const IndexId moving = node.args[first_moves ? 0 : 1], other = node.args[first_moves ? 1 : 0];
+  visit(node.kind == IndexKind::kMin ? Comparison{other, moving} : Comparison{moving, other});
+}
+
+// The extremes in places, as of a border that repeats the outermost elements.
+void VisitExtremes(const IndexPool& pool, const Access& access, ComparisonVisitor visit) {
+  for (IndexId e : access.place) {
+    if (pool.HasVar(e)) VisitIndex(pool, e, [&](IndexId part, const IndexNode&) { VisitExtreme(pool, part, visit); });
+  }
+}
+
 // Of a product of loads, the conditions that all of them have, where it is +0 without them.
 IndexList GatesOf(const Program& program, ValueId value) {
   absl::optional<IndexList> gates;
@@ -124,7 +143,11 @@ void VisitComparisons(Program& program, const Statement& statement, ComparisonVi
   VisitValues(program, statement.value, [&](ValueId id, const Value&) { ids.push_back(id); });
   for (ValueId id : ids) {
     const auto* load = absl::get_if<loop::LoadValue>(&program[id].node);
-    if (load != nullptr && (!statement.op || id == statement.value)) VisitAccess(program, load->access, visit);
+    if (load != nullptr && (!statement.op || id == statement.value)) {
+      const Access access = load->access;
+      VisitAccess(program, access, visit);
+      VisitExtremes(program.pool, access, visit);
+    }
     const auto* apply = absl::get_if<loop::ApplyValue>(&program[id].node);
     if (apply == nullptr || apply->op != ScalarOp::kSelect) continue;
     const auto condition = ConditionOf(program, apply->args[0]);
@@ -150,15 +173,6 @@ absl::optional<Window> WindowOf(const Program& program, const Loop& outermost) {
   if (program[window.step->target.tensor].storage != loop::Storage::kAccumulator) return absl::nullopt;
   const auto* apply = absl::get_if<loop::ApplyValue>(&program[window.step->value].node);
   return apply != nullptr && apply->op == ScalarOp::kMul ? absl::nullopt : absl::make_optional(std::move(window));
-}
-
-// Which of two numbers an extreme is: where both are equal, the one that does not move.
-void VisitExtreme(const IndexPool& pool, IndexId e, ComparisonVisitor visit) {
-  const IndexNode& node = pool[e];
-  if (node.kind != IndexKind::kMin && node.kind != IndexKind::kMax) return;
-  const bool first_moves = pool.HasVar(node.args[0]);
-  const IndexId moving = node.args[first_moves ? 0 : 1], other = node.args[first_moves ? 1 : 0];
-  visit(node.kind == IndexKind::kMin ? Comparison{other, moving} : Comparison{moving, other});
 }
 
 // Where all places of a window are in range, the masked loads of what it accumulates.
@@ -436,12 +450,36 @@ class Splitter {
     int assumed = 0;
     for (const Turn& turn : turns) assumed += AssumeOutcome(turn, pool_.Var(loop.var));
     if (at_ == CutAt::kWindows) DecideBounds(piece.body);
+    else if (CountExtremes(piece.body) > 0) RewriteIndices(program_, piece.body, [&](IndexId e) { return Settled(e); });
     absl::optional<Loop> copy = DecidedCopy(program_, ranges_, piece, !pieces.empty());
     while (assumed-- > 0) ranges_.Forget();
     ranges_.Leave();
-    const bool decided = !copy || TurnsIn(*copy).empty() || IsBorder(*copy);
-    if (copy) pieces.emplace_back().node = *std::move(copy);
-    return decided;
+    if (!copy) return true;
+    const std::vector<Turn> open = TurnsIn(*copy);
+    if (open.empty() || IsBorder(*copy)) {
+      pieces.emplace_back().node = *std::move(copy);
+      return true;
+    }
+    // One extreme within another is linear once the inner one is decided.
+    if (CountExtremes(copy->body) >= CountExtremes(loop.body)) return false;
+    const IndexList points = PointsOf(open);
+    absl::optional<Scope> parts = points.empty() ? absl::nullopt : Cut(*copy, open, points);
+    if (parts) std::move(parts->begin(), parts->end(), std::back_inserter(pieces));
+    return parts.has_value();
+  }
+
+  // That move, in places.
+  int CountExtremes(const Scope& scope) const {
+    int count = 0;
+    const auto add = [&](const Access& access) { VisitExtremes(pool_, access, [&](Comparison) { ++count; }); };
+    VisitItems(scope, [&](const Item& item) {
+      const auto* statement = item.As<Statement>();
+      if (statement == nullptr) return;
+      VisitValues(program_, statement->value, [&](ValueId, const Value& value) {
+        if (const auto* load = absl::get_if<loop::LoadValue>(&value.node)) add(load->access);
+      });
+    });
+    return count;
   }
 
   // So few places that what is left undecided in them does not matter: the image may end there, too.
@@ -470,6 +508,15 @@ class Splitter {
     if (ranges_.LessEqual(node.args[0], node.args[1])) return node.args[is_least ? 0 : 1];
     if (ranges_.LessEqual(node.args[1], node.args[0])) return node.args[is_least ? 1 : 0];
     return e;
+  }
+
+  // With each extreme in it that is decided.
+  IndexId Settled(IndexId e) {
+    if (!pool_.HasVar(e) || !pool_.IsAffine(e) || pool_.VarValue(e) >= 0) return e;
+    const IndexNode node = pool_[e];
+    IndexList args;
+    for (IndexId arg : node.args) args.push_back(Settled(arg));
+    return Decided(pool_.Make(node.kind, node.value, args));
   }
 
   // Whether it is known in the piece, which is then assumed.

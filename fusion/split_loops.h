@@ -9,7 +9,8 @@ namespace nestor::fusion {
 
 // Splits loops, outermost first, at the points where comparisons in their bodies
 // (conditions and ranges of masked accesses, choices between values by index)
-// become true or false: the borders of a pad, the halves of a concatenation,
+// become true or false: the borders of a pad, the halves of a concatenation; and those
+// where an extreme in the place of a load goes over from one argument to the other:
 //
 //   for v in [0, N + 1) { y[v] = x[v - 1 | 0.0] }
 //     ->  for v in [0, min(N + 1, 1)) { y[v] = 0.0 }
@@ -21,7 +22,8 @@ namespace nestor::fusion {
 // so every bit stays. Returns whether it changed anything; if not, the program is
 // as it was.
 //
-// A loop has three pieces at most: before, between and behind the points. Loops of
+// A loop has three pieces at most, before, between and behind the points, and a piece that
+// leaves an extreme within another three again. Loops of
 // another step than 1 stay whole, and those whose pieces would make a block grow by
 // too many statements.
 //

@@ -42,6 +42,16 @@ TEST(SplitLoops, TextInTextOut) {
       // An identity stays where it may turn -0 into 0.
       {"for v in [0, N) { y[v] += where(index(v) < 3, x[v], 0.0) }",
        "block { for v in [0, min(N, 3)) { y[v] += x[v] }  for v_2 in [3, N) { y[v_2] += 0.0 } }"},
+      // A border that repeats the outermost elements, or reflects those inside: the inner extreme turns over first.
+      {"for v in [0, N + 2*$p) { p[v] = x[min(N - 1, max(v - $p, 0)) | 0.0] }",
+       "block { for v in [0, min($p + 1, 2*$p + N)) { p[v] = x[min(N - 1, 0) | 0.0] } for v_2 in [max($p + 1, 0), min($p + N - 1, 2*$p + N)) { p[v_2] = x[v_2 - $p] } for v_2_2 in [max($p + N - 1, max($p + 1, 0)), 2*$p + N) { p[v_2_2] = x[N - 1 | 0.0] } }"},
+      {"for v in [0, N + 2*$p) { p[v] = x[min(max(v - $p, $p - v), 2*N - 2 - max(v - $p, $p - v)) | 0.0] }",
+       "block { for v in [0, min($p - 2*N + 2, min($p - N + 1, min($p + 1, 2*$p + N)))) { p[v] = 0.0 } for v_2 in [max($p - 2*N + 2, 0), min($p - N + 1, min($p + 1, 2*$p + N))) { p[v_2] = x[v_2 - $p + 2*N - 2] } for v_3 in [max($p - N + 1, 0), min($p + 1, 2*$p + N)) { p[v_3] = x[-v_3 + $p] } for v_4 in [max($p + 1, 0), min($p + N - 1, 2*$p + N)) { p[v_4] = x[v_4 - $p] } for v_4_2 in [max($p + N - 1, max($p + 1, 0)), min($p + 2*N - 1, 2*$p + N)) { p[v_4_2] = x[-v_4_2 + $p + 2*N - 2] } for v_4_2_2 in [max($p + 2*N - 1, max($p + N - 1, max($p + 1, 0))), 2*$p + N) { p[v_4_2_2] = 0.0 } }"},
+      {"for v in [0, N) { y[v] = x[max(v - $p, 0) | 0.0] }",
+       "block { for v in [0, min(N, $p + 1)) { y[v] = x[0] } for v_2 in [max($p + 1, 0), min(N, $p + N)) { y[v_2] = x[v_2 - $p] } for v_2_2 in [max($p + N, max($p + 1, 0)), N) { y[v_2_2] = 0.0 } }"},
+      // Products keep the place of a factor; a gathered place stays.
+      {"for v in [0, N) { acc a: f32 = sum for k in [0, M) { a += u[k] * x[max(v - 1, 0) | 0.0] } y[v] = a }", ""},
+      {"for v in [0, N) { y[v] = x[max(i[v] - 1, 0) | 0.0] }", ""},
       // A gate bounds its loop; a triangle.
       {"for v in [0, N) { drop y[v] if 2 <= v, v < M = x[v] }",
        "for v in [2, min(M, N)) { y[v] = x[v] }"},
