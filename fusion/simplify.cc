@@ -246,8 +246,20 @@ class ProgramSimplifier {
   absl::optional<ValueId> SimplerIndex(IndexId index) {
     const IndexId simple = SimplifyIndex(program_.pool, ranges_, index);
     if (const auto constant = program_.pool.ConstValue(simple)) return program_.AddConstant(Scalar::I64(*constant));
+    if (const auto bits = LowBits(simple)) return bits;
     if (simple == index) return absl::nullopt;
     return program_.AddIndexValue(simple);
+  }
+
+  // e % 2^k as a scalar op on e, which runs in lanes: the low bits, of negative numbers, too.
+  absl::optional<ValueId> LowBits(IndexId index) {
+    IndexPool& pool = program_.pool;
+    const IndexNode node = pool[index];
+    const auto divisor = node.kind == IndexKind::kMod ? pool.ConstValue(node.args[1]) : absl::nullopt;
+    const bool is_power = divisor && *divisor > 0 && (*divisor & (*divisor - 1)) == 0;
+    if (!is_power || !pool.HasVar(index) || !IsPlainSum(pool, node.args[0])) return absl::nullopt;
+    const ValueId mask = program_.AddConstant(Scalar::I64(*divisor - 1));
+    return program_.AddApply(ScalarOp::kAnd, {program_.AddIndexValue(node.args[0]), mask}, DType::kI64);
   }
 
   absl::optional<ValueId> SimplerLoad(Access access) {

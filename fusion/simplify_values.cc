@@ -155,6 +155,16 @@ Result Absorb(const Application& a) {
   return absl::nullopt;
 }
 
+// and(and(x, m), n) = and(x, m), where m has no bit that n lacks.
+Result DropMask(const Application& a) {
+  const auto* inner = absl::get_if<ApplyValue>(&a.program[a.args[0]].node);
+  const auto mask = a.Constant(1);
+  if (!mask || inner == nullptr || inner->op != ScalarOp::kAnd) return absl::nullopt;
+  const auto own = ConstantOf(a.program, inner->args[1]);
+  if (!own || (own->bits & ~mask->bits) != 0) return absl::nullopt;
+  return a.args[0];
+}
+
 // mulz(x, 0.0) = mulz(-0.0, x) = 0.0.
 Result AbsorbZeros(const Application& a) {
   for (int i : {0, 1}) {
@@ -210,6 +220,7 @@ constexpr Row kRules[] = {
     {ScalarOp::kAnd, DropLeft<AllOnes>},
     {ScalarOp::kAnd, Absorb<Zero>},
     {ScalarOp::kAnd, DropEqual},
+    {ScalarOp::kAnd, DropMask},
     {ScalarOp::kOr, DropRight<Zero>},
     {ScalarOp::kOr, DropLeft<Zero>},
     {ScalarOp::kOr, Absorb<AllOnes>},
