@@ -31,6 +31,9 @@ constexpr ptrdiff_t kLeastShortLoops = 3;
 // Steps of a sum that is worth lanes of its own where rows or columns are few.
 constexpr int64_t kLeastLongSum = 32;
 
+// How many times as fast code is, at least, in which index arithmetic folds away.
+constexpr double kGainOfArithmetic = 8;
+
 class ComputedWith {
  public:
   explicit ComputedWith(const Program& program) : program_(program) {}
@@ -187,9 +190,10 @@ SizeClass SizeClasses::Of(loop::SymbolValue symbol) const {
   };
   const int64_t most = options_.largest_constant;
   add(symbols_.computed_with, -most, most);
+  const double least_work = constants.empty() ? least_work_ : least_work_ / kGainOfArithmetic;
   add(symbols_.end_axes, 1, 1);
   add(SymbolsOfShortSums(symbol), -most, most);
-  if (constants.empty() || !ComputesMuch(symbol)) return {};
+  if (constants.empty() || !Computes(least_work, symbol)) return {};
   add(symbols_.beside_windows, -most, most);
   std::sort(constants.begin(), constants.end());
   constants.erase(std::unique(constants.begin(), constants.end()), constants.end());

@@ -28,7 +28,8 @@ struct SizeClassOptions {
   // Rows of fewer elements are short: what is left over of their last vector counts.
   int64_t short_row = 256;
   // A call has a variant where it computes so many scalar operations for each statement of
-  // the unfused program: a long one takes longer to compile.
+  // the unfused program: a long one takes longer to compile. With small sizes that it computes with, an eighth will do:
+  // without a variant, windows of such a size run in scalars.
   int64_t least_work = int64_t{1} << 19;
   // Variants that are kept, besides the code for all sizes; 0: none are made.
   int variants = 16;
@@ -70,10 +71,11 @@ class SizeClasses {
   SizeClass Of(loop::SymbolValue symbol) const;
   // Whether the last axis of some argument that has others is short, and the call computes much.
   bool HasShortRows(loop::SymbolValue symbol) const;
-  bool ComputesMuch(loop::SymbolValue symbol) const { return WorkAt(program_, symbol) >= least_work_; }
+  bool ComputesMuch(loop::SymbolValue symbol) const { return Computes(least_work_, symbol); }
 
  private:
   std::vector<std::string> SymbolsOfShortSums(loop::SymbolValue symbol) const;
+  bool Computes(double work, loop::SymbolValue symbol) const { return WorkAt(program_, symbol) >= work; }
 
   const loop::Program& program_;
   const SizeClassOptions options_;
