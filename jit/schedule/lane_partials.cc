@@ -183,7 +183,7 @@ class LaneSums {
     IndexPool& pool = program_.pool;
     if (ranges_.Less(pool.Sub(loop.end, loop.begin), pool.Const(lanes))) return false;
     for (TensorId tensor : accumulators) {
-      if (LanesOf(program_[tensor].type, options_.isa) != lanes) return false;
+      if (LanesOf(program_[tensor].type, options_.isa) < lanes) return false;
     }
     if (LaneGain(program_, loop) <= 0 || !RunsInLanes(program_, ranges_, loop)) return false;
     // Nothing is carried but the accumulators.

@@ -216,9 +216,51 @@ TEST(LanePartials, TextInTextOut) {
            a += a_1[0]
            y[i] = a
          })"},
-      // Not where lanes of several widths meet, or fewer elements than lanes.
+      // As many lanes as the widest value leaves room for.
       {"for i in [0, N) { acc a: f32 = sum  acc b: f64 = sum  for k in [0, K) { a += x[i, k]  "
-       "b += f64(x[i, k]) }  y[i] = a  d[i] = b }", ""},
+       "b += f64(x[i, k]) }  y[i] = a  d[i] = b }", R"(
+         for i in [0, N) {
+           acc a: f32 = sum
+           acc b: f64 = sum
+           acc a_lanes: f32[4] = sum register
+           acc b_lanes: f64[4] = sum register
+           for k_2 in [0, K/4) {
+             for l in [0, 4) vector {
+               a_lanes[l] += x[i, 4*k_2 + l]
+               b_lanes[l] += f64(x[i, 4*k_2 + l])
+             }
+           }
+           for l_2 in [0, K%4) vector {
+             a_lanes[l_2] += x[i, l_2 + 4*(K/4)]
+             b_lanes[l_2] += f64(x[i, l_2 + 4*(K/4)])
+           }
+           temp a_2: f32[2] register
+           for l_3 in [0, 2) vector { a_2[l_3] = a_lanes[l_3] + a_lanes[l_3 + 2] }
+           temp a_1: f32[1] register
+           for l_4 in [0, 1) vector { a_1[l_4] = a_2[l_4] + a_2[l_4 + 1] }
+           a += a_1[0]
+           temp b_2: f64[2] register
+           for l_5 in [0, 2) vector { b_2[l_5] = b_lanes[l_5] + b_lanes[l_5 + 2] }
+           temp b_1: f64[1] register
+           for l_6 in [0, 1) vector { b_1[l_6] = b_2[l_6] + b_2[l_6 + 1] }
+           b += b_1[0]
+           y[i] = a
+           d[i] = b
+         })"},
+      {"for i in [0, N) { acc a: f32 = sum  for k in [0, K) { a += pow(x[i, k], 1.5) }  y[i] = a }", R"(
+         for i in [0, N) {
+           acc a: f32 = sum
+           acc a_lanes: f32[4] = sum register
+           for k_2 in [0, K/4) { for l in [0, 4) vector { a_lanes[l] += pow(x[i, 4*k_2 + l], 1.5) } }
+           for l_2 in [0, K%4) vector { a_lanes[l_2] += pow(x[i, l_2 + 4*(K/4)], 1.5) }
+           temp a_2: f32[2] register
+           for l_3 in [0, 2) vector { a_2[l_3] = a_lanes[l_3] + a_lanes[l_3 + 2] }
+           temp a_1: f32[1] register
+           for l_4 in [0, 1) vector { a_1[l_4] = a_2[l_4] + a_2[l_4 + 1] }
+           a += a_1[0]
+           y[i] = a
+         })"},
+      // Not of fewer elements than lanes.
       {"for i in [0, N) { acc a: f32 = sum  for k in [0, 7) { a += s[i, k] }  y[i] = a }", ""},
       // Not for places, nor for bools.
       {"for i in [0, N) { acc a: f32 = argmax  for k in [0, K) { a argmax= (x[i, k], index(k)) }  "
