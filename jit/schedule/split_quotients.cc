@@ -29,7 +29,8 @@ class QuotientSplitter {
     const absl::optional<Split> split = SplitOf(outermost);
     if (!split) return absl::nullopt;
     absl::optional<Loop> rest = Rest(outermost, *split);
-    Replace(outermost, *split);
+    if (split->shift) ReplaceShifted(outermost, *split);
+    else Replace(outermost, *split);
     Scope scope = ScopeOf(std::move(outermost));
     if (rest) Append(scope, ScopeOf(*std::move(rest)));
     return scope;
@@ -39,6 +40,7 @@ class QuotientSplitter {
   struct Split {
     int32_t var;
     IndexId divisor;
+    absl::optional<IndexId> shift = {};  // that the index has in the dividend
   };
 
   absl::optional<Split> SplitOf(const Loop& outermost) {
@@ -49,8 +51,36 @@ class QuotientSplitter {
       // A loop that is shorter than the divisor is all rest.
       const bool splits = divisor && !pool_.IsConst(WholeQuotients(*loop, *divisor), 0);
       if (splits && AreIndependent(program_, outermost, *loop)) return Split{loop->var, *divisor};
+      if (const auto shifted = pool_.IsConst(loop->begin, 0) ? ShiftedIn(*loop) : absl::nullopt) return shifted;
     }
     return absl::nullopt;
+  }
+
+  // Of the loop's index plus symbols, as in x[(i - $shift) % N], where the nest just copies: sums are for tiles.
+  absl::optional<Split> ShiftedIn(const Loop& loop) const {
+    const loop::Statement* statement = OnlyStatementIn(loop);
+    if (statement == nullptr || statement->op) return absl::nullopt;
+    absl::optional<Split> split;
+    VisitValues(program_, statement->value, [&](loop::ValueId, const loop::Value& value) {
+      const auto* load = absl::get_if<loop::LoadValue>(&value.node);
+      if (load == nullptr || split) return;
+      for (IndexId e : load->access.place) {
+        VisitIndex(pool_, e, [&](IndexId, const IndexNode& node) {
+          const auto shift = ShiftOf(node, loop.var);
+          if (!split && shift) split = Split{loop.var, node.args[1], shift};
+        });
+      }
+    });
+    return split;
+  }
+
+  // s of (var + s) / d and (var + s) % d.
+  absl::optional<IndexId> ShiftOf(const IndexNode& node, int32_t var) const {
+    const bool divides = node.kind == IndexKind::kDiv || node.kind == IndexKind::kMod;
+    if (!divides || pool_[node.args[0]].kind != IndexKind::kAdd || !IsLarge(node.args[1])) return absl::nullopt;
+    const IndexId index = pool_.Var(var), shift = pool_.Sub(node.args[0], index);
+    const bool is_sum = pool_.IsAffine(node.args[0]) && !pool_.HasVar(shift) && !pool_.HasLoad(shift);
+    return is_sum ? absl::make_optional(shift) : absl::nullopt;
   }
 
   // What the loop's index alone is divided by.
@@ -85,17 +115,23 @@ class QuotientSplitter {
   // None where the divisor is not positive: then the rest is all.
   IndexId WholeQuotients(const Loop& loop, IndexId divisor) {
     const IndexId whole = pool_.Div(ranges_.LengthOf(loop), Width(divisor));
-    if (ranges_.Positive(divisor)) return whole;
-    const IndexId not_negative = ranges_.NonNegative(divisor) ? divisor : pool_.Max(divisor, pool_.Const(0));
-    const IndexId is_positive = pool_.Min(not_negative, pool_.Const(1));
-    return OnlyIf(pool_, is_positive, whole);
+    return OnlyIf(pool_, IsPositive(divisor), whole);
   }
 
-  // The nest for what is left over behind the last whole quotient.
+  // 1 or 0.
+  IndexId IsPositive(IndexId divisor) {
+    if (ranges_.Positive(divisor)) return pool_.Const(1);
+    const IndexId not_negative = ranges_.NonNegative(divisor) ? divisor : pool_.Max(divisor, pool_.Const(0));
+    return pool_.Min(not_negative, pool_.Const(1));
+  }
+
+  // The nest for what is left over behind the last whole quotient; of a shifted index, all where the divisor is not
+  // positive.
   absl::optional<Loop> Rest(const Loop& outermost, const Split& split) {
     Loop rest = outermost;
     Loop& part = Find(rest, split.var);
-    part.begin = pool_.Mul(WholeQuotients(part, split.divisor), Width(split.divisor));
+    if (split.shift) part.begin = pool_.Mul(IsPositive(split.divisor), part.end);
+    else part.begin = pool_.Mul(WholeQuotients(part, split.divisor), Width(split.divisor));
     if (part.begin == part.end) return absl::nullopt;
     return fusion::FreshCopy(program_, ranges_, rest);
   }
@@ -110,6 +146,36 @@ class QuotientSplitter {
     Loop outer{quotient, pool_.Const(0), WholeQuotients(loop, split.divisor), 1, {}, {}};
     outer.body.push_back({std::move(inner)});
     loop = std::move(outer);
+  }
+
+  // A loop over quotients around one over the indices that have it: their order stays.
+  void ReplaceShifted(Loop& outermost, const Split& split) {
+    Loop& loop = Find(outermost, split.var);
+    const IndexId width = Width(split.divisor), shift = *split.shift;
+    const auto quotient_of = [&](IndexId index) { return pool_.Div(pool_.Add(index, shift), width); };
+    const IndexId first = quotient_of(loop.begin), last = quotient_of(pool_.Sub(loop.end, pool_.Const(1)));
+    const IndexId count = pool_.Add(pool_.Sub(last, first), pool_.Const(1));
+    Loop outer{program_.AddVar(program_.vars[split.var]), pool_.Const(0), OnlyIf(pool_, IsPositive(split.divisor), count), 1, {}, {}};
+    const IndexId quotient = pool_.Add(first, pool_.Var(outer.var)), begin = pool_.Sub(pool_.Mul(quotient, width), shift);
+    Loop inner = loop;
+    inner.begin = pool_.Max(begin, loop.begin);
+    inner.end = pool_.Min(pool_.Add(begin, width), loop.end);
+    RewriteIndices(program_, inner.body, [&](IndexId e) { return RewrittenShifted(e, split, quotient, begin); });
+    outer.body.push_back({std::move(inner)});
+    loop = std::move(outer);
+  }
+
+  // `begin`: where the index plus the shift is a multiple.
+  IndexId RewrittenShifted(IndexId e, const Split& split, IndexId quotient, IndexId begin) {
+    if (!HoldsVar(pool_, e, split.var)) return e;
+    const IndexNode node = pool_[e];
+    if (node.kind == IndexKind::kVar) return e;
+    if (ShiftOf(node, split.var) == split.shift && node.args[1] == split.divisor) {
+      return node.kind == IndexKind::kDiv ? quotient : pool_.Sub(pool_.Var(split.var), begin);
+    }
+    IndexList args;
+    for (IndexId arg : node.args) args.push_back(RewrittenShifted(arg, split, quotient, begin));
+    return pool_.Make(node.kind, node.value, args);
   }
 
   struct Parts {

@@ -16,6 +16,15 @@ namespace nestor::jit {
 // begins at 0 and is not known to be shorter than the divisor, which is a number of symbols, or too large for a few lanes. Inside
 // nothing divides, and what depends on the quotient alone does not change.
 //
+// So does the loop over an index that is divided with symbols added, in nests that copy: around it is one over the
+// quotients that the sum has, so that it goes over stretches in which the remainder grows with it.
+//
+//   for i in [0, N) { y[i] = x[(i - $s) % N] }
+//     ->
+//   for q in [0, (N - 1 - $s)/N - (-$s)/N + 1) { for i in [max(0, b), min(N, b + N)) { y[i] = x[i - b] } }
+//
+// with b = ((-$s)/N + q)*N + $s, which is $s where that is in [0, N) and q is 1.
+//
 // Returns whether it changed anything; if not, the program is untouched. A second run
 // changes nothing. REQUIRES: Verify accepts the program; and so it does afterwards.
 absl::StatusOr<bool> SplitQuotients(loop::Program& program);

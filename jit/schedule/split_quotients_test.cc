@@ -31,6 +31,15 @@ TEST(SplitQuotients, TextInTextOut) {
        " for j_2_4 in [0, max(N, 1)) { drop y[i_2*M + j_2_3*max(N, 1) + j_2_4] = x[i_2/M, j_2_3 | 0.0] } } }"
        " for i_2_2 in [min(562949953421312*min(M, 1), N/max(M, 1))*max(M, 1), N) { for j_2_2 in [min(562949953421312*min(N, 1), M/max(N, 1))*max(N, 1), M) {"
        " drop y[i_2_2*M + j_2_2] = x[i_2_2/M, j_2_2/N | 0.0] } } }"},
+      // A shifted index, around the quotients that it has, in order; a remainder and a quotient of one sum.
+      {"for i in [0, N*M) { y[i] = s[(i - 5)%N | 0.0] }",
+       "block { for i_3 in [0, min((M*N - 6)/max(N, 1) - -5/max(N, 1) + 1, 562949953421312*min(N, 1))) { for i in [max(i_3*max(N, 1) + -5/max(N, 1)*max(N, 1) + 5, 0), min(i_3*max(N, 1) + -5/max(N, 1)*max(N, 1) + max(N, 1) + 5, M*N)) { y[i] = s[-i_3*max(N, 1) + i - (-5/max(N, 1))*max(N, 1) - 5 | 0.0] } } for i_2 in [M*N*min(N, 1), M*N) { y[i_2] = s[(i_2 - 5)%N | 0.0] } }"},
+      {"for i in [0, N*M) { y[i] = x[(i + M)/M - 1, (i + M)%M | 0.0] }",
+       "block { for i_3 in [0, min(-(M/max(M, 1)) + (M*N + M - 1)/max(M, 1) + 1, 562949953421312*min(M, 1))) { for i in [max(i_3*max(M, 1) - M + M/max(M, 1)*max(M, 1), 0), min(i_3*max(M, 1) - M + M/max(M, 1)*max(M, 1) + max(M, 1), M*N)) { y[i] = x[i_3 + M/max(M, 1) - 1, -i_3*max(M, 1) + i + M - (M/max(M, 1))*max(M, 1) | 0.0] } } for i_2 in [M*N*min(M, 1), M*N) { y[i_2] = x[(i_2 + M)/M - 1, (i_2 + M)%M | 0.0] } }"},
+      {"for i in [0, N) { for j in [0, 100) { drop y[i*M + j] = s[(j - M)%64 | 0.0] } }",
+       "for i in [0, N) { for j_2 in [0, (-M + 35)/64 - -M/64 + 2) { for j in [max(64*j_2 + M + 64*(-M/64), 0), min(64*j_2 + M + 64*(-M/64) + 64, 100)) { drop y[i*M + j] = s[-64*j_2 + j - M - 64*(-M/64) | 0.0] } } }"},
+      // Not where the nest sums.
+      {"for i in [0, N*M) { drop y[i] += s[(i - 5)%N | 0.0] }", ""},
       // Not what is shorter than the divisor: all of it would be left over, again and again.
       {"for i in [0, 20) { drop y[i] = s[i/32 + i%32 | 0.0] }", ""},
       // Not by small numbers, sums of indices, or what is looked up; not where the order matters.
