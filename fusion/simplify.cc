@@ -251,12 +251,14 @@ class ProgramSimplifier {
     return program_.AddIndexValue(simple);
   }
 
-  // e % 2^k as a scalar op on e, which runs in lanes: the low bits, of negative numbers, too.
+  // e % 2^k as a scalar op on e, which runs in lanes: the low bits, of negative numbers, too. A small divisor says a
+  // pattern, as of even and odd places, by which loops may be split.
   absl::optional<ValueId> LowBits(IndexId index) {
     IndexPool& pool = program_.pool;
     const IndexNode node = pool[index];
     const auto divisor = node.kind == IndexKind::kMod ? pool.ConstValue(node.args[1]) : absl::nullopt;
-    const bool is_power = divisor && *divisor > 0 && (*divisor & (*divisor - 1)) == 0;
+    constexpr int64_t kLeast = 256;
+    const bool is_power = divisor && *divisor >= kLeast && (*divisor & (*divisor - 1)) == 0;
     if (!is_power || !pool.HasVar(index) || !IsPlainSum(pool, node.args[0])) return absl::nullopt;
     const ValueId mask = program_.AddConstant(Scalar::I64(*divisor - 1));
     return program_.AddApply(ScalarOp::kAnd, {program_.AddIndexValue(node.args[0]), mask}, DType::kI64);

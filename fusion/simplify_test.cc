@@ -76,10 +76,11 @@ TEST(Simplify, Places) {
       {"for i in [0, N) { y[i] = f32(index(i%N + i/N)) }", "for i in [0, N) { y[i] = f32(index(i)) }"},
       {"for i in [0, N) { y[i] = f32(index(i%1 + 3)) }", "for i in [0, N) { y[i] = 3.0 }"},
       // Low bits, of all but what is gathered or divided.
-      {"for i in [0, N) { y[i] = f32(index((i - 5)%8)) }", "for i in [0, N) { y[i] = f32(and(index(i + 3), 7)) }"},
+      {"for i in [0, N) { y[i] = f32(index((i - 5)%256)) }", "for i in [0, N) { y[i] = f32(and(index(i + 251), 255)) }"},
+      {"for i in [0, N) { y[i] = f32(index(i%8)) }", ""},
       {"for i in [0, N) { y[i] = f32(and(and(index(i), 15), 31)) }", "for i in [0, N) { y[i] = f32(and(index(i), 15)) }"},
       {"for i in [0, N) { y[i] = f32(and(and(index(i), 15), 23)) }", ""},
-      {"for i in [0, N) { y[i] = f32(index((i - 5)%6)) }", ""},
+      {"for i in [0, N) { y[i] = f32(index((i - 5)%600)) }", ""},
       {"for i in [0, N) { y[i] = v[ids[i%N] | 0.0] }", "for i in [0, N) { y[i] = v[ids[i] | 0.0] }"},
       {"for h in [0, (N - R)/$s + 1) { for r0 in [0, R) { y[h] = v[h*$s + r0 | 0.0] } }",
        "for h in [0, (N - R)/$s + 1) { for r0 in [0, R) { y[h] = v[h*$s + r0] } }"},

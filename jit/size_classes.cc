@@ -233,7 +233,7 @@ bool SizeClasses::HasShortRows(loop::SymbolValue symbol) const {
     return length && *length < options_.short_row;
   };
   const bool found = absl::c_any_of(program_.inputs, is_short) || absl::c_any_of(program_.outputs, is_short);
-  return options_.variants > 0 && found && ComputesMuch(symbol);
+  return options_.variants > 0 && found;
 }
 
 Program WithConstants(Program program, const SizeClass& constants) {

@@ -69,7 +69,7 @@ class SizeClasses {
   // columns, where just they are few (2 to 12), and the sum is long. What stands beside windows is a
   // constant only where the program computes with a small size, or an argument's first or last axis is 1.
   SizeClass Of(loop::SymbolValue symbol) const;
-  // Whether the last axis of some argument that has others is short, and the call computes much.
+  // Whether the last axis of some argument that has others is short.
   bool HasShortRows(loop::SymbolValue symbol) const;
   bool ComputesMuch(loop::SymbolValue symbol) const { return Computes(least_work_, symbol); }
 

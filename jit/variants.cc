@@ -91,7 +91,8 @@ absl::StatusOr<std::shared_ptr<const Kernel>> Variants::VariantFor(loop::SymbolV
                                                                    const KernelOptions& options) const {
   if (!classes_) return std::shared_ptr<const Kernel>();
   const SizeClass constants = classes_->Of(symbol);
-  const bool merges = AreCompact(options.translate.layouts) && classes_->HasShortRows(symbol);
+  const bool has_variant = !constants.empty() || classes_->ComputesMuch(symbol);
+  const bool merges = has_variant && AreCompact(options.translate.layouts) && classes_->HasShortRows(symbol);
   const std::vector<bool>& bound = options.translate.constant;
   const auto code_for = [&](bool merges_axes, const Variation& variation) -> Code {
     const Class of{constants, merges_axes, variation};
