@@ -55,6 +55,10 @@ TEST(MarkVector, TextInTextOut) {
        "for l in [0, A) vector { for i in [0, N) { drop o[i, 0, l] = 0.0 } }"},
       {"for i in [0, N) parallel { for j in [0, M) { y[i, j] = x[i, j] * v[i] } }",
        "for i in [0, N) parallel { for j in [0, M) vector { y[i, j] = x[i, j] * v[i] } }"},
+      // Across rows where each step is much work; not where jumps cost more than it does.
+      {"for i in [0, N) { for j in [1, M) { y[i, j] = logaddexp(y[i, j - 1], x[i, j]) } }",
+       "for i in [0, N) vector { for j in [1, M) { y[i, j] = logaddexp(y[i, j - 1], x[i, j]) } }"},
+      {"for i in [0, N) { for j in [1, M) { y[i, j] = y[i, j - 1] + x[i, j] } }", ""},
       // Along the axis before one of a single element.
       {"for i in [0, N) { for j in [0, 1) { r[i] = u[i, j] } }",
        "for i in [0, N) vector { for j in [0, 1) { r[i] = u[i, j] } }"},

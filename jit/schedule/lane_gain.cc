@@ -1,14 +1,16 @@
 // A vector costs, compared with as many scalars: an access along the vector one load, of every second element two
-// and shuffles, one that jumps more than the scalars, one that stays next to nothing.
+// and shuffles, one that jumps more than the scalars, one that stays next to nothing. An operation costs a part of the
+// scalars'; twenty of them, as exp has, outweigh a jump.
 #include "jit/schedule/lane_gain.h"
 
+#include "fusion/work.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/lanes.h"
 
 namespace nestor::jit {
 namespace {
 
-constexpr double kUnit = 1, kEverySecond = 0.5, kJump = -2, kSame = 0.25;
+constexpr double kUnit = 1, kEverySecond = 0.5, kJump = -2, kSame = 0.25, kOperation = 0.1;
 
 // Behind the last one, axes have a single element.
 size_t LastAxis(const loop::Program& program, loop::TensorId tensor) {
@@ -42,6 +44,9 @@ double ScopeGain(loop::Program& program, const loop::Scope& scope, int32_t var, 
     if (const auto* loop = item.As<loop::Loop>()) {
       sum += ScopeGain(program, loop->body, var, weight * kIterations);
       continue;
+    }
+    if (const auto* statement = item.As<loop::Statement>()) {
+      sum += weight * kOperation * fusion::OperationsOf(program, statement->value);
     }
     VisitAccesses(program, item, [&](loop::TensorId tensor, absl::Span<const IndexId> place, loop::AccessKind kind) {
       if (!program[tensor].shape.empty()) sum += weight * StepGain(program, tensor, place, kind, var);
