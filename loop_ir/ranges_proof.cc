@@ -171,11 +171,10 @@ void Facts::AddNonNegative(const AtomSum& sum) {
 }
 
 void Facts::AddConsequences(const AtomSum& sum, int depth) {
-  if (!sum.exact() || sum.Constant() || known_.size() >= kMaxKnown) return;
+  // Not what is known already. A search would find more of that, but takes longer than to remember it.
+  if (!sum.exact() || sum.Constant() || known_.size() >= kMaxKnown || IsNonNegative(KnownIntervalOf(sum))) return;
   const AtomSum::Term first = sum.terms().front();
   const bool alone = first.atoms.size() == 1 && RestIsConstant(sum);
-  // A bound of an atom is soon remembered; what takes a place among the known sums is worth a search.
-  if (IsNonNegative(KnownIntervalOf(sum))) return;
   if (alone && first.coefficient != std::numeric_limits<int64_t>::min()) {
     // v >= -floor(k/c), or of a negative c, v <= floor(k/-c).
     const int64_t k = sum.ConstantTerm(), c = first.coefficient;
