@@ -84,6 +84,9 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
       {"sum_order", SumWindowsFirst, /*reorders_rounding=*/true},
       {"sum_terms", SeparateSums},
       {"split_contractions", SplitContractions},
+      // Sums that have got nests of their own.
+      {"padded_sums_2", PadSums},
+      {"flatten_4", fusion::FlattenBlocks},
       {"promote_sums", PromoteSums},
       {"strips", [=](loop::Program& program) { return RunInStrips(program, options.schedule.strips); }},
       {"paired_steps", PairSteps},
@@ -106,7 +109,7 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
       {"add_onto_dot_products", AddOntoDotProducts},
       {"multiply_add", FuseMultiplyAdd, /*reorders_rounding=*/true},
       {"transpose", [=](loop::Program& program) { return TransposeInTiles(program, isa); }},
-      {"flatten_4", fusion::FlattenBlocks},
+      {"flatten_5", fusion::FlattenBlocks},
       {"parallel", MarkParallel},
       // Maxima and sums of integers are the same in any order; sums of floats are not.
       {"exact_lanes", [=](loop::Program& program) { return SumInLanes(program, exact_lanes); }},

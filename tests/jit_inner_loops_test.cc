@@ -240,5 +240,17 @@ TEST(JitInnerLoops, TilesMultiplyAddLoadAndCount) {
   }
 }
 
+// The gradient by an image that an activation made is summed in one nest with what computes the image again. It has
+// columns of the image only where its sums are padded, which asks for NaN.
+TEST(JitInnerLoops, GradientsBehindActivationsHaveColumns) {
+  const Op op = OpOf(
+      "op f(x: f32[N, C, H, W], v: f32[O, C], w: f32[O, O, 3, 3]) -> (y) { "
+      "a[n, o, h, l] = relu(sum[c](v[o, c] * x[n, c, h, l])); y = conv2d(a, w; pad=1) }");
+  const absl::StatusOr<GradientResult> gradient = Gradient(op);
+  ASSERT_TRUE(gradient.ok()) << gradient.status();
+  const std::string text = loop::ToText(Scheduled(gradient->op, Isa::kAvx2));
+  EXPECT_TRUE(absl::StrContains(text, "not_a_number")) << text;
+}
+
 }  // namespace
 }  // namespace nestor

@@ -52,9 +52,11 @@ absl::optional<Contraction> TurnedAround(Program& program, loop::Ranges& ranges,
     return !access.masked && !IsBound(program, bound, access.tensor) && IsAlong(program, access, *nest.sums.back());
   };
   if (nest.is_ragged || !is_fixed(*nest.row) || !is_fixed(*nest.column)) return absl::nullopt;
-  const bool all_lie_along = absl::c_all_of(nest.rows, lies_along) && absl::c_all_of(nest.columns, lies_along);
-  if (!all_lie_along && !(HasFewColumns(program, nest, lanes) && RowsLieAlongRows(program, nest))) return absl::nullopt;
-  return Exchanged(nest);
+  // Rows of an image lie along both: those of a window, too.
+  const bool pays = RowsLieAlongRows(program, nest)
+                        ? HasFewColumns(program, nest, lanes)
+                        : absl::c_all_of(nest.rows, lies_along) && absl::c_all_of(nest.columns, lies_along);
+  return pays ? absl::make_optional(Exchanged(nest)) : absl::nullopt;
 }
 
 IndexId IsQuickerTurnedAround(Program& program, loop::Ranges& ranges, const Contraction& nest, int64_t lanes) {

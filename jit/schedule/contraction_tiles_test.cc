@@ -314,12 +314,9 @@ TEST(ContractionTiles, WholeTilesMayHaveAllColumns) {
   }
 }
 
-// Which operands of a[i, k] * d[j, k] are copied in columns, at these sizes.
-std::string Columns(absl::string_view rows, absl::string_view columns, absl::string_view steps, std::vector<bool> bound = {}) {
-  loop::Program program = fusion::ParseVerified(absl::StrCat(
-      "program p(a: f32[", rows, ", ", steps, "], d: f32[", columns, ", ", steps, "]) -> (c: f32[", rows, ", ", columns,
-      "]) { for i in [0, ", rows, ") { for j in [0, ", columns, ") { acc e: f32 = sum for k in [0, ", steps,
-      ") { e += a[i, k] * d[j, k] } c[i, j] = e } } }"));
+// Names of what is copied in columns.
+std::string CopiedColumns(absl::string_view text, std::vector<bool> bound = {}) {
+  loop::Program program = fusion::ParseVerified(text);
   ContractionTileOptions options;
   options.isa = Isa::kAvx2;
   options.bound = std::move(bound);
@@ -335,6 +332,15 @@ std::string Columns(absl::string_view rows, absl::string_view columns, absl::str
   return absl::StrJoin(copied, " ");
 }
 
+// Of a[i, k] * d[j, k], at these sizes.
+std::string Columns(absl::string_view rows, absl::string_view columns, absl::string_view steps, std::vector<bool> bound = {}) {
+  const std::string text = absl::StrCat(
+      "program p(a: f32[", rows, ", ", steps, "], d: f32[", columns, ", ", steps, "]) -> (c: f32[", rows, ", ", columns,
+      "]) { for i in [0, ", rows, ") { for j in [0, ", columns, ") { acc e: f32 = sum for k in [0, ", steps,
+      ") { e += a[i, k] * d[j, k] } c[i, j] = e } } }");
+  return CopiedColumns(text, std::move(bound));
+}
+
 TEST(ContractionTiles, SizesDecideWhatIsTurned) {
   EXPECT_EQ(Columns("8", "32", "64"), "a");
   EXPECT_EQ(Columns("16", "32", "128"), "d") << "too many rows";
@@ -343,6 +349,14 @@ TEST(ContractionTiles, SizesDecideWhatIsTurned) {
   EXPECT_EQ(Columns("M", "N", "K"), "a d") << "at run time";
   EXPECT_EQ(Columns("8", "32", "K"), "a d");
   EXPECT_EQ(Columns("64", "N", "64"), "d");
+}
+
+// Rows of an image lie along the window and along the row: they are read in place.
+TEST(ContractionTiles, RowsOfImagesAreNotTurned) {
+  EXPECT_EQ(CopiedColumns("program p(a: f32[C, W + 2], d: f32[O, C, 3]) -> (c: f32[W, O]) { for i in [0, W) { "
+                          "for j in [0, O) { acc e: f32 = sum for k in [0, C) { for l in [0, 3) { "
+                          "e += a[k, i + l] * d[j, k, l] } } c[i, j] = e } } }"),
+            "d");
 }
 
 TEST(ContractionTiles, FewColumnsAreTurnedWhereRowsLieAlongLanes) {
