@@ -142,8 +142,8 @@ struct Loop {   // for var in [begin, end) step step
   int64_t step = 1;
   LoopAttributes attributes;
   Scope body;
-  // Elements that are brought near in each iteration since they are read soon: unmasked, of
-  // inputs. They need not exist, but what their indices load must.
+  // Elements that are brought near in each iteration since they are read soon: unmasked. They
+  // need not exist, but what their indices load must.
   std::vector<Access> prefetches = {};
 };
 

@@ -247,8 +247,8 @@ class Verifier {
   absl::Status Prefetch(const Access& access) {
     NESTOR_RETURN_IF_ERROR(Load(access));
     if (access.masked) return Error("what is prefetched has no mask");
-    if (program_[access.tensor].storage == Storage::kInput) return absl::OkStatus();
-    return Error(access.tensor, " is prefetched, which is no input");
+    if (!access.place.empty() && !program_[access.tensor].is_register) return absl::OkStatus();
+    return Error(access.tensor, " is prefetched, which may lie in a register");
   }
 
   absl::Status Fill(const Access& access) const {

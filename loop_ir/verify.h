@@ -42,7 +42,8 @@
 //     in them (lanes.h), a power of two, and holds no other one.
 // 16. Proofs. In a proven program each access is proven to be in range (ranges.h) along the
 //     axes that it does not mark as checked.
-// 17. Prefetches. What a loop prefetches are unmasked accesses to inputs.
+// 17. Prefetches. What a loop prefetches are unmasked accesses to tensors in scope that have axes
+//     and lie in memory.
 //
 // What depends on run-time values (places in range, reads of what was not
 // written, overflow) is the interpreter's to check.

@@ -44,7 +44,7 @@ TEST(Verify, Accepts) {
       "for i in [0, N) { t[i] = where(b[i], x[i, 0 | $eps], f32(ids[i | index($k)])) }",
       "for i in [0, N) { for j in [i, i) { t[j] = 1.0 }  for k in [i, N) { t[k] = 2.0 } }",
       "for i in [0, N) parallel { for c in [0, C) vector unroll { y[i, c] = x[i, c] } }",
-      "for i in [0, N) parallel { for c in [0, C) vector(8) prefetch x[i + 1, c] { stream y[i, c] = x[i, c] } }",
+      "for i in [0, N) parallel { for c in [0, C) vector(8) prefetch x[i + 1, c] prefetch t[i] { stream y[i, c] = x[i, c] } }",
       "proven for i in [0, N) { t[i] = x[ids[i] checked, 2 checked] + x[i checked, 0 checked | 0.0] }",
       "for i in [0, N) step 8 parallel { for j in [i, min(i + 8, N)) { t[j] += 1.0 } }",
       "for i in [0, N) { temp d: f64 acc w: i32 = prod acc e: bool = any  d = f64(1.0)  w *= i32(2)  e any= b[i] }",
@@ -116,7 +116,8 @@ TEST(Verify, RefusesText) {
       {16, "proven block { t[0] = 1.0 }", "in `t[0]`: neither proven to be in range nor checked"},
       {16, "proven for i in [0, N) { t[i] = x[ids[i], 2 checked] }", "in `x[ids[i], 2 checked]`: neither proven"},
       {16, "proven for i in [0, N) { t[i] = x[i checked, 2 | 0.0] }", "neither proven"},
-      {17, "for i in [0, N) prefetch t[i] { t[i] = 1.0 }", "t is prefetched, which is no input"},
+      {17, "block { temp e: f32[4] register for i in [0, N) prefetch e[0] { t[i] = 1.0 } }", "e is prefetched, which may lie in a register"},
+      {17, "for i in [0, N) prefetch r[] { t[i] = 1.0 }", "r is prefetched, which may lie in a register"},
       {17, "for i in [0, N) prefetch x[i, 0 | 0.0] { t[i] = 1.0 }", "what is prefetched has no mask"},
       {17, "for i in [0, N) prefetch x[i] { t[i] = 1.0 }", "x has 2 axes"},
   };

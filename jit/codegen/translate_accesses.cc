@@ -43,8 +43,12 @@ void Translator::Prefetch(const Access& access) {
   if (lanes_.var >= 0 && f_->Var(lanes_.var).second * ByteSize(type) % kCacheLineBytes != 0) return;
   std::vector<ComputedPlace> computed(access.place.size());
   for (size_t axis = 0; axis < access.place.size(); ++axis) {
-    if (!program_.pool.HasLoad(access.place[axis])) continue;
-    f_->EmitOnEntry(lanes_.region, [&] { computed[axis] = {f_->Checked(access.place[axis]).value, lanes_.region}; });
+    const IndexId e = access.place[axis];
+    if (f_->IsFollowed(e)) continue;
+    const bool early = program_.pool.HasLoad(e);
+    const auto compute = [&] { computed[axis] = {f_->Checked(e).value, early ? lanes_.region : -1}; };
+    if (early) f_->EmitOnEntry(lanes_.region, compute);
+    else compute();
   }
   Emit(MakeMemory(Opcode::kPrefetch, type, lanes_.count, f_->Address(access.tensor, access.place, computed)));
 }

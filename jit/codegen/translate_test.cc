@@ -49,6 +49,29 @@ loop_begin L1
 loop_end less g0, table[0], L1
 label L0
 return 0)"},
+      // What is prefetched is at a place that no pointer follows.
+      {"program ahead(x: f32[N]) -> (y: f32[N])"
+       " { for i in [0, N) prefetch x[i*i] { y[i] = 2.0 } }",
+       R"(
+ahead.0
+c0 = f32 0x40000000
+g1 = move_g table[1]
+g6 = move_g table[2]
+g0 = move_g 0
+branch greater_equal g0, table[0], L0
+loop_begin L1
+  v2 = move.f32x1 c0
+  store.f32x1 f32 [g1 + g0 * 4], v2
+  g3 = mul_overflows_g g0, g0
+  g4 = compare_g equal g3, 0
+  g5 = mul_g g0, g0
+  g7 = mul_g g5, 4
+  g8 = add_g g6, g7
+  prefetch f32 [g8]
+  g0 = add_g g0, 1
+loop_end less g0, table[0], L1
+label L0
+return 0)"},
       // The iterations that it is given.
       {"program scale(x: f32[N]) -> (y: f32[N])"
        " { for i in [0, N) parallel { y[i] = x[i] * 2.0 } }",

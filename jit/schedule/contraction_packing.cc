@@ -227,6 +227,16 @@ Scope Packing::ToPanel(const Panel& panel, const Place& at) {
   return scope;
 }
 
+std::vector<Access> Packing::ReadForPanel(const Place& at) {
+  std::vector<Access> accesses;
+  for (const Packed& packed : packed_) {
+    if (!packed.in_panels) continue;
+    const ValueId value = Moved(packed.operand.load, at.row, at.vector, at.lane, at.sums);
+    accesses.push_back(absl::get<loop::LoadValue>(program_[value].node).access);
+  }
+  return accesses;
+}
+
 IndexList Packing::PlaceInPanel(const Panel& panel, const Place& at) {
   const bool is_wrong = NESTOR_MUTANT("panel_of_other_columns");
   return {is_wrong ? pool_.Const(0) : pool_.Sub(at.vector, panel.first_vector), at.sums[0], at.lane};

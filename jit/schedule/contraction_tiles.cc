@@ -256,7 +256,8 @@ class Tiling {
     const int64_t vectors = side.column_block * side.vectors;
     const Packing::Panel panel = packing_.PanelOf(vectors, pool_.Add(side.first, Times(side.vectors, first)), scope);
     Append(scope, make_.Counted("p", count, kPlain, [&](IndexId block) {
-      const RegisterTile::Below below{panel, pool_.Mul(BlocksOfRows(band, side).length, block)};
+      const RegisterTile::Below below{panel, pool_.Mul(BlocksOfRows(band, side).length, block),
+                                      Times(side.vectors, BlocksOfColumns(side).length)};
       return TileBlock(band, side, pool_.Add(first_block, block), first, blocks, below);
     }));
     return scope;
@@ -324,7 +325,7 @@ class Tiling {
     IndexId begin = pool_.Mul(blocks.length, number);
     if (NESTOR_MUTANT("sum_blocks_overlap")) begin = pool_.Max(pool_.Sub(begin, Const(1)), Const(0));
     const IndexId end = pool_.Min(packing_.LengthOfHull(0), pool_.Add(begin, blocks.length));
-    return {number, blocks.count, begin, end, blocks.partial, short_.PlaceInSums(), row, vector};
+    return {number, blocks.count, begin, end, blocks.length, blocks.partial, short_.PlaceInSums(), row, vector};
   }
 
   // Columns beside whole tiles. So few vectors stay in the caches whatever the rows: there is more to share out

@@ -133,6 +133,29 @@ program p(a: f32[16, 8], b: f32[8, 16]) -> (c: f32[16, 16]) {
 })")));
 }
 
+// While tiles read a panel, they fetch the columns of the next block of the sum, or after the last one of the columns.
+TEST(ContractionTiles, PanelsAreFetchedAhead) {
+  loop::Program program = fusion::ParseVerified(
+      "program p(a: f32[64, 64], b: f32[64, 64]) -> (c: f32[64, 64]) { for i in [0, 64) { for j in [0, 64) { "
+      "acc e: f32 = sum for k in [0, 64) { e += a[i, k] * b[k, j] } c[i, j] = e } } }");
+  ContractionTileOptions options = SmallestTile();
+  options.vectors = options.column_block = 2;
+  options.row_block = 4;
+  options.sum_block = 32;
+  ASSERT_EQ(TileContractions(program, options).value(), true);
+  EXPECT_TRUE(loop::Verify(program).ok()) << loop::Verify(program);
+  std::vector<std::string> prefetches;
+  VisitItems(program, [&](const loop::Item& item) {
+    const auto* loop = item.As<loop::Loop>();
+    if (loop == nullptr) return;
+    for (const loop::Access& access : loop->prefetches) {
+      prefetches.push_back(absl::StrCat(program.vars[loop->var], ": ", loop::ToText(program, access)));
+    }
+  });
+  EXPECT_THAT(prefetches, ::testing::ElementsAre("k_3: b[k_3 + 64*min(-s + 1, 1) - 32, 32*q + 16*q_2 + 8*((p_3 + 1)%2) "
+                                                 "- 32*min(-s + 1, 1) + 32]"));
+}
+
 // A tile that has all rows reads columns where they lie, four steps at a time for all tiles of a block; sums wait.
 TEST(ContractionTiles, FewRowsInTextOut) {
   loop::Program program = fusion::ParseVerified(

@@ -123,8 +123,32 @@ Scope RegisterTile::Sums(TensorId tile, const Patch& patch, const absl::optional
   if (!below) return over(patch.columns);
   const IndexId is_below = pool_.Min(Const(1), below->tiles);
   Scope scope = If(pool_.Sub(Const(1), is_below), [&] { return over(Packing::Columns::kInOperands); });
-  Append(scope, If(is_below, [&] { return over(Packing::Columns::kInPanel); }));
+  Append(scope, If(is_below, [&] {
+    Scope sums = over(Packing::Columns::kInPanel);
+    PrefetchNextPanel(*sums[0].As<Loop>(), patch, part, *below);
+    return sums;
+  }));
   return scope;
+}
+
+// The topmost tile of the next block would wait for its columns: rows of memory are too far apart for hardware to guess.
+// At each step a tile fetches one of the vectors that the next block, of the sum or else of columns, has in its place;
+// those below each other take turns.
+void RegisterTile::PrefetchNextPanel(Loop& sum, const Patch& patch, const absl::optional<SumBlock>& part,
+                                     const Below& below) {
+  if (sum.attributes.unroll) return;
+  const IndexId turn = pool_.Mod(pool_.Sub(below.tiles, Const(1)), Const(patch.extent.vectors));
+  IndexId vector = pool_.Add(patch.vector, turn), step = pool_.Var(sum.var);
+  if (part) {
+    const IndexId more = pool_.Min(Const(1), pool_.Sub(pool_.Sub(part->count, Const(1)), part->number));
+    // From the last block of the sum back to the first: in this form no factors of a product move.
+    const IndexId back = pool_.Mul(part->length, pool_.Sub(Const(1), part->count));
+    vector = pool_.Add(vector, pool_.Mul(pool_.Sub(Const(1), more), below.block_vectors));
+    step = pool_.Add(step, pool_.Add(back, pool_.Mul(more, pool_.Sub(part->length, back))));
+  } else {
+    vector = pool_.Add(vector, below.block_vectors);
+  }
+  sum.prefetches = packing_.ReadForPanel({patch.row, vector, Const(0), {step}});
 }
 
 // In vector number `vector`, which may be the last.

@@ -36,14 +36,16 @@ class RegisterTile {
   struct SumBlock {
     IndexId number, count;
     IndexId begin, end;      // steps of the outermost sum, counted from the begin of its hull
+    IndexId length;          // of all blocks but the last
     loop::TensorId partial;  // of the blocks before
     IndexList around;        // where the tile is in `partial`: how far the loops within blocks have come, and its
     IndexId row, vector;     // row and vector
   };
-  // The panel of a block of tiles, and how many of them are above this one: with none, it fills the panel.
+  // The panel of a block of tiles, and how many of them are above this one: with none, it fills the panel. The next
+  // block has the columns from so many vectors on.
   struct Below {
     Packing::Panel panel;
-    IndexId tiles;
+    IndexId tiles, block_vectors;
   };
 
   // `rows`, `columns`: how many the nest has. REQUIRES: the arguments outlive this; `packing` has decided;
@@ -67,6 +69,7 @@ class RegisterTile {
   bool IsWrittenOut(size_t sum, bool compact);
   loop::Scope Sums(loop::TensorId tile, const Patch& patch, const absl::optional<SumBlock>& part,
                    const absl::optional<Below>& below);
+  void PrefetchNextPanel(loop::Loop& sum, const Patch& patch, const absl::optional<SumBlock>& part, const Below& below);
   loop::Scope RaggedSums(const Patch& patch, StepAt step);
   loop::Scope RaggedEnds(const Patch& patch, const Hull& common, bool before, StepAt step);
   loop::Scope RaggedSteps(const Hull& bounds, OverSteps body);

@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "fusion/work.h"
 #include "jit/runtime/cpu_features.h"
+#include "jit/schedule/tile_prefetches.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/lanes.h"
 #include "loop_ir/rewrite.h"
@@ -204,8 +205,9 @@ bool StreamOutputs(Program& program) {
 }  // namespace
 
 absl::StatusOr<bool> StreamArguments(Program& program) {
-  const bool prefetches = RowPrefetcher(program).Run();
-  return StreamOutputs(program) || prefetches;
+  bool changed = RowPrefetcher(program).Run();
+  changed |= StreamOutputs(program);
+  return PrefetchBesideTiles(program) || changed;
 }
 
 }  // namespace nestor::jit

@@ -16,6 +16,7 @@ namespace nestor::jit {
 //   loop with lanes is then the last that walks the row from its beginning;
 // and in the next iteration of a loop around that goes from piece to piece of a row, of a cache
 // line at most, where a loop between goes from row to row (a transpose by squares does).
+// Loops that fill a register tile prefetch what its sums are combined with (tile_prefetches.h).
 // Returns whether it changed anything; a second run changes nothing. REQUIRES: Verify accepts the
 // program; and so it does afterwards.
 absl::StatusOr<bool> StreamArguments(loop::Program& program);

@@ -6,6 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/string_view.h"
 #include "fusion/pass_testing.h"
 #include "gtest/gtest.h"
 #include "jit/schedule/attributes.h"
@@ -111,6 +113,24 @@ TEST(StreamArguments, PiecesOfRows) {
        ""},
   };
   for (const auto& [program, prefetches] : kCases) EXPECT_EQ(PrefetchesIn(program), prefetches) << program;
+}
+
+TEST(StreamArguments, BesideTheSumsOfATile) {
+  constexpr char kProgram[] =
+      "program f(x: f32[N, 8], w: f32[8], u: f32[N, 8], ids: i64[N]) -> (y: f32[N, 8]) { temp o: f32[N, 8] "
+      "for q in [0, N) { for k in [0, 8) { o[q, k] = x[q, k] } } "
+      "for i in [0, N/2) { temp t: f32[2, 8] register temp own: f32[2, 8] "
+      "for r in [0, 2) unroll { for l in [0, 8) vector { t[r, l] = 0.0 own[r, l] = 1.0 } } "
+      "for k in [0, 8) { for r_2 in [0, 2) unroll { for l_2 in [0, 8) vector { t[r_2, l_2] = t[r_2, l_2] + x[k, l_2] } } } "
+      "for r_3 in [0, 2) unroll { for m in [0, 8) vector { y[2*i + r_3, m] = t[r_3, m] + $value } } } }";
+  const auto prefetches = [&](absl::string_view value) {
+    return PrefetchesIn(absl::StrReplaceAll(kProgram, {{"$value", value}}).c_str());
+  };
+  EXPECT_EQ(prefetches("u[2*i + r_3, m]"), "l: u[2*i + r, l]");
+  EXPECT_EQ(prefetches("u[2*i + r_3, m] * o[2*i + r_3, m]"), "l: u[2*i + r, l]; l: o[2*i + r, l]");
+  EXPECT_EQ(prefetches("w[r_3]"), "") << "one for all lanes";
+  EXPECT_EQ(prefetches("own[r_3, m]"), "") << "of the tile's own scope";
+  EXPECT_EQ(prefetches("u[ids[i], m]"), "m: u[ids[min(i + 1, N/2 - 1)], m]") << "gathered: the next row";
 }
 
 // What is written once, and nothing reads before.

@@ -1,0 +1,139 @@
+// A scope that declares a tile holds, one after the other: what fills it, what adds to it, and its ends, which read it
+// and store elsewhere. An end's places are brought to a fill by the places that both have in the tile.
+#include "jit/schedule/tile_prefetches.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "absl/types/optional.h"
+#include "loop_ir/dependence.h"
+#include "loop_ir/lanes.h"
+#include "loop_ir/rewrite.h"
+
+namespace nestor::jit {
+namespace {
+
+using loop::Access;
+using loop::Declaration;
+using loop::Item;
+using loop::Loop;
+using loop::Program;
+using loop::Scope;
+using loop::Storage;
+using loop::TensorId;
+
+class TilePrefetcher {
+ public:
+  explicit TilePrefetcher(Program& program) : program_(program), pool_(program.pool) {}
+
+  bool Run() {
+    for (loop::Block& block : program_.blocks) Visit(block.body);
+    return changed_;
+  }
+
+ private:
+  // A loop with lanes that writes or reads the tile, and there.
+  struct Fill {
+    Loop* loop;
+    IndexList in_tile;
+  };
+  struct End {
+    IndexList in_tile;
+    std::vector<Access> beside;
+  };
+  struct Tile {
+    TensorId tensor;
+    std::vector<Fill> fills;
+    std::vector<End> ends;
+    std::vector<int64_t> vars;  // of all loops in its scope
+    bool is_summed = false;
+  };
+
+  void Visit(Scope& scope) {
+    for (size_t i = 0; i < scope.size(); ++i) {
+      if (auto* loop = scope[i].As<Loop>()) Visit(loop->body);
+      const auto* declaration = scope[i].As<Declaration>();
+      if (declaration == nullptr || !program_[declaration->tensor].is_register) continue;
+      Tile tile{declaration->tensor, {}, {}, {}};
+      for (size_t k = i + 1; k < scope.size(); ++k) Collect(scope[k], tile);
+      for (const End& end : tile.ends) {
+        for (const Fill& fill : tile.fills) Prefetch(tile, end, fill);
+      }
+    }
+  }
+
+  void Collect(Item& item, Tile& tile) {
+    auto* loop = item.As<Loop>();
+    if (loop == nullptr) return;
+    tile.vars.push_back(loop->var);
+    if (loop->attributes.lanes == 0) {
+      for (Item& inner : loop->body) Collect(inner, tile);
+      return;
+    }
+    absl::optional<IndexList> written, read;
+    for (const Item& inner : loop->body) {
+      VisitAccesses(program_, inner, [&](TensorId tensor, absl::Span<const IndexId> place, loop::AccessKind kind) {
+        if (tensor != tile.tensor) return;
+        (kind == loop::AccessKind::kRead ? read : written) = IndexList(place.begin(), place.end());
+      });
+    }
+    if (written && read) tile.is_summed = true;
+    else if (written && !tile.is_summed) tile.fills.push_back({loop, *written});
+    else if (read && tile.is_summed) tile.ends.push_back({*read, ReadsBeside(*loop)});
+  }
+
+  std::vector<Access> ReadsBeside(const Loop& loop) const {
+    std::vector<Access> reads;
+    for (const Item& item : loop.body) {
+      VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, loop::AccessKind kind) {
+        if (kind != loop::AccessKind::kRead || !IsFromOutside(tensor) || place.empty()) return;
+        if (absl::c_all_of(place, [&](IndexId e) { return pool_.IsAffine(e) && !pool_.HasLoad(e); }) &&
+            HoldsVar(pool_, place.back(), loop.var)) {
+          reads.push_back({tensor, IndexList(place.begin(), place.end())});
+        }
+      });
+    }
+    return reads;
+  }
+
+  bool IsFromOutside(TensorId tensor) const {
+    return program_[tensor].storage == Storage::kInput || absl::c_linear_search(program_.temps, tensor);
+  }
+
+  void Prefetch(const Tile& tile, const End& end, const Fill& fill) {
+    loop::VarReplacement to_fill(program_);
+    std::vector<int64_t> others = tile.vars;
+    for (size_t axis = 0; axis < end.in_tile.size(); ++axis) {
+      const int64_t var = pool_.VarValue(end.in_tile[axis]);
+      if (var < 0) return;
+      to_fill.Set(var, fill.in_tile[axis]);
+      others.erase(std::remove(others.begin(), others.end(), var), others.end());
+    }
+    const auto holds_other = [&](IndexId e) {
+      return absl::c_any_of(others, [&](int64_t var) { return HoldsVar(pool_, e, var); });
+    };
+    for (Access read : end.beside) {
+      if (absl::c_any_of(read.place, holds_other)) continue;
+      for (IndexId& e : read.place) e = to_fill(e);
+      const bool known = absl::c_any_of(fill.loop->prefetches, [&](const Access& other) {
+        return other.tensor == read.tensor && other.place == read.place;
+      });
+      if (known) continue;
+      fill.loop->prefetches.push_back(std::move(read));
+      changed_ = true;
+    }
+  }
+
+  Program& program_;
+  IndexPool& pool_;
+  bool changed_ = false;
+};
+
+}  // namespace
+
+bool PrefetchBesideTiles(Program& program) { return TilePrefetcher(program).Run(); }
+
+}  // namespace nestor::jit

@@ -1,0 +1,17 @@
+// What is done with the sums of a register tile may read a few vectors from each of some rows, which are far apart in
+// memory: a residual connection's, say. They are fetched while the tile sums.
+#ifndef NESTOR_JIT_SCHEDULE_TILE_PREFETCHES_H_
+#define NESTOR_JIT_SCHEDULE_TILE_PREFETCHES_H_
+
+#include "loop_ir/program.h"
+
+namespace nestor::jit {
+
+// Loops with lanes that fill a register tile prefetch what loops after its sum read beside the same elements of the
+// tile: of inputs, and of the program's temps. Returns whether it changed anything; a second run changes nothing.
+// REQUIRES: Verify accepts the program; and so it does afterwards.
+bool PrefetchBesideTiles(loop::Program& program);
+
+}  // namespace nestor::jit
+
+#endif  // NESTOR_JIT_SCHEDULE_TILE_PREFETCHES_H_
