@@ -302,6 +302,7 @@ void ForEachCase(Isa isa, Do doit) {
               if (IsStrided(opcode)) PlaceInTurn(with, turn++);
               doit(with);
             });
+            ++turn;  // so that each stride meets all places: there are six of a store
           }
         }
       }
