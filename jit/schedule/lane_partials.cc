@@ -115,14 +115,14 @@ class LaneSums {
   Scope Split(Item item, std::vector<Partial>& wanted) {
     Scope one;
     auto* loop = item.As<Loop>();
-    const bool splits = loop != nullptr && IsInnermost(*loop);
-    if (splits) {
+    if (loop != nullptr && HoldsShortLoopsAtMost(*loop)) {
       const std::vector<TensorId> accumulators = Accumulators(*loop);
       if (!accumulators.empty() && Qualifies(*loop, accumulators)) {
         changed_ = true;
         return SplitLoop(*loop, accumulators, wanted);
       }
-    } else if (loop != nullptr) {
+    }
+    if (loop != nullptr) {
       ranges_.Enter(*loop);
       wanted = Visit(loop->body, /*is_top=*/false);
       ranges_.Leave();
@@ -131,35 +131,20 @@ class LaneSums {
     return one;
   }
 
-  static bool IsInnermost(const Loop& loop) {
-    return std::none_of(loop.body.begin(), loop.body.end(), [](const Item& item) { return item.As<Loop>() != nullptr; });
-  }
-
-  // The scalars that the loop carries, if it only accumulates into them, in a way that
-  // may be reordered; else nothing.
-  std::vector<TensorId> Accumulators(const Loop& loop) const {
-    std::vector<TensorId> accumulators;
-    const Own own = OwnOf(loop);
-    bool good = !loop.attributes.vector;
+  // Whether what is in it is no loop, or known to be too short for lanes itself: a window.
+  bool HoldsShortLoopsAtMost(const Loop& loop) const {
+    const int lanes = LanesOf(program_, loop, options_.isa);
+    bool short_at_most = true;
     for (const Item& item : loop.body) {
-      const auto* statement = item.As<Statement>();
-      if (statement == nullptr || !IsCarried(own, statement->target.tensor)) continue;
-      good = good && statement->op && MayReorder(*statement->op, program_[statement->target.tensor]) &&
-             !statement->target.masked;
-      accumulators.push_back(statement->target.tensor);
-    }
-    std::sort(accumulators.begin(), accumulators.end(), ByNumber);
-    for (const Item& item : loop.body) {
-      VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId>, AccessKind kind) {
-        const bool reads = kind == AccessKind::kRead;
-        good = good && !(reads && std::binary_search(accumulators.begin(), accumulators.end(), tensor, ByNumber));
+      VisitItems(item, [&](const Item& inner) {
+        const auto* other = inner.As<Loop>();
+        if (other == nullptr) return;
+        const auto length = program_.pool.ConstValue(program_.pool.Sub(other->end, other->begin));
+        short_at_most = short_at_most && length && *length < lanes;
       });
     }
-    const bool twice = std::adjacent_find(accumulators.begin(), accumulators.end()) != accumulators.end();
-    return good && !twice ? accumulators : std::vector<TensorId>();
+    return short_at_most;
   }
-
-  static bool ByNumber(TensorId a, TensorId b) { return a.value < b.value; }
 
   // What a loop declares.
   using Own = absl::flat_hash_set<TensorId>;
@@ -167,6 +152,43 @@ class LaneSums {
     const std::vector<TensorId> own = fusion::DeclaredIn(loop.body);
     return Own(own.begin(), own.end());
   }
+
+  // The scalars that the loop carries, if it only accumulates into them, beside the loops that it holds, in a way
+  // that may be reordered; else nothing.
+  std::vector<TensorId> Accumulators(const Loop& loop) const {
+    std::vector<TensorId> accumulators;
+    const Own own = OwnOf(loop);
+    bool good = !loop.attributes.vector;
+    for (const Item& item : loop.body) {
+      if (const auto* inner = item.As<Loop>()) good = good && !CarriesFrom(own, *inner);
+      const auto* statement = item.As<Statement>();
+      if (statement == nullptr || !IsCarried(own, statement->target.tensor)) continue;
+      good = good && statement->op && MayReorder(*statement->op, program_[statement->target.tensor]) &&
+             !statement->target.masked;
+      accumulators.push_back(statement->target.tensor);
+    }
+    std::sort(accumulators.begin(), accumulators.end(), ByNumber);
+    VisitItems(loop.body, [&](const Item& item) {
+      VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId>, AccessKind kind) {
+        const bool reads = kind == AccessKind::kRead;
+        good = good && !(reads && std::binary_search(accumulators.begin(), accumulators.end(), tensor, ByNumber));
+      });
+    });
+    const bool twice = std::adjacent_find(accumulators.begin(), accumulators.end()) != accumulators.end();
+    return good && !twice ? accumulators : std::vector<TensorId>();
+  }
+
+  // Whether the loop writes scalars that are neither its own nor in `own`.
+  bool CarriesFrom(Own own, const Loop& loop) const {
+    own.merge(OwnOf(loop));
+    return std::any_of(loop.body.begin(), loop.body.end(), [&](const Item& item) {
+      const auto* statement = item.As<Statement>();
+      const auto* inner = item.As<Loop>();
+      return inner != nullptr ? CarriesFrom(own, *inner) : statement != nullptr && IsCarried(own, statement->target.tensor);
+    });
+  }
+
+  static bool ByNumber(TensorId a, TensorId b) { return a.value < b.value; }
 
   bool IsCarried(const Own& own, TensorId tensor) const {
     return program_[tensor].shape.empty() && !own.contains(tensor);
@@ -201,14 +223,14 @@ class LaneSums {
   // more would want more registers than there are.
   bool IsLong(const Loop& loop) const {
     int steps = 0;
-    for (const Item& item : loop.body) {
+    VisitItems(loop.body, [&](const Item& item) {
       const auto* statement = item.As<Statement>();
-      if (statement == nullptr) continue;
+      if (statement == nullptr) return;
       // Maximum and minimum of floats take several, too.
       const bool is_extreme = statement->op && (*statement->op == ReduceOp::kMax || *statement->op == ReduceOp::kMin);
       if (is_extreme && IsFloat(program_[statement->value].type)) steps += kLongSteps;
       steps += fusion::OperationsOf(program_, statement->value);
-    }
+    });
     return steps >= kLongSteps;
   }
 

@@ -29,7 +29,8 @@ struct LanePartialsOptions {
 //
 // The partial results are kept as far out as nothing else uses the accumulator. A loop
 // is taken if it could run in lanes but for its accumulators, each of which it only
-// accumulates into, and if it walks along memory.
+// accumulates into, and if it walks along memory. It may hold loops that are known to be
+// too short for lanes themselves: over windows.
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run
 // changes nothing. REQUIRES: Verify accepts the program; and so it does afterwards.

@@ -282,8 +282,48 @@ TEST(LanePartials, TextInTextOut) {
       // Not across rows, around other loops, or with larger steps.
       {"for i in [0, K) { acc a: f32 = sum  for k in [0, N) { a += x[k, i] }  yk[i] = a }", ""},
       {"for i in [0, N) { acc a: f32 = sum  for k in [0, K) { acc b: f32 = sum  "
-       "for l in [0, 3) { b += s[i, l] }  a += b * x[i, k] }  y[i] = a }", ""},
+       "for l in [0, A) { b += z[i, l, 0] }  a += b * x[i, k] }  y[i] = a }", ""},
       {"for i in [0, N) { acc a: f32 = sum  for k in [0, K) step 2 { a += x[i, k] }  y[i] = a }", ""},
+  });
+}
+
+// Beside loops over windows, which are too short for lanes.
+TEST(LanePartials, BesideShortLoops) {
+  LanePartialsOptions options;
+  options.vectors = 1;
+  Expect(options, {
+      {"for i in [0, N) { acc a: f32 = sum  for k in [0, K - 2) { temp m: f32  m = 0.0  for n in [0, 3) { m = max(m, x[i, k + n]) }  a += m }  y[i] = a }",
+       R"(
+         for i in [0, N) {
+           acc a: f32 = sum
+           acc a_lanes: f32[8] = sum register
+           for k_2 in [0, max(K - 2, 0)/8) {
+             for l in [0, 8) vector {
+               temp m_2: f32
+               m_2 = 0.0
+               for n_2 in [0, 3) { m_2 = max(m_2, x[i, 8*k_2 + l + n_2]) }
+               a_lanes[l] += m_2
+             }
+           }
+           for l_2 in [0, max(K - 2, 0)%8) vector {
+             temp m_3: f32
+             m_3 = 0.0
+             for n_3 in [0, 3) { m_3 = max(m_3, x[i, l_2 + n_3 + 8*(max(K - 2, 0)/8)]) }
+             a_lanes[l_2] += m_3
+           }
+           temp a_4: f32[4] register
+           for l_3 in [0, 4) vector { a_4[l_3] = a_lanes[l_3] + a_lanes[l_3 + 4] }
+           temp a_2: f32[2] register
+           for l_4 in [0, 2) vector { a_2[l_4] = a_4[l_4] + a_4[l_4 + 2] }
+           temp a_1: f32[1] register
+           for l_5 in [0, 1) vector { a_1[l_5] = a_2[l_5] + a_2[l_5 + 1] }
+           a += a_1[0]
+           y[i] = a
+         })"},
+      // Not if these accumulate, too.
+      {"for i in [0, N) { acc a: f32 = sum  for k in [0, K - 2) { for n in [0, 3) { a += x[i, k + n] } }  y[i] = a }", ""},
+      {"for i in [0, N) { acc a: f32 = sum  acc b: f32 = sum  for k in [0, K - 2) { for n in [0, 3) { b += x[i, k + n] }  a += x[i, k] }  y[i] = a + b }",
+       ""},
   });
 }
 
