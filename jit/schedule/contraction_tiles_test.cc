@@ -139,7 +139,9 @@ TEST(ContractionTiles, PanelsAreFetchedAhead) {
       "program p(a: f32[64, 64], b: f32[64, 64]) -> (c: f32[64, 64]) { for i in [0, 64) { for j in [0, 64) { "
       "acc e: f32 = sum for k in [0, 64) { e += a[i, k] * b[k, j] } c[i, j] = e } } }");
   ContractionTileOptions options = SmallestTile();
-  options.vectors = options.column_block = 2;
+  options.isa = Isa::kAvx512;
+  options.rows = 8;
+  options.vectors = 2;
   options.row_block = 4;
   options.sum_block = 32;
   ASSERT_EQ(TileContractions(program, options).value(), true);
@@ -152,8 +154,8 @@ TEST(ContractionTiles, PanelsAreFetchedAhead) {
       prefetches.push_back(absl::StrCat(program.vars[loop->var], ": ", loop::ToText(program, access)));
     }
   });
-  EXPECT_THAT(prefetches, ::testing::ElementsAre("k_3: b[k_3 + 64*min(-s + 1, 1) - 32, 32*q + 16*q_2 + 8*((p_3 + 1)%2) "
-                                                 "- 32*min(-s + 1, 1) + 32]"));
+  EXPECT_THAT(prefetches, ::testing::ElementsAre("k_3: b[k_3 + 64*min(-s + 1, 1) - 32, 32*q + 32*q_2 + "
+                                                 "16*((p_3 + 1)%2) - 32*min(-s + 1, 1) + 32]"));
 }
 
 // A tile that has all rows reads columns where they lie, four steps at a time for all tiles of a block; sums wait.

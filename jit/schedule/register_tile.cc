@@ -33,6 +33,10 @@ constexpr int kMostOnRegisters = 12;
 // Steps of sums that are written out: more make long code, and no quicker.
 constexpr int64_t kMostUnrolled = 12;
 
+// Vectors of a tile at whose steps one more load does not show. Those of 6x2 take six cycles: products of large matrices
+// would take 1.05 of the time.
+constexpr int64_t kLeastToFetch = 16;
+
 }  // namespace
 
 Scope FinishSum(Program& program, loop::Ranges& ranges, const Contraction& nest, const loop::Access& sum,
@@ -136,7 +140,7 @@ Scope RegisterTile::Sums(TensorId tile, const Patch& patch, const absl::optional
 // those below each other take turns.
 void RegisterTile::PrefetchNextPanel(Loop& sum, const Patch& patch, const absl::optional<SumBlock>& part,
                                      const Below& below) {
-  if (sum.attributes.unroll) return;
+  if (sum.attributes.unroll || patch.extent.rows * patch.extent.vectors < kLeastToFetch) return;
   const IndexId turn = pool_.Mod(pool_.Sub(below.tiles, Const(1)), Const(patch.extent.vectors));
   IndexId vector = pool_.Add(patch.vector, turn), step = pool_.Var(sum.var);
   if (part) {
