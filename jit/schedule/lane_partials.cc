@@ -131,19 +131,18 @@ class LaneSums {
     return one;
   }
 
-  // Whether what is in it is no loop, or known to be too short for lanes itself: a window.
+  // Whether it holds no loops but such as are known to be too short for lanes themselves: over windows.
   bool HoldsShortLoopsAtMost(const Loop& loop) const {
-    const int lanes = LanesOf(program_, loop, options_.isa);
-    bool short_at_most = true;
-    for (const Item& item : loop.body) {
-      VisitItems(item, [&](const Item& inner) {
-        const auto* other = inner.As<Loop>();
-        if (other == nullptr) return;
-        const auto length = program_.pool.ConstValue(program_.pool.Sub(other->end, other->begin));
-        short_at_most = short_at_most && length && *length < lanes;
-      });
-    }
-    return short_at_most;
+    int64_t longest = 0;
+    bool are_known = true;
+    VisitItems(loop.body, [&](const Item& item) {
+      const auto* inner = item.As<Loop>();
+      if (inner == nullptr) return;
+      const auto length = program_.pool.ConstValue(program_.pool.Sub(inner->end, inner->begin));
+      are_known = are_known && length;
+      longest = std::max(longest, length.value_or(0));
+    });
+    return are_known && (longest == 0 || longest < LanesOf(program_, loop, options_.isa));
   }
 
   // What a loop declares.

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "fusion/scopes.h"
 #include "loop_ir/rewrite.h"
 #include "uops/graph.h"
@@ -101,6 +102,14 @@ loop::Access CombineLanes(loop::Program& program, loop::TensorId vector, const I
     before.clear();
   }
   return at(pool.Const(0));
+}
+
+bool AddPrefetch(loop::Loop& loop, loop::Access access) {
+  const bool known = absl::c_any_of(loop.prefetches, [&](const loop::Access& other) {
+    return other.tensor == access.tensor && other.place == access.place;
+  });
+  if (!known) loop.prefetches.push_back(std::move(access));
+  return !known;
 }
 
 IndexId OnlyIf(IndexPool& pool, IndexId flag, IndexId count) {

@@ -38,6 +38,8 @@ loop::Item InOwnLoops(loop::Program& program, const loop::LoopsAround& loops, lo
 // tensor[place] = value
 loop::Scope Assignment(loop::TensorId tensor, IndexList place, loop::ValueId value);
 void Append(loop::Scope& scope, loop::Scope more);
+// Unless the loop prefetches it already; whether it did not.
+bool AddPrefetch(loop::Loop& loop, loop::Access access);
 
 // Combines the lanes of a vector in registers by halves, which `scope` gets, until one is left: its element. `around`: the
 // place of the vector but for its last axis, along which lanes are. `name`: of a half of so many lanes.

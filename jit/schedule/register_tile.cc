@@ -92,7 +92,7 @@ Scope RegisterTile::At(const Patch& patch, const absl::optional<SumBlock>& part,
     Append(scope, finish());
     return scope;
   }
-  const IndexId more = pool_.Min(Const(1), pool_.Sub(pool_.Sub(part->count, Const(1)), part->number));
+  const IndexId more = HasMore(*part);
   Append(scope, If(more, [&] {
     return OverTile(extent, [&](IndexId r, IndexId v, IndexId l) {
       return Assignment(part->partial, PartialPlace(*part, r, v, l), program_.AddLoad({tile, {r, v, l}}));
@@ -101,6 +101,11 @@ Scope RegisterTile::At(const Patch& patch, const absl::optional<SumBlock>& part,
   const IndexId is_first = pool_.Sub(Const(1), pool_.Min(Const(1), part->number)), is_last = pool_.Sub(Const(1), more);
   Append(scope, If(NESTOR_MUTANT("epilogue_after_first_block") ? is_first : is_last, finish));
   return scope;
+}
+
+// Whether there are blocks after it, 0 or 1.
+IndexId RegisterTile::HasMore(const SumBlock& part) {
+  return pool_.Min(Const(1), pool_.Sub(pool_.Sub(part.count, Const(1)), part.number));
 }
 
 // The first of the tiles that share a panel reads columns where they lie, and copies them.
@@ -144,7 +149,7 @@ void RegisterTile::PrefetchNextPanel(Loop& sum, const Patch& patch, const absl::
   const IndexId turn = pool_.Mod(pool_.Sub(below.tiles, Const(1)), Const(patch.extent.vectors));
   IndexId vector = pool_.Add(patch.vector, turn), step = pool_.Var(sum.var);
   if (part) {
-    const IndexId more = pool_.Min(Const(1), pool_.Sub(pool_.Sub(part->count, Const(1)), part->number));
+    const IndexId more = HasMore(*part);
     // From the last block of the sum back to the first: in this form no factors of a product move.
     const IndexId back = pool_.Mul(part->length, pool_.Sub(Const(1), part->count));
     vector = pool_.Add(vector, pool_.Mul(pool_.Sub(Const(1), more), below.block_vectors));

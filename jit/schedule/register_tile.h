@@ -69,6 +69,7 @@ class RegisterTile {
   bool IsWrittenOut(size_t sum, bool compact);
   loop::Scope Sums(loop::TensorId tile, const Patch& patch, const absl::optional<SumBlock>& part,
                    const absl::optional<Below>& below);
+  IndexId HasMore(const SumBlock& part);
   void PrefetchNextPanel(loop::Loop& sum, const Patch& patch, const absl::optional<SumBlock>& part, const Below& below);
   loop::Scope RaggedSums(const Patch& patch, StepAt step);
   loop::Scope RaggedEnds(const Patch& patch, const Hull& common, bool before, StepAt step);

@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "fusion/work.h"
 #include "jit/runtime/cpu_features.h"
+#include "jit/schedule/loop_maker.h"
 #include "jit/schedule/tile_prefetches.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/lanes.h"
@@ -168,12 +169,7 @@ class RowPrefetcher {
     loop::Access access;
     access.tensor = tensor;
     for (IndexId e : place) access.place.push_back(pool_.HasLoad(e) ? next_that_is(e) : next(e));
-    const bool known = absl::c_any_of(loop.prefetches, [&](const loop::Access& other) {
-      return other.tensor == tensor && other.place == access.place;
-    });
-    if (known) return;
-    loop.prefetches.push_back(std::move(access));
-    changed_ = true;
+    changed_ |= AddPrefetch(loop, std::move(access));
   }
 
   Program& program_;

@@ -9,6 +9,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/types/optional.h"
+#include "jit/schedule/loop_maker.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/lanes.h"
 #include "loop_ir/rewrite.h"
@@ -118,12 +119,7 @@ class TilePrefetcher {
     for (Access read : end.beside) {
       if (absl::c_any_of(read.place, holds_other)) continue;
       for (IndexId& e : read.place) e = to_fill(e);
-      const bool known = absl::c_any_of(fill.loop->prefetches, [&](const Access& other) {
-        return other.tensor == read.tensor && other.place == read.place;
-      });
-      if (known) continue;
-      fill.loop->prefetches.push_back(std::move(read));
-      changed_ = true;
+      changed_ |= AddPrefetch(*fill.loop, std::move(read));
     }
   }
 
