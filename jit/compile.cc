@@ -22,6 +22,7 @@
 #include "jit/schedule/padded_views.h"
 #include "jit/schedule/paired_steps.h"
 #include "jit/schedule/promote_sums.h"
+#include "jit/schedule/residue_strips.h"
 #include "jit/schedule/sampled_columns.h"
 #include "jit/schedule/scan_lanes.h"
 #include "jit/schedule/split_contractions.h"
@@ -74,6 +75,7 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
       {"flatten_2", fusion::FlattenBlocks},
       {"merge_batches", MergeBatches},
       {"split_quotients", SplitQuotients},
+      {"residue_strips", [=](loop::Program& program) { return GatherResidues(program, isa); }},
       {"exact_residues", [](loop::Program& program) { return SplitResidues(program); }},
       {"split_residues", [](loop::Program& program) { return SplitResidues(program, {/*reorders_rounding=*/true}); },
        /*reorders_rounding=*/true},

@@ -487,7 +487,19 @@ bool DependsOn(const Program& program, const Access& access, const Loop& loop) {
   return absl::c_any_of(access.place, holds) || absl::c_any_of(access.conditions, holds);
 }
 
-// A number that leaves int64 where there are more says so.
+bool MovesLastAlone(Program& program, const Access& access, const Loop& loop) {
+  for (size_t axis = 0; axis < access.place.size(); ++axis) {
+    const auto step = CoefficientOf(program, access.place[axis], loop.var);
+    const auto by = step ? program.pool.ConstValue(*step) : absl::nullopt;
+    if (!by || (*by != 0) != (axis + 1 == access.place.size())) return false;
+  }
+  return true;
+}
+
+bool AreRowsOfTemporary(Program& program, const Access& access, const Loop& row) {
+  return program[access.tensor].storage == loop::Storage::kTemp && MovesLastAlone(program, access, row);
+}
+
 bool IsReadOnce(const Program& program, const Access& access, absl::Span<const Loop* const> loops) {
   const auto movers = [&](IndexId e) {
     return absl::c_count_if(loops, [&](const Loop* loop) { return HoldsVar(program.pool, e, loop->var); });
@@ -495,6 +507,7 @@ bool IsReadOnce(const Program& program, const Access& access, absl::Span<const L
   return !access.masked && absl::c_all_of(access.place, [&](IndexId e) { return movers(e) <= 1; });
 }
 
+// A number that leaves int64 where there are more says so.
 void AssumeFewElements(Program& program, const Shape& shape) {
   constexpr int64_t kMostElements = int64_t{1} << 24;
   IndexId number = program.pool.Const(std::numeric_limits<int64_t>::max() / kMostElements);

@@ -102,6 +102,13 @@ bool IsInRange(loop::Program& program, loop::Ranges& ranges, const Contraction& 
 // Whether the access goes from element to element with the loop.
 bool IsAlong(loop::Program& program, const loop::Access& access, const loop::Loop& loop);
 
+// Whether the loop moves the last axis, by a number of elements, and no other.
+bool MovesLastAlone(loop::Program& program, const loop::Access& access, const loop::Loop& loop);
+
+// Whether the rows of an operand lie side by side in a temporary, as those of an image do in its copy: so close to
+// each other at all steps that tiles read them there.
+bool AreRowsOfTemporary(loop::Program& program, const loop::Access& access, const loop::Loop& row);
+
 // Whether a copy of what such loops read has each element once: no condition masks it, and each axis moves with one of
 // them at most.
 bool IsReadOnce(const loop::Program& program, const loop::Access& access, absl::Span<const loop::Loop* const> loops);

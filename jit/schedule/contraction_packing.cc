@@ -53,21 +53,13 @@ bool Packing::IsInRange() {
 bool Packing::IsRow(const Contraction::Operand& operand) const {
   const Access access = AccessOf(program_, operand);
   if (access.masked || operand.is_computed()) return false;
-  if (!FitsItsTensor({operand, false, SumsOf(access), {}}) && MovesLastAlone(access, *nest_.row)) return true;
+  const bool overlaps = !FitsItsTensor({operand, false, SumsOf(access), {}});
+  if (overlaps && MovesLastAlone(program_, access, *nest_.row)) return true;
+  if (AreRowsOfTemporary(program_, access, *nest_.row)) return true;
   bool in_sums = false;
   for (IndexId e : access.place) {
     in_sums = in_sums || absl::c_any_of(nest_.sums, [&](const Loop* sum) { return HoldsVar(pool_, e, sum->var); });
     if (in_sums && HoldsVar(pool_, e, nest_.row->var)) return false;
-  }
-  return true;
-}
-
-// By a number of elements.
-bool Packing::MovesLastAlone(const Access& access, const Loop& loop) const {
-  for (size_t axis = 0; axis < access.place.size(); ++axis) {
-    const auto step = CoefficientOf(program_, access.place[axis], loop.var);
-    const auto by = step ? pool_.ConstValue(*step) : absl::nullopt;
-    if (!by || (*by != 0) != (axis + 1 == access.place.size())) return false;
   }
   return true;
 }

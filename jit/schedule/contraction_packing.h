@@ -99,7 +99,6 @@ class Packing {
 
   IndexId LengthOfHull(const loop::Loop& loop, const Hull& hull);
   bool IsRow(const Contraction::Operand& operand) const;
-  bool MovesLastAlone(const loop::Access& access, const loop::Loop& loop) const;
   std::vector<size_t> SumsOf(const loop::Access& access) const;
   bool FitsItsTensor(const Packed& packed) const;
   bool IsInPlace(const Packed& packed);

@@ -1,7 +1,13 @@
 #include "jit/schedule/kept_sum.h"
 
+#include <iterator>
 #include <string>
+#include <utility>
 
+#include "absl/algorithm/container.h"
+#include "absl/types/optional.h"
+#include "fusion/decided_copy.h"
+#include "fusion/scopes.h"
 #include "jit/schedule/contraction.h"
 #include "jit/schedule/loop_maker.h"
 #include "loop_ir/rewrite.h"
@@ -34,6 +40,39 @@ void KeptSum::LoadInstead(Scope& scope) const {
   VisitStatements(scope, [&](loop::Statement& statement) {
     RewriteLoads(program_, statement, accumulator_, [&](loop::Access& load) { load = {tensor_, place_}; });
   });
+}
+
+Scope KeptSum::SumsAndEnds(loop::Ranges& ranges, const Scope& core, absl::Span<const Loop* const> sums,
+                           absl::Span<const Loop* const> ends) const {
+  const auto is_statement = [](const loop::Item& item) { return item.As<loop::Statement>() != nullptr; };
+  Scope sum, end;
+  absl::c_remove_copy_if(core, std::back_inserter(sum), is_statement);
+  absl::c_copy_if(core, std::back_inserter(end), is_statement);
+  Append(sum, Store());
+  LoadInstead(end);
+  Scope scope = {fusion::DeclarationOf(tensor_)};
+  Append(scope, Around(sums, std::move(sum)));
+  absl::optional<Loop> fresh = fusion::FreshCopy(program_, ranges, *Around(ends, std::move(end))[0].As<Loop>());
+  if (fresh) Append(scope, ScopeOf(*std::move(fresh)));
+  return scope;
+}
+
+Strips StripsOf(Program& program, loop::Ranges& ranges, const Loop& loop, int64_t length) {
+  IndexPool& pool = program.pool;
+  const IndexId rows = pool.Const(length);
+  const IndexId strips = pool.Div(pool.Add(ranges.LengthOf(loop), pool.Const(length - 1)), rows);
+  Strips made;
+  made.over = {program.AddVar(program.vars[loop.var]), pool.Const(0), strips, 1, {}, {}};
+  made.whole = {loop.var, pool.Add(loop.begin, pool.Mul(rows, pool.Var(made.over.var))), {}, 1, {}, {}};
+  made.whole.end = pool.Add(made.whole.begin, rows);
+  made.strip = made.whole;
+  made.strip.end = pool.Min(loop.end, made.whole.end);
+  return made;
+}
+
+Scope Around(absl::Span<const Loop* const> loops, Scope scope) {
+  for (size_t i = loops.size(); i-- > 0;) scope = Around(*loops[i], std::move(scope));
+  return scope;
 }
 
 }  // namespace nestor::jit

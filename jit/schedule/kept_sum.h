@@ -25,6 +25,10 @@ class KeptSum {
   loop::Scope Store() const;
   // Loads of the accumulator become those of the temporary.
   void LoadInstead(loop::Scope& scope) const;
+  // All of the above for a nest that holds `core`, the sum and what is done with it: the declaration; the sum in
+  // `sums`; what is done with it in `ends`, the same loops in some order, with indices of their own. Outermost first.
+  loop::Scope SumsAndEnds(loop::Ranges& ranges, const loop::Scope& core, absl::Span<const loop::Loop* const> sums,
+                          absl::Span<const loop::Loop* const> ends) const;
 
  private:
   loop::Program& program_;
@@ -35,6 +39,19 @@ class KeptSum {
 
 // How often each of the loops runs. REQUIRES: `ranges` is at the place of the first one.
 Shape LengthsOf(loop::Ranges& ranges, absl::Span<const loop::Loop* const> loops);
+
+// A loop by strips of `length` iterations, the last of which may have less.
+//
+//   for i in [b, e)  ->  for p in [0, ceil((e - b)/4)) { for i in [b + 4*p, min(e, b + 4*p + 4)) { .. } }
+struct Strips {
+  loop::Loop over;   // over strips
+  loop::Loop strip;  // over the iterations of one
+  loop::Loop whole;  // the same, as if the last one had them all
+};
+Strips StripsOf(loop::Program& program, loop::Ranges& ranges, const loop::Loop& loop, int64_t length);
+
+// The loops' ranges around the scope, outermost first.
+loop::Scope Around(absl::Span<const loop::Loop* const> loops, loop::Scope scope);
 
 }  // namespace nestor::jit
 

@@ -118,7 +118,7 @@ class SumPadder {
   absl::optional<Scope> PaddedAlong(const Nest& nest) {
     const absl::optional<Zero> zero = ZeroOf(nest);
     if (!zero) return absl::nullopt;
-    const size_t depth = zero->others.empty() ? 0 : LoopsOverImages(nest, *zero);
+    const size_t depth = zero->others.empty() || !IsOutermost(*nest.band[0]) ? 0 : LoopsOverImages(nest, *zero);
     Loop whole = *nest.band[depth];
     Pad(nest, *zero, whole);
     const absl::optional<Contraction> found = ContractionOf(program_, whole);
@@ -246,6 +246,13 @@ class SumPadder {
         access.masked = true;
         return program_.AddLoad(std::move(access));
       });
+    });
+  }
+
+  // A loop around goes over what lies in a cache already.
+  bool IsOutermost(const Loop& loop) const {
+    return absl::c_any_of(program_.blocks, [&](const loop::Block& block) {
+      return absl::c_any_of(block.body, [&](const Item& item) { return item.As<Loop>() == &loop; });
     });
   }
 

@@ -35,6 +35,19 @@ TEST(PadSums, TextInTextOut) {
       {"for b in [0, B) { " ENDS_AT(W " * " X("b", ""), " y[b, i, j] = s") " }",
        "for b in [0, B) { " RUNS_ON(W " * " X("b", " | 0.0"), " y[b, i, j] = s")
        DOUBTS("y[b, i_2, j_2]", "w[i_3, -r_2 + R - 1]") ONCE_MORE("y[b, i_4, j_3]") " }"},
+      // A strip of images beside other things shares the second run.
+      {"for q in [0, B) { drop one[0] = 1.0 for b in [2*q, min(B, 2*q + 2)) { " ENDS_AT(W " * " X("b", ""), " y[b, i, j] = s")
+       " } }",
+       "for q in [0, B) { drop one[0] = 1.0 for b in [2*q, min(B, 2*q + 2)) { "
+       RUNS_ON(W " * " X("b", " | 0.0"), " y[b, i, j] = s") " } acc not_a_number: i64 = max"
+       " for b_2 in [2*q, min(B, 2*q + 2)) { "
+       OVER("_2", "_2", "not_a_number max= i64(y[b_2, i_2, j_2] != y[b_2, i_2, j_2])") " }"
+       " acc not_finite: i64 = max for i_3 in [0, N) { for r_2 in [0, R) {"
+       " drop not_finite if not_a_number[] == 1 max= i64(w[i_3, -r_2 + R - 1] * 0.0 != 0.0) } }"
+       " for b_3 in [2*q, min(B, 2*q + 2)) { "
+       OVER("_4", "_3", SUM("_2", "_3", "f32", INSIDE("_3"), "drop s_2 if not_finite[] == 1 += "
+                            "w[i_4, -r_3 + R - 1] * x[b_3, j_3 + r_3 - R + 1]")
+                        " drop y[b_3, i_4, j_3] if not_finite[] == 1 = s_2") " } }"},
       // What is done with the sums is done afterwards.
       {"for b in [0, B) { " ENDS_AT(W " * " X("b", ""), " y[b, i, 2*j] = max(s, v[i])") " }",
        "assume : 549755813887*M*N for b in [0, B) { temp padded: f32[N, M] "

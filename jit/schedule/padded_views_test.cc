@@ -156,5 +156,22 @@ TEST(PaddedViews, RowsOfAStripShareThem) {
   });
 }
 
+// Nests of a strip that read the same elements share a view as large as the largest.
+TEST(PaddedViews, NestsOfAStripShareThem) {
+  fusion::ExpectPass(MaterializePaddedViews, kImage, {
+      {"for p in [0, (H + 3)/4) { for k in [4*p, min(H, 4*p + 4)) { for l in [0, W) { for o in [0, O) {"
+       " acc s: f32 = sum for c in [0, C) { s += w[o, c, 0] * x[c, k, l] } y[o, k, l] = s } } } "
+       OVER_STRIP("min(H, 4*p + 4)", "x[c, k + q, l + q | 0.0]") " }",
+       "assume : 3848290697209*C*W + 73117523246971*C for p in [0, (H + 3)/4) { temp view: f32[C, 7, W + 19]"
+       " for t in [0, C) { for t_2 in [0, min(-4*p + H, 7)) { for t_3 in [0, W) { view[t, t_2, t_3] = x[t, 4*p + t_2, t_3] }"
+       " for t_3_3 in [W, W + 19) { view[t, t_2, t_3_3] = 0.0 } }"
+       " for t_2_2 in [-4*p + H, 7) { for t_3_2 in [0, W + 19) { view[t, t_2_2, t_3_2] = 0.0 } } }"
+       " for k in [4*p, min(H, 4*p + 4)) { for l in [0, W) { for o in [0, O) {"
+       " acc s: f32 = sum for c in [0, C) { s += w[o, c, 0] * view[c, -4*p + k, l] } y[o, k, l] = s } } }"
+       " for k_2 in [4*p, min(H, 4*p + 4)) { for l_2 in [0, W) { for o_2 in [0, O) { acc s_2: f32 = sum for c_2 in [0, C) {"
+       " for q in [0, 3) { s_2 += w[o_2, c_2, q] * view[c_2, -4*p + k_2 + q, l_2 + q] } } y[o_2, k_2, l_2] = s_2 } } } }"},
+  });
+}
+
 }  // namespace
 }  // namespace nestor::jit

@@ -24,6 +24,31 @@ using loop::Scope;
 // More copies of a nest are not worth their code.
 constexpr int64_t kMostResidues = 8;
 
+// The small number by which `e` divides something of the loop's index.
+absl::optional<int64_t> DivisorIn(const IndexPool& pool, IndexId e, IndexKind kind, int32_t var) {
+  absl::optional<int64_t> divisor;
+  VisitIndex(pool, e, [&](IndexId, const IndexNode& node) {
+    if (node.kind != kind || !HoldsVar(pool, node.args[0], var)) return;
+    const auto value = pool.ConstValue(node.args[1]);
+    if (value && *value > 1 && *value <= kMostResidues) divisor = value;
+  });
+  return divisor;
+}
+
+bool SumsProducts(const Program& program, const Loop& sum) {
+  bool sums = false;
+  VisitItems(sum.body, [&](const Item& item) {
+    const auto* statement = item.As<loop::Statement>();
+    if (statement == nullptr || !statement->op) return;
+    int loads = 0;
+    VisitValues(program, statement->value, [&](loop::ValueId, const loop::Value& value) {
+      loads += absl::holds_alternative<loop::LoadValue>(value.node);
+    });
+    sums = sums || loads > 1;
+  });
+  return sums;
+}
+
 class ResidueSplitter {
  public:
   // Of each quotient all rests, or the first one alone.
@@ -37,7 +62,7 @@ class ResidueSplitter {
     // Each loop of the nest splits all that the others have left.
     for (const Loop* loop = &outermost; loop != nullptr; loop = OnlyLoopIn(loop->body)) {
       const absl::optional<int64_t> divisor = DivisorOf(*loop);
-      if (!divisor || !MayReorder(outermost, *loop)) continue;
+      if (!divisor || !BeginsAtMultiple(*loop, *divisor) || !MayReorder(outermost, *loop)) continue;
       pieces = Divided(pieces, NumberOf(outermost, *loop), *divisor);
       changed = true;
     }
@@ -45,17 +70,10 @@ class ResidueSplitter {
   }
 
  private:
-  // What the loop's index, moved by some number, is divided by in the bounds of a sum.
+  // What the loop's index, moved by some number, is divided by.
   absl::optional<int64_t> DivisorOf(const Loop& loop) const {
-    if (loop.step != 1 || !pool_.IsConst(loop.begin, 0)) return absl::nullopt;
-    absl::optional<int64_t> divisor;
-    VisitItems(loop.body, [&](const Item& item) {
-      const Loop* sum = item.As<Loop>();
-      if (sum == nullptr || divisor || !SumsProducts(*sum)) return;
-      for (IndexId bound : {sum->begin, sum->end}) {
-        if (!divisor) divisor = DivisorIn(bound, IndexKind::kDiv, loop.var);
-      }
-    });
+    if (loop.step != 1) return absl::nullopt;
+    const absl::optional<int64_t> divisor = DivisorOfBounds(program_, loop);
     return divisor ? divisor : DivisorOfConditions(loop);
   }
 
@@ -70,23 +88,16 @@ class ResidueSplitter {
       sum = item.As<Loop>();
     }
     const loop::Statement* step = sum == nullptr ? nullptr : OnlyStatementIn(*sum);
-    if (step == nullptr || !SumsProducts(*sum)) return absl::nullopt;
+    if (step == nullptr || !SumsProducts(program_, *sum)) return absl::nullopt;
     absl::optional<int64_t> divisor;
     for (IndexId condition : step->target.conditions) {
-      if (!divisor) divisor = DivisorIn(condition, IndexKind::kMod, loop.var);
+      if (!divisor) divisor = DivisorIn(pool_, condition, IndexKind::kMod, loop.var);
     }
     return divisor;
   }
 
-  // The small number by which `e` divides something of the loop's index.
-  absl::optional<int64_t> DivisorIn(IndexId e, IndexKind kind, int32_t var) const {
-    absl::optional<int64_t> divisor;
-    VisitIndex(pool_, e, [&](IndexId, const IndexNode& node) {
-      if (node.kind != kind || !HoldsVar(pool_, node.args[0], var)) return;
-      const auto value = pool_.ConstValue(node.args[1]);
-      if (value && *value > 1 && *value <= kMostResidues) divisor = value;
-    });
-    return divisor;
+  bool BeginsAtMultiple(const Loop& loop, int64_t divisor) {
+    return pool_.IsConst(pool_.Mod(loop.begin, pool_.Const(divisor)), 0);
   }
 
   // Whether the loops from `outermost` to `innermost` may run in another order.
@@ -111,20 +122,6 @@ class ResidueSplitter {
       op = statement->op;
     });
     return good && (op == ReduceOp::kSum || op == ReduceOp::kProd);
-  }
-
-  bool SumsProducts(const Loop& sum) const {
-    bool sums = false;
-    VisitItems(sum.body, [&](const Item& item) {
-      const auto* statement = item.As<loop::Statement>();
-      if (statement == nullptr || !statement->op) return;
-      int loads = 0;
-      VisitValues(program_, statement->value, [&](loop::ValueId, const loop::Value& value) {
-        loads += absl::holds_alternative<loop::LoadValue>(value.node);
-      });
-      sums = sums || loads > 1;
-    });
-    return sums;
   }
 
   // Of a loop in its nest, from the outermost on.
@@ -154,7 +151,8 @@ class ResidueSplitter {
   absl::optional<Loop> Residue(const Loop& nest, int number, int64_t divisor, int64_t rest) {
     Loop piece = nest;
     Loop& loop = At(piece, number);
-    loop.end = pool_.Div(pool_.Add(loop.end, pool_.Const(divisor - 1 - rest)), pool_.Const(divisor));
+    loop.begin = pool_.Div(loop.begin, pool_.Const(divisor));
+    loop.end = Quotient(loop.end, divisor - 1 - rest, divisor);
     loop::VarReplacement replace(program_);
     replace.Set(loop.var, pool_.Add(pool_.Mul(pool_.Const(divisor), pool_.Var(loop.var)), pool_.Const(rest)));
     RewriteIndices(program_, loop.body, [&](IndexId e) { return replace(e); });
@@ -162,6 +160,15 @@ class ResidueSplitter {
     absl::optional<Loop> copy = fusion::DecidedCopy(program_, ranges_, piece, /*fresh=*/rests_ == Rests::kAll);
     ranges_.Leave();
     return copy;
+  }
+
+  // (e + more)/divisor, of a minimum that of each argument: proofs see through it.
+  IndexId Quotient(IndexId e, int64_t more, int64_t divisor) {
+    const IndexNode node = pool_[e];
+    if (node.kind == IndexKind::kMin) {
+      return pool_.Min(Quotient(node.args[0], more, divisor), Quotient(node.args[1], more, divisor));
+    }
+    return pool_.Div(pool_.Add(e, pool_.Const(more)), pool_.Const(divisor));
   }
 
   Program& program_;
@@ -172,6 +179,18 @@ class ResidueSplitter {
 };
 
 }  // namespace
+
+absl::optional<int64_t> DivisorOfBounds(const Program& program, const Loop& loop) {
+  absl::optional<int64_t> divisor;
+  VisitItems(loop.body, [&](const Item& item) {
+    const Loop* sum = item.As<Loop>();
+    if (sum == nullptr || divisor || !SumsProducts(program, *sum)) return;
+    for (IndexId bound : {sum->begin, sum->end}) {
+      if (!divisor) divisor = DivisorIn(program.pool, bound, IndexKind::kDiv, loop.var);
+    }
+  });
+  return divisor;
+}
 
 absl::optional<Scope> ResiduesOf(Program& program, loop::Ranges& ranges, const Loop& nest) {
   return ResidueSplitter(program, ranges, ResidueSplitter::Rests::kAll).Split(nest);

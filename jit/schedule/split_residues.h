@@ -2,6 +2,8 @@
 #ifndef NESTOR_JIT_SCHEDULE_SPLIT_RESIDUES_H_
 #define NESTOR_JIT_SCHEDULE_SPLIT_RESIDUES_H_
 
+#include <cstdint>
+
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
 #include "loop_ir/program.h"
@@ -27,7 +29,7 @@ struct ResidueOptions {
 //
 //   drop s if j%2 == 0 += w[i, r] * x[r, j/2]
 //
-// which has no step at the others. The divisor is a number below 9, the loop begins at 0, and
+// which has no step at the others. The divisor is a number below 9, the loop begins at a multiple of it, and
 // the loops of the nest carry no dependence, or, where the order of sums may change, none but
 // such sums. Each sum inside keeps its steps and their order.
 //
@@ -40,6 +42,9 @@ absl::StatusOr<bool> SplitResidues(loop::Program& program, const ResidueOptions&
 // REQUIRES: `ranges` is at the place of the nest.
 absl::optional<loop::Scope> ResiduesOf(loop::Program& program, loop::Ranges& ranges, const loop::Loop& nest);
 absl::optional<loop::Loop> FirstResidueOf(loop::Program& program, loop::Ranges& ranges, const loop::Loop& nest);
+
+// By what a loop of the nest is divided since the bounds of a sum move with the quotient.
+absl::optional<int64_t> DivisorOfBounds(const loop::Program& program, const loop::Loop& loop);
 
 }  // namespace nestor::jit
 

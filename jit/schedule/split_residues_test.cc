@@ -24,6 +24,13 @@ TEST(SplitResidues, TextInTextOut) {
        "block { for i_2 in [0, N) { for j_2 in [0, (M + 1)/2) { acc s_2: f32 = sum "
        "s_2 += w[i_2, 1] * x[j_2] y[i_2, 2*j_2] = s_2 } }"
        NEST("_3", "0, M/2", "0, 2", "w[i_3, -2*r_3 + 2] * x[j_3 + r_3]", "2*j_3 + 1") "}"},
+      // Of strips that begin at a multiple.
+      {"for p in [0, N) { " NEST("", "4*p, min(M, 4*p + 4)", "0, (j + 1)/2 - j/2 + 1", "w[i, j%2 - 2*r + 1] * x[j/2 + r | 0.0]", "j") " }",
+       "block { for p_2 in [0, N) { for i_2 in [0, N) { for j_2 in [2*p_2, min(2*p_2 + 2, (M + 1)/2)) { acc s_2: f32 = sum"
+       " s_2 += w[i_2, 1] * x[j_2] y[i_2, 2*j_2] = s_2 } } } for p_3 in [0, N) { "
+       NEST("_3", "2*p_3, min(2*p_3 + 2, M/2)", "0, 2", "w[i_3, -2*r_3 + 2] * x[j_3 + r_3]", "2*j_3 + 1") "} }"},
+      {"for p in [0, N) { " NEST("", "3*p, min(M, 3*p + 4)", "0, (j + 1)/2 - j/2 + 1", "w[i, j%2 - 2*r + 1] * x[j/2 + r | 0.0]", "j") " }",
+       ""},
       // A sum that is one at some rests alone.
       {"for i in [0, N) { for j in [0, M) { acc s: f32 = sum "
        "for r in [0, 4) { drop s if j%2 == 0 += w[i, r] * x[j/2] } y[i, j] = s } }", 

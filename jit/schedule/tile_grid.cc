@@ -59,10 +59,11 @@ std::vector<TileGrid::Band> TileGrid::Bands() {
 }
 
 bool TileGrid::SharesOutRows() const {
-  const auto slides = [&](const Contraction::Operand& operand) {
-    return SlidesAlong(program_, AccessOf(program_, operand), nest_.sums, *nest_.row);
+  const auto is_of_image = [&](const Contraction::Operand& operand) {
+    const loop::Access access = AccessOf(program_, operand);
+    return SlidesAlong(program_, access, nest_.sums, *nest_.row) || AreRowsOfTemporary(program_, access, *nest_.row);
   };
-  return !nest_.is_ragged && tile_.rows > 2 && !pool_.ConstValue(rows_) && absl::c_any_of(nest_.rows, slides);
+  return !nest_.is_ragged && tile_.rows > 2 && !pool_.ConstValue(rows_) && absl::c_any_of(nest_.rows, is_of_image);
 }
 
 // By how many tiles of the full height have more.

@@ -50,7 +50,7 @@ class TileGrid {
 
   // Of all rows; below them some may be left.
   std::vector<Band> Bands();
-  // Whether of an image, along which windows slide: there are few rows, and a tile of which not all rows are kept is a
+  // Whether of an image, along which windows slide, or that lies in a copy: there are few rows, and a tile of which not all rows are kept is a
   // large part of the work.
   bool SharesOutRows() const;
   // 1 where then no tile is left of which not all rows are kept, else 0.

@@ -28,6 +28,7 @@ namespace {
 using loop::Access;
 using loop::Item;
 using loop::Loop;
+using loop::LoopsAround;
 using loop::Program;
 using loop::Scope;
 using loop::Statement;
@@ -133,18 +134,18 @@ class Turner {
   }
 
   // The sums along `order`, and then what is done with them, in the batch loops that are not among these.
-  Scope Rebuilt(const Contraction& nest, absl::string_view name, const std::vector<const Loop*>& order) {
+  Scope Rebuilt(const Contraction& nest, absl::string_view name, const LoopsAround& order) {
     const KeptSum kept(program_, ranges_, name, nest.accumulator, order);
-    std::vector<const Loop*> around = nest.batch;
+    LoopsAround around = nest.batch;
     if (order.size() > 2) around.pop_back();
     return Around(around, SumsAndEnds(nest, kept, order));
   }
 
-  Scope SumsAndEnds(const Contraction& nest, const KeptSum& kept, const std::vector<const Loop*>& order) {
-    Scope scope = {fusion::DeclarationOf(kept.tensor())};
-    Append(scope, Around(order, Sums(nest, kept)));
-    Append(scope, Ends(nest, kept, order));
-    return scope;
+  // What is done with the sums goes along the rows of what it stores.
+  Scope SumsAndEnds(const Contraction& nest, const KeptSum& kept, const LoopsAround& order) {
+    LoopsAround ends = order;
+    if (ends.back() != nest.column) std::reverse(ends.end() - 2, ends.end());
+    return kept.SumsAndEnds(ranges_, *nest.core, order, ends);
   }
 
   // Whether windows slide over columns along the innermost batch loop, too, and rows are the same at each of its
@@ -180,38 +181,11 @@ class Turner {
     ranges_.Enter(over);
     Scope scope = jit::Around(over, SumsAndEnds(nest, kept, {&strip, nest.column, nest.row}));
     ranges_.Leave();
-    return Around({nest.batch.begin(), nest.batch.end() - 1}, std::move(scope));
+    return Around(LoopsAround(nest.batch.begin(), nest.batch.end() - 1), std::move(scope));
   }
   // The quotient.
   IndexId RoundedUp(IndexId e, IndexId divisor) {
     return pool_.Div(pool_.Add(e, pool_.Sub(divisor, pool_.Const(1))), divisor);
-  }
-
-  // Outermost first.
-  static Scope Around(const std::vector<const Loop*>& loops, Scope scope) {
-    for (size_t i = loops.size(); i-- > 0;) scope = jit::Around(*loops[i], std::move(scope));
-    return scope;
-  }
-
-  static bool IsStatement(const Item& item) { return item.As<Statement>() != nullptr; }
-
-  static Scope Sums(const Contraction& nest, const KeptSum& kept) {
-    Scope sums;
-    absl::c_remove_copy_if(*nest.core, std::back_inserter(sums), IsStatement);
-    Append(sums, kept.Store());
-    return sums;
-  }
-
-  // Statements at loops of their own, along the rows of what they store.
-  Scope Ends(const Contraction& nest, const KeptSum& kept, const std::vector<const Loop*>& order) {
-    Scope ends;
-    absl::c_copy_if(*nest.core, std::back_inserter(ends), IsStatement);
-    kept.LoadInstead(ends);
-    std::vector<const Loop*> loops = order;
-    if (loops.back() != nest.column) std::reverse(loops.end() - 2, loops.end());
-    Loop loop = *Around(loops, std::move(ends))[0].As<Loop>();
-    absl::optional<Loop> fresh = fusion::FreshCopy(program_, ranges_, loop);
-    return fresh ? ScopeOf(*std::move(fresh)) : Scope();
   }
 
   Program& program_;

@@ -1,0 +1,201 @@
+#include "jit/schedule/padded_view.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "fusion/scopes.h"
+#include "jit/schedule/loop_maker.h"
+#include "jit/target/products.h"
+#include "loop_ir/lanes.h"
+#include "loop_ir/rewrite.h"
+
+namespace nestor::jit {
+
+using loop::Access;
+using loop::Loop;
+using loop::LoopsAround;
+using loop::Scope;
+using loop::TensorId;
+using loop::ValueId;
+
+namespace {
+
+// Axes from number `middle` on come before those from `begin` on.
+void Rotate(View& view, size_t begin, size_t middle, size_t end) {
+  const auto rotate = [&](auto& parts) {
+    std::rotate(parts.begin() + begin, parts.begin() + middle, parts.begin() + end);
+  };
+  rotate(view.place);
+  rotate(view.shape);
+  rotate(view.axes);
+}
+
+}  // namespace
+
+absl::optional<View> ViewMaker::ViewOf(const Contraction::Operand& operand, const LoopsAround& inside, int64_t slack) {
+  const Access access = AccessOf(program_, operand);
+  for (const Loop* loop : inside) {
+    for (IndexId condition : access.conditions) {
+      if (HoldsVar(pool_, condition, loop->var)) return absl::nullopt;
+    }
+  }
+  View view{operand, {}, {}, {}, {}};
+  for (size_t axis = 0; axis < access.place.size(); ++axis) {
+    if (!AddAxis(static_cast<int>(axis), access.place[axis], inside, view)) return absl::nullopt;
+    const bool is_last = axis + 1 == access.place.size();
+    const bool has_vectors = is_last && HoldsVar(pool_, access.place[axis], inside.back()->var);
+    if (!has_vectors) continue;
+    // Columns that do not move along their axis have no iterations: nothing is read.
+    if (view.axes.empty() || view.axes.back().of_operand != static_cast<int>(axis)) return absl::nullopt;
+    view.shape.back() = pool_.Add(view.shape.back(), pool_.Const(slack));
+  }
+  if (!KnowsIndices(view, inside)) return absl::nullopt;
+  // What moves with a loop around has no place in a plan of memory.
+  if (absl::c_any_of(view.shape, [&](IndexId extent) { return pool_.HasVar(extent); })) return absl::nullopt;
+  return view;
+}
+
+// Whether each index that is computed with, too, follows from the place in the view.
+bool ViewMaker::KnowsIndices(const View& view, const LoopsAround& inside) const {
+  bool knows = true;
+  VisitValues(program_, view.operand.read, [&](ValueId, const loop::Value& value) {
+    const auto* index = absl::get_if<loop::IndexValue>(&value.node);
+    if (index == nullptr) return;
+    for (const Loop* loop : inside) {
+      const auto is_alone = [&](const View::Axis& axis) { return axis.alone == loop->var; };
+      knows = knows && (!HoldsVar(pool_, index->index, loop->var) || absl::c_any_of(view.axes, is_alone));
+    }
+  });
+  return knows;
+}
+
+// The place is that at the loops' begins, plus their steps times how far they are. As
+// that is less than a loop's length, the lengths say how much there may be: an element
+// more than needed, where several loops move, but sums of lengths are easy to reason with.
+bool ViewMaker::AddAxis(int axis, IndexId e, const LoopsAround& inside, View& view) {
+  loop::VarReplacement at_begin(program_);
+  IndexId forth = pool_.Const(0), back = pool_.Const(0), moved = pool_.Const(0);
+  std::vector<const Loop*> movers;
+  for (const Loop* loop : inside) {
+    const auto step = CoefficientOf(program_, e, loop->var);
+    if (!step || pool_.HasVar(*step)) return false;
+    at_begin.Set(loop->var, loop->begin);
+    if (pool_.IsConst(*step, 0)) continue;
+    movers.push_back(loop);
+    const bool forwards = ranges_.NonNegative(*step);
+    if (!forwards && !ranges_.NonNegative(pool_.Neg(*step))) return false;
+    const IndexId reach = pool_.Mul(*step, ranges_.LengthOf(*loop));
+    IndexId& sum = forwards ? forth : back;
+    sum = pool_.Add(sum, reach);
+    moved = pool_.Add(moved, pool_.Mul(*step, pool_.Sub(pool_.Var(loop->var), loop->begin)));
+  }
+  view.first.push_back(pool_.Add(at_begin(e), back));
+  const IndexId reach = pool_.Sub(forth, back);
+  if (pool_.IsConst(reach, 0)) return true;
+  const auto step =
+      movers.size() == 1 ? pool_.ConstValue(*CoefficientOf(program_, e, movers[0]->var)) : absl::nullopt;
+  if (step && *step > 0) {
+    view.axes.push_back({axis, *step, movers[0]->var, movers[0]->begin});
+    view.shape.push_back(ranges_.LengthOf(*movers[0]));
+    view.place.push_back(pool_.Sub(pool_.Var(movers[0]->var), movers[0]->begin));
+    return true;
+  }
+  view.axes.push_back({axis});
+  view.shape.push_back(pool_.IsConst(back, 0) ? reach : pool_.Add(reach, pool_.Const(1)));
+  view.place.push_back(pool_.Sub(moved, back));
+  return true;
+}
+
+Scope ViewMaker::Copy(const View& view, TensorId tensor) {
+  const DType type = program_[view.operand.read].type;
+  Shape begin(view.shape.size(), pool_.Const(0)), end = view.shape;
+  if (view.slack > 0) end.back() = pool_.Sub(end.back(), pool_.Const(view.slack));
+  Scope scope = Fill(tensor, begin, end, [&](const IndexList& place) { return ElementOf(view, place); });
+  if (view.slack == 0) return scope;
+  begin.back() = end.back();
+  Append(scope, Fill(tensor, begin, view.shape, [&](const IndexList&) {
+    return program_.AddConstant(Scalar::Zero(type));
+  }));
+  return scope;
+}
+
+// What stands at the place of the view.
+ValueId ViewMaker::ElementOf(const View& view, const IndexList& place) {
+  const Access operand = AccessOf(program_, view.operand);
+  IndexList first = view.first;
+  loop::VarReplacement replace(program_);
+  for (size_t i = 0; i < place.size(); ++i) {
+    const View::Axis& axis = view.axes[i];
+    IndexId& e = first[static_cast<size_t>(axis.of_operand)];
+    e = pool_.Add(e, pool_.Mul(pool_.Const(axis.step), place[i]));
+    if (axis.alone >= 0) replace.Set(axis.alone, pool_.Add(axis.begin, place[i]));
+  }
+  return RewriteValues(program_, view.operand.read, [&](ValueId id) -> absl::optional<ValueId> {
+    const auto* index = absl::get_if<loop::IndexValue>(&program_[id].node);
+    if (index != nullptr) return program_.AddIndexValue(replace(index->index));
+    const auto* load = absl::get_if<loop::LoadValue>(&program_[id].node);
+    if (load == nullptr) return absl::nullopt;
+    Access access = load->access;
+    for (size_t axis = 0; axis < first.size(); ++axis) {
+      access.place[axis] = pool_.Add(first[axis], pool_.Sub(access.place[axis], operand.place[axis]));
+    }
+    if (!access.masked) access.fill = program_.AddConstant(Scalar::Zero(program_[id].type));
+    access.masked = true;
+    return program_.AddLoad(std::move(access));
+  });
+}
+
+// The part of a view from `begin` to `end` of each axis; of one without axes, its element.
+Scope ViewMaker::Fill(TensorId tensor, const Shape& begin, const Shape& end,
+           absl::FunctionRef<ValueId(const IndexList& place)> value) {
+  IndexList place;
+  std::vector<Loop> loops;
+  for (size_t axis = 0; axis < end.size(); ++axis) {
+    loops.push_back({program_.AddVar("t"), begin[axis], end[axis], 1, {}, {}});
+    place.push_back(pool_.Var(loops.back().var));
+  }
+  Scope scope = Assignment(tensor, place, value(place));
+  for (size_t i = loops.size(); i-- > 0;) scope = Around(loops[i], std::move(scope));
+  return scope;
+}
+
+void ViewMaker::PutFirst(const Loop& side, View& view) const {
+  const auto axis = OnlyAxisAlong(program_, view.place, side);
+  if (axis && *axis + 1 != view.place.size()) Rotate(view, 0, *axis, *axis + 1);
+}
+
+void ViewMaker::PutLast(const Loop& side, int64_t slack, View& view) const {
+  const auto axis = OnlyAxisAlong(program_, view.place, side);
+  if (!axis || *axis + 1 == view.place.size()) return;
+  Rotate(view, *axis, *axis + 1, view.place.size());
+  view.shape.back() = pool_.Add(view.shape.back(), pool_.Const(slack));
+  view.slack = slack;
+}
+
+bool ViewMaker::HaveSameElements(const View& a, const View& b) const {
+  const auto is_zero_outside = [&](const Access& access) {
+    return !access.masked || IsPlusZero(program_, access.fill);
+  };
+  const Access x = AccessOf(program_, a.operand), y = AccessOf(program_, b.operand);
+  const auto same_axes = [](const View::Axis& i, const View::Axis& j) {
+    return i.of_operand == j.of_operand && i.step == j.step;
+  };
+  return !a.operand.is_computed() && !b.operand.is_computed() && a.slack == b.slack && x.tensor == y.tensor &&
+         x.conditions == y.conditions && is_zero_outside(x) && is_zero_outside(y) && a.first == b.first &&
+         absl::c_equal(a.axes, b.axes, same_axes);
+}
+
+TensorId ViewMaker::Declare(const View& view, Scope& scope) {
+  loop::TensorInfo info;
+  info.name = "view";
+  info.type = program_[view.operand.read].type;
+  info.shape = view.shape;
+  AssumeFewElements(program_, view.shape);
+  const TensorId tensor = program_.AddTensor(std::move(info));
+  scope.push_back(fusion::DeclarationOf(tensor));
+  Append(scope, Copy(view, tensor));
+  return tensor;
+}
+
+}  // namespace nestor::jit

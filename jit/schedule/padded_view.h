@@ -1,0 +1,67 @@
+// A copy of the elements that an operand of a contraction reads, with what stands outside of its tensor.
+#ifndef NESTOR_JIT_SCHEDULE_PADDED_VIEW_H_
+#define NESTOR_JIT_SCHEDULE_PADDED_VIEW_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/types/optional.h"
+#include "jit/schedule/contraction.h"
+#include "loop_ir/program.h"
+#include "loop_ir/ranges.h"
+
+namespace nestor::jit {
+
+// An operand's elements, by how far the loops inside have come along each of its axes.
+struct View {
+  struct Axis {
+    int of_operand;
+    int64_t step = 1;    // elements of the operand from one of the view to the next
+    int32_t alone = -1;  // the index that moves it, from `begin` on, if there is but one
+    IndexId begin = {};
+  };
+  Contraction::Operand operand;
+  Shape shape;           // of the axes along which the loops move
+  std::vector<Axis> axes;
+  IndexList first;       // by axis of the operand: the place of the least element
+  IndexList place;       // in the view, by the loops' indices
+  int64_t slack = 0;     // of the last axis: elements without any of the operand, copied by themselves
+};
+
+class ViewMaker {
+ public:
+  ViewMaker(loop::Program& program, loop::Ranges& ranges) : program_(program), pool_(program.pool), ranges_(ranges) {}
+
+  // Of all that the operand reads in the loops `inside`, the last of which is that of its rows or columns; `slack`
+  // elements more along its last axis, if that loop moves it. nullopt where places are not linear in the indices.
+  // REQUIRES: `ranges` is at the place of the view.
+  absl::optional<View> ViewOf(const Contraction::Operand& operand, const loop::LoopsAround& inside, int64_t slack);
+
+  // The axis that the loop moves comes first, if it is not the last; comes last, with slack.
+  void PutFirst(const loop::Loop& side, View& view) const;
+  void PutLast(const loop::Loop& side, int64_t slack, View& view) const;
+
+  // Whether the same elements lie at the same places of both, as far as both go: of loads alone.
+  bool HaveSameElements(const View& a, const View& b) const;
+
+  // A temporary with these elements: its declaration, and what copies them, at the end of `scope`. It is assumed to
+  // be small (AssumeFewElements).
+  loop::TensorId Declare(const View& view, loop::Scope& scope);
+
+ private:
+  bool KnowsIndices(const View& view, const loop::LoopsAround& inside) const;
+  bool AddAxis(int axis, IndexId e, const loop::LoopsAround& inside, View& view);
+  loop::Scope Copy(const View& view, loop::TensorId tensor);
+  loop::ValueId ElementOf(const View& view, const IndexList& place);
+  loop::Scope Fill(loop::TensorId tensor, const Shape& begin, const Shape& end,
+                   absl::FunctionRef<loop::ValueId(const IndexList& place)> value);
+
+  loop::Program& program_;
+  IndexPool& pool_;
+  loop::Ranges& ranges_;
+};
+
+}  // namespace nestor::jit
+
+#endif  // NESTOR_JIT_SCHEDULE_PADDED_VIEW_H_

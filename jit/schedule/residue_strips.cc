@@ -1,0 +1,150 @@
+#include "jit/schedule/residue_strips.h"
+
+#include <cstdint>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "absl/types/optional.h"
+#include "jit/schedule/contraction.h"
+#include "jit/schedule/kept_sum.h"
+#include "jit/schedule/loop_maker.h"
+#include "jit/schedule/replace_loops.h"
+#include "jit/schedule/split_residues.h"
+#include "jit/target/lanes.h"
+#include "loop_ir/ranges.h"
+
+namespace nestor::jit {
+namespace {
+
+using loop::Access;
+using loop::Item;
+using loop::Loop;
+using loop::LoopsAround;
+using loop::Program;
+using loop::Scope;
+
+// Rows of a strip at each rest: their operands and results stay in the second cache.
+constexpr int64_t kMostRows = 7;
+
+struct Nest {
+  LoopsAround band;  // outermost first
+  const Scope* core = nullptr;
+  const loop::Statement* step = nullptr;
+  loop::TensorId accumulator;
+};
+
+class Gatherer {
+ public:
+  Gatherer(Program& program, loop::Ranges& ranges, Isa isa)
+      : program_(program), pool_(program.pool), ranges_(ranges), isa_(isa) {}
+
+  absl::optional<Scope> Gathered(const Loop& outermost) {
+    const absl::optional<Nest> nest = NestOf(outermost);
+    if (!nest || nest->band.size() < 3) return absl::nullopt;
+    const Loop& column = *nest->band.back();
+    if (!DivisorOfBounds(program_, column) || !AreIndependent(program_, outermost, column)) return absl::nullopt;
+    for (size_t kernel = nest->band.size() - 1; kernel-- > 0;) {
+      const absl::optional<size_t> row = RowBeside(*nest, kernel);
+      if (row && FillsVectors(*nest, *nest->band[kernel])) return InStrips(*nest, *row, kernel);
+    }
+    return absl::nullopt;
+  }
+
+ private:
+  // With one sum, and nothing declared but that.
+  absl::optional<Nest> NestOf(const Loop& outermost) const {
+    Nest nest;
+    for (const Loop* loop = &outermost; loop != nullptr; loop = OnlyLoopIn(loop->body)) {
+      if (pool_.HasVar(loop->begin) || pool_.HasVar(loop->end)) return absl::nullopt;
+      nest.band.push_back(loop);
+    }
+    nest.core = &nest.band.back()->body;
+    int sums = 0;
+    for (const Item& item : *nest.core) {
+      if (item.As<Loop>() == nullptr) continue;
+      nest.step = OnlyStatementIn(*item.As<Loop>());
+      ++sums;
+    }
+    if (sums != 1 || nest.step == nullptr || !nest.step->op) return absl::nullopt;
+    nest.accumulator = nest.step->target.tensor;
+    const bool declares_sum_alone = absl::c_all_of(*nest.core, [&](const Item& item) {
+      const auto* declaration = item.As<loop::Declaration>();
+      return declaration == nullptr || declaration->tensor == nest.accumulator;
+    });
+    return declares_sum_alone && program_[nest.accumulator].shape.empty() ? absl::optional<Nest>(nest) : absl::nullopt;
+  }
+
+  // The innermost loop that moves all that the column moves, where all else moves with the kernel alone.
+  absl::optional<size_t> RowBeside(const Nest& nest, size_t kernel) const {
+    const Loop &column = *nest.band.back(), &kernels = *nest.band[kernel];
+    const std::vector<const Access*> loads = LoadsOf(nest);
+    const auto move_with_one = [&](const Access* load) { return Moves(*load, column) != Moves(*load, kernels); };
+    const auto move_with_kernel = [&](const Access* load) { return Moves(*load, kernels); };
+    if (!absl::c_all_of(loads, move_with_one) || !absl::c_any_of(loads, move_with_kernel)) return absl::nullopt;
+    absl::optional<size_t> row;
+    for (size_t i = 0; i + 1 < nest.band.size(); ++i) {
+      const auto moves_as_column = [&](const Access* load) {
+        return Moves(*load, *nest.band[i]) == Moves(*load, column);
+      };
+      if (i != kernel && absl::c_all_of(loads, moves_as_column)) row = i;
+    }
+    return row;
+  }
+
+  std::vector<const Access*> LoadsOf(const Nest& nest) const {
+    std::vector<const Access*> loads;
+    VisitValues(program_, nest.step->value, [&](loop::ValueId, const loop::Value& value) {
+      if (const auto* load = absl::get_if<loop::LoadValue>(&value.node)) loads.push_back(&load->access);
+    });
+    return loads;
+  }
+
+  // At each rest of the loop's index by itself.
+  bool Moves(const Access& access, const Loop& loop) const {
+    const auto moves = [&](IndexId e) { return MovesBesideRests(e, loop.var); };
+    return absl::c_any_of(access.place, moves) || absl::c_any_of(access.conditions, moves);
+  }
+  bool MovesBesideRests(IndexId e, int32_t var) const {
+    const IndexNode& node = pool_[e];
+    if (node.kind == IndexKind::kVar) return node.value == var;
+    if (node.kind == IndexKind::kMod && pool_.ConstValue(node.args[1])) return false;
+    return absl::c_any_of(node.args, [&](IndexId arg) { return MovesBesideRests(arg, var); });
+  }
+
+  bool FillsVectors(const Nest& nest, const Loop& kernels) {
+    const auto length = KnownLength(program_, kernels);
+    return !length || *length >= 2 * LanesOf(program_[nest.accumulator].type, isa_);
+  }
+
+  Scope InStrips(const Nest& nest, size_t row, size_t kernel) {
+    const Loop &rows = *nest.band[row], &kernels = *nest.band[kernel], &column = *nest.band.back();
+    const Strips strips = StripsOf(program_, ranges_, rows, kMostRows * DivisorOfBounds(program_, rows).value_or(1));
+    const KeptSum kept(program_, ranges_, "gathered", nest.accumulator, {&strips.whole, &column, &kernels});
+    ranges_.Enter(strips.over);
+    Scope scope = Around(strips.over, kept.SumsAndEnds(ranges_, *nest.core, {&strips.strip, &column, &kernels},
+                                                       {&strips.strip, &kernels, &column}));
+    ranges_.Leave();
+    LoopsAround around;
+    absl::c_copy_if(nest.band, std::back_inserter(around), [&](const Loop* loop) {
+      return loop != &rows && loop != &kernels && loop != &column;
+    });
+    return Around(around, std::move(scope));
+  }
+
+  Program& program_;
+  IndexPool& pool_;
+  loop::Ranges& ranges_;
+  const Isa isa_;
+};
+
+}  // namespace
+
+absl::StatusOr<bool> GatherResidues(Program& program, Isa isa) {
+  loop::Ranges ranges(program);
+  Gatherer gatherer(program, ranges, isa);
+  return ReplaceLoops(program, ranges, [&](Loop& loop) { return gatherer.Gathered(loop); });
+}
+
+}  // namespace nestor::jit
