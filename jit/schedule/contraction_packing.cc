@@ -229,6 +229,17 @@ std::vector<Access> Packing::ReadForPanel(const Place& at) {
   return accesses;
 }
 
+std::vector<Access> Packing::ReadInPlace(const Place& at) {
+  std::vector<Access> accesses;
+  for (const Contraction::Operand& operand : nest_.columns) {
+    const auto is_copy = [&](const Packed& packed) { return packed.operand.read == operand.read; };
+    if (absl::c_any_of(packed_, is_copy)) continue;
+    const ValueId value = Moved(operand.load, at.row, at.vector, at.lane, at.sums);
+    accesses.push_back(absl::get<loop::LoadValue>(program_[value].node).access);
+  }
+  return accesses;
+}
+
 IndexList Packing::PlaceInPanel(const Panel& panel, const Place& at) {
   const bool is_wrong = NESTOR_MUTANT("panel_of_other_columns");
   return {is_wrong ? pool_.Const(0) : pool_.Sub(at.vector, panel.first_vector), at.sums[0], at.lane};

@@ -73,8 +73,9 @@ class Packing {
   Panel PanelOf(int64_t vectors, IndexId first_vector, loop::Scope& scope);
   // Copies columns to the panel.
   loop::Scope ToPanel(const Panel& panel, const Place& at);
-  // The elements that are copied to a panel from there.
+  // The elements that are copied to a panel from there; those of columns of which there is no copy.
   std::vector<loop::Access> ReadForPanel(const Place& at);
+  std::vector<loop::Access> ReadInPlace(const Place& at);
 
   // The value that is summed there. `panel`: null unless columns are in one.
   loop::ValueId ValueAt(const Place& at, Columns columns, const Panel* panel);

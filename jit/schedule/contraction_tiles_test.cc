@@ -133,6 +133,19 @@ program p(a: f32[16, 8], b: f32[8, 16]) -> (c: f32[16, 16]) {
 })")));
 }
 
+// What loops fetch, each behind the loop's index.
+std::vector<std::string> PrefetchesOf(const loop::Program& program) {
+  std::vector<std::string> prefetches;
+  VisitItems(program, [&](const loop::Item& item) {
+    const auto* loop = item.As<loop::Loop>();
+    if (loop == nullptr) return;
+    for (const loop::Access& access : loop->prefetches) {
+      prefetches.push_back(absl::StrCat(program.vars[loop->var], ": ", loop::ToText(program, access)));
+    }
+  });
+  return prefetches;
+}
+
 // While tiles read a panel, they fetch the columns of the next block of the sum, or after the last one of the columns.
 TEST(ContractionTiles, PanelsAreFetchedAhead) {
   loop::Program program = fusion::ParseVerified(
@@ -146,16 +159,24 @@ TEST(ContractionTiles, PanelsAreFetchedAhead) {
   options.sum_block = 32;
   ASSERT_EQ(TileContractions(program, options).value(), true);
   EXPECT_TRUE(loop::Verify(program).ok()) << loop::Verify(program);
-  std::vector<std::string> prefetches;
-  VisitItems(program, [&](const loop::Item& item) {
-    const auto* loop = item.As<loop::Loop>();
-    if (loop == nullptr) return;
-    for (const loop::Access& access : loop->prefetches) {
-      prefetches.push_back(absl::StrCat(program.vars[loop->var], ": ", loop::ToText(program, access)));
-    }
-  });
-  EXPECT_THAT(prefetches, ::testing::ElementsAre("k_3: b[k_3 + 64*min(-s + 1, 1) - 32, 32*q + 32*q_2 + "
+  EXPECT_THAT(PrefetchesOf(program), ::testing::ElementsAre("k_3: b[k_3 + 64*min(-s + 1, 1) - 32, 32*q + 32*q_2 + "
                                                  "16*((p_3 + 1)%2) - 32*min(-s + 1, 1) + 32]"));
+}
+
+// Columns that windows go over are read where they lie: of the next block of the sum, a vector at each step.
+TEST(ContractionTiles, ColumnsInPlaceAreFetchedAhead) {
+  loop::Program program = fusion::ParseVerified(
+      "program p(g: f32[64, 4, 32], x: f32[4, 66, 48]) -> (y: f32[3, 64, 32]) { for q in [0, 3) { for o in [0, 64) {"
+      " for c in [0, 32) { acc s: f32 = sum for m in [0, 4) { for i in [0, 32) { s += g[o, m, i] * x[m, q + 2*i, c] } }"
+      " y[q, o, c] = s } } } }");
+  ContractionTileOptions options = SmallestTile();
+  options.isa = Isa::kAvx512;
+  options.rows = 8;
+  options.vectors = 2;
+  options.sum_block = 32;
+  ASSERT_EQ(TileContractions(program, options).value(), true);
+  EXPECT_TRUE(loop::Verify(program).ok()) << loop::Verify(program);
+  EXPECT_THAT(PrefetchesOf(program), ::testing::ElementsAre("i_2: x[m_2 + 1, q_4 + 2*i_2, 32*q_2 + 32*q_3 + 16*(p_2%2)]"));
 }
 
 // A tile that has all rows reads columns where they lie, four steps at a time for all tiles of a block; sums wait.

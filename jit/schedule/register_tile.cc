@@ -129,7 +129,11 @@ Scope RegisterTile::Sums(TensorId tile, const Patch& patch, const absl::optional
       return scope;
     });
   };
-  if (!below) return over(patch.columns);
+  if (!below) {
+    Scope sums = over(patch.columns);
+    if (part && !nest_.is_ragged) PrefetchNextBlock(sums, patch, *part);
+    return sums;
+  }
   const IndexId is_below = pool_.Min(Const(1), below->tiles);
   Scope scope = If(pool_.Sub(Const(1), is_below), [&] { return over(Packing::Columns::kInOperands); });
   Append(scope, If(is_below, [&] {
@@ -140,12 +144,33 @@ Scope RegisterTile::Sums(TensorId tile, const Patch& patch, const absl::optional
   return scope;
 }
 
+// Columns that are read where they lie, of the next block of the sum. Steps of windows skip some elements, so that
+// hardware does not guess them, and memory is slower than the tiles that read them first. At each step a tile fetches one
+// vector; those below each other take turns.
+void RegisterTile::PrefetchNextBlock(Scope& sums, const Patch& patch, const SumBlock& part) {
+  if (!IsLargeEnoughToFetch(patch.extent)) return;
+  Packing::Place at{patch.row, patch.vector, Const(0), {}};
+  Loop* innermost = nullptr;
+  for (Scope* scope = &sums; at.sums.size() < nest_.sums.size(); scope = &innermost->body) {
+    innermost = scope->size() == 1 ? (*scope)[0].As<Loop>() : nullptr;
+    if (innermost == nullptr || innermost->attributes.unroll) return;
+    at.sums.push_back(pool_.Var(innermost->var));
+  }
+  at.sums[0] = pool_.Add(at.sums[0], part.length);
+  const IndexId tile = pool_.Div(part.row, Const(patch.extent.rows));
+  at.vector = pool_.Add(at.vector, pool_.Mod(tile, Const(patch.extent.vectors)));
+  for (loop::Access& access : packing_.ReadInPlace(at)) AddPrefetch(*innermost, std::move(access));
+}
+
+// So that the loads of a step leave time for one more.
+bool RegisterTile::IsLargeEnoughToFetch(Extent extent) { return extent.rows * extent.vectors >= kLeastToFetch; }
+
 // The topmost tile of the next block would wait for its columns: rows of memory are too far apart for hardware to guess.
 // At each step a tile fetches one of the vectors that the next block, of the sum or else of columns, has in its place;
 // those below each other take turns.
 void RegisterTile::PrefetchNextPanel(Loop& sum, const Patch& patch, const absl::optional<SumBlock>& part,
                                      const Below& below) {
-  if (sum.attributes.unroll || patch.extent.rows * patch.extent.vectors < kLeastToFetch) return;
+  if (sum.attributes.unroll || !IsLargeEnoughToFetch(patch.extent)) return;
   const IndexId turn = pool_.Mod(pool_.Sub(below.tiles, Const(1)), Const(patch.extent.vectors));
   IndexId vector = pool_.Add(patch.vector, turn), step = pool_.Var(sum.var);
   if (part) {

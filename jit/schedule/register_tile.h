@@ -70,6 +70,8 @@ class RegisterTile {
   loop::Scope Sums(loop::TensorId tile, const Patch& patch, const absl::optional<SumBlock>& part,
                    const absl::optional<Below>& below);
   IndexId HasMore(const SumBlock& part);
+  void PrefetchNextBlock(loop::Scope& sums, const Patch& patch, const SumBlock& part);
+  static bool IsLargeEnoughToFetch(Extent extent);
   void PrefetchNextPanel(loop::Loop& sum, const Patch& patch, const absl::optional<SumBlock>& part, const Below& below);
   loop::Scope RaggedSums(const Patch& patch, StepAt step);
   loop::Scope RaggedEnds(const Patch& patch, const Hull& common, bool before, StepAt step);
