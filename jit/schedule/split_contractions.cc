@@ -111,7 +111,7 @@ class Splitter {
   // One after the other, until what is left is a contraction.
   std::vector<Sum> SumsToSplit() {
     std::vector<Sum> sums;
-    if (LoadsIndices() || IsContraction(sums)) return sums;
+    if (LoadsIndices() || IsAloneByRests() || IsContraction(sums)) return sums;
     const loop::Footprint made = FootprintOf(program_, path_[0]->body);
     absl::flat_hash_set<TensorId> own;  // of the nest
     for (const Item& item : path_[0]->body) {
@@ -146,6 +146,12 @@ class Splitter {
   }
 
   absl::Span<const Loop* const> From(size_t first) const { return absl::MakeConstSpan(path_).subspan(first); }
+
+  // Whether rests of a quotient will have nests of their own, in which nothing stands beside the sum.
+  bool IsAloneByRests() const {
+    const auto is_divided = [&](const Loop* loop) { return DivisorOf(program_, *loop).has_value(); };
+    return !HoldsMore(Core()) && absl::c_any_of(path_, is_divided);
+  }
 
   // A sum may be one of them.
   bool LoadsIndices() const {
@@ -253,9 +259,7 @@ class Splitter {
     Append(core, kept.Store());
     const Scope loops = Inside(shared, std::move(core));
     absl::optional<Loop> fresh = fusion::FreshCopy(program_, ranges_, *loops[0].As<Loop>());
-    if (!fresh) return {};
-    absl::optional<Scope> residues = ResiduesOf(program_, ranges_, *fresh);
-    return residues ? *std::move(residues) : ScopeOf(*std::move(fresh));
+    return fresh ? ScopeOf(*std::move(fresh)) : Scope();
   }
 
   Program& program_;

@@ -25,8 +25,8 @@ namespace nestor::jit {
 // contraction: that of g[j] += s is none. So does a sum further inside, where columns are two
 // loops or more: a nest over the points of an image that reduces them. (Those of one loop go by
 // strips, strips.h.) A sum that is a contraction once the rests of a quotient have nests of
-// their own (split_residues.h) goes first, and gets them. Loops around that belong to neither
-// rows nor columns stay around both. That the temporary is small is an assumption of the program
+// their own (split_residues.h) goes first. Loops around that belong to neither rows nor columns
+// stay around both. That the temporary is small is an assumption of the program
 // (AssumeFewElements). Sums of few steps stay: what is stored and read again is no less work.
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run changes

@@ -49,6 +49,25 @@ bool SumsProducts(const Program& program, const Loop& sum) {
   return sums;
 }
 
+// What decides whether there is a step of the only sum of the nest.
+absl::optional<int64_t> DivisorOfConditions(const Program& program, const Loop& loop) {
+  const Loop* innermost = &loop;
+  while (const Loop* inner = OnlyLoopIn(innermost->body)) innermost = inner;
+  const Loop* sum = nullptr;
+  for (const Item& item : innermost->body) {
+    if (item.As<Loop>() == nullptr) continue;
+    if (sum != nullptr) return absl::nullopt;
+    sum = item.As<Loop>();
+  }
+  const loop::Statement* step = sum == nullptr ? nullptr : OnlyStatementIn(*sum);
+  if (step == nullptr || !SumsProducts(program, *sum)) return absl::nullopt;
+  absl::optional<int64_t> divisor;
+  for (IndexId condition : step->target.conditions) {
+    if (!divisor) divisor = DivisorIn(program.pool, condition, IndexKind::kMod, loop.var);
+  }
+  return divisor;
+}
+
 class ResidueSplitter {
  public:
   // Of each quotient all rests, or the first one alone.
@@ -61,7 +80,7 @@ class ResidueSplitter {
     bool changed = false;
     // Each loop of the nest splits all that the others have left.
     for (const Loop* loop = &outermost; loop != nullptr; loop = OnlyLoopIn(loop->body)) {
-      const absl::optional<int64_t> divisor = DivisorOf(*loop);
+      const absl::optional<int64_t> divisor = loop->step == 1 ? DivisorOf(program_, *loop) : absl::nullopt;
       if (!divisor || !BeginsAtMultiple(*loop, *divisor) || !MayReorder(outermost, *loop)) continue;
       pieces = Divided(pieces, NumberOf(outermost, *loop), *divisor);
       changed = true;
@@ -70,32 +89,6 @@ class ResidueSplitter {
   }
 
  private:
-  // What the loop's index, moved by some number, is divided by.
-  absl::optional<int64_t> DivisorOf(const Loop& loop) const {
-    if (loop.step != 1) return absl::nullopt;
-    const absl::optional<int64_t> divisor = DivisorOfBounds(program_, loop);
-    return divisor ? divisor : DivisorOfConditions(loop);
-  }
-
-  // What decides whether there is a step of the only sum of the nest.
-  absl::optional<int64_t> DivisorOfConditions(const Loop& loop) const {
-    const Loop* innermost = &loop;
-    while (const Loop* inner = OnlyLoopIn(innermost->body)) innermost = inner;
-    const Loop* sum = nullptr;
-    for (const Item& item : innermost->body) {
-      if (item.As<Loop>() == nullptr) continue;
-      if (sum != nullptr) return absl::nullopt;
-      sum = item.As<Loop>();
-    }
-    const loop::Statement* step = sum == nullptr ? nullptr : OnlyStatementIn(*sum);
-    if (step == nullptr || !SumsProducts(program_, *sum)) return absl::nullopt;
-    absl::optional<int64_t> divisor;
-    for (IndexId condition : step->target.conditions) {
-      if (!divisor) divisor = DivisorIn(pool_, condition, IndexKind::kMod, loop.var);
-    }
-    return divisor;
-  }
-
   bool BeginsAtMultiple(const Loop& loop, int64_t divisor) {
     return pool_.IsConst(pool_.Mod(loop.begin, pool_.Const(divisor)), 0);
   }
@@ -192,8 +185,9 @@ absl::optional<int64_t> DivisorOfBounds(const Program& program, const Loop& loop
   return divisor;
 }
 
-absl::optional<Scope> ResiduesOf(Program& program, loop::Ranges& ranges, const Loop& nest) {
-  return ResidueSplitter(program, ranges, ResidueSplitter::Rests::kAll).Split(nest);
+absl::optional<int64_t> DivisorOf(const Program& program, const Loop& loop) {
+  const absl::optional<int64_t> divisor = DivisorOfBounds(program, loop);
+  return divisor ? divisor : DivisorOfConditions(program, loop);
 }
 
 absl::optional<Loop> FirstResidueOf(Program& program, loop::Ranges& ranges, const Loop& nest) {

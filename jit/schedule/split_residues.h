@@ -37,14 +37,14 @@ struct ResidueOptions {
 // changes nothing. REQUIRES: Verify accepts the program; and so it does afterwards.
 absl::StatusOr<bool> SplitResidues(loop::Program& program, const ResidueOptions& options = {});
 
-// The same of one nest, in which all keeps its order: the nests that take its place, or the first
-// of them alone, with the indices and tensors of `nest`; nullopt where nothing of it is divided.
-// REQUIRES: `ranges` is at the place of the nest.
-absl::optional<loop::Scope> ResiduesOf(loop::Program& program, loop::Ranges& ranges, const loop::Loop& nest);
+// The first of the nests that take the place of this one, if all keeps its order, with the indices and tensors of
+// `nest`; nullopt where nothing of it is divided. REQUIRES: `ranges` is at the place of the nest.
 absl::optional<loop::Loop> FirstResidueOf(loop::Program& program, loop::Ranges& ranges, const loop::Loop& nest);
 
-// By what a loop of the nest is divided since the bounds of a sum move with the quotient.
+// The small number by which the index of a loop of the nest is divided: in the bounds of a sum; or else in a condition of
+// the only sum.
 absl::optional<int64_t> DivisorOfBounds(const loop::Program& program, const loop::Loop& loop);
+absl::optional<int64_t> DivisorOf(const loop::Program& program, const loop::Loop& loop);
 
 }  // namespace nestor::jit
 
