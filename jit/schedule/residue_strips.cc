@@ -76,7 +76,7 @@ class Gatherer {
     return declares_sum_alone && program_[nest.accumulator].shape.empty() ? absl::optional<Nest>(nest) : absl::nullopt;
   }
 
-  // The innermost loop that moves all that the column moves, where all else moves with the kernel alone.
+  // The innermost divided loop that moves all that the column moves, where all else moves with the kernel alone.
   absl::optional<size_t> RowBeside(const Nest& nest, size_t kernel) const {
     const Loop &column = *nest.band.back(), &kernels = *nest.band[kernel];
     const std::vector<const Access*> loads = LoadsOf(nest);
@@ -88,7 +88,7 @@ class Gatherer {
       const auto moves_as_column = [&](const Access* load) {
         return Moves(*load, *nest.band[i]) == Moves(*load, column);
       };
-      if (i != kernel && absl::c_all_of(loads, moves_as_column)) row = i;
+      if (DivisorOfBounds(program_, *nest.band[i]) && absl::c_all_of(loads, moves_as_column)) row = i;
     }
     return row;
   }
@@ -120,7 +120,7 @@ class Gatherer {
 
   Scope InStrips(const Nest& nest, size_t row, size_t kernel) {
     const Loop &rows = *nest.band[row], &kernels = *nest.band[kernel], &column = *nest.band.back();
-    const Strips strips = StripsOf(program_, ranges_, rows, kMostRows * DivisorOfBounds(program_, rows).value_or(1));
+    const Strips strips = StripsOf(program_, ranges_, rows, kMostRows * *DivisorOfBounds(program_, rows));
     const KeptSum kept(program_, ranges_, "gathered", nest.accumulator, {&strips.whole, &column, &kernels});
     ranges_.Enter(strips.over);
     Scope scope = Around(strips.over, kept.SumsAndEnds(ranges_, *nest.core, {&strips.strip, &column, &kernels},
