@@ -40,7 +40,7 @@ TEST(GatherResidues, TextInTextOut) {
        " y[n, o, h, i] = s } } } }", ""},
       // Nor images whose rows are not divided: one may be long.
       {"for n in [0, B) { for o in [0, O) { for i in [0, 2*W) { acc s: f32 = sum for c in [0, C) {"
-       " for r in [0, min(-i/2 + W, (i + 1)/2 - i/2 + 1)) { s += x[n, c, 0 | 0.0, i/2 + r] * w[c, o, 0, i%2 - 2*r + 1] } }"
+       " for r in [0, min(-i/2 + W, (i + 1)/2 - i/2 + 1)) { s += x[n, c, 0, i/2 + r | 0.0] * w[c, o, 0, i%2 - 2*r + 1] } }"
        " drop y[n, o, 0, i] = s } } }", ""},
       // Nor results that lie side by side.
       {"for n in [0, B) { for h in [0, 2*H) { for i in [0, 2*W) { for o in [0, O) { " SUM " y[n, o, h, i] = s } } } }", ""},
