@@ -70,9 +70,4 @@ Strips StripsOf(Program& program, loop::Ranges& ranges, const Loop& loop, int64_
   return made;
 }
 
-Scope Around(absl::Span<const Loop* const> loops, Scope scope) {
-  for (size_t i = loops.size(); i-- > 0;) scope = Around(*loops[i], std::move(scope));
-  return scope;
-}
-
 }  // namespace nestor::jit

@@ -50,9 +50,6 @@ struct Strips {
 };
 Strips StripsOf(loop::Program& program, loop::Ranges& ranges, const loop::Loop& loop, int64_t length);
 
-// The loops' ranges around the scope, outermost first.
-loop::Scope Around(absl::Span<const loop::Loop* const> loops, loop::Scope scope);
-
 }  // namespace nestor::jit
 
 #endif  // NESTOR_JIT_SCHEDULE_KEPT_SUM_H_

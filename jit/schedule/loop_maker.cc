@@ -40,6 +40,11 @@ Scope Around(const Loop& loop, Scope body) {
   return ScopeOf({loop.var, loop.begin, loop.end, loop.step, {}, std::move(body)});
 }
 
+Scope Around(absl::Span<const Loop* const> loops, Scope body) {
+  for (size_t i = loops.size(); i-- > 0;) body = Around(*loops[i], std::move(body));
+  return body;
+}
+
 Scope AroundAnew(loop::Program& program, const Loop& loop, Scope body) {
   Loop own = loop;
   own.var = program.AddVar(program.vars[loop.var]);
@@ -56,8 +61,7 @@ loop::Item InOwnLoops(loop::Program& program, const loop::LoopsAround& loops, lo
     vars.push_back(program.AddVar(program.vars[loop->var]));
     replace.Set(loop->var, program.pool.Var(vars.back()));
   }
-  Scope scope = {loop::Item{std::move(statement)}};
-  for (size_t i = loops.size(); i-- > 0;) scope = Around(*loops[i], std::move(scope));
+  Scope scope = Around(loops, {loop::Item{std::move(statement)}});
   RewriteIndices(program, scope, [&](IndexId e) { return replace(e); });
   Scope* inside = &scope;
   for (int32_t var : vars) {

@@ -7,6 +7,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "loop_ir/program.h"
 
 namespace nestor::jit {
@@ -31,6 +32,8 @@ class LoopMaker {
 loop::Scope ScopeOf(loop::Loop loop);
 // The loop's range around another body.
 loop::Scope Around(const loop::Loop& loop, loop::Scope body);
+// The ranges of several, outermost first.
+loop::Scope Around(absl::Span<const loop::Loop* const> loops, loop::Scope body);
 // The same with an index of its own, which takes the place of the loop's in the body.
 loop::Scope AroundAnew(loop::Program& program, const loop::Loop& loop, loop::Scope body);
 // The statement alone in copies of the loops, outermost first, with indices of their own.

@@ -376,8 +376,7 @@ class SumPadder {
   // `body` in loops, with indices and tensors of its own.
   Scope Copied(const LoopsAround& loops, Scope body) {
     if (body.empty()) return {};
-    for (size_t i = loops.size(); i-- > 0;) body = Around(*loops[i], std::move(body));
-    absl::optional<Loop> fresh = fusion::FreshCopy(program_, ranges_, *body[0].As<Loop>());
+    absl::optional<Loop> fresh = fusion::FreshCopy(program_, ranges_, *Around(loops, std::move(body))[0].As<Loop>());
     return fresh ? ScopeOf(*std::move(fresh)) : Scope();
   }
 

@@ -210,17 +210,33 @@ class Materializer {
     std::vector<Use> uses;
   };
 
+  // A nest that may share views with others.
+  struct Candidate {
+    size_t item;  // of the scope
+    Contraction nest;
+    Sharing sharing;
+  };
+
+  std::vector<Candidate> CandidatesIn(const Scope& scope) {
+    std::vector<Candidate> candidates;
+    for (size_t i = 0; i < scope.size(); ++i) {
+      const Loop* loop = scope[i].As<Loop>();
+      absl::optional<Contraction> nest = loop == nullptr ? absl::nullopt : ContractionOf(program_, *loop);
+      absl::optional<Sharing> sharing = nest ? SharingOfAll(*nest) : absl::nullopt;
+      if (sharing) candidates.push_back({i, *std::move(nest), *std::move(sharing)});
+    }
+    return candidates;
+  }
+
   // Those that one nest of the scope needs, and others can read as well.
   std::vector<SharedView> SharedViewsOf(const Scope& scope) {
     std::vector<SharedView> found;
+    const std::vector<Candidate> candidates = CandidatesIn(scope);
+    if (candidates.size() < 2) return found;
     for (const bool needed : {true, false}) {
-      for (size_t i = 0; i < scope.size(); ++i) {
-        const Loop* loop = scope[i].As<Loop>();
-        const absl::optional<Contraction> nest = loop == nullptr ? absl::nullopt : ContractionOf(program_, *loop);
-        const absl::optional<Sharing> sharing = nest ? SharingOfAll(*nest) : absl::nullopt;
-        if (!sharing) continue;
-        AddUses(i, nest->rows, *nest->row, *nest, *sharing, needed, found);
-        AddUses(i, nest->columns, *nest->column, *nest, *sharing, needed, found);
+      for (const auto& [item, nest, sharing] : candidates) {
+        AddUses(item, nest.rows, *nest.row, nest, sharing, needed, found);
+        AddUses(item, nest.columns, *nest.column, nest, sharing, needed, found);
       }
     }
     const auto is_no_use = [&](const SharedView& shared) { return shared.uses.size() < 2 || Changes(scope, shared); };

@@ -144,9 +144,9 @@ Scope RegisterTile::Sums(TensorId tile, const Patch& patch, const absl::optional
   return scope;
 }
 
-// Columns that are read where they lie, of the next block of the sum. Steps of windows skip some elements, so that
-// hardware does not guess them, and memory is slower than the tiles that read them first. At each step a tile fetches one
-// vector; those below each other take turns.
+// Columns that are read where they lie, of the next block of the sum. Hardware seldom guesses steps of windows, and
+// memory is slower than the tiles that read them first. At each step a tile fetches one vector; those below each other
+// take turns.
 void RegisterTile::PrefetchNextBlock(Scope& sums, const Patch& patch, const SumBlock& part) {
   if (!IsLargeEnoughToFetch(patch.extent)) return;
   Packing::Place at{patch.row, patch.vector, Const(0), {}};

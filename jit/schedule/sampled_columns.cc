@@ -8,6 +8,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/types/optional.h"
+#include "absl/types/span.h"
 #include "fusion/scopes.h"
 #include "jit/schedule/contraction.h"
 #include "jit/schedule/loop_maker.h"
@@ -84,8 +85,7 @@ class Sampler {
     Scope scope = {fusion::DeclarationOf(sample)};
     Append(scope, Copy(nest.columns[0].load, walked, sample));
     Append(scope, Around(*nest.row, Around(*nest.batch.back(), Around(*nest.column, CoreOf(nest, walked, sample)))));
-    for (size_t i = nest.batch.size() - 1; i-- > 0;) scope = Around(*nest.batch[i], std::move(scope));
-    return scope;
+    return Around(absl::MakeConstSpan(nest.batch).first(nest.batch.size() - 1), std::move(scope));
   }
 
   Scope Copy(ValueId load, const std::vector<const Loop*>& walked, TensorId sample, IndexList place = {}) {

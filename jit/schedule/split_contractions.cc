@@ -214,8 +214,7 @@ class Splitter {
 
   // The loops from number `from` on around a core.
   Scope Inside(size_t from, Scope core) const {
-    for (size_t i = path_.size(); i-- > from;) core = Around(*path_[i], std::move(core));
-    return core;
+    return Around(From(from), std::move(core));
   }
 
   // Takes the sums out of the core, and the declarations of their accumulators.

@@ -41,8 +41,8 @@ absl::StatusOr<bool> SplitResidues(loop::Program& program, const ResidueOptions&
 // `nest`; nullopt where nothing of it is divided. REQUIRES: `ranges` is at the place of the nest.
 absl::optional<loop::Loop> FirstResidueOf(loop::Program& program, loop::Ranges& ranges, const loop::Loop& nest);
 
-// The small number by which the index of a loop of the nest is divided: in the bounds of a sum; or else in a condition of
-// the only sum.
+// The small number by which the index of a loop of the nest is divided: in the bounds of a sum; or else in a condition
+// of the only sum.
 absl::optional<int64_t> DivisorOfBounds(const loop::Program& program, const loop::Loop& loop);
 absl::optional<int64_t> DivisorOf(const loop::Program& program, const loop::Loop& loop);
 

@@ -50,8 +50,8 @@ class TileGrid {
 
   // Of all rows; below them some may be left.
   std::vector<Band> Bands();
-  // Whether of an image, along which windows slide, or that lies in a copy: there are few rows, and a tile of which not all rows are kept is a
-  // large part of the work.
+  // Whether of an image, along which windows slide, or that lies in a copy: there are few rows, and a tile of which not
+  // all rows are kept is a large part of the work.
   bool SharesOutRows() const;
   // 1 where then no tile is left of which not all rows are kept, else 0.
   IndexId AreShared();

@@ -4,15 +4,13 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <iterator>
 #include <utility>
 #include <vector>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
-#include "fusion/decided_copy.h"
-#include "fusion/scopes.h"
+#include "absl/types/span.h"
 #include "jit/schedule/contraction.h"
 #include "jit/schedule/kept_sum.h"
 #include "jit/schedule/loop_maker.h"
@@ -20,7 +18,6 @@
 #include "jit/target/lanes.h"
 #include "loop_ir/lanes.h"
 #include "loop_ir/ranges.h"
-#include "loop_ir/rewrite.h"
 
 namespace nestor::jit {
 namespace {
@@ -181,7 +178,7 @@ class Turner {
     ranges_.Enter(over);
     Scope scope = jit::Around(over, SumsAndEnds(nest, kept, {&strip, nest.column, nest.row}));
     ranges_.Leave();
-    return Around(LoopsAround(nest.batch.begin(), nest.batch.end() - 1), std::move(scope));
+    return Around(absl::MakeConstSpan(nest.batch).first(nest.batch.size() - 1), std::move(scope));
   }
   // The quotient.
   IndexId RoundedUp(IndexId e, IndexId divisor) {
