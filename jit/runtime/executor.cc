@@ -27,6 +27,7 @@
 #include <future>
 #include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #ifdef __SANITIZE_THREAD__
@@ -60,7 +61,8 @@ void TakeHeap() {
   std::free(memory);
 }
 
-// How many of `threads` the system lets start now, all at once.
+// How many of `threads` the system lets start now, all at once. Each has its heap before the next one starts: there
+// would seem to be room for more.
 int CountStarted(int threads) {
   std::promise<void> tried;
   const std::shared_future<void> is_tried(tried.get_future());
@@ -68,10 +70,14 @@ int CountStarted(int threads) {
   try {
     started.reserve(threads);
     while (static_cast<int>(started.size()) < threads) {
-      started.emplace_back([is_tried] {
+      std::promise<void> taken;
+      const std::future<void> has_heap = taken.get_future();
+      started.emplace_back([is_tried, taken = std::move(taken)]() mutable {
         TakeHeap();
+        taken.set_value();
         is_tried.wait();
       });
+      has_heap.wait();
     }
   } catch (const std::exception&) {
     // No more threads, or no memory for them.
