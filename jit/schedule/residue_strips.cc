@@ -124,7 +124,7 @@ class Gatherer {
     const KeptSum kept(program_, ranges_, "gathered", nest.accumulator, {&strips.whole, &column, &kernels});
     ranges_.Enter(strips.over);
     Scope scope = Around(strips.over, kept.SumsAndEnds(ranges_, *nest.core, {&strips.strip, &column, &kernels},
-                                                       {&strips.strip, &kernels, &column}));
+                                                       {&kernels, &strips.strip, &column}));
     ranges_.Leave();
     LoopsAround around;
     absl::c_copy_if(nest.band, std::back_inserter(around), [&](const Loop* loop) {

@@ -20,7 +20,7 @@ constexpr fusion::Frame kFrame = {
   "assume : " assumed " for n in [0, B) { for h_2 in [0, (2*H + 13)/14) { temp gathered: f32[14, 2*W, " o "]"      \
   " for h in [14*h_2, min(14*h_2 + 14, 2*H)) { for i in [0, 2*W) { for o in [0, " o ") { " SUM                     \
   " gathered[-14*h_2 + h, i, o] = s } } }"                                                                        \
-  " for h_3 in [14*h_2, min(14*h_2 + 14, 2*H)) { for o_2 in [0, " o ") { for i_2 in [0, 2*W) { " ends " } } } } }"
+  " for o_2 in [0, " o ") { for h_3 in [14*h_2, min(14*h_2 + 14, 2*H)) { for i_2 in [0, 2*W) { " ends " } } } } }"
 
 absl::StatusOr<bool> ForAvx2(loop::Program& program) { return GatherResidues(program, Isa::kAvx2); }
 

@@ -10,6 +10,7 @@
 #include "absl/algorithm/container.h"
 #include "fusion/decided_copy.h"
 #include "fusion/scopes.h"
+#include "jit/schedule/kept_sum.h"
 #include "jit/schedule/loop_maker.h"
 #include "jit/schedule/replace_loops.h"
 #include "jit/target/lanes.h"
@@ -25,6 +26,7 @@ namespace {
 using loop::Access;
 using loop::Item;
 using loop::Loop;
+using loop::LoopsAround;
 using loop::Program;
 using loop::Scope;
 using loop::Statement;
@@ -38,6 +40,9 @@ constexpr int64_t kMostStep = 2;
 // Squares along each side of a block: enough for whole stretches of memory, few enough for
 // the pages that they lie in to stay known to the processor.
 constexpr int64_t kBlock = 16;
+
+// Iterations of a loop between two, at most, that go through squares together: what they write lies one after the other.
+constexpr int64_t kMostBetween = 8;
 
 // `along` walks the rows of what is written, `across` those of `loads`.
 struct Nest {
@@ -56,18 +61,29 @@ class TransposeTiles {
 
  private:
   absl::optional<Scope> Tiled(const Loop& outer) {
-    const Loop* inner = outer.body.size() == 1 ? outer.body[0].As<Loop>() : nullptr;
-    if (inner == nullptr || !IsFree(outer) || !IsFree(*inner)) return absl::nullopt;
-    ranges_.Enter(outer);
-    const bool fixed = !HoldsVar(pool_, inner->begin, outer.var) && !HoldsVar(pool_, inner->end, outer.var);
-    const bool in_lanes = fixed && RunsInLanes(program_, ranges_, *inner);
-    ranges_.Leave();
+    const absl::optional<LoopsAround> loops = PerfectNest(outer);
+    if (!loops) return absl::nullopt;
+    const Loop& inner = *loops->back();
+    for (size_t i = 0; i + 1 < loops->size(); ++i) ranges_.Enter(*(*loops)[i]);
+    const bool in_lanes = RunsInLanes(program_, ranges_, inner);
+    for (size_t i = 0; i + 1 < loops->size(); ++i) ranges_.Leave();
     if (!in_lanes || !RunsInLanes(program_, ranges_, outer)) return absl::nullopt;
-    for (const Nest& nest : {Nest{inner, &outer, {}}, Nest{&outer, inner, {}}}) {
-      const auto found = WithLoads(nest);
-      if (found && IsLong(outer, Width(*inner)) && IsLong(*inner, Width(*inner))) return Cut(outer, *inner, *found);
+    for (const Nest& nest : {Nest{&inner, &outer, {}}, Nest{&outer, &inner, {}}}) {
+      const auto found = WithLoads(nest, inner);
+      if (found && IsLong(outer, Width(inner)) && IsLong(inner, Width(inner))) return Cut(*loops, *found);
     }
     return absl::nullopt;
+  }
+
+  // Two loops or more, outermost first, in any order of which the same is computed.
+  absl::optional<LoopsAround> PerfectNest(const Loop& outermost) const {
+    LoopsAround loops;
+    for (const Loop* loop = &outermost; loop != nullptr; loop = OnlyLoopIn(loop->body)) {
+      const auto moves = [&](const Loop* around) { return BoundsMoveWith(pool_, *loop, around->var); };
+      if (!IsFree(*loop) || absl::c_any_of(loops, moves)) return absl::nullopt;
+      loops.push_back(loop);
+    }
+    return loops.size() > 1 ? absl::make_optional(loops) : absl::nullopt;
   }
 
   bool IsFree(const Loop& loop) const {
@@ -85,9 +101,7 @@ class TransposeTiles {
   }
 
   // The loads that walk across, if all that is written walks along.
-  absl::optional<Nest> WithLoads(Nest nest) {
-    const Loop& inner = nest.along->body.size() == 1 && nest.along->body[0].As<Loop>() == nest.across ? *nest.across
-                                                                                                     : *nest.along;
+  absl::optional<Nest> WithLoads(Nest nest, const Loop& inner) {
     const int lanes = LanesOf(program_, inner, isa_);
     for (const Item& item : inner.body) {
       const auto* statement = item.As<Statement>();
@@ -131,16 +145,17 @@ class TransposeTiles {
 
   // ---- The three parts
 
-  Scope Cut(const Loop& outer, const Loop& inner, const Nest& nest) {
+  Scope Cut(const LoopsAround& loops, const Nest& nest) {
+    const Loop& inner = *loops.back();
     const int64_t lanes = LanesOf(program_, inner, isa_), tiles = TilesInSquare();
-    const bool overlaps = !IsOutermost(outer) && !ReadsWhatItWrites(inner);
+    const bool overlaps = !IsOutermost(*loops.front()) && !ReadsWhatItWrites(inner);
     const Side across = SideOf(*nest.across, inner, overlaps), along = SideOf(*nest.along, inner, overlaps);
     Scope parts;
-    Append(parts, Squares(inner.body, nest, across, along, lanes, tiles));
+    Append(parts, Squares(loops, nest, across, along, lanes, tiles));
     // Columns beside the tiles, then rows below all.
-    AppendRest(outer, inner, nest, across.covered, along.rest, parts);
+    AppendRest(loops, nest, across.covered, along.rest, parts);
     if (NESTOR_MUTANT("transpose_tail_unwritten")) return parts;
-    AppendRest(outer, inner, nest, across.rest, BoundsOf(*nest.along), parts);
+    AppendRest(loops, nest, across.rest, BoundsOf(*nest.along), parts);
     return parts;
   }
 
@@ -183,40 +198,33 @@ class TransposeTiles {
     return absl::c_any_of(footprint.reads, [&](TensorId tensor) { return footprint.Changes(tensor); });
   }
 
-  void AppendRest(const Loop& outer, const Loop& inner, const Nest& nest, Bounds across, Bounds along, Scope& parts) {
+  void AppendRest(const LoopsAround& loops, const Nest& nest, Bounds across, Bounds along, Scope& parts) {
     const auto is_empty = [&](const Bounds& bounds) { return bounds.first == bounds.second; };
     if (is_empty(across) || is_empty(along)) return;
-    Loop part = outer;
-    Loop& below = *part.body[0].As<Loop>();
-    Loop& of_across = nest.across == &outer ? part : below;
-    Loop& of_along = nest.across == &outer ? below : part;
-    std::tie(of_across.begin, of_across.end) = across;
-    std::tie(of_along.begin, of_along.end) = along;
-    Append(parts, ScopeOf(Fresh(part, inner)));
-  }
-
-  // A copy with loop indices and tensors of its own.
-  Loop Fresh(const Loop& outer, const Loop& inner) {
-    ranges_.Enter(outer);
-    ranges_.Enter(*outer.body[0].As<Loop>());
-    const auto copy = fusion::DecidedCopy(program_, ranges_, inner, /*fresh=*/true);
-    ranges_.Leave();
-    ranges_.Leave();
-    const Loop& below = *outer.body[0].As<Loop>();
-    Loop result{program_.AddVar(program_.vars[outer.var]), outer.begin, outer.end, 1, outer.attributes, {}};
-    Loop inside{program_.AddVar(program_.vars[below.var]), below.begin, below.end, 1, below.attributes, {}};
-    if (copy) {
-      inside.body = copy->body;
-      loop::VarReplacement replace(program_);
-      replace.Set(copy->var, pool_.Var(inside.var));
-      replace.Set(outer.var, pool_.Var(result.var));
-      RewriteIndices(program_, inside.body, [&](IndexId e) { return replace(e); });
+    std::vector<Loop> part;
+    for (const Loop* loop : loops) {
+      part.push_back({loop->var, loop->begin, loop->end, 1, loop->attributes, {}});
+      if (loop == nest.across) std::tie(part.back().begin, part.back().end) = across;
+      if (loop == nest.along) std::tie(part.back().begin, part.back().end) = along;
     }
-    result.body = ScopeOf(std::move(inside));
-    return result;
+    Append(parts, Fresh(part, *loops.back()));
   }
 
-  Scope Squares(const Scope& body, const Nest& nest, const Side& across, const Side& along, int64_t lanes,
+  // The body of `inner` in such loops, with indices and tensors of its own.
+  Scope Fresh(const std::vector<Loop>& loops, const Loop& inner) {
+    for (const Loop& loop : loops) ranges_.Enter(loop);
+    const auto copy = fusion::DecidedCopy(program_, ranges_, inner, /*fresh=*/true);
+    for (size_t i = 0; i < loops.size(); ++i) ranges_.Leave();
+    if (!copy) return {};
+    Scope scope = copy->body;
+    loop::VarReplacement replace(program_);
+    replace.Set(copy->var, pool_.Var(inner.var));
+    RewriteIndices(program_, scope, [&](IndexId e) { return replace(e); });
+    for (size_t i = loops.size(); i > 0; --i) scope = AroundAnew(program_, loops[i - 1], std::move(scope));
+    return scope;
+  }
+
+  Scope Squares(const LoopsAround& loops, const Nest& nest, const Side& across, const Side& along, int64_t lanes,
                 int64_t tiles) {
     const int32_t p = program_.AddVar(program_.vars[nest.across->var]);
     const int32_t q = program_.AddVar(program_.vars[nest.along->var]);
@@ -229,17 +237,32 @@ class TransposeTiles {
     for (int64_t row = 0; row < tiles; ++row) {
       std::vector<IndexId> columns;
       for (int64_t column = 0; column < tiles; ++column) columns.push_back(at(*nest.along, along, q, column));
-      Tiles(body, nest, at(*nest.across, across, p, row), columns, lanes, square);
+      Tiles(loops.back()->body, nest, at(*nest.across, across, p, row), columns, lanes, square);
     }
     const int32_t blocks_across = program_.AddVar("p"), blocks_along = program_.AddVar("q");
     Scope scope = Around(InBlock(q, blocks_along, along.squares), std::move(square));
+    const absl::Span<const Loop* const> between = absl::MakeConstSpan(loops).subspan(1, loops.size() - 2);
+    absl::optional<Loop> strips;
+    if (!between.empty()) scope = InStrips(*between.back(), std::move(scope), strips);
     scope = Around(InBlock(p, blocks_across, across.squares), std::move(scope));
     scope = Around(Blocks(blocks_along, along.squares), std::move(scope));
     scope = Around(Blocks(blocks_across, across.squares), std::move(scope));
     for (const Side* side : {&across, &along}) {
-      if (side->flag) scope = Around({program_.AddVar("z"), pool_.Const(0), *side->flag, 1, {}, {}}, std::move(scope));
+      if (side->flag) scope = Around(Loop{program_.AddVar("z"), pool_.Const(0), *side->flag, 1, {}, {}}, std::move(scope));
     }
+    if (strips) scope = Around(*strips, std::move(scope));
+    for (size_t i = between.size(); i-- > 1;) scope = AroundAnew(program_, *between[i - 1], std::move(scope));
     return scope;
+  }
+
+  // The scope in the loop, or if that is not known to be short, in a strip of it, for a loop over strips around.
+  Scope InStrips(const Loop& loop, Scope scope, absl::optional<Loop>& over) {
+    if (ranges_.Less(ranges_.LengthOf(loop), pool_.Const(kMostBetween + 1))) {
+      return AroundAnew(program_, loop, std::move(scope));
+    }
+    Strips strips = StripsOf(program_, ranges_, loop, kMostBetween);
+    over = std::move(strips.over);
+    return AroundAnew(program_, strips.strip, std::move(scope));
   }
 
   Loop Blocks(int32_t var, IndexId squares) {
@@ -250,11 +273,6 @@ class TransposeTiles {
     const IndexId first = pool_.Mul(pool_.Var(block), pool_.Const(kBlock));
     return {var, first, pool_.Min(pool_.Add(first, pool_.Const(kBlock)), squares), 1, {}, {}};
   }
-  static Scope Around(Loop loop, Scope body) {
-    loop.body = std::move(body);
-    return ScopeOf(std::move(loop));
-  }
-
   // Tiles beside each other, whose first elements the indices reach at `across` and
   // `along`. Their rows are written together: a cache line at a time.
   void Tiles(const Scope& body, const Nest& nest, IndexId across, absl::Span<const IndexId> along, int64_t lanes,

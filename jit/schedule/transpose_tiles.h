@@ -8,8 +8,8 @@
 
 namespace nestor::jit {
 
-// Of two nested loops of which one walks along the rows of what is written and the other
-// along the rows of something that is read:
+// Of nested loops, the outermost and the innermost, of which one walks along the rows of what is written and the
+// other along the rows of something that is read:
 //
 //   for i in [0, B) { for j in [0, A) { y[i, j] = x[j, i] } }
 //     ->
@@ -25,7 +25,12 @@ namespace nestor::jit {
 //
 // Where a vector is less than a cache line, tiles beside each other are written together,
 // a line at a time, and as many make a square that reads whole lines, too. Squares are
-// walked in blocks, so that what is read and written lies on few pages.
+// walked in blocks, so that what is read and written lies on few pages. Of loops between, some iterations of
+// the innermost are taken by each row of squares, so that short rows are written one after the other:
+//
+//   for o in [0, O) { for h in [0, H) { for w in [0, W) { y[o, h, w] = x[h, w, o] } } }
+//     ->
+//   for s in [0, ceil(H/8)) { for p in [0, O/8) { for h in [8*s, min(H, 8*s + 8)) { for q in [0, W/8) { .. } } } }
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run
 // changes nothing. REQUIRES: Verify accepts the program; and so it does afterwards.

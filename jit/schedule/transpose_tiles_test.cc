@@ -13,10 +13,13 @@ using loop::Program;
 
 constexpr Frame kFrame = {
     "program p(x: f32[M, N], x2: f32[M, N], x3: f32[M, N], o: f32[N, M], b: f32[N], h: f16[M, N], c: i64[M, N], "
-    "f: bool[M, N], s: f32[40, 15], z: f32[A, M, N], k: f32[M, N, 1, 1], d: f32[M, 2*N], ids: i64[N]) -> (y: f32[N, M], y2: f32[N, M], v: f32[A, N, M], "
-    "e: f64[N, M], q: i64[N, M], g: bool[N, M], w: f32[M, N], u: f32[15, 40], n: f32[N]) {\n",
+    "f: bool[M, N], s: f32[40, 15], z: f32[A, M, N], k: f32[M, N, 1, 1], d: f32[M, 2*N], ids: i64[N], "
+    "z3: f32[3, M, N], z5: f32[A, A, M, A, N]) -> (y: f32[N, M], y2: f32[N, M], v: f32[A, N, M], "
+    "e: f64[N, M], q: i64[N, M], g: bool[N, M], w: f32[M, N], u: f32[15, 40], n: f32[N], three: f32[3, N, M], "
+    "deep: f32[A, A, N, A, M]) {\n",
     "\n  block { drop y[0, 0] = 0.0  drop y2[0, 0] = 0.0  drop v[0, 0, 0] = 0.0  drop e[0, 0] = f64(0.0)  "
-    "drop q[0, 0] = 0  drop g[0, 0] = false  drop w[0, 0] = 0.0  drop u[0, 0] = 0.0  drop n[0] = 0.0 }\n}\n"};
+    "drop q[0, 0] = 0  drop g[0, 0] = false  drop w[0, 0] = 0.0  drop u[0, 0] = 0.0  drop n[0] = 0.0  "
+    "drop three[0, 0, 0] = 0.0  drop deep[0, 0, 0, 0, 0] = 0.0 }\n}\n"};
 
 TEST(TransposeTiles, Avx512) {
   const auto pass = [](Program& program) { return TransposeInTiles(program, Isa::kAvx512); };
@@ -257,6 +260,113 @@ TEST(TransposeTiles, Avx512) {
            }
            for i_4 in [16*(N/16), N) { for j_6 in [0, M) { y[i_4, j_6] = x[j_6, i_4]  y2[i_4, j_6] = o[i_4, j_6] } }
          })"},
+      // Loops between, of which one that is not short runs in strips: some iterations after the other in each square.
+      {"for i in [0, N) { for a in [0, A) { for j in [0, M) { v[a, i, j] = z[a, j, i] } } }",
+       R"(
+         block {
+           for a_2 in [0, (A + 7)/8) {
+             for p in [0, (N/16 + 15)/16) {
+               for q_2 in [0, (M/16 + 15)/16) {
+                 for i_2 in [16*p, min(16*p + 16, N/16)) {
+                   for a_3 in [8*a_2, min(A, 8*a_2 + 8)) {
+                     for j_2 in [16*q_2, min(16*q_2 + 16, M/16)) {
+                       temp tile: f32[16, 16] register
+                       for r in [0, 16) unroll {
+                         for l in [0, 16) vector { tile[r, l] = z[a_3, 16*j_2 + r, 16*i_2 + l] }
+                       }
+                       for r_2 in [0, 16) unroll {
+                         for l_2 in [0, 16) vector { v[a_3, 16*i_2 + r_2, 16*j_2 + l_2] = tile[l_2, r_2] }
+                       }
+                     }
+                   }
+                 }
+               }
+             }
+           }
+           for i_3 in [0, 16*(N/16)) {
+             for a_4 in [0, A) { for j_4 in [16*(M/16), M) { v[a_4, i_3, j_4] = z[a_4, j_4, i_3] } }
+           }
+           for i_4 in [16*(N/16), N) {
+             for a_5 in [0, A) { for j_6 in [0, M) { v[a_5, i_4, j_6] = z[a_5, j_6, i_4] } }
+           }
+         })"},
+      {"for i in [0, N) { for a in [0, 3) { for j in [0, M) { three[a, i, j] = z3[a, j, i] } } }",
+       R"(
+         block {
+           for p in [0, (N/16 + 15)/16) {
+             for q_2 in [0, (M/16 + 15)/16) {
+               for i_2 in [16*p, min(16*p + 16, N/16)) {
+                 for a_2 in [0, 3) {
+                   for j_2 in [16*q_2, min(16*q_2 + 16, M/16)) {
+                     temp tile: f32[16, 16] register
+                     for r in [0, 16) unroll {
+                       for l in [0, 16) vector { tile[r, l] = z3[a_2, 16*j_2 + r, 16*i_2 + l] }
+                     }
+                     for r_2 in [0, 16) unroll {
+                       for l_2 in [0, 16) vector { three[a_2, 16*i_2 + r_2, 16*j_2 + l_2] = tile[l_2, r_2] }
+                     }
+                   }
+                 }
+               }
+             }
+           }
+           for i_3 in [0, 16*(N/16)) {
+             for a_3 in [0, 3) { for j_4 in [16*(M/16), M) { three[a_3, i_3, j_4] = z3[a_3, j_4, i_3] } }
+           }
+           for i_4 in [16*(N/16), N) {
+             for a_4 in [0, 3) { for j_6 in [0, M) { three[a_4, i_4, j_6] = z3[a_4, j_6, i_4] } }
+           }
+         })"},
+      {"for a in [0, A) { for i in [0, N) { for a2 in [0, A) { for a3 in [0, A) { for j in [0, M) {"
+       " deep[a, a2, i, a3, j] = z5[a, a2, j, a3, i] } } } } }",
+       R"(
+         for a in [0, A) {
+           for a2_2 in [0, A) {
+             for a3_2 in [0, (A + 7)/8) {
+               for z_2_2 in [0, min(M/16, 1)) {
+                 for z_2 in [0, min(N/16, 1)) {
+                   for p in [0, ((N + 15)/16 + 15)/16) {
+                     for q_2 in [0, ((M + 15)/16 + 15)/16) {
+                       for i_2 in [16*p, min(16*p + 16, (N + 15)/16)) {
+                         for a3_3 in [8*a3_2, min(A, 8*a3_2 + 8)) {
+                           for j_2 in [16*q_2, min(16*q_2 + 16, (M + 15)/16)) {
+                             temp tile: f32[16, 16] register
+                             for r in [0, 16) unroll {
+                               for l in [0, 16) vector {
+                                 tile[r, l] = z5[a, a2_2, r + min(M - 16, 16*j_2), a3_3, l + min(N - 16, 16*i_2)]
+                               }
+                             }
+                             for r_2 in [0, 16) unroll {
+                               for l_2 in [0, 16) vector {
+                                 deep[a, a2_2, r_2 + min(N - 16, 16*i_2), a3_3, l_2 + min(M - 16, 16*j_2)] = tile[l_2, r_2]
+                               }
+                             }
+                           }
+                         }
+                       }
+                     }
+                   }
+                 }
+               }
+             }
+           }
+           for i_3 in [0, N) {
+             for a2_3 in [0, A) {
+               for a3_4 in [0, A) {
+                 for j_4 in [0, min(-15*min(M/16, 1) + 15, min(M, 15))) {
+                   deep[a, a2_3, i_3, a3_4, j_4] = z5[a, a2_3, j_4, a3_4, i_3]
+                 }
+               }
+             }
+           }
+           for i_4 in [0, min(-15*min(N/16, 1) + 15, min(N, 15))) {
+             for a2_4 in [0, A) {
+               for a3_5 in [0, A) {
+                 for j_6 in [0, M) { deep[a, a2_4, i_4, a3_5, j_6] = z5[a, a2_4, j_6, a3_5, i_4] }
+               }
+             }
+           }
+         })"},
       // 64-bit lanes: tiles of eight rows.
       {"for i in [0, N) { for j in [0, M) { q[i, j] = c[j, i] } }",
        R"(
@@ -303,6 +413,9 @@ TEST(TransposeTiles, Avx512) {
       {"for i in [0, N) { for j in [0, M) { y[i, j] += x[j, i] } }", ""},
       {"for i in [0, N) { for j in [0, i) { drop y[i, j] = x[j, i | 0.0] } }", ""},
       {"for i in [0, N) { n[i] = 0.0  for j in [0, M) { y[i, j] = x[j, i] } }", ""},
+      {"for i in [0, N) { for a in [0, i) { for j in [0, M) { drop v[a, i, j] = z[a, j, i | 0.0] } } }", ""},
+      {"for i in [0, N) { for a in [0, A) { for j in [0, a) { drop v[a, i, j] = z[a, j, i | 0.0] } } }", ""},
+      {"for i in [0, N) { for a in [0, A) { for j in [0, M) { y[i, j] = z[a, j, i] } } }", ""},
       // Nor loops that are scheduled already, or make larger steps.
       {"for i in [0, N) { for j in [0, M) vector { y[i, j] = x[j, i] } }", ""},
       {"for i in [0, N) { for j in [0, M) step 2 { y[i, j] = x[j, i] } }", ""},

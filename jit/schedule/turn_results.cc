@@ -138,10 +138,11 @@ class Turner {
     return Around(around, SumsAndEnds(nest, kept, order));
   }
 
-  // What is done with the sums goes along the rows of what it stores.
+  // What is done with the sums goes along the rows of what it stores, and of a strip through all rows of a kernel, which
+  // lie one after the other.
   Scope SumsAndEnds(const Contraction& nest, const KeptSum& kept, const LoopsAround& order) {
     LoopsAround ends = order;
-    if (ends.back() != nest.column) std::reverse(ends.end() - 2, ends.end());
+    if (ends.back() != nest.column) std::rotate(ends.begin(), ends.end() - 1, ends.end());
     return kept.SumsAndEnds(ranges_, *nest.core, order, ends);
   }
 

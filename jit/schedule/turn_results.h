@@ -34,7 +34,7 @@ namespace nestor::jit {
 //
 //   for h in [0, H) { .. }  ->  for p in [0, 2*ceil(H/16)) { temp turned: f32[T, N, O]       T: H / (2*ceil(H/16)) rounded up
 //                                 for h in [T*p, min(H, T*p + T)) { for i { for o { .. } } }
-//                                 for h in [T*p, min(H, T*p + T)) { for o { for i { .. } } } }
+//                                 for o { for h in [T*p, min(H, T*p + T)) { for i { .. } } } }
 //
 // Where every second element is a result, as of the gradient of a convolution with a stride, and an operand's
 // rows lie one after the other, nothing else keeps rows apart:

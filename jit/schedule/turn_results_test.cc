@@ -66,7 +66,7 @@ constexpr fusion::Frame kWindows = {
   "assume : " assumed " for n in [0, B) { for k_2 in [0, " strips ") { temp turned: f32[" rows ", W, O]"          \
   " for k in [" begin ", " end ") { for l in [0, W) { for o in [0, O) { " SUM_OVER_IMAGE(value)                  \
   " turned[k - " begin ", l, o] = s } } }"                                                                      \
-  " for k_3 in [" begin ", " end ") { for o_2 in [0, O) { for l_2 in [0, W) { "                                  \
+  " for o_2 in [0, O) { for k_3 in [" begin ", " end ") { for l_2 in [0, W) { "                                  \
   ends("turned[k_3 - " begin ", l_2, o_2]") " } } } } }"
 
 #define ROW_BY_ROW(h, value)                                                                                      \
