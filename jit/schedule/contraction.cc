@@ -35,6 +35,8 @@ using loop::ValueId;
 constexpr int64_t kFewColumns = 7, kFewRows = 3;
 // Fewer iterations than those of loops whose length is no number.
 constexpr int64_t kShort = 16;
+// Steps of a sum beside which it is little work to store results that lie far apart.
+constexpr int64_t kLongSum = 1024;
 
 // Whether the sum, or one within a quotient of it, has `symbol` with a negative factor.
 bool Subtracts(const IndexPool& pool, IndexId e, IndexId symbol) {
@@ -328,8 +330,25 @@ class Matcher {
            !absl::c_all_of(best.rows, lies_together);
   }
 
+  // Whether each place of a window around is an iteration of the batch: what is read there overlaps.
+  bool IsOfWindows(const Access& access, const Contraction& found) const {
+    return absl::c_any_of(found.batch, [&](const Loop* loop) {
+      return SlidesAlong(program_, access, found.sums, *loop);
+    });
+  }
+
+  bool IsLongSum(const Contraction& found) const {
+    int64_t steps = 1;
+    for (const Loop* sum : found.sums) {
+      const auto length = KnownLength(program_, *sum);
+      if (!length) return true;
+      steps *= std::clamp<int64_t>(*length, 0, kLongSum);
+    }
+    return steps >= kLongSum;
+  }
+
   // Many columns count most, unless they would be packed for a few rows; then results that lie
-  // next to each other, operands that do, and many rows.
+  // next to each other, operands that do, rows over which windows go, as they are read where they lie, and many rows.
   int LaneScore(const Contraction& found) {
     const bool few_rows = IsWindow(found, *found.row, kFewRows);
     const bool lie_well = absl::c_all_of(found.columns, [&](const Contraction::Operand& operand) {
@@ -345,6 +364,9 @@ class Matcher {
     for (const Contraction::Operand& operand : found.columns) {
       score += 2 * IsAlong(program_, AccessOf(program_, operand), *found.column);
     }
+    score += IsLongSum(found) && absl::c_none_of(found.columns, [&](const Contraction::Operand& operand) {
+      return IsOfWindows(AccessOf(program_, operand), found);
+    });
     for (const Contraction::Operand& operand : found.rows) {
       const Access access = AccessOf(program_, operand);
       score += IsAlong(program_, access, *found.row) ||

@@ -110,10 +110,13 @@ class Tiling {
   IndexId Over(IndexId e, int64_t divisor) { return pool_.Div(e, Const(divisor)); }
   // `count`, but 0 where it does not run, or the rows are few. In this form provers see through it.
   IndexId IfMany(IndexId count) { return OnlyIf(pool_, runs_, many_ ? OnlyIf(pool_, *many_, count) : count); }
-  // The same, of what is copied.
+  // The same, of what is copied: nothing where there are no columns, as few rows of another nest mostly are.
   absl::optional<IndexId> IsCopied() {
-    if (pool_.IsConst(runs_, 1)) return many_;
-    return many_ ? OnlyIf(pool_, runs_, *many_) : runs_;
+    absl::optional<IndexId> flag = many_;
+    if (!pool_.IsConst(runs_, 1)) flag = many_ ? OnlyIf(pool_, runs_, *many_) : runs_;
+    if (pool_.ConstValue(columns_) || !HasFewIterations(*nest_.column)) return flag;
+    const IndexId any = pool_.Min(Const(1), columns_);
+    return flag ? OnlyIf(pool_, any, *flag) : any;
   }
   IndexId OverUp(IndexId e, int64_t divisor) { return Over(pool_.Add(e, Const(divisor - 1)), divisor); }
 

@@ -164,7 +164,7 @@ class Materializer {
     absl::optional<View> view = views_.ViewOf(operand, inside, slack);
     if (!view) return absl::nullopt;
     // Rows that lie across what is summed lie one after the other in the copy: tiles read them there.
-    if (FillsLanes(AccessOf(program_, operand), nest, sharing)) views_.PutLast(side, kSlack, *view);
+    if (&side == nest.column && FillsLanes(AccessOf(program_, operand), nest, sharing)) views_.PutLast(side, kSlack, *view);
     else if (&side == nest.row) views_.PutFirst(side, *view);
     return view;
   }

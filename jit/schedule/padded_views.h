@@ -28,8 +28,8 @@ namespace nestor::jit {
 // of one loop, as of a strip, that read the same elements share a view as large as the largest. That
 // the copy is small is an assumption of the program (AssumeFewElements). Each element is
 // masked once, not once for each place of a window, and the inside of the copy, cut from its
-// borders by fusion::SplitLoops, not at all. In the copy rows lie one after the other; of an operand
-// that is read at each place of a window around, whose results lie across, they lie side by side.
+// borders by fusion::SplitLoops, not at all. In the copy rows lie one after the other; of columns
+// that are read at each place of a window around, whose results lie across, they lie side by side.
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run
 // changes nothing. REQUIRES: Verify accepts the program; and so it does afterwards.

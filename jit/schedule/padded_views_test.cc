@@ -113,23 +113,36 @@ TEST(PaddedViews, ShortLoopsShareThemWhole) {
   });
 }
 
-// Where results lie across channels and kernels, what is read at each place of a window has the lanes: its channels
-// lie side by side in the view, and whole vectors of them can be read.
+// Where results lie across channels and kernels, what is read at each place of a window has the lanes of a short sum: its
+// channels lie side by side in the view, and whole vectors of them can be read. In a long sum its rows are read where
+// they lie, one after the other.
 constexpr fusion::Frame kAcross = {
-    "program p(g: f32[B, O, N], x: f32[B, C, N]) -> (y: f32[O, C, 3]) {\n", "\n}\n"};
+    "program p(g: f32[B, O, N], x: f32[B, C, N], g2: f32[2, O, 20], x2: f32[2, C, 20]) -> (y: f32[O, C, 3]) {\n", "\n}\n"};
 
-TEST(PaddedViews, ChannelsLieSideBySide) {
+#define AT_EACH_PLACE(b, n, value)                                                                             \
+  " { acc s: f32 = sum for b in [0, " b ") { for i in [0, " n ") { s += " value " } } y[o, c, q] = s }"
+
+TEST(PaddedViews, WhatIsReadAtEachPlaceOfAWindow) {
   fusion::ExpectPass(MaterializePaddedViews, kAcross, {
-      {"for o in [0, O) { for c in [0, C) { for q in [0, 3) { acc s: f32 = sum for b in [0, B) { for i in [0, N) {"
-       " s += g[b, o, i] * x[b, c, i + q - 1 | 0.0] } } y[o, c, q] = s } } }",
-       "assume : 549755813887*B*C*N + 1649267441661*B*C + 8796093022192*B*N + 26388279066576*B"
-       " block { temp view: f32[B, N + 3, C + 16]"
-       " for t in [0, B) { for t_2 in [0, 1) { for t_3 in [0, C) { view[t, t_2, t_3] = 0.0 } }"
-       " for t_2_2 in [1, N + 1) { for t_3_2 in [0, C) { view[t, t_2_2, t_3_2] = x[t, t_3_2, t_2_2 - 1] } }"
-       " for t_2_3 in [N + 1, N + 3) { for t_3_3 in [0, C) { view[t, t_2_3, t_3_3] = 0.0 } } }"
-       " for t_4 in [0, B) { for t_5 in [0, N + 3) { for t_6 in [C, C + 16) { view[t_4, t_5, t_6] = 0.0 } } }"
-       " for q in [0, 3) { for o in [0, O) { for c in [0, C) { acc s: f32 = sum for b in [0, B) { for i in [0, N) {"
-       " s += g[b, o, i] * view[b, q + i, c] } } y[o, c, q] = s } } } }"},
+      {"for o in [0, O) { for c in [0, C) { for q in [0, 3)"
+       AT_EACH_PLACE("2", "20", "g2[b, o, i] * x2[b, c, i + q - 1 | 0.0]") " } }",
+       "assume : 25288767438802*C + 404620279020832"
+       " block { temp view: f32[2, 23, C + 16]"
+       " for t in [0, 2) { for t_2 in [0, 1) { for t_3 in [0, C) { view[t, t_2, t_3] = 0.0 } }"
+       " for t_2_2 in [1, 21) { for t_3_2 in [0, C) { view[t, t_2_2, t_3_2] = x2[t, t_3_2, t_2_2 - 1] } }"
+       " for t_2_3 in [21, 23) { for t_3_3 in [0, C) { view[t, t_2_3, t_3_3] = 0.0 } } }"
+       " for t_4 in [0, 2) { for t_5 in [0, 23) { for t_6 in [C, C + 16) { view[t_4, t_5, t_6] = 0.0 } } }"
+       " for q in [0, 3) { for o in [0, O) { for c in [0, C)"
+       AT_EACH_PLACE("2", "20", "g2[b, o, i] * view[b, q + i, c]") " } } }"},
+      {"for o in [0, O) { for c in [0, C) { for q in [0, 3)"
+       AT_EACH_PLACE("B", "N", "g[b, o, i] * x[b, c, i + q - 1 | 0.0]") " } }",
+       "assume : 549755813887*B*C*N + 1649267441661*B*C"
+       " block { temp view: f32[C, B, N + 3]"
+       " for t in [0, C) { for t_2 in [0, B) { for t_3 in [0, 1) { view[t, t_2, t_3] = 0.0 }"
+       " for t_3_2 in [1, N + 1) { view[t, t_2, t_3_2] = x[t_2, t, t_3_2 - 1] }"
+       " for t_3_3 in [N + 1, N + 3) { view[t, t_2, t_3_3] = 0.0 } } }"
+       " for q in [0, 3) { for c in [0, C) { for o in [0, O)"
+       AT_EACH_PLACE("B", "N", "g[b, o, i] * view[c, b, q + i]") " } } }"},
   });
 }
 
