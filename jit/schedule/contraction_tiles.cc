@@ -259,7 +259,7 @@ class Tiling {
     const int64_t vectors = side.column_block * side.vectors;
     const Packing::Panel panel = packing_.PanelOf(vectors, pool_.Add(side.first, Times(side.vectors, first)), scope);
     Append(scope, make_.Counted("p", count, kPlain, [&](IndexId block) {
-      const RegisterTile::Below below{panel, pool_.Mul(BlocksOfRows(band, side).length, block),
+      const RegisterTile::Below below{panel, pool_.Mul(BlocksOfRows(band, side).length, block), Const(0),
                                       Times(side.vectors, BlocksOfColumns(side).length)};
       return TileBlock(band, side, pool_.Add(first_block, block), first, blocks, below);
     }));
@@ -284,6 +284,7 @@ class Tiling {
       return make_.Counted("p", rows, kPlain, [&](IndexId p) {
         absl::optional<RegisterTile::Below> own = below;
         if (own) own->tiles = pool_.Add(own->tiles, p);
+        if (own) own->in_block = p;
         return make_.Counted("q", tiles, kPlain, [&](IndexId q) {
           const IndexId row = RowOf(band, pool_.Add(first_row, p));
           const IndexId vector = pool_.Add(side.first, Times(side.vectors, pool_.Add(first, q)));

@@ -161,6 +161,11 @@ TEST(ContractionTiles, PanelsAreFetchedAhead) {
   EXPECT_TRUE(loop::Verify(program).ok()) << loop::Verify(program);
   EXPECT_THAT(PrefetchesOf(program), ::testing::ElementsAre("k_3: b[k_3 + 64*min(-s + 1, 1) - 32, 32*q + 32*q_2 + "
                                                  "16*((p_3 + 1)%2) - 32*min(-s + 1, 1) + 32]"));
+  // By the two tiles below the topmost one of a block of rows; in the second such block, which has the panel, after the
+  // last block of the sum alone.
+  EXPECT_THAT(ToText(program),
+              ::testing::HasSubstr("for z_4 in [0, min(-min(min(-s + 1, 1), min(4*p_2, 1)) + 1, min(p_3, 1) - min(p_3/3, 1))) "
+                                   "{\n                for k_3 in [32*s, min(32*s + 32, 64)) prefetch"));
 }
 
 // Columns that windows go over are read where they lie: of the next block of the sum, a vector at each step.

@@ -136,11 +136,14 @@ Scope RegisterTile::Sums(TensorId tile, const Patch& patch, const absl::optional
   }
   const IndexId is_below = pool_.Min(Const(1), below->tiles);
   Scope scope = If(pool_.Sub(Const(1), is_below), [&] { return over(Packing::Columns::kInOperands); });
-  Append(scope, If(is_below, [&] {
-    Scope sums = over(Packing::Columns::kInPanel);
-    PrefetchNextPanel(*sums[0].As<Loop>(), patch, part, *below);
-    return sums;
-  }));
+  Scope fetching = over(Packing::Columns::kInPanel);
+  if (!PrefetchNextPanel(*fetching[0].As<Loop>(), patch, part, *below)) {
+    Append(scope, If(is_below, [&] { return fetching; }));
+    return scope;
+  }
+  const IndexId fetches = FetchesNextPanel(patch.extent, part, *below);
+  Append(scope, If(fetches, [&] { return fetching; }));
+  Append(scope, If(pool_.Sub(is_below, fetches), [&] { return over(Packing::Columns::kInPanel); }));
   return scope;
 }
 
@@ -167,11 +170,12 @@ bool RegisterTile::IsLargeEnoughToFetch(Extent extent) { return extent.rows * ex
 
 // The topmost tile of the next block would wait for its columns: rows of memory are too far apart for hardware to guess.
 // At each step a tile fetches one of the vectors that the next block, of the sum or else of columns, has in its place;
-// those below each other take turns.
-void RegisterTile::PrefetchNextPanel(Loop& sum, const Patch& patch, const absl::optional<SumBlock>& part,
+// those below each other take turns. Returns whether it does.
+bool RegisterTile::PrefetchNextPanel(Loop& sum, const Patch& patch, const absl::optional<SumBlock>& part,
                                      const Below& below) {
-  if (sum.attributes.unroll || !IsLargeEnoughToFetch(patch.extent)) return;
-  const IndexId turn = pool_.Mod(pool_.Sub(below.tiles, Const(1)), Const(patch.extent.vectors));
+  if (sum.attributes.unroll || !IsLargeEnoughToFetch(patch.extent)) return false;
+  const IndexId vectors = Const(patch.extent.vectors);
+  const IndexId turn = pool_.Mod(pool_.Add(below.in_block, pool_.Sub(vectors, Const(1))), vectors);
   IndexId vector = pool_.Add(patch.vector, turn), step = pool_.Var(sum.var);
   if (part) {
     const IndexId more = HasMore(*part);
@@ -183,6 +187,19 @@ void RegisterTile::PrefetchNextPanel(Loop& sum, const Patch& patch, const absl::
     vector = pool_.Add(vector, below.block_vectors);
   }
   sum.prefetches = packing_.ReadForPanel({patch.row, vector, Const(0), {step}});
+  return true;
+}
+
+// 1 for as many tiles of a block, below its topmost one, as fetch each line once, else 0: what is fetched lies on a page
+// for each step, and to look for pages takes time. Nothing is fetched of a next block of the sum that is in the panel.
+IndexId RegisterTile::FetchesNextPanel(Extent extent, const absl::optional<SumBlock>& part, const Below& below) {
+  const auto is_from = [&](int64_t tile) {
+    return pool_.Min(Const(1), pool_.Div(below.in_block, Const(tile)));
+  };
+  const IndexId has_turn = pool_.Sub(is_from(1), is_from(extent.vectors + 1));
+  if (!part) return has_turn;
+  const IndexId has_panel = pool_.Min(Const(1), pool_.Sub(below.tiles, below.in_block));
+  return pool_.Min(has_turn, pool_.Sub(Const(1), pool_.Min(HasMore(*part), has_panel)));
 }
 
 // In vector number `vector`, which may be the last.

@@ -41,11 +41,11 @@ class RegisterTile {
     IndexList around;        // where the tile is in `partial`: how far the loops within blocks have come, and its
     IndexId row, vector;     // row and vector
   };
-  // The panel of a block of tiles, and how many of them are above this one: with none, it fills the panel. The next
-  // block has the columns from so many vectors on.
+  // The panel of a block of tiles, and how many of them are above this one, in all blocks of rows that share it and in
+  // its own: with none, it fills the panel. The next block has the columns from so many vectors on.
   struct Below {
     Packing::Panel panel;
-    IndexId tiles, block_vectors;
+    IndexId tiles, in_block, block_vectors;
   };
 
   // `rows`, `columns`: how many the nest has. REQUIRES: the arguments outlive this; `packing` has decided;
@@ -72,7 +72,8 @@ class RegisterTile {
   IndexId HasMore(const SumBlock& part);
   void PrefetchNextBlock(loop::Scope& sums, const Patch& patch, const SumBlock& part);
   static bool IsLargeEnoughToFetch(Extent extent);
-  void PrefetchNextPanel(loop::Loop& sum, const Patch& patch, const absl::optional<SumBlock>& part, const Below& below);
+  bool PrefetchNextPanel(loop::Loop& sum, const Patch& patch, const absl::optional<SumBlock>& part, const Below& below);
+  IndexId FetchesNextPanel(Extent extent, const absl::optional<SumBlock>& part, const Below& below);
   loop::Scope RaggedSums(const Patch& patch, StepAt step);
   loop::Scope RaggedEnds(const Patch& patch, const Hull& common, bool before, StepAt step);
   loop::Scope RaggedSteps(const Hull& bounds, OverSteps body);
