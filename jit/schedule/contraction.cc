@@ -10,6 +10,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
 #include "fusion/assume_products.h"
+#include "jit/schedule/access_moves.h"
 #include "jit/schedule/operand_part.h"
 #include "jit/schedule/replace_loops.h"
 #include "jit/schedule/widen.h"
@@ -385,14 +386,6 @@ class Matcher {
 
 }  // namespace
 
-bool IsAlong(Program& program, const Access& access, const Loop& loop) {
-  for (size_t axis = 0; axis < access.place.size(); ++axis) {
-    const auto coefficient = CoefficientOf(program, access.place[axis], loop.var);
-    if (!coefficient || !program.pool.IsConst(*coefficient, axis + 1 == access.place.size() ? 1 : 0)) return false;
-  }
-  return !access.place.empty();
-}
-
 bool IsInRange(Program& program, loop::Ranges& ranges, const Contraction& nest, const Contraction::Operand& operand,
                Steps steps) {
   std::vector<Loop> inside = HullLoopsOf(nest);
@@ -421,13 +414,6 @@ bool IsInRange(Program& program, loop::Ranges& ranges, const Contraction& nest, 
   });
   for (size_t i = 0; i < around.size(); ++i) ranges.Leave();
   return in_range;
-}
-
-bool SlidesAlong(const Program& program, const Access& access, const std::vector<const Loop*>& sums, const Loop& loop) {
-  return absl::c_any_of(access.place, [&](IndexId e) {
-    return HoldsVar(program.pool, e, loop.var) &&
-           absl::c_any_of(sums, [&](const Loop* sum) { return HoldsVar(program.pool, e, sum->var); });
-  });
 }
 
 absl::optional<Hull> HullOf(const Program& program, const Loop& loop) {
@@ -496,37 +482,6 @@ std::vector<Access> AccessesOf(const Program& program, const Contraction::Operan
     if (load != nullptr && id != operand.load) accesses.push_back(load->access);
   });
   return accesses;
-}
-
-absl::optional<size_t> OnlyAxisAlong(const Program& program, const IndexList& place, const Loop& loop) {
-  const auto moves = [&](IndexId e) { return HoldsVar(program.pool, e, loop.var); };
-  if (absl::c_count_if(place, moves) != 1) return absl::nullopt;
-  return static_cast<size_t>(absl::c_find_if(place, moves) - place.begin());
-}
-
-bool DependsOn(const Program& program, const Access& access, const Loop& loop) {
-  const auto holds = [&](IndexId e) { return HoldsVar(program.pool, e, loop.var); };
-  return absl::c_any_of(access.place, holds) || absl::c_any_of(access.conditions, holds);
-}
-
-bool MovesLastAlone(Program& program, const Access& access, const Loop& loop) {
-  for (size_t axis = 0; axis < access.place.size(); ++axis) {
-    const auto step = CoefficientOf(program, access.place[axis], loop.var);
-    const auto by = step ? program.pool.ConstValue(*step) : absl::nullopt;
-    if (!by || (*by != 0) != (axis + 1 == access.place.size())) return false;
-  }
-  return true;
-}
-
-bool AreRowsOfTemporary(Program& program, const Access& access, const Loop& row) {
-  return program[access.tensor].storage == loop::Storage::kTemp && MovesLastAlone(program, access, row);
-}
-
-bool IsReadOnce(const Program& program, const Access& access, absl::Span<const Loop* const> loops) {
-  const auto movers = [&](IndexId e) {
-    return absl::c_count_if(loops, [&](const Loop* loop) { return HoldsVar(program.pool, e, loop->var); });
-  };
-  return !access.masked && absl::c_all_of(access.place, [&](IndexId e) { return movers(e) <= 1; });
 }
 
 // A number that leaves int64 where there are more says so.

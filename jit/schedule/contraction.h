@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "absl/types/optional.h"
-#include "absl/types/span.h"
 #include "loop_ir/program.h"
 #include "loop_ir/ranges.h"
 
@@ -69,13 +68,6 @@ absl::optional<Contraction> WindowsOf(loop::Program& program, const loop::Loop& 
 loop::Access AccessOf(const loop::Program& program, const Contraction::Operand& operand);
 // Of all elements that are read for the operand, its own first.
 std::vector<loop::Access> AccessesOf(const loop::Program& program, const Contraction::Operand& operand);
-// The only axis along which the loop moves the place; nullopt: there are several, or none.
-absl::optional<size_t> OnlyAxisAlong(const loop::Program& program, const IndexList& place, const loop::Loop& loop);
-// Whether the access is another at another step of the loop.
-bool DependsOn(const loop::Program& program, const loop::Access& access, const loop::Loop& loop);
-// Whether a window over which the sums run slides over the access with the loop: both move along an axis.
-bool SlidesAlong(const loop::Program& program, const loop::Access& access, const std::vector<const loop::Loop*>& sums,
-                 const loop::Loop& loop);
 
 // Of a sum with bounds max(0, R - i) and min(R, N - i): 0 and R. nullopt where the bounds do
 // not say such.
@@ -98,20 +90,6 @@ std::vector<Hull> RaggedParts(loop::Program& program, const Contraction& nest, c
 enum class Steps { kOfSums, kOfHulls };
 bool IsInRange(loop::Program& program, loop::Ranges& ranges, const Contraction& nest,
                const Contraction::Operand& operand, Steps steps = Steps::kOfHulls);
-
-// Whether the access goes from element to element with the loop.
-bool IsAlong(loop::Program& program, const loop::Access& access, const loop::Loop& loop);
-
-// Whether the loop moves the last axis, by a number of elements, and no other.
-bool MovesLastAlone(loop::Program& program, const loop::Access& access, const loop::Loop& loop);
-
-// Whether the rows of an operand lie side by side in a temporary, as those of an image do in its copy: so close to
-// each other at all steps that tiles read them there.
-bool AreRowsOfTemporary(loop::Program& program, const loop::Access& access, const loop::Loop& row);
-
-// Whether a copy of what such loops read has each element once: no condition masks it, and each axis moves with one of
-// them at most.
-bool IsReadOnce(const loop::Program& program, const loop::Access& access, absl::Span<const loop::Loop* const> loops);
 
 // Assumes (Program::assumptions) that a copy of this shape, which the program as it was
 // written does without, has fewer than 2^24 elements: where it has more, the program runs as

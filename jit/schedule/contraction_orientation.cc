@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "jit/schedule/access_moves.h"
 #include "jit/schedule/replace_loops.h"
 
 namespace nestor::jit {

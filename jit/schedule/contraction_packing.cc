@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/types/optional.h"
 #include "fusion/scopes.h"
+#include "jit/schedule/access_moves.h"
 #include "jit/schedule/contraction_orientation.h"
 #include "loop_ir/lanes.h"
 #include "loop_ir/rewrite.h"

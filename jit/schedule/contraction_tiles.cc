@@ -16,6 +16,7 @@
 #include "fusion/decided_copy.h"
 #include "fusion/scopes.h"
 #include "fusion/split_loops.h"
+#include "jit/schedule/access_moves.h"
 #include "jit/schedule/contraction.h"
 #include "jit/schedule/contraction_orientation.h"
 #include "jit/schedule/contraction_packing.h"

@@ -7,6 +7,7 @@
 
 #include "absl/algorithm/container.h"
 #include "fusion/scopes.h"
+#include "jit/schedule/access_moves.h"
 #include "jit/schedule/contraction_orientation.h"
 #include "jit/schedule/loop_maker.h"
 #include "jit/schedule/register_tile.h"

@@ -11,6 +11,7 @@
 #include "absl/types/optional.h"
 #include "fusion/decided_copy.h"
 #include "fusion/scopes.h"
+#include "jit/schedule/access_moves.h"
 #include "jit/schedule/contraction.h"
 #include "jit/schedule/kept_sum.h"
 #include "jit/schedule/loop_maker.h"

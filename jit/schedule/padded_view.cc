@@ -5,6 +5,7 @@
 
 #include "absl/algorithm/container.h"
 #include "fusion/scopes.h"
+#include "jit/schedule/access_moves.h"
 #include "jit/schedule/loop_maker.h"
 #include "jit/target/products.h"
 #include "loop_ir/lanes.h"

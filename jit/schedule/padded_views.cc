@@ -7,6 +7,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/types/optional.h"
 #include "fusion/split_loops.h"
+#include "jit/schedule/access_moves.h"
 #include "jit/schedule/contraction.h"
 #include "jit/schedule/kept_sum.h"
 #include "jit/schedule/loop_maker.h"

@@ -8,6 +8,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/types/optional.h"
+#include "jit/schedule/access_moves.h"
 #include "jit/schedule/contraction.h"
 #include "jit/schedule/integer_range.h"
 #include "jit/schedule/loop_maker.h"

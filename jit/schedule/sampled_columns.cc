@@ -10,6 +10,7 @@
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "fusion/scopes.h"
+#include "jit/schedule/access_moves.h"
 #include "jit/schedule/contraction.h"
 #include "jit/schedule/loop_maker.h"
 #include "jit/schedule/replace_loops.h"

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "jit/schedule/access_moves.h"
 #include "jit/schedule/loop_maker.h"
 #include "jit/schedule/replace_loops.h"
 

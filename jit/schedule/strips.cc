@@ -19,6 +19,7 @@
 #include "absl/types/optional.h"
 #include "fusion/decided_copy.h"
 #include "fusion/scopes.h"
+#include "jit/schedule/access_moves.h"
 #include "jit/schedule/contraction.h"
 #include "jit/schedule/contraction_tiles.h"
 #include "jit/schedule/loop_maker.h"

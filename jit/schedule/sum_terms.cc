@@ -7,7 +7,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/types/optional.h"
 #include "fusion/scopes.h"
-#include "jit/schedule/contraction.h"
+#include "jit/schedule/access_moves.h"
 #include "jit/schedule/loop_maker.h"
 #include "jit/schedule/replace_loops.h"
 #include "loop_ir/dependence.h"

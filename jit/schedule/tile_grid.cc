@@ -1,6 +1,7 @@
 #include "jit/schedule/tile_grid.h"
 
 #include "absl/algorithm/container.h"
+#include "jit/schedule/access_moves.h"
 #include "jit/schedule/loop_maker.h"
 
 namespace nestor::jit {

@@ -1,0 +1,59 @@
+#include "jit/schedule/access_moves.h"
+
+#include "absl/algorithm/container.h"
+#include "loop_ir/lanes.h"
+#include "uops/index_expr.h"
+
+namespace nestor::jit {
+
+using loop::Access;
+using loop::Loop;
+using loop::Program;
+
+bool DependsOn(const Program& program, const Access& access, const Loop& loop) {
+  const auto holds = [&](IndexId e) { return HoldsVar(program.pool, e, loop.var); };
+  return absl::c_any_of(access.place, holds) || absl::c_any_of(access.conditions, holds);
+}
+
+absl::optional<size_t> OnlyAxisAlong(const Program& program, const IndexList& place, const Loop& loop) {
+  const auto moves = [&](IndexId e) { return HoldsVar(program.pool, e, loop.var); };
+  if (absl::c_count_if(place, moves) != 1) return absl::nullopt;
+  return static_cast<size_t>(absl::c_find_if(place, moves) - place.begin());
+}
+
+bool IsAlong(Program& program, const Access& access, const Loop& loop) {
+  for (size_t axis = 0; axis < access.place.size(); ++axis) {
+    const auto coefficient = CoefficientOf(program, access.place[axis], loop.var);
+    if (!coefficient || !program.pool.IsConst(*coefficient, axis + 1 == access.place.size() ? 1 : 0)) return false;
+  }
+  return !access.place.empty();
+}
+
+bool MovesLastAlone(Program& program, const Access& access, const Loop& loop) {
+  for (size_t axis = 0; axis < access.place.size(); ++axis) {
+    const auto step = CoefficientOf(program, access.place[axis], loop.var);
+    const auto by = step ? program.pool.ConstValue(*step) : absl::nullopt;
+    if (!by || (*by != 0) != (axis + 1 == access.place.size())) return false;
+  }
+  return true;
+}
+
+bool SlidesAlong(const Program& program, const Access& access, const std::vector<const Loop*>& sums, const Loop& loop) {
+  return absl::c_any_of(access.place, [&](IndexId e) {
+    return HoldsVar(program.pool, e, loop.var) &&
+           absl::c_any_of(sums, [&](const Loop* sum) { return HoldsVar(program.pool, e, sum->var); });
+  });
+}
+
+bool AreRowsOfTemporary(Program& program, const Access& access, const Loop& row) {
+  return program[access.tensor].storage == loop::Storage::kTemp && MovesLastAlone(program, access, row);
+}
+
+bool IsReadOnce(const Program& program, const Access& access, absl::Span<const Loop* const> loops) {
+  const auto movers = [&](IndexId e) {
+    return absl::c_count_if(loops, [&](const Loop* loop) { return HoldsVar(program.pool, e, loop->var); });
+  };
+  return !access.masked && absl::c_all_of(access.place, [&](IndexId e) { return movers(e) <= 1; });
+}
+
+}  // namespace nestor::jit
