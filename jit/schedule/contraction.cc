@@ -338,7 +338,7 @@ class Matcher {
     });
   }
 
-  bool IsLongSum(const Contraction& found) const {
+  bool HasManySteps(const Contraction& found) const {
     int64_t steps = 1;
     for (const Loop* sum : found.sums) {
       const auto length = KnownLength(program_, *sum);
@@ -365,7 +365,7 @@ class Matcher {
     for (const Contraction::Operand& operand : found.columns) {
       score += 2 * IsAlong(program_, AccessOf(program_, operand), *found.column);
     }
-    score += IsLongSum(found) && absl::c_none_of(found.columns, [&](const Contraction::Operand& operand) {
+    score += HasManySteps(found) && absl::c_none_of(found.columns, [&](const Contraction::Operand& operand) {
       return IsOfWindows(AccessOf(program_, operand), found);
     });
     for (const Contraction::Operand& operand : found.rows) {

@@ -284,7 +284,6 @@ class Tiling {
     const auto tiles_of = [&](IndexId s) {
       return make_.Counted("p", rows, kPlain, [&](IndexId p) {
         absl::optional<RegisterTile::Below> own = below;
-        if (own) own->tiles = pool_.Add(own->tiles, p);
         if (own) own->in_block = p;
         return make_.Counted("q", tiles, kPlain, [&](IndexId q) {
           const IndexId row = RowOf(band, pool_.Add(first_row, p));

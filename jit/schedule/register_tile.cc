@@ -134,7 +134,7 @@ Scope RegisterTile::Sums(TensorId tile, const Patch& patch, const absl::optional
     if (part && !nest_.is_ragged) PrefetchNextBlock(sums, patch, *part);
     return sums;
   }
-  const IndexId is_below = pool_.Min(Const(1), below->tiles);
+  const IndexId is_below = pool_.Min(Const(1), pool_.Add(below->before, below->in_block));
   Scope scope = If(pool_.Sub(Const(1), is_below), [&] { return over(Packing::Columns::kInOperands); });
   Scope fetching = over(Packing::Columns::kInPanel);
   if (!PrefetchNextPanel(*fetching[0].As<Loop>(), patch, part, *below)) {
@@ -198,7 +198,7 @@ IndexId RegisterTile::FetchesNextPanel(Extent extent, const absl::optional<SumBl
   };
   const IndexId has_turn = pool_.Sub(is_from(1), is_from(extent.vectors + 1));
   if (!part) return has_turn;
-  const IndexId has_panel = pool_.Min(Const(1), pool_.Sub(below.tiles, below.in_block));
+  const IndexId has_panel = pool_.Min(Const(1), below.before);
   return pool_.Min(has_turn, pool_.Sub(Const(1), pool_.Min(HasMore(*part), has_panel)));
 }
 

@@ -41,11 +41,11 @@ class RegisterTile {
     IndexList around;        // where the tile is in `partial`: how far the loops within blocks have come, and its
     IndexId row, vector;     // row and vector
   };
-  // The panel of a block of tiles, and how many of them are above this one, in all blocks of rows that share it and in
-  // its own: with none, it fills the panel. The next block has the columns from so many vectors on.
+  // The panel of a block of tiles, and how many of them are above this one, in the blocks of rows `before` its own that
+  // share it and in its own: with none, it fills the panel. The next block has the columns from so many vectors on.
   struct Below {
     Packing::Panel panel;
-    IndexId tiles, in_block, block_vectors;
+    IndexId before, in_block, block_vectors;
   };
 
   // `rows`, `columns`: how many the nest has. REQUIRES: the arguments outlive this; `packing` has decided;

@@ -70,24 +70,22 @@ class TransposeTiles {
     if (!in_lanes || !RunsInLanes(program_, ranges_, outer)) return absl::nullopt;
     for (const Nest& nest : {Nest{&inner, &outer, {}}, Nest{&outer, &inner, {}}}) {
       const auto found = WithLoads(nest, inner);
-      if (found && IsLong(outer, Width(inner)) && IsLong(inner, Width(inner))) return Cut(*loops, *found);
+      if (!found || !IsLong(outer, Width(inner)) || !IsLong(inner, Width(inner))) continue;
+      // Last, as it takes longest.
+      return AreIndependent(program_, outer, inner) ? absl::make_optional(Cut(*loops, *found)) : absl::nullopt;
     }
     return absl::nullopt;
   }
 
-  // Two loops or more, outermost first, in any order of which the same is computed.
+  // Two loops or more, outermost first, none of whose bounds moves with another.
   absl::optional<LoopsAround> PerfectNest(const Loop& outermost) const {
     LoopsAround loops;
     for (const Loop* loop = &outermost; loop != nullptr; loop = OnlyLoopIn(loop->body)) {
       const auto moves = [&](const Loop* around) { return BoundsMoveWith(pool_, *loop, around->var); };
-      if (!IsFree(*loop) || absl::c_any_of(loops, moves)) return absl::nullopt;
+      if (loop->step != 1 || loop->attributes.vector || absl::c_any_of(loops, moves)) return absl::nullopt;
       loops.push_back(loop);
     }
     return loops.size() > 1 ? absl::make_optional(loops) : absl::nullopt;
-  }
-
-  bool IsFree(const Loop& loop) const {
-    return loop.step == 1 && !loop.attributes.vector && !CarriedTensor(program_, loop).has_value();
   }
 
   // Whole cache lines of both: a square of as many tiles as vectors fill one.
@@ -201,27 +199,15 @@ class TransposeTiles {
   void AppendRest(const LoopsAround& loops, const Nest& nest, Bounds across, Bounds along, Scope& parts) {
     const auto is_empty = [&](const Bounds& bounds) { return bounds.first == bounds.second; };
     if (is_empty(across) || is_empty(along)) return;
-    std::vector<Loop> part;
-    for (const Loop* loop : loops) {
-      part.push_back({loop->var, loop->begin, loop->end, 1, loop->attributes, {}});
-      if (loop == nest.across) std::tie(part.back().begin, part.back().end) = across;
-      if (loop == nest.along) std::tie(part.back().begin, part.back().end) = along;
+    Scope part = loops.back()->body;
+    for (size_t i = loops.size(); i-- > 0;) {
+      Loop loop{loops[i]->var, loops[i]->begin, loops[i]->end, 1, {}, {}};
+      if (loops[i] == nest.across) std::tie(loop.begin, loop.end) = across;
+      if (loops[i] == nest.along) std::tie(loop.begin, loop.end) = along;
+      part = Around(loop, std::move(part));
     }
-    Append(parts, Fresh(part, *loops.back()));
-  }
-
-  // The body of `inner` in such loops, with indices and tensors of its own.
-  Scope Fresh(const std::vector<Loop>& loops, const Loop& inner) {
-    for (const Loop& loop : loops) ranges_.Enter(loop);
-    const auto copy = fusion::DecidedCopy(program_, ranges_, inner, /*fresh=*/true);
-    for (size_t i = 0; i < loops.size(); ++i) ranges_.Leave();
-    if (!copy) return {};
-    Scope scope = copy->body;
-    loop::VarReplacement replace(program_);
-    replace.Set(copy->var, pool_.Var(inner.var));
-    RewriteIndices(program_, scope, [&](IndexId e) { return replace(e); });
-    for (size_t i = loops.size(); i > 0; --i) scope = AroundAnew(program_, loops[i - 1], std::move(scope));
-    return scope;
+    absl::optional<Loop> fresh = fusion::FreshCopy(program_, ranges_, *part[0].As<Loop>());
+    if (fresh) Append(parts, ScopeOf(*std::move(fresh)));
   }
 
   Scope Squares(const LoopsAround& loops, const Nest& nest, const Side& across, const Side& along, int64_t lanes,
@@ -242,27 +228,23 @@ class TransposeTiles {
     const int32_t blocks_across = program_.AddVar("p"), blocks_along = program_.AddVar("q");
     Scope scope = Around(InBlock(q, blocks_along, along.squares), std::move(square));
     const absl::Span<const Loop* const> between = absl::MakeConstSpan(loops).subspan(1, loops.size() - 2);
-    absl::optional<Loop> strips;
-    if (!between.empty()) scope = InStrips(*between.back(), std::move(scope), strips);
+    absl::optional<Strips> strips;
+    if (!between.empty() && !IsShort(*between.back())) strips = StripsOf(program_, ranges_, *between.back(), kMostBetween);
+    if (!between.empty()) scope = AroundAnew(program_, strips ? strips->strip : *between.back(), std::move(scope));
     scope = Around(InBlock(p, blocks_across, across.squares), std::move(scope));
     scope = Around(Blocks(blocks_along, along.squares), std::move(scope));
     scope = Around(Blocks(blocks_across, across.squares), std::move(scope));
     for (const Side* side : {&across, &along}) {
       if (side->flag) scope = Around(Loop{program_.AddVar("z"), pool_.Const(0), *side->flag, 1, {}, {}}, std::move(scope));
     }
-    if (strips) scope = Around(*strips, std::move(scope));
+    if (strips) scope = Around(strips->over, std::move(scope));
     for (size_t i = between.size(); i-- > 1;) scope = AroundAnew(program_, *between[i - 1], std::move(scope));
     return scope;
   }
 
-  // The scope in the loop, or if that is not known to be short, in a strip of it, for a loop over strips around.
-  Scope InStrips(const Loop& loop, Scope scope, absl::optional<Loop>& over) {
-    if (ranges_.Less(ranges_.LengthOf(loop), pool_.Const(kMostBetween + 1))) {
-      return AroundAnew(program_, loop, std::move(scope));
-    }
-    Strips strips = StripsOf(program_, ranges_, loop, kMostBetween);
-    over = std::move(strips.over);
-    return AroundAnew(program_, strips.strip, std::move(scope));
+  // Whether the loop is known to be no longer than a strip.
+  bool IsShort(const Loop& loop) {
+    return ranges_.Less(ranges_.LengthOf(loop), pool_.Const(kMostBetween + 1));
   }
 
   Loop Blocks(int32_t var, IndexId squares) {
@@ -273,6 +255,7 @@ class TransposeTiles {
     const IndexId first = pool_.Mul(pool_.Var(block), pool_.Const(kBlock));
     return {var, first, pool_.Min(pool_.Add(first, pool_.Const(kBlock)), squares), 1, {}, {}};
   }
+
   // Tiles beside each other, whose first elements the indices reach at `across` and
   // `along`. Their rows are written together: a cache line at a time.
   void Tiles(const Scope& body, const Nest& nest, IndexId across, absl::Span<const IndexId> along, int64_t lanes,

@@ -33,7 +33,9 @@ TEST(TransposeTiles, Avx512) {
                for i_2 in [16*p, min(16*p + 16, N/16)) {
                  for j_2 in [16*q_2, min(16*q_2 + 16, M/16)) {
                    temp tile: f32[16, 16] register
-                   for r in [0, 16) unroll { for l in [0, 16) vector { tile[r, l] = x[16*j_2 + r, 16*i_2 + l] } }
+                   for r in [0, 16) unroll {
+                     for l in [0, 16) vector { tile[r, l] = x[16*j_2 + r, 16*i_2 + l] }
+                   }
                    for r_2 in [0, 16) unroll {
                      for l_2 in [0, 16) vector { y[16*i_2 + r_2, 16*j_2 + l_2] = tile[l_2, r_2] }
                    }
@@ -41,8 +43,8 @@ TEST(TransposeTiles, Avx512) {
                }
              }
            }
-           for i_3 in [0, 16*(N/16)) { for j_4 in [16*(M/16), M) { y[i_3, j_4] = x[j_4, i_3] } }
-           for i_4 in [16*(N/16), N) { for j_6 in [0, M) { y[i_4, j_6] = x[j_6, i_4] } }
+           for i_3 in [0, 16*(N/16)) { for j_3 in [16*(M/16), M) { y[i_3, j_3] = x[j_3, i_3] } }
+           for i_4 in [16*(N/16), N) { for j_4 in [0, M) { y[i_4, j_4] = x[j_4, i_4] } }
          })"},
       // Axes of one element at the end do not matter.
       {"for i in [0, N) { for j in [0, M) { y[i, j] = k[j, i, 0, 0] } }",
@@ -63,8 +65,8 @@ TEST(TransposeTiles, Avx512) {
                }
              }
            }
-           for i_3 in [0, 16*(N/16)) { for j_4 in [16*(M/16), M) { y[i_3, j_4] = k[j_4, i_3, 0, 0] } }
-           for i_4 in [16*(N/16), N) { for j_6 in [0, M) { y[i_4, j_6] = k[j_6, i_4, 0, 0] } }
+           for i_3 in [0, 16*(N/16)) { for j_3 in [16*(M/16), M) { y[i_3, j_3] = k[j_3, i_3, 0, 0] } }
+           for i_4 in [16*(N/16), N) { for j_4 in [0, M) { y[i_4, j_4] = k[j_4, i_4, 0, 0] } }
          })"},
       // In the other order of the loops, too.
       {"for j in [0, M) { for i in [0, N) { y[i, j] = x[j, i] } }",
@@ -75,7 +77,9 @@ TEST(TransposeTiles, Avx512) {
                for i_2 in [16*p, min(16*p + 16, N/16)) {
                  for j_2 in [16*q_2, min(16*q_2 + 16, M/16)) {
                    temp tile: f32[16, 16] register
-                   for r in [0, 16) unroll { for l in [0, 16) vector { tile[r, l] = x[16*j_2 + r, 16*i_2 + l] } }
+                   for r in [0, 16) unroll {
+                     for l in [0, 16) vector { tile[r, l] = x[16*j_2 + r, 16*i_2 + l] }
+                   }
                    for r_2 in [0, 16) unroll {
                      for l_2 in [0, 16) vector { y[16*i_2 + r_2, 16*j_2 + l_2] = tile[l_2, r_2] }
                    }
@@ -83,8 +87,8 @@ TEST(TransposeTiles, Avx512) {
                }
              }
            }
-           for j_3 in [16*(M/16), M) { for i_4 in [0, 16*(N/16)) { y[i_4, j_3] = x[j_3, i_4] } }
-           for j_4 in [0, M) { for i_6 in [16*(N/16), N) { y[i_6, j_4] = x[j_4, i_6] } }
+           for j_3 in [16*(M/16), M) { for i_3 in [0, 16*(N/16)) { y[i_3, j_3] = x[j_3, i_3] } }
+           for j_4 in [0, M) { for i_4 in [16*(N/16), N) { y[i_4, j_4] = x[j_4, i_4] } }
          })"},
       // Of any length; a negative one is none.
       {"for i in [2, N) { for j in [3, M - 1) { y[i, j] = x[j, i] } }",
@@ -106,9 +110,9 @@ TEST(TransposeTiles, Avx512) {
              }
            }
            for i_3 in [2, 16*(max(N - 2, 0)/16) + 2) {
-             for j_4 in [16*(max(M - 4, 0)/16) + 3, M - 1) { y[i_3, j_4] = x[j_4, i_3] }
+             for j_3 in [16*(max(M - 4, 0)/16) + 3, M - 1) { y[i_3, j_3] = x[j_3, i_3] }
            }
-           for i_4 in [16*(max(N - 2, 0)/16) + 2, N) { for j_6 in [3, M - 1) { y[i_4, j_6] = x[j_6, i_4] } }
+           for i_4 in [16*(max(N - 2, 0)/16) + 2, N) { for j_4 in [3, M - 1) { y[i_4, j_4] = x[j_4, i_4] } }
          })"},
       {"for i in [0, N) { for j in [0, M) { y[i, j] = x[M - 1 - j, i] } }",
        R"(
@@ -128,8 +132,8 @@ TEST(TransposeTiles, Avx512) {
                }
              }
            }
-           for i_3 in [0, 16*(N/16)) { for j_4 in [16*(M/16), M) { y[i_3, j_4] = x[-j_4 + M - 1, i_3] } }
-           for i_4 in [16*(N/16), N) { for j_6 in [0, M) { y[i_4, j_6] = x[-j_6 + M - 1, i_4] } }
+           for i_3 in [0, 16*(N/16)) { for j_3 in [16*(M/16), M) { y[i_3, j_3] = x[-j_3 + M - 1, i_3] } }
+           for i_4 in [16*(N/16), N) { for j_4 in [0, M) { y[i_4, j_4] = x[-j_4 + M - 1, i_4] } }
          })"},
       // Other loads stay as they are; two may go through tiles.
       {"for i in [0, N) { for j in [0, M) { y[i, j] = x[j, i] * b[i] + o[i, j] } }",
@@ -140,7 +144,9 @@ TEST(TransposeTiles, Avx512) {
                for i_2 in [16*p, min(16*p + 16, N/16)) {
                  for j_2 in [16*q_2, min(16*q_2 + 16, M/16)) {
                    temp tile: f32[16, 16] register
-                   for r in [0, 16) unroll { for l in [0, 16) vector { tile[r, l] = x[16*j_2 + r, 16*i_2 + l] } }
+                   for r in [0, 16) unroll {
+                     for l in [0, 16) vector { tile[r, l] = x[16*j_2 + r, 16*i_2 + l] }
+                   }
                    for r_2 in [0, 16) unroll {
                      for l_2 in [0, 16) vector {
                        y[16*i_2 + r_2, 16*j_2 + l_2] = tile[l_2, r_2] * b[16*i_2 + r_2] + o[16*i_2 + r_2, 16*j_2 + l_2]
@@ -151,9 +157,11 @@ TEST(TransposeTiles, Avx512) {
              }
            }
            for i_3 in [0, 16*(N/16)) {
-             for j_4 in [16*(M/16), M) { y[i_3, j_4] = x[j_4, i_3] * b[i_3] + o[i_3, j_4] }
+             for j_3 in [16*(M/16), M) { y[i_3, j_3] = x[j_3, i_3] * b[i_3] + o[i_3, j_3] }
            }
-           for i_4 in [16*(N/16), N) { for j_6 in [0, M) { y[i_4, j_6] = x[j_6, i_4] * b[i_4] + o[i_4, j_6] } }
+           for i_4 in [16*(N/16), N) {
+             for j_4 in [0, M) { y[i_4, j_4] = x[j_4, i_4] * b[i_4] + o[i_4, j_4] }
+           }
          })"},
       {"for i in [0, N) { for j in [0, M) { y[i, j] = x[j, i] + f32(h[j, i]) } }",
        R"(
@@ -163,7 +171,9 @@ TEST(TransposeTiles, Avx512) {
                for i_2 in [16*p, min(16*p + 16, N/16)) {
                  for j_2 in [16*q_2, min(16*q_2 + 16, M/16)) {
                    temp tile: f32[16, 16] register
-                   for r in [0, 16) unroll { for l in [0, 16) vector { tile[r, l] = x[16*j_2 + r, 16*i_2 + l] } }
+                   for r in [0, 16) unroll {
+                     for l in [0, 16) vector { tile[r, l] = x[16*j_2 + r, 16*i_2 + l] }
+                   }
                    temp tile_2: f16[16, 16] register
                    for r_2 in [0, 16) unroll {
                      for l_2 in [0, 16) vector { tile_2[r_2, l_2] = h[16*j_2 + r_2, 16*i_2 + l_2] }
@@ -177,8 +187,10 @@ TEST(TransposeTiles, Avx512) {
                }
              }
            }
-           for i_3 in [0, 16*(N/16)) { for j_4 in [16*(M/16), M) { y[i_3, j_4] = x[j_4, i_3] + f32(h[j_4, i_3]) } }
-           for i_4 in [16*(N/16), N) { for j_6 in [0, M) { y[i_4, j_6] = x[j_6, i_4] + f32(h[j_6, i_4]) } }
+           for i_3 in [0, 16*(N/16)) {
+             for j_3 in [16*(M/16), M) { y[i_3, j_3] = x[j_3, i_3] + f32(h[j_3, i_3]) }
+           }
+           for i_4 in [16*(N/16), N) { for j_4 in [0, M) { y[i_4, j_4] = x[j_4, i_4] + f32(h[j_4, i_4]) } }
          })"},
       // Every second element that is read.
       {"for i in [0, N) { for j in [0, M) { y[i, j] = d[j, 2*i + 1] } }",
@@ -199,8 +211,8 @@ TEST(TransposeTiles, Avx512) {
                }
              }
            }
-           for i_3 in [0, 16*(N/16)) { for j_4 in [16*(M/16), M) { y[i_3, j_4] = d[j_4, 2*i_3 + 1] } }
-           for i_4 in [16*(N/16), N) { for j_6 in [0, M) { y[i_4, j_6] = d[j_6, 2*i_4 + 1] } }
+           for i_3 in [0, 16*(N/16)) { for j_3 in [16*(M/16), M) { y[i_3, j_3] = d[j_3, 2*i_3 + 1] } }
+           for i_4 in [16*(N/16), N) { for j_4 in [0, M) { y[i_4, j_4] = d[j_4, 2*i_4 + 1] } }
          })"},
       // Further in, with squares that overlap where one is left over; and with several results.
       {"for l in [0, A) { for i in [0, N) { for j in [0, M) { v[l, i, j] = z[l, j, i] } } }",
@@ -230,10 +242,10 @@ TEST(TransposeTiles, Avx512) {
              }
            }
            for i_3 in [0, N) {
-             for j_4 in [0, min(-15*min(M/16, 1) + 15, min(M, 15))) { v[l, i_3, j_4] = z[l, j_4, i_3] }
+             for j_3 in [0, min(-15*min(M/16, 1) + 15, min(M, 15))) { v[l, i_3, j_3] = z[l, j_3, i_3] }
            }
            for i_4 in [0, min(-15*min(N/16, 1) + 15, min(N, 15))) {
-             for j_6 in [0, M) { v[l, i_4, j_6] = z[l, j_6, i_4] }
+             for j_4 in [0, M) { v[l, i_4, j_4] = z[l, j_4, i_4] }
            }
          })"},
       {"for i in [0, N) { for j in [0, M) { y[i, j] = x[j, i]  y2[i, j] = o[i, j] } }",
@@ -244,7 +256,9 @@ TEST(TransposeTiles, Avx512) {
                for i_2 in [16*p, min(16*p + 16, N/16)) {
                  for j_2 in [16*q_2, min(16*q_2 + 16, M/16)) {
                    temp tile: f32[16, 16] register
-                   for r in [0, 16) unroll { for l in [0, 16) vector { tile[r, l] = x[16*j_2 + r, 16*i_2 + l] } }
+                   for r in [0, 16) unroll {
+                     for l in [0, 16) vector { tile[r, l] = x[16*j_2 + r, 16*i_2 + l] }
+                   }
                    for r_2 in [0, 16) unroll {
                      for l_2 in [0, 16) vector {
                        y[16*i_2 + r_2, 16*j_2 + l_2] = tile[l_2, r_2]
@@ -256,9 +270,17 @@ TEST(TransposeTiles, Avx512) {
              }
            }
            for i_3 in [0, 16*(N/16)) {
-             for j_4 in [16*(M/16), M) { y[i_3, j_4] = x[j_4, i_3]  y2[i_3, j_4] = o[i_3, j_4] }
+             for j_3 in [16*(M/16), M) {
+               y[i_3, j_3] = x[j_3, i_3]
+               y2[i_3, j_3] = o[i_3, j_3]
+             }
            }
-           for i_4 in [16*(N/16), N) { for j_6 in [0, M) { y[i_4, j_6] = x[j_6, i_4]  y2[i_4, j_6] = o[i_4, j_6] } }
+           for i_4 in [16*(N/16), N) {
+             for j_4 in [0, M) {
+               y[i_4, j_4] = x[j_4, i_4]
+               y2[i_4, j_4] = o[i_4, j_4]
+             }
+           }
          })"},
       // Loops between, of which one that is not short runs in strips: some iterations after the other in each square.
       {"for i in [0, N) { for a in [0, A) { for j in [0, M) { v[a, i, j] = z[a, j, i] } } }",
@@ -284,10 +306,10 @@ TEST(TransposeTiles, Avx512) {
              }
            }
            for i_3 in [0, 16*(N/16)) {
-             for a_4 in [0, A) { for j_4 in [16*(M/16), M) { v[a_4, i_3, j_4] = z[a_4, j_4, i_3] } }
+             for a_4 in [0, A) { for j_3 in [16*(M/16), M) { v[a_4, i_3, j_3] = z[a_4, j_3, i_3] } }
            }
            for i_4 in [16*(N/16), N) {
-             for a_5 in [0, A) { for j_6 in [0, M) { v[a_5, i_4, j_6] = z[a_5, j_6, i_4] } }
+             for a_5 in [0, A) { for j_4 in [0, M) { v[a_5, i_4, j_4] = z[a_5, j_4, i_4] } }
            }
          })"},
       {"for i in [0, N) { for a in [0, 3) { for j in [0, M) { three[a, i, j] = z3[a, j, i] } } }",
@@ -311,10 +333,10 @@ TEST(TransposeTiles, Avx512) {
              }
            }
            for i_3 in [0, 16*(N/16)) {
-             for a_3 in [0, 3) { for j_4 in [16*(M/16), M) { three[a_3, i_3, j_4] = z3[a_3, j_4, i_3] } }
+             for a_3 in [0, 3) { for j_3 in [16*(M/16), M) { three[a_3, i_3, j_3] = z3[a_3, j_3, i_3] } }
            }
            for i_4 in [16*(N/16), N) {
-             for a_4 in [0, 3) { for j_6 in [0, M) { three[a_4, i_4, j_6] = z3[a_4, j_6, i_4] } }
+             for a_4 in [0, 3) { for j_4 in [0, M) { three[a_4, i_4, j_4] = z3[a_4, j_4, i_4] } }
            }
          })"},
       {"for a in [0, A) { for i in [0, N) { for a2 in [0, A) { for a3 in [0, A) { for j in [0, M) {"
@@ -353,8 +375,8 @@ TEST(TransposeTiles, Avx512) {
            for i_3 in [0, N) {
              for a2_3 in [0, A) {
                for a3_4 in [0, A) {
-                 for j_4 in [0, min(-15*min(M/16, 1) + 15, min(M, 15))) {
-                   deep[a, a2_3, i_3, a3_4, j_4] = z5[a, a2_3, j_4, a3_4, i_3]
+                 for j_3 in [0, min(-15*min(M/16, 1) + 15, min(M, 15))) {
+                   deep[a, a2_3, i_3, a3_4, j_3] = z5[a, a2_3, j_3, a3_4, i_3]
                  }
                }
              }
@@ -362,7 +384,7 @@ TEST(TransposeTiles, Avx512) {
            for i_4 in [0, min(-15*min(N/16, 1) + 15, min(N, 15))) {
              for a2_4 in [0, A) {
                for a3_5 in [0, A) {
-                 for j_6 in [0, M) { deep[a, a2_4, i_4, a3_5, j_6] = z5[a, a2_4, j_6, a3_5, i_4] }
+                 for j_4 in [0, M) { deep[a, a2_4, i_4, a3_5, j_4] = z5[a, a2_4, j_4, a3_5, i_4] }
                }
              }
            }
@@ -384,8 +406,8 @@ TEST(TransposeTiles, Avx512) {
                }
              }
            }
-           for i_3 in [0, 8*(N/8)) { for j_4 in [8*(M/8), M) { q[i_3, j_4] = c[j_4, i_3] } }
-           for i_4 in [8*(N/8), N) { for j_6 in [0, M) { q[i_4, j_6] = c[j_6, i_4] } }
+           for i_3 in [0, 8*(N/8)) { for j_3 in [8*(M/8), M) { q[i_3, j_3] = c[j_3, i_3] } }
+           for i_4 in [8*(N/8), N) { for j_4 in [0, M) { q[i_4, j_4] = c[j_4, i_4] } }
          })"},
       // Not where no square fits.
       {"for i in [0, 15) { for j in [0, 40) { u[i, j] = s[j, i] } }", ""},
@@ -436,13 +458,17 @@ TEST(TransposeTiles, Avx2) {
                    temp tile: i64[4, 4] register
                    for r in [0, 4) unroll { for l in [0, 4) vector { tile[r, l] = c[8*j_2 + r, 8*i_2 + l] } }
                    temp columns: i64[4, 4] register
-                   for r_2 in [0, 4) unroll { for l_2 in [0, 4) vector { columns[r_2, l_2] = tile[l_2, r_2] } }
+                   for r_2 in [0, 4) unroll {
+                     for l_2 in [0, 4) vector { columns[r_2, l_2] = tile[l_2, r_2] }
+                   }
                    temp tile_2: i64[4, 4] register
                    for r_3 in [0, 4) unroll {
                      for l_3 in [0, 4) vector { tile_2[r_3, l_3] = c[8*j_2 + r_3 + 4, 8*i_2 + l_3] }
                    }
                    temp columns_2: i64[4, 4] register
-                   for r_4 in [0, 4) unroll { for l_4 in [0, 4) vector { columns_2[r_4, l_4] = tile_2[l_4, r_4] } }
+                   for r_4 in [0, 4) unroll {
+                     for l_4 in [0, 4) vector { columns_2[r_4, l_4] = tile_2[l_4, r_4] }
+                   }
                    for r_5 in [0, 4) unroll {
                      for l_5 in [0, 4) vector { q[8*i_2 + r_5, 8*j_2 + l_5] = columns[r_5, l_5] }
                      for l_6 in [0, 4) vector { q[8*i_2 + r_5, 8*j_2 + l_6 + 4] = columns_2[r_5, l_6] }
@@ -452,7 +478,9 @@ TEST(TransposeTiles, Avx2) {
                      for l_7 in [0, 4) vector { tile_3[r_6, l_7] = c[8*j_2 + r_6, 8*i_2 + l_7 + 4] }
                    }
                    temp columns_3: i64[4, 4] register
-                   for r_7 in [0, 4) unroll { for l_8 in [0, 4) vector { columns_3[r_7, l_8] = tile_3[l_8, r_7] } }
+                   for r_7 in [0, 4) unroll {
+                     for l_8 in [0, 4) vector { columns_3[r_7, l_8] = tile_3[l_8, r_7] }
+                   }
                    temp tile_4: i64[4, 4] register
                    for r_8 in [0, 4) unroll {
                      for l_9 in [0, 4) vector { tile_4[r_8, l_9] = c[8*j_2 + r_8 + 4, 8*i_2 + l_9 + 4] }
@@ -463,14 +491,16 @@ TEST(TransposeTiles, Avx2) {
                    }
                    for r_10 in [0, 4) unroll {
                      for l_11 in [0, 4) vector { q[8*i_2 + r_10 + 4, 8*j_2 + l_11] = columns_3[r_10, l_11] }
-                     for l_12 in [0, 4) vector { q[8*i_2 + r_10 + 4, 8*j_2 + l_12 + 4] = columns_4[r_10, l_12] }
+                     for l_12 in [0, 4) vector {
+                       q[8*i_2 + r_10 + 4, 8*j_2 + l_12 + 4] = columns_4[r_10, l_12]
+                     }
                    }
                  }
                }
              }
            }
-           for i_3 in [0, 8*(N/8)) { for j_4 in [8*(M/8), M) { q[i_3, j_4] = c[j_4, i_3] } }
-           for i_4 in [8*(N/8), N) { for j_6 in [0, M) { q[i_4, j_6] = c[j_6, i_4] } }
+           for i_3 in [0, 8*(N/8)) { for j_3 in [8*(M/8), M) { q[i_3, j_3] = c[j_3, i_3] } }
+           for i_4 in [8*(N/8), N) { for j_4 in [0, M) { q[i_4, j_4] = c[j_4, i_4] } }
          })"},
       {"for i in [0, 15) { for j in [0, 40) { u[i, j] = s[j, i] } }", ""},
   });
