@@ -21,17 +21,19 @@ std::string Text(const absl::optional<int64_t>& number) { return number ? absl::
 std::string KeyOf(const loop::Program& program, const CompileOptions& options) {
   // An option that is added does not compile until it is part of the key.
   const auto& [mode, isa, executor, schedule, schedules, least_parallel_bytes, streaming_bytes, size_classes] = options;
-  const auto& [accumulators, memory_order, contractions, strips] = schedule;
+  const auto& [accumulators, memory_order, contractions, strips, parallel_sums] = schedule;
   const auto& [columns, rows] = memory_order;
   const auto& [tile_isa, tile_rows, tile_vectors, sum_block, row_block, column_block, many_elements, panels,
                columns_outside, bound] = contractions;
   const auto& [strip_rows] = strips;
+  const auto& [sum_piece, reorders_rounding] = parallel_sums;
   const auto& [largest_constant, short_row, least_work, variants] = size_classes;
   static_cast<void>(tile_isa);  // is `isa`
   static_cast<void>(bound);     // of each variant its own
+  static_cast<void>(reorders_rounding);  // is `mode`
   const std::string numbers =
       absl::StrJoin({accumulators, columns, rows, tile_rows, tile_vectors, sum_block, row_block, column_block,
-                     many_elements, int64_t{panels}, int64_t{columns_outside}, strip_rows, largest_constant, short_row,
+                     many_elements, int64_t{panels}, int64_t{columns_outside}, strip_rows, sum_piece, largest_constant, short_row,
                      least_work, int64_t{variants}},
                     " ");
   return absl::StrCat(loop::ToText(program), "\n", static_cast<int>(mode), " ",

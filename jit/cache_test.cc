@@ -60,6 +60,7 @@ TEST(ExecutableCache, EveryOptionIsPartOfTheKey) {
       [](CompileOptions& options) { options.schedule.memory_order.columns = 8; },
       [](CompileOptions& options) { options.schedule.memory_order.rows = 2; },
       [](CompileOptions& options) { options.schedule.strips.rows = 8; },
+      [](CompileOptions& options) { options.schedule.parallel_sums.least_steps = 64; },
       [](CompileOptions& options) { options.schedule.contractions.panels = false; },
       [](CompileOptions& options) { options.schedule.contractions.columns_outside = true; },
       [](CompileOptions& options) {

@@ -21,6 +21,7 @@
 #include "jit/schedule/padded_sums.h"
 #include "jit/schedule/padded_views.h"
 #include "jit/schedule/paired_steps.h"
+#include "jit/schedule/parallel_sums.h"
 #include "jit/schedule/promote_sums.h"
 #include "jit/schedule/residue_strips.h"
 #include "jit/schedule/sampled_columns.h"
@@ -66,6 +67,8 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
   ScanLanesOptions scans, exact_scans;
   scans.isa = exact_scans.isa = isa;
   exact_scans.reorders_rounding = false;
+  ParallelSumsOptions exact_sums = options.schedule.parallel_sums;
+  exact_sums.reorders_rounding = false;
   ContractionTileOptions contractions = options.schedule.contractions;
   contractions.isa = isa;
   return fusion::Pipeline({
@@ -100,6 +103,9 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
       {"hoist_copies", HoistCopies},
       {"split_windows", fusion::SplitWindows},
       {"unroll_sums", UnrollSums},
+      {"exact_parallel_sums", [=](loop::Program& program) { return SumInParallel(program, exact_sums); }},
+      {"parallel_sums", [=](loop::Program& program) { return SumInParallel(program, options.schedule.parallel_sums); },
+       /*reorders_rounding=*/true},
       {"memory_order", [=](loop::Program& program) { return WalkInMemoryOrder(program, options.schedule.memory_order); }},
       {"unroll_and_jam", UnrollAndJam},
       {"last_step", KeepLastStep},

@@ -25,6 +25,8 @@ absl::Span<const ScheduleChoice> ScheduleChoices() {
       {"order_columns", {496, 1008, 2032, 4080}, 1, 1 << 16,
        [](ScheduleOptions& o, int64_t v) { o.memory_order.columns = v; }},
       {"order_rows", {4, 8, 16, 32}, 1, 1 << 10, [](ScheduleOptions& o, int64_t v) { o.memory_order.rows = v; }},
+      {"sum_piece", {1 << 13, 1 << 14, 1 << 15, 1 << 17, 1 << 18, 1 << 20}, 1, int64_t{1} << 40,
+       [](ScheduleOptions& o, int64_t v) { o.parallel_sums.least_steps = v; }},
       {"accumulators", {1, 2, 4, 8}, 1, 8, [](ScheduleOptions& o, int64_t v) { o.accumulators = v; }},
   };
   return choices;

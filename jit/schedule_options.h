@@ -13,6 +13,7 @@
 #include "absl/types/span.h"
 #include "jit/schedule/contraction_tiles.h"
 #include "jit/schedule/memory_order.h"
+#include "jit/schedule/parallel_sums.h"
 #include "jit/schedule/strips.h"
 
 namespace nestor::jit {
@@ -24,6 +25,7 @@ struct ScheduleOptions {
   MemoryOrderOptions memory_order;
   ContractionTileOptions contractions;  // but for `isa` and `bound`
   StripOptions strips;
+  ParallelSumsOptions parallel_sums;  // but for `reorders_rounding`
 };
 
 // One of them, as a search and files of schedules know it.

@@ -34,6 +34,7 @@ jit::CompileOptions OptionsOf(uint64_t seed) {
   if (seed % 3 == 0) {
     options.schedule.memory_order.columns = 3;
     options.schedule.memory_order.rows = 2;
+    options.schedule.parallel_sums.least_steps = 4;
   }
   constexpr int kAccumulators[] = {4, 1, 2, 8};
   options.schedule.accumulators = kAccumulators[seed % 4];

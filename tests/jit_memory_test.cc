@@ -39,6 +39,7 @@ jit::CompileOptions OptionsOf(uint64_t seed, jit::Isa isa) {
   if (seed % 3 == 0) {
     options.schedule.memory_order.columns = 3;
     options.schedule.memory_order.rows = 2;
+    options.schedule.parallel_sums.least_steps = 4;
   }
   return options;
 }

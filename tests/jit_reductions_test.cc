@@ -64,6 +64,7 @@ Finding CheckReduction(const Axis& axis, const Reduction& reduction, DType type,
   options.schedule.accumulators = accumulators;
   options.schedule.memory_order.columns = 16;
   options.schedule.memory_order.rows = 4;
+  options.schedule.parallel_sums.least_steps = 12;
   const auto compiled = CompiledVariants::Compile(Lower(*op), options);
   if (!compiled.ok()) return compiled.status().ToString();
   std::mt19937_64 random(static_cast<uint64_t>(type));

@@ -97,6 +97,7 @@ constexpr Mutant kMutants[] = {
     {"last_step_is_the_first"},
     {"reads_of_a_step_assigned"},
     {"last_strip_whole"},
+    {"last_piece_whole"},
     {"last_rows_skipped"},
     {"last_rows_one_early"},
     {"panel_tail_not_zeroed"},

@@ -34,6 +34,7 @@ jit::CompileOptions OptionsOf(uint64_t seed) {
     options.schedule.memory_order.columns = 3;
     options.schedule.memory_order.rows = 2;
   }
+  if (seed % 3 != 1) options.schedule.parallel_sums.least_steps = 1 + static_cast<int64_t>(seed % 5);
   if (seed % 4 != 0) options.schedule.strips.rows = 1 + static_cast<int64_t>(seed % 3);
   if (seed % 7 == 0) options.schedule.contractions.rows = 2;
   if (seed % 7 == 1) options.schedule.contractions.vectors = 1;

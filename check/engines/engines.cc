@@ -76,7 +76,9 @@ std::string ThresholdsText(const jit::CompileOptions& options) {
                       ", blocks ", tiles.sum_block, " x ", tiles.row_block, " x ", tiles.column_block,
                       tiles.panels ? "" : " without panels", tiles.columns_outside ? ", columns outside" : "",
                       ", strips of ", options.schedule.strips.rows, ", memory order ",
-                      options.schedule.memory_order.columns, " x ", options.schedule.memory_order.rows, options.streaming_bytes ? ", streaming" : "");
+                      options.schedule.memory_order.columns, " x ", options.schedule.memory_order.rows,
+                      ", sums in pieces of ", options.schedule.parallel_sums.least_steps,
+                      options.streaming_bytes ? ", streaming" : "");
 }
 
 absl::string_view Name(Engine::Backend backend) {
@@ -153,6 +155,7 @@ jit::CompileOptions DrawCompileOptions(Random& random) {
   }
   options.schedule.contractions = DrawTiles(random);
   if (random.Chance(70)) options.schedule.strips.rows = random.Pick({1, 2, 3, 4, 5});
+  if (random.Chance(70)) options.schedule.parallel_sums.least_steps = random.Pick({1, 2, 9, 64});
   if (random.Chance(75)) options.least_parallel_bytes = 0;
   if (random.Chance(50)) options.streaming_bytes = 1;
   options.size_classes.least_work = random.Chance(50) ? 0 : options.size_classes.least_work;

@@ -17,6 +17,7 @@
 #include "fusion/work.h"
 #include "jit/schedule/lane_gain.h"
 #include "jit/schedule/loop_maker.h"
+#include "jit/schedule/reordering.h"
 #include "jit/target/lanes.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/lanes.h"
@@ -194,9 +195,8 @@ class LaneSums {
   }
 
   bool MayReorder(ReduceOp op, const TensorInfo& tensor) const {
-    if (IsArg(op) || tensor.type == DType::kBool || tensor.storage != Storage::kAccumulator) return false;
-    const bool rounds = IsFloat(tensor.type) && (op == ReduceOp::kSum || op == ReduceOp::kProd);
-    return options_.reorders_rounding || !rounds;
+    if (IsArg(op) || tensor.storage != Storage::kAccumulator) return false;
+    return jit::MayReorder(StepOp(op), tensor.type, options_.reorders_rounding);
   }
 
   bool Qualifies(const Loop& loop, const std::vector<TensorId>& accumulators) {

@@ -17,6 +17,7 @@
 #include "fusion/decided_copy.h"
 #include "fusion/scopes.h"
 #include "jit/schedule/loop_maker.h"
+#include "jit/schedule/reordering.h"
 #include "jit/schedule/replace_loops.h"
 #include "jit/target/lanes.h"
 #include "loop_ir/dependence.h"
@@ -379,7 +380,7 @@ class LaneScans {
     return ReplaceLoops(program_, ranges_, [&](Loop& loop) -> absl::optional<Scope> {
       if (loop.step != 1) return absl::nullopt;
       const absl::optional<Scan> scan = ScanFinder(program_, loop).Find();
-      if (!scan || !MayReorder(*scan)) return absl::nullopt;
+      if (!scan || !MayReorder(*scan->path.op, program_[scan->carried].type, options_.reorders_rounding)) return absl::nullopt;
       const absl::optional<bool> backward = Direction(loop);
       const int64_t width = LanesOf(program_[scan->carried].type, options_.isa);
       if (!backward || !Qualifies(loop, *scan, width)) return absl::nullopt;
@@ -388,12 +389,6 @@ class LaneScans {
   }
 
  private:
-  bool MayReorder(const Scan& scan) const {
-    const DType type = program_[scan.carried].type;
-    const bool rounds = IsFloat(type) && (scan.path.op == ScalarOp::kAdd || scan.path.op == ScalarOp::kMul);
-    return type != DType::kBool && (options_.reorders_rounding || !rounds);
-  }
-
   // Whether time runs backward along memory; nullopt where most accesses jump.
   absl::optional<bool> Direction(const Loop& loop) {
     int up = 0, down = 0, jumps = 0;

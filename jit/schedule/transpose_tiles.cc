@@ -64,17 +64,21 @@ class TransposeTiles {
     const absl::optional<LoopsAround> loops = PerfectNest(outer);
     if (!loops) return absl::nullopt;
     const Loop& inner = *loops->back();
-    for (size_t i = 0; i + 1 < loops->size(); ++i) ranges_.Enter(*(*loops)[i]);
-    const bool in_lanes = RunsInLanes(program_, ranges_, inner);
-    for (size_t i = 0; i + 1 < loops->size(); ++i) ranges_.Leave();
-    if (!in_lanes || !RunsInLanes(program_, ranges_, outer)) return absl::nullopt;
     for (const Nest& nest : {Nest{&inner, &outer, {}}, Nest{&outer, &inner, {}}}) {
       const auto found = WithLoads(nest, inner);
       if (!found || !IsLong(outer, Width(inner)) || !IsLong(inner, Width(inner))) continue;
       // Last, as it takes longest.
-      return AreIndependent(program_, outer, inner) ? absl::make_optional(Cut(*loops, *found)) : absl::nullopt;
+      return RunInLanes(*loops) && AreIndependent(program_, outer, inner) ? absl::make_optional(Cut(*loops, *found)) : absl::nullopt;
     }
     return absl::nullopt;
+  }
+
+  // The outermost of the loops, and the innermost.
+  bool RunInLanes(const LoopsAround& loops) {
+    for (size_t i = 0; i + 1 < loops.size(); ++i) ranges_.Enter(*loops[i]);
+    const bool inner = RunsInLanes(program_, ranges_, *loops.back());
+    for (size_t i = 0; i + 1 < loops.size(); ++i) ranges_.Leave();
+    return inner && RunsInLanes(program_, ranges_, *loops.front());
   }
 
   // Two loops or more, outermost first, none of whose bounds moves with another.

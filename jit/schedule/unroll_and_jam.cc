@@ -105,7 +105,8 @@ class Jammer {
   // How often four rows are taken: never where they lie on one page, which is read faster
   // from end to end.
   IndexId Count(const Loop& loop) {
-    IndexId count = pool_.Div(ranges_.LengthOf(loop), pool_.Const(kRows));
+    // A loop that ends before 0 has no four rows, either, and provers need not know that it does not.
+    IndexId count = pool_.Div(pool_.IsConst(loop.begin, 0) ? loop.end : ranges_.LengthOf(loop), pool_.Const(kRows));
     for (IndexId pages : PagesBetweenRows(loop)) {
       if (!pool_.ConstValue(pages)) count = pool_.Min(count, pool_.Mul(pages, pool_.Const(kManyRows)));
     }

@@ -1,0 +1,273 @@
+// The nest is copied twice: a copy in which the sum takes the steps of a piece, and one in which it combines the pieces.
+// Lengths of loops decide at run time which of the nests have iterations.
+#include "jit/schedule/parallel_sums.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "absl/types/optional.h"
+#include "fusion/decided_copy.h"
+#include "fusion/scopes.h"
+#include "jit/schedule/attributes.h"
+#include "jit/schedule/contraction.h"
+#include "jit/schedule/kept_sum.h"
+#include "jit/schedule/lane_gain.h"
+#include "jit/schedule/loop_maker.h"
+#include "jit/schedule/reordering.h"
+#include "jit/schedule/replace_loops.h"
+#include "loop_ir/dependence.h"
+#include "loop_ir/ranges.h"
+#include "loop_ir/rewrite.h"
+#include "uops/mutant.h"
+
+namespace nestor::jit {
+namespace {
+
+using loop::Item;
+using loop::Loop;
+using loop::Program;
+using loop::Scope;
+using loop::Statement;
+using loop::TensorId;
+using loop::TensorInfo;
+
+// At most, of one result; of more results fewer.
+constexpr int64_t kMostPieces = 64;
+// Columns of a sum across rows that a thread takes at least.
+constexpr int64_t kLeastColumns = 512;
+// Steps of a piece for each result: what is stored and combined is little beside them.
+constexpr int64_t kLeastStepsOfResult = 64;
+// Where lengths of more loops over results are not known, there are mostly many, and code for few is not worth its time
+// of compiling. (Sizes of one row, or of a few, are numbers in variants, jit/size_classes.h.)
+constexpr int64_t kMostUnknownLengths = 1;
+// Pieces of a sum along memory begin at multiples of so many elements: whole vectors.
+constexpr int64_t kUnit = 64;
+
+class ParallelSums {
+ public:
+  ParallelSums(Program& program, const ParallelSumsOptions& options)
+      : program_(program), pool_(program.pool), options_(options), ranges_(program) {}
+
+  bool Run() {
+    bool changed = false;
+    for (loop::Block& block : program_.blocks) {
+      Scope items;
+      for (Item& item : block.body) {
+        const auto* loop = item.As<Loop>();
+        absl::optional<Scope> split = loop == nullptr ? absl::nullopt : Split(*loop);
+        changed |= split.has_value();
+        split ? Append(items, *std::move(split)) : items.push_back(std::move(item));
+      }
+      block.body = std::move(items);
+    }
+    return changed;
+  }
+
+ private:
+  // Loops over results, outermost first, and the sum in them.
+  struct Nest {
+    std::vector<const Loop*> results;
+    const Loop* sum;
+    std::vector<TensorId> accumulators;
+  };
+  // How the steps of the sum are cut: `count` pieces of `length`, or none; `are_any`: 0 or 1.
+  struct Pieces {
+    IndexId count, length, are_any;
+  };
+
+  absl::optional<Scope> Split(const Loop& top) {
+    const absl::optional<Nest> nest = NestOf(top);
+    if (!nest) return absl::nullopt;
+    const absl::optional<Pieces> pieces = PiecesOf(*nest);
+    if (!pieces) return absl::nullopt;
+    std::vector<TensorId> parts;
+    Shape shape = LengthsOf(ranges_, nest->results);
+    shape.insert(shape.begin(), pieces->count);
+    Scope scope;
+    for (TensorId accumulator : nest->accumulators) {
+      TensorInfo info{absl::StrCat(program_[accumulator].name, "_parts"), program_[accumulator].type, shape, loop::Storage::kTemp};
+      parts.push_back(program_.AddTensor(std::move(info)));
+      scope.push_back(fusion::DeclarationOf(parts.back()));
+    }
+    AssumeFewElements(program_, shape);
+    absl::optional<Scope> sums = SumPieces(*nest, *pieces, parts);
+    absl::optional<Scope> combined = Combine(top, *nest, *pieces, parts);
+    if (!sums || !combined) return absl::nullopt;
+    Append(scope, *std::move(sums));
+    Append(scope, *std::move(combined));
+    if (!pool_.IsConst(pieces->are_any, 1)) Append(scope, ScopeOf(Whole(top, *pieces)));
+    return scope;
+  }
+
+  // ---- What is taken
+
+  absl::optional<Nest> NestOf(const Loop& top) {
+    if (ScheduledOf(top) != Scheduled::kNothing || top.attributes.parallel) return absl::nullopt;
+    Nest nest{{}, &top, loop::CarriedTensors(program_, top)};
+    if (nest.accumulators.empty()) {
+      if (!FindSum(top, nest)) return absl::nullopt;
+    }
+    const auto is_fixed = [&](const Loop* loop) { return IsFixed(*loop); };
+    const auto is_unknown = [&](const Loop* loop) { return !KnownLength(program_, *loop).has_value(); };
+    if (absl::c_count_if(nest.results, is_unknown) > kMostUnknownLengths) return absl::nullopt;
+    if (!absl::c_all_of(nest.results, is_fixed) || !is_fixed(nest.sum) || !OnlyAccumulates(nest)) return absl::nullopt;
+    return nest;
+  }
+
+  bool IsFixed(const Loop& loop) const { return loop.step == 1 && !pool_.HasVar(loop.begin) && !pool_.HasVar(loop.end); }
+
+  // The sum that is all of the nest but for accumulators, and statements behind it.
+  bool FindSum(const Loop& top, Nest& nest) const {
+    nest.results = {&top};
+    while (const Loop* only = OnlyLoopIn(nest.results.back()->body)) nest.results.push_back(only);
+    const Scope& body = nest.results.back()->body;
+    nest.sum = nullptr;
+    for (const Item& item : body) {
+      const auto* loop = item.As<Loop>();
+      if (item.As<loop::Declaration>() != nullptr) continue;
+      if ((loop != nullptr) == (nest.sum != nullptr)) return false;
+      if (loop != nullptr) nest.sum = loop;
+    }
+    if (nest.sum == nullptr) return false;
+    nest.accumulators = loop::CarriedTensors(program_, *nest.sum);
+    const std::vector<TensorId> declared = fusion::DeclaredIn(body);
+    return !declared.empty() && absl::c_is_permutation(declared, nest.accumulators) &&
+           AreIndependent(program_, top, *nest.results.back());
+  }
+
+  bool OnlyAccumulates(const Nest& nest) const {
+    const loop::Footprint footprint = FootprintOf(program_, nest.sum->body);
+    const auto may_reorder = [&](TensorId tensor) {
+      const TensorInfo& info = program_[tensor];
+      return info.storage == loop::Storage::kAccumulator && info.shape.empty() && !IsArg(info.op) &&
+             MayReorder(StepOp(info.op), info.type, options_.reorders_rounding) && !footprint.reads.contains(tensor);
+    };
+    return footprint.writes.empty() && footprint.accumulates.size() == nest.accumulators.size() &&
+           absl::c_all_of(nest.accumulators, may_reorder);
+  }
+
+  // ---- How it is cut
+
+  absl::optional<Pieces> PiecesOf(const Nest& nest) {
+    const IndexId all = ranges_.LengthOf(*nest.sum);
+    IndexId inside = pool_.Const(1), results = pool_.Const(1), tasks = pool_.Const(1);
+    double gain = LaneGain(program_, *nest.sum);
+    bool holds_loops = false;
+    for (const Loop* inner = nest.sum; (inner = OnlyLoopIn(inner->body)) != nullptr && IsFixed(*inner);) {
+      inside = pool_.Mul(inside, ranges_.LengthOf(*inner));
+      gain = std::max(gain, LaneGain(program_, *inner));
+    }
+    for (const Item& item : nest.sum->body) holds_loops |= item.As<Loop>() != nullptr;
+    for (const Loop* loop : nest.results) {
+      const IndexId count = ranges_.LengthOf(*loop);
+      const bool in_lanes = loop == nest.results.back() && LaneGain(program_, *loop) > gain;
+      results = pool_.Mul(results, count);
+      tasks = pool_.Mul(tasks, in_lanes ? OverUp(count, pool_.Const(kLeastColumns)) : count);
+    }
+    // Nor those over pieces.
+    if (!holds_loops && ranges_.LessEqual(all, pool_.Const(kMostPieces))) return absl::nullopt;
+    const bool along = !holds_loops && gain > 0;
+    const IndexId steps = Over(pool_.Const(options_.least_steps), AtLeastOne(pool_.Mul(results, inside)));
+    const IndexId least = pool_.Max(steps, Over(pool_.Const(std::min(kLeastStepsOfResult, options_.least_steps)), AtLeastOne(inside)));
+    const IndexId length = pool_.Max(least, OverUp(pool_.Mul(all, tasks), pool_.Const(kMostPieces)));
+    return CutInto(all, along ? InUnits(length) : AtLeastOne(length), nest.results.empty());
+  }
+
+  IndexId InUnits(IndexId length) {
+    const IndexId unit = pool_.Const(kUnit);
+    return pool_.Mul(unit, OverUp(length, unit));
+  }
+
+  // `always`: there is a piece even if there are not steps for two.
+  absl::optional<Pieces> CutInto(IndexId all, IndexId length, bool always) {
+    if (ranges_.Less(all, pool_.Mul(pool_.Const(2), length))) return absl::nullopt;
+    // No more than that; in this form provers see it.
+    const IndexId count = pool_.Min(OverUp(all, length), pool_.Const(kMostPieces));
+    if (always) return Pieces{count, length, pool_.Const(1)};
+    const IndexId are_any = pool_.Min(Over(all, pool_.Mul(pool_.Const(2), length)), pool_.Const(1));
+    return Pieces{OnlyIf(pool_, are_any, count), length, are_any};
+  }
+
+  IndexId Over(IndexId e, IndexId divisor) { return pool_.Div(e, divisor); }
+  IndexId OverUp(IndexId e, IndexId divisor) { return Over(pool_.Add(e, pool_.Sub(divisor, pool_.Const(1))), divisor); }
+  IndexId AtLeastOne(IndexId e) { return ranges_.Positive(e) ? e : pool_.Max(e, pool_.Const(1)); }
+
+  // ---- What stands for it
+
+  absl::optional<Scope> SumPieces(const Nest& nest, const Pieces& pieces, absl::Span<const TensorId> parts) {
+    const int32_t piece = program_.AddVar("p");
+    const IndexId first = pool_.Mul(pool_.Var(piece), pieces.length);
+    // In the nest itself, so that a copy has indices and accumulators of its own.
+    Scope sum;
+    IndexList place = {pool_.Var(piece)};
+    for (const Loop* loop : nest.results) place.push_back(pool_.Sub(pool_.Var(loop->var), loop->begin));
+    for (TensorId accumulator : nest.accumulators) sum.push_back(fusion::DeclarationOf(accumulator));
+    Append(sum, ScopeOf(StepsOfPiece(*nest.sum, pieces, first)));
+    for (size_t i = 0; i < parts.size(); ++i) Append(sum, Assignment(parts[i], place, program_.AddLoad({nest.accumulators[i]})));
+    Loop over{piece, pool_.Const(0), pieces.count, 1, {}, Around(nest.results, std::move(sum))};
+    absl::optional<Loop> fresh = fusion::FreshCopy(program_, ranges_, over);
+    return fresh ? absl::make_optional(ScopeOf(*std::move(fresh))) : absl::nullopt;
+  }
+
+  // The steps of the piece that begins at step `first`.
+  Loop StepsOfPiece(const Loop& sum, const Pieces& pieces, IndexId first) {
+    Loop steps = sum;
+    steps.var = program_.AddVar(program_.vars[sum.var]);
+    steps.begin = pool_.Const(0);
+    steps.end = pool_.Min(pieces.length, pool_.Sub(ranges_.LengthOf(sum), first));
+    if (NESTOR_MUTANT("last_piece_whole")) steps.end = pieces.length;
+    loop::VarReplacement replace(program_);
+    replace.Set(sum.var, pool_.Add(sum.begin, pool_.Add(first, pool_.Var(steps.var))));
+    RewriteIndices(program_, steps.body, [&](IndexId e) { return replace(e); });
+    return steps;
+  }
+
+  // The nest with a loop over the pieces in the place of the sum.
+  absl::optional<Scope> Combine(const Loop& top, const Nest& nest, const Pieces& pieces, absl::Span<const TensorId> parts) {
+    const int32_t piece = program_.AddVar("p");
+    Loop combine{piece, pool_.Const(0), pieces.count, 1, {}, {}};
+    IndexList place = {pool_.Var(piece)};
+    for (const Loop* loop : nest.results) place.push_back(pool_.Sub(pool_.Var(loop->var), loop->begin));
+    for (size_t i = 0; i < parts.size(); ++i) {
+      Append(combine.body, Assignment(nest.accumulators[i], {}, program_.AddLoad({parts[i], place})));
+      combine.body.back().As<Statement>()->op = program_[nest.accumulators[i]].op;
+    }
+    if (nest.results.empty()) return ScopeOf(std::move(combine));
+    Scope body = nest.results.back()->body;
+    for (Item& item : body) {
+      if (item.As<Loop>() != nullptr) item.node = combine;
+    }
+    Scope scope = Around(nest.results, std::move(body));
+    Loop& ends = *scope[0].As<Loop>();
+    ends.end = pool_.Add(top.begin, OnlyIf(pool_, pieces.are_any, ranges_.LengthOf(top)));
+    // Marked, as the nest was, so that it is not taken again.
+    ends.attributes.parallel = true;
+    absl::optional<Loop> fresh = fusion::FreshCopy(program_, ranges_, ends);
+    return fresh ? absl::make_optional(ScopeOf(*std::move(fresh))) : absl::nullopt;
+  }
+
+  // The nest as it was, which runs where there are no pieces.
+  Loop Whole(const Loop& top, const Pieces& pieces) {
+    Loop whole = top;
+    whole.end = pool_.Add(top.begin, OnlyIf(pool_, pool_.Sub(pool_.Const(1), pieces.are_any), ranges_.LengthOf(top)));
+    whole.attributes.parallel = true;
+    return whole;
+  }
+
+  Program& program_;
+  IndexPool& pool_;
+  const ParallelSumsOptions& options_;
+  loop::Ranges ranges_;
+};
+
+}  // namespace
+
+absl::StatusOr<bool> SumInParallel(Program& program, const ParallelSumsOptions& options) {
+  return ParallelSums(program, options).Run();
+}
+
+}  // namespace nestor::jit

@@ -1,0 +1,19 @@
+// What the order of a sum's steps changes.
+#ifndef NESTOR_JIT_SCHEDULE_REORDERING_H_
+#define NESTOR_JIT_SCHEDULE_REORDERING_H_
+
+#include "uops/dtype.h"
+#include "uops/graph.h"
+
+namespace nestor::jit {
+
+// Whether what such steps combine may be combined in another order: sums and products of floats, whose rounding depends
+// on it, only where that may change (`reorders_rounding`).
+inline bool MayReorder(ScalarOp step, DType type, bool reorders_rounding) {
+  const bool rounds = IsFloat(type) && (step == ScalarOp::kAdd || step == ScalarOp::kMul);
+  return type != DType::kBool && (reorders_rounding || !rounds);
+}
+
+}  // namespace nestor::jit
+
+#endif  // NESTOR_JIT_SCHEDULE_REORDERING_H_
