@@ -50,8 +50,8 @@ constexpr int64_t kLeastKnownRows = 2;
 // few, are shared out.
 constexpr int64_t kNarrowRowBlock = 8, kNarrowColumnBlock = 1;
 
-// Blocks of rows, where nothing else is shared out, as long as there is a tile for each.
-constexpr int64_t kLeastRowBlocks = 2;
+// Blocks of rows, or of the columns of few rows, where nothing else is shared out, as long as there is a tile for each.
+constexpr int64_t kLeastBlocks = 2;
 
 // Rows that go over columns where they lie are in at most so many tiles; they take so many steps of the sum at a time,
 // of so many blocks of columns: some KiB along memory, so that processors fetch ahead.
@@ -234,9 +234,10 @@ class Tiling {
     return OverUp(columns_, kColumnBlocksForRowBlock * options_.column_block * tile_.vectors * lanes_);
   }
   IndexId RowOf(const Band& band, IndexId tile) { return pool_.Add(band.first, Times(band.height, tile)); }
-  // A product without a batch is shared out by its rows.
+  // A product without a batch is shared out by its rows, or, of few rows, by its columns.
+  int64_t LeastBlocks() const { return nest_.batch.empty() ? kLeastBlocks : 1; }
   TileGrid::Blocks BlocksOfRows(const Band& band, const Side& side) {
-    return grid_.InBlocks(band.tiles, side.row_block, nest_.batch.empty() ? kLeastRowBlocks : 1);
+    return grid_.InBlocks(band.tiles, side.row_block, LeastBlocks());
   }
   TileGrid::Blocks BlocksOfColumns(const Side& side) { return grid_.InBlocks(side.tiles, side.column_block); }
 
@@ -407,7 +408,7 @@ class Tiling {
   Scope FlatRows() {
     const int64_t most = kFlatBlocks * options_.column_block, length = std::min(kFlatSteps, options_.sum_block);
     const IndexId steps = packing_.LengthOfHull(0), wide = grid_.WholeTiles(), done = Times(tile_.vectors, wide);
-    const TileGrid::Blocks blocks = grid_.InBlocks(wide, most);
+    const TileGrid::Blocks blocks = grid_.InBlocks(wide, most, LeastBlocks());
     const IndexId in_block = blocks.length, tiles = OverUp(rows_, tile_.rows);
     const IndexId first = NESTOR_MUTANT("last_rows_skipped") ? tiles : IfNotFlat(Over(rows_, tile_.rows));
     // In this form provers see that there is a row.

@@ -195,11 +195,11 @@ TEST(ContractionTiles, FewRowsInTextOut) {
   ASSERT_EQ(TileContractions(program, options).value(), true);
   EXPECT_EQ(ToText(program), ToText(fusion::ParseVerified(R"(
 program p(a: f32[2, 8], b: f32[8, 16]) -> (c: f32[2, 16]) {
-  for q in [0, 1) {
+  for q in [0, 2) {
     temp partial: f32[16, 7, 8]
     for s in [0, 2) {
       for p in [0, 1) {
-        for q_2 in [0, min(-2*q + 2, 2)) {
+        for q_2 in [0, min(-q + 2, 1)) {
           temp tile: f32[2, 1, 8] register
           for z in [0, -min(s, 1) + 1) {
             for r in [0, 2) unroll { for v in [0, 1) unroll { for l in [0, 8) vector { tile[r, v, l] = 0.0 } } }
@@ -211,10 +211,10 @@ program p(a: f32[2, 8], b: f32[8, 16]) -> (c: f32[2, 16]) {
           }
           for k_2 in [4*s, min(4*s + 4, 8)) {
             for v_3 in [0, 1) unroll { for l_3 in [0, 8) vector {
-              tile[0, v_3, l_3] = tile[0, v_3, l_3] + a[min(2*p, 1), k_2] * b[k_2, 16*q + 8*q_2 + 8*v_3 + l_3]
+              tile[0, v_3, l_3] = tile[0, v_3, l_3] + a[min(2*p, 1), k_2] * b[k_2, 8*q + 8*q_2 + 8*v_3 + l_3]
             } }
             for v_4 in [0, 1) unroll { for l_4 in [0, 8) vector {
-              tile[1, v_4, l_4] = tile[1, v_4, l_4] + a[min(2*p + 1, 1), k_2] * b[k_2, 16*q + 8*q_2 + 8*v_4 + l_4]
+              tile[1, v_4, l_4] = tile[1, v_4, l_4] + a[min(2*p + 1, 1), k_2] * b[k_2, 8*q + 8*q_2 + 8*v_4 + l_4]
             } }
           }
           for z_3 in [0, min(-s + 1, 1)) {
@@ -226,7 +226,7 @@ program p(a: f32[2, 8], b: f32[8, 16]) -> (c: f32[2, 16]) {
             for r_4 in [0, 2) unroll {
               for z_5 in [0, min(max(-2*p - r_4 + 2, 0), 1)) {
                 for v_6 in [0, 1) unroll { for l_6 in [0, 8) vector {
-                  c[2*p + r_4, 16*q + 8*q_2 + 8*v_6 + l_6] = tile[r_4, v_6, l_6]
+                  c[2*p + r_4, 8*q + 8*q_2 + 8*v_6 + l_6] = tile[r_4, v_6, l_6]
                 } }
               }
             }
