@@ -8,6 +8,8 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
 #include "fusion/decided_copy.h"
@@ -57,7 +59,7 @@ class ParallelSums {
     for (loop::Block& block : program_.blocks) {
       Scope items;
       for (Item& item : block.body) {
-        const auto* loop = item.As<Loop>();
+        auto* loop = item.As<Loop>();
         absl::optional<Scope> split = loop == nullptr ? absl::nullopt : Split(*loop);
         changed |= split.has_value();
         split ? Append(items, *std::move(split)) : items.push_back(std::move(item));
@@ -79,7 +81,9 @@ class ParallelSums {
     IndexId count, length, are_any;
   };
 
-  absl::optional<Scope> Split(const Loop& top) {
+  absl::optional<Scope> Split(Loop& top) {
+    if (ScheduledOf(top) != Scheduled::kNothing || top.attributes.parallel) return absl::nullopt;
+    if (absl::optional<Scope> rows = SplitRows(top)) return rows;
     const absl::optional<Nest> nest = NestOf(top);
     if (!nest) return absl::nullopt;
     const absl::optional<Pieces> pieces = PiecesOf(*nest);
@@ -106,7 +110,6 @@ class ParallelSums {
   // ---- What is taken
 
   absl::optional<Nest> NestOf(const Loop& top) {
-    if (ScheduledOf(top) != Scheduled::kNothing || top.attributes.parallel) return absl::nullopt;
     Nest nest{{}, &top, loop::CarriedTensors(program_, top)};
     if (nest.accumulators.empty()) {
       if (!FindSum(top, nest)) return absl::nullopt;
@@ -256,6 +259,109 @@ class ParallelSums {
     whole.end = pool_.Add(top.begin, OnlyIf(pool_, pool_.Sub(pool_.Const(1), pieces.are_any), ranges_.LengthOf(top)));
     whole.attributes.parallel = true;
     return whole;
+  }
+
+  // ---- Sums that lie in memory
+
+  // A loop that accumulates into rows of memory, each element once in an iteration, and is independent but for that.
+  absl::optional<Scope> SplitRows(Loop& top) {
+    const std::vector<TensorId> sums = loop::CarriedTensors(program_, top);
+    if (sums.empty() || !IsFixed(top) || !AccumulatesRows(top, sums)) return absl::nullopt;
+    IndexId elements = pool_.Const(1);
+    for (IndexId extent : program_[sums[0]].shape) elements = pool_.Mul(elements, extent);
+    const IndexId all = ranges_.LengthOf(top);
+    const IndexId steps = Over(pool_.Const(options_.least_steps), AtLeastOne(elements));
+    const IndexId least = pool_.Max(steps, pool_.Const(std::min(kLeastStepsOfResult, options_.least_steps)));
+    if (ranges_.LessEqual(all, pool_.Const(kMostPieces))) return absl::nullopt;
+    const absl::optional<Pieces> pieces = CutInto(all, pool_.Max(least, OverUp(all, pool_.Const(kMostPieces))), /*always=*/true);
+    return pieces ? absl::make_optional(RowsInPieces(top, sums, *pieces)) : absl::nullopt;
+  }
+
+  bool AccumulatesRows(Loop& top, absl::Span<const TensorId> sums) const {
+    const loop::Footprint footprint = FootprintOf(program_, top.body);
+    for (TensorId sum : sums) {
+      const TensorInfo& info = program_[sum];
+      const bool lies_in_memory = !info.shape.empty() && !info.is_register;
+      if (!lies_in_memory || footprint.reads.contains(sum) || footprint.writes.contains(sum)) return false;
+    }
+    bool good = true;
+    absl::flat_hash_map<TensorId, ReduceOp> ops;
+    const auto visit = [&](const Statement& statement, const loop::LoopsAround& loops) {
+      const TensorId target = statement.target.tensor;
+      if (!absl::c_linear_search(sums, target)) return;
+      good = good && statement.op && !IsArg(*statement.op) && !statement.target.masked &&
+             MayReorder(StepOp(*statement.op), program_[target].type, options_.reorders_rounding) &&
+             ops.emplace(target, *statement.op).first->second == *statement.op && WalksAll(statement.target, loops);
+    };
+    for (Item& item : top.body) VisitStatements(item, visit);
+    return good;
+  }
+
+  // Whether each axis is walked from end to end by a loop of its own.
+  bool WalksAll(const loop::Access& access, const loop::LoopsAround& loops) const {
+    absl::flat_hash_set<int64_t> walking;
+    for (size_t axis = 0; axis < access.place.size(); ++axis) {
+      const int64_t var = pool_.VarValue(access.place[axis]);
+      const auto loop = absl::c_find_if(loops, [&](const Loop* l) { return l->var == var; });
+      if (loop == loops.end() || !walking.insert(var).second) return false;
+      if ((*loop)->step != 1 || !pool_.IsConst((*loop)->begin, 0) || (*loop)->end != program_[access.tensor].shape[axis]) return false;
+    }
+    return true;
+  }
+
+  Scope RowsInPieces(const Loop& top, absl::Span<const TensorId> sums, const Pieces& pieces) {
+    LoopMaker make(program_);
+    Scope scope;
+    absl::flat_hash_map<TensorId, TensorId> parts;
+    for (TensorId sum : sums) {
+      TensorInfo info{absl::StrCat(program_[sum].name, "_parts"), program_[sum].type, program_[sum].shape, loop::Storage::kTemp};
+      info.shape.insert(info.shape.begin(), pieces.count);
+      AssumeFewElements(program_, info.shape);
+      parts.emplace(sum, program_.AddTensor(std::move(info)));
+      scope.push_back(fusion::DeclarationOf(parts.at(sum)));
+    }
+    absl::flat_hash_map<TensorId, ReduceOp> ops;
+    Append(scope, make.Counted("p", pieces.count, kPlain, [&](IndexId piece) {
+      Loop steps = StepsOfPiece(top, pieces, pool_.Mul(piece, pieces.length));
+      VisitStatements(steps.body, [&](Statement& statement) {
+        const auto part = parts.find(statement.target.tensor);
+        if (part == parts.end()) return;
+        ops.emplace(part->first, *statement.op);
+        statement.target.tensor = part->second;
+        statement.target.place.insert(statement.target.place.begin(), piece);
+      });
+      Scope body;
+      for (TensorId sum : sums) {
+        Append(body, ForAll(program_[sum].shape, {}, [&](IndexList place) {
+          place.insert(place.begin(), piece);
+          return Assignment(parts.at(sum), place, program_.AddConstant(Identity(ops.at(sum), program_[sum].type)));
+        }));
+      }
+      Append(body, ScopeOf(std::move(steps)));
+      return body;
+    }));
+    for (TensorId sum : sums) {
+      Append(scope, make.Counted("p", pieces.count, kPlain, [&](IndexId piece) {
+        return ForAll(program_[sum].shape, {}, [&](IndexList place) {
+          IndexList part = place;
+          part.insert(part.begin(), piece);
+          Scope step = Assignment(sum, place, program_.AddLoad({parts.at(sum), part}));
+          step[0].As<Statement>()->op = ops.at(sum);
+          return step;
+        });
+      }));
+    }
+    return scope;
+  }
+
+  // Loops over all elements of the shape, of which the first indices are in `place`.
+  Scope ForAll(const Shape& shape, const IndexList& place, absl::FunctionRef<Scope(IndexList place)> body) {
+    if (place.size() == shape.size()) return body(place);
+    return LoopMaker(program_).Counted("c", shape[place.size()], kPlain, [&](IndexId index) {
+      IndexList more = place;
+      more.push_back(index);
+      return ForAll(shape, more, body);
+    });
   }
 
   Program& program_;

@@ -113,6 +113,29 @@ TEST(ParallelSums, TextInTextOut) {
                                                                                                        f[j_3] = a_3
                                                                                                      }
                                                                                                    })"},
+      // Rows of memory, beside other work.
+      {"block { for j in [0, N) { y[j] = 0.0 }  for k in [0, K) { q[k] = v[k] + v[k]  for j_2 in [0, N) { y[j_2] += x[k, j_2] * q[k] } } }",
+       R"(
+         assume : 549755813887*N*min((K + max((K + 63)/64, max(65536/max(N, 1), 64)) - 1)/max((K + 63)/64, max(65536/max(N, 1), 64)), 64)
+         block {
+           for j in [0, N) { y[j] = 0.0 }
+           temp y_parts: f32[min((K + max((K + 63)/64, max(65536/max(N, 1), 64)) - 1)/max((K + 63)/64, max(65536/max(N, 1), 64)), 64), N]
+           for p in [0, min((K + max((K + 63)/64, max(65536/max(N, 1), 64)) - 1)/max((K + 63)/64, max(65536/max(N, 1), 64)), 64)) {
+             for c_2 in [0, N) { y_parts[p, c_2] = 0.0 }
+             for k_2 in [0, min(-p*max((K + 63)/64, max(65536/max(N, 1), 64)) + K, max((K + 63)/64, max(65536/max(N, 1), 64)))) {
+               q[p*max((K + 63)/64, max(65536/max(N, 1), 64)) + k_2] = v[p*max((K + 63)/64, max(65536/max(N, 1), 64)) + k_2] + v[p*max((K + 63)/64, max(65536/max(N, 1), 64)) + k_2]
+               for j_2 in [0, N) {
+                 y_parts[p, j_2] += x[p*max((K + 63)/64, max(65536/max(N, 1), 64)) + k_2, j_2] * q[p*max((K + 63)/64, max(65536/max(N, 1), 64)) + k_2]
+               }
+             }
+           }
+           for p_2 in [0, min((K + max((K + 63)/64, max(65536/max(N, 1), 64)) - 1)/max((K + 63)/64, max(65536/max(N, 1), 64)), 64)) {
+             for c_2_2 in [0, N) { y[c_2_2] += y_parts[p_2, c_2_2] }
+           }
+         })"},
+      {"block { for j in [0, N) { y[j] = 0.0 }  for k in [0, K) { for j_2 in [0, N) { y[j_2] += x[k, j_2] * y[0] } } }", ""},
+      {"block { for j in [0, N) { y[j] = 0.0 }  for k in [0, K) { for j_2 in [1, N) { y[j_2] += x[k, j_2] } } }", ""},
+      {"block { for j in [0, 16) { c[j] = 0.0 }  for n_2 in [0, 8) { for j_2 in [0, 16) { for k in [0, 12544) { c[j_2] += b[n_2, j_2, k] } } } }", ""},
       // Too short; of results for all threads.
       {"acc a: f32 = sum  for k in [0, 100) { a += s[k] }  block { r = a }", ""},
       {"for a_2 in [0, A) { for j in [0, N) { acc a: f32 = sum  for k in [0, K) { a += w[a_2, k, j] }  h[a_2, j] = a } }", ""},
