@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
-#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
@@ -88,16 +87,10 @@ class ParallelSums {
     if (!nest) return absl::nullopt;
     const absl::optional<Pieces> pieces = PiecesOf(*nest);
     if (!pieces) return absl::nullopt;
-    std::vector<TensorId> parts;
-    Shape shape = LengthsOf(ranges_, nest->results);
-    shape.insert(shape.begin(), pieces->count);
     Scope scope;
-    for (TensorId accumulator : nest->accumulators) {
-      TensorInfo info{absl::StrCat(program_[accumulator].name, "_parts"), program_[accumulator].type, shape, loop::Storage::kTemp};
-      parts.push_back(program_.AddTensor(std::move(info)));
-      scope.push_back(fusion::DeclarationOf(parts.back()));
-    }
-    AssumeFewElements(program_, shape);
+    std::vector<TensorId> parts;
+    const Shape results = LengthsOf(ranges_, nest->results);
+    for (TensorId sum : nest->accumulators) parts.push_back(AddParts(sum, *pieces, results, scope));
     absl::optional<Scope> sums = SumPieces(*nest, *pieces, parts);
     absl::optional<Scope> combined = Combine(top, *nest, *pieces, parts);
     if (!sums || !combined) return absl::nullopt;
@@ -171,15 +164,16 @@ class ParallelSums {
       results = pool_.Mul(results, count);
       tasks = pool_.Mul(tasks, in_lanes ? OverUp(count, pool_.Const(kLeastColumns)) : count);
     }
-    // Nor those over pieces.
+    // Nor is it worth it for those over pieces.
     if (!holds_loops && ranges_.LessEqual(all, pool_.Const(kMostPieces))) return absl::nullopt;
     const bool along = !holds_loops && gain > 0;
     const IndexId steps = Over(pool_.Const(options_.least_steps), AtLeastOne(pool_.Mul(results, inside)));
-    const IndexId least = pool_.Max(steps, Over(pool_.Const(std::min(kLeastStepsOfResult, options_.least_steps)), AtLeastOne(inside)));
+    const IndexId least = pool_.Max(steps, Over(StepsOfResult(), AtLeastOne(inside)));
     const IndexId length = pool_.Max(least, OverUp(pool_.Mul(all, tasks), pool_.Const(kMostPieces)));
     return CutInto(all, along ? InUnits(length) : AtLeastOne(length), nest.results.empty());
   }
 
+  IndexId StepsOfResult() { return pool_.Const(std::min(kLeastStepsOfResult, options_.least_steps)); }
   IndexId InUnits(IndexId length) {
     const IndexId unit = pool_.Const(kUnit);
     return pool_.Mul(unit, OverUp(length, unit));
@@ -210,10 +204,22 @@ class ParallelSums {
     for (const Loop* loop : nest.results) place.push_back(pool_.Sub(pool_.Var(loop->var), loop->begin));
     for (TensorId accumulator : nest.accumulators) sum.push_back(fusion::DeclarationOf(accumulator));
     Append(sum, ScopeOf(StepsOfPiece(*nest.sum, pieces, first)));
-    for (size_t i = 0; i < parts.size(); ++i) Append(sum, Assignment(parts[i], place, program_.AddLoad({nest.accumulators[i]})));
+    for (size_t i = 0; i < parts.size(); ++i) {
+      Append(sum, Assignment(parts[i], place, program_.AddLoad({nest.accumulators[i]})));
+    }
     Loop over{piece, pool_.Const(0), pieces.count, 1, {}, Around(nest.results, std::move(sum))};
     absl::optional<Loop> fresh = fusion::FreshCopy(program_, ranges_, over);
     return fresh ? absl::make_optional(ScopeOf(*std::move(fresh))) : absl::nullopt;
+  }
+
+  // A temporary for results of each piece, which `scope` declares.
+  TensorId AddParts(TensorId sum, const Pieces& pieces, Shape shape, Scope& scope) {
+    shape.insert(shape.begin(), pieces.count);
+    AssumeFewElements(program_, shape);
+    const TensorInfo& info = program_[sum];
+    const TensorId parts = program_.AddTensor({absl::StrCat(info.name, "_parts"), info.type, shape, loop::Storage::kTemp});
+    scope.push_back(fusion::DeclarationOf(parts));
+    return parts;
   }
 
   // The steps of the piece that begins at step `first`.
@@ -236,8 +242,8 @@ class ParallelSums {
     IndexList place = {pool_.Var(piece)};
     for (const Loop* loop : nest.results) place.push_back(pool_.Sub(pool_.Var(loop->var), loop->begin));
     for (size_t i = 0; i < parts.size(); ++i) {
-      Append(combine.body, Assignment(nest.accumulators[i], {}, program_.AddLoad({parts[i], place})));
-      combine.body.back().As<Statement>()->op = program_[nest.accumulators[i]].op;
+      const TensorId sum = nest.accumulators[i];
+      Append(combine.body, Step({sum}, program_[sum].op, {parts[i], place}));
     }
     if (nest.results.empty()) return ScopeOf(std::move(combine));
     Scope body = nest.results.back()->body;
@@ -253,6 +259,13 @@ class ParallelSums {
     return fresh ? absl::make_optional(ScopeOf(*std::move(fresh))) : absl::nullopt;
   }
 
+  // sum op= part
+  Scope Step(const loop::Access& sum, ReduceOp op, loop::Access part) {
+    Scope step = Assignment(sum.tensor, sum.place, program_.AddLoad(std::move(part)));
+    step[0].As<Statement>()->op = op;
+    return step;
+  }
+
   // The nest as it was, which runs where there are no pieces.
   Loop Whole(const Loop& top, const Pieces& pieces) {
     Loop whole = top;
@@ -263,38 +276,52 @@ class ParallelSums {
 
   // ---- Sums that lie in memory
 
+  struct RowSum {
+    TensorId sum;
+    ReduceOp op;
+    TensorId parts;  // once there are pieces
+  };
+
   // A loop that accumulates into rows of memory, each element once in an iteration, and is independent but for that.
   absl::optional<Scope> SplitRows(Loop& top) {
-    const std::vector<TensorId> sums = loop::CarriedTensors(program_, top);
-    if (sums.empty() || !IsFixed(top) || !AccumulatesRows(top, sums)) return absl::nullopt;
-    IndexId elements = pool_.Const(1);
-    for (IndexId extent : program_[sums[0]].shape) elements = pool_.Mul(elements, extent);
+    std::vector<RowSum> sums = RowSumsOf(top);
+    if (sums.empty() || !IsFixed(top)) return absl::nullopt;
     const IndexId all = ranges_.LengthOf(top);
-    const IndexId steps = Over(pool_.Const(options_.least_steps), AtLeastOne(elements));
-    const IndexId least = pool_.Max(steps, pool_.Const(std::min(kLeastStepsOfResult, options_.least_steps)));
     if (ranges_.LessEqual(all, pool_.Const(kMostPieces))) return absl::nullopt;
-    const absl::optional<Pieces> pieces = CutInto(all, pool_.Max(least, OverUp(all, pool_.Const(kMostPieces))), /*always=*/true);
-    return pieces ? absl::make_optional(RowsInPieces(top, sums, *pieces)) : absl::nullopt;
+    IndexId elements = pool_.Const(1);
+    for (IndexId extent : program_[sums[0].sum].shape) elements = pool_.Mul(elements, extent);
+    const IndexId steps = Over(pool_.Const(options_.least_steps), AtLeastOne(elements));
+    const IndexId least = pool_.Max(steps, StepsOfResult());
+    const auto pieces = CutInto(all, pool_.Max(least, OverUp(all, pool_.Const(kMostPieces))), /*always=*/true);
+    if (!pieces) return absl::nullopt;
+    Scope scope;
+    for (RowSum& sum : sums) sum.parts = AddParts(sum.sum, *pieces, program_[sum.sum].shape, scope);
+    Append(scope, RowsOfPieces(top, sums, *pieces));
+    for (const RowSum& sum : sums) Append(scope, AddPieces(sum, *pieces));
+    return scope;
   }
 
-  bool AccumulatesRows(Loop& top, absl::Span<const TensorId> sums) const {
+  // What goes from iteration to iteration, if it is such sums alone; else nothing.
+  std::vector<RowSum> RowSumsOf(Loop& top) const {
+    const std::vector<TensorId> carried = loop::CarriedTensors(program_, top);
     const loop::Footprint footprint = FootprintOf(program_, top.body);
-    for (TensorId sum : sums) {
-      const TensorInfo& info = program_[sum];
-      const bool lies_in_memory = !info.shape.empty() && !info.is_register;
-      if (!lies_in_memory || footprint.reads.contains(sum) || footprint.writes.contains(sum)) return false;
-    }
+    const bool lie_in_memory = absl::c_all_of(carried, [&](TensorId t) {
+      const bool only_accumulates = !footprint.reads.contains(t) && !footprint.writes.contains(t);
+      return only_accumulates && !program_[t].shape.empty() && !program_[t].is_register;
+    });
+    if (!lie_in_memory) return {};
+    std::vector<RowSum> sums;
     bool good = true;
-    absl::flat_hash_map<TensorId, ReduceOp> ops;
     const auto visit = [&](const Statement& statement, const loop::LoopsAround& loops) {
       const TensorId target = statement.target.tensor;
-      if (!absl::c_linear_search(sums, target)) return;
-      good = good && statement.op && !IsArg(*statement.op) && !statement.target.masked &&
+      if (!absl::c_linear_search(carried, target)) return;
+      good = good && statement.op && !IsArg(*statement.op) && WalksAll(statement.target, loops) &&
              MayReorder(StepOp(*statement.op), program_[target].type, options_.reorders_rounding) &&
-             ops.emplace(target, *statement.op).first->second == *statement.op && WalksAll(statement.target, loops);
+             absl::c_none_of(sums, [&](const RowSum& other) { return other.sum == target; });
+      if (good) sums.push_back({target, *statement.op, {}});
     };
     for (Item& item : top.body) VisitStatements(item, visit);
-    return good;
+    return good ? sums : std::vector<RowSum>();
   }
 
   // Whether each axis is walked from end to end by a loop of its own.
@@ -304,58 +331,46 @@ class ParallelSums {
       const int64_t var = pool_.VarValue(access.place[axis]);
       const auto loop = absl::c_find_if(loops, [&](const Loop* l) { return l->var == var; });
       if (loop == loops.end() || !walking.insert(var).second) return false;
-      if ((*loop)->step != 1 || !pool_.IsConst((*loop)->begin, 0) || (*loop)->end != program_[access.tensor].shape[axis]) return false;
+      const IndexId extent = program_[access.tensor].shape[axis];
+      if ((*loop)->step != 1 || !pool_.IsConst((*loop)->begin, 0) || (*loop)->end != extent) return false;
     }
-    return true;
+    return !access.masked;
   }
 
-  Scope RowsInPieces(const Loop& top, absl::Span<const TensorId> sums, const Pieces& pieces) {
-    LoopMaker make(program_);
-    Scope scope;
-    absl::flat_hash_map<TensorId, TensorId> parts;
-    for (TensorId sum : sums) {
-      TensorInfo info{absl::StrCat(program_[sum].name, "_parts"), program_[sum].type, program_[sum].shape, loop::Storage::kTemp};
-      info.shape.insert(info.shape.begin(), pieces.count);
-      AssumeFewElements(program_, info.shape);
-      parts.emplace(sum, program_.AddTensor(std::move(info)));
-      scope.push_back(fusion::DeclarationOf(parts.at(sum)));
-    }
-    absl::flat_hash_map<TensorId, ReduceOp> ops;
-    Append(scope, make.Counted("p", pieces.count, kPlain, [&](IndexId piece) {
-      Loop steps = StepsOfPiece(top, pieces, pool_.Mul(piece, pieces.length));
-      VisitStatements(steps.body, [&](Statement& statement) {
-        const auto part = parts.find(statement.target.tensor);
-        if (part == parts.end()) return;
-        ops.emplace(part->first, *statement.op);
-        statement.target.tensor = part->second;
-        statement.target.place.insert(statement.target.place.begin(), piece);
-      });
+  // for p { parts[p, ..] = identity  the iterations of a piece }
+  Scope RowsOfPieces(const Loop& top, absl::Span<const RowSum> sums, const Pieces& pieces) {
+    return LoopMaker(program_).Counted("p", pieces.count, kPlain, [&](IndexId piece) {
       Scope body;
-      for (TensorId sum : sums) {
-        Append(body, ForAll(program_[sum].shape, {}, [&](IndexList place) {
-          place.insert(place.begin(), piece);
-          return Assignment(parts.at(sum), place, program_.AddConstant(Identity(ops.at(sum), program_[sum].type)));
+      Loop steps = StepsOfPiece(top, pieces, pool_.Mul(piece, pieces.length));
+      for (const RowSum& sum : sums) {
+        Append(body, ForAll(program_[sum.sum].shape, {}, [&](const IndexList& place) {
+          return Assignment(sum.parts, With(piece, place), program_.AddConstant(Identity(sum.op, program_[sum.sum].type)));
         }));
+        VisitStatements(steps.body, [&](Statement& statement) {
+          loop::Access& target = statement.target;
+          if (target.tensor == sum.sum) target = {sum.parts, With(piece, target.place)};
+        });
       }
       Append(body, ScopeOf(std::move(steps)));
       return body;
-    }));
-    for (TensorId sum : sums) {
-      Append(scope, make.Counted("p", pieces.count, kPlain, [&](IndexId piece) {
-        return ForAll(program_[sum].shape, {}, [&](IndexList place) {
-          IndexList part = place;
-          part.insert(part.begin(), piece);
-          Scope step = Assignment(sum, place, program_.AddLoad({parts.at(sum), part}));
-          step[0].As<Statement>()->op = ops.at(sum);
-          return step;
-        });
-      }));
-    }
-    return scope;
+    });
+  }
+
+  Scope AddPieces(const RowSum& sum, const Pieces& pieces) {
+    return LoopMaker(program_).Counted("p", pieces.count, kPlain, [&](IndexId piece) {
+      return ForAll(program_[sum.sum].shape, {}, [&](const IndexList& place) {
+        return Step({sum.sum, place}, sum.op, {sum.parts, With(piece, place)});
+      });
+    });
+  }
+
+  static IndexList With(IndexId piece, IndexList place) {
+    place.insert(place.begin(), piece);
+    return place;
   }
 
   // Loops over all elements of the shape, of which the first indices are in `place`.
-  Scope ForAll(const Shape& shape, const IndexList& place, absl::FunctionRef<Scope(IndexList place)> body) {
+  Scope ForAll(const Shape& shape, const IndexList& place, absl::FunctionRef<Scope(const IndexList& place)> body) {
     if (place.size() == shape.size()) return body(place);
     return LoopMaker(program_).Counted("c", shape[place.size()], kPlain, [&](IndexId index) {
       IndexList more = place;
