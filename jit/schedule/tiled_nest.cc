@@ -1,0 +1,469 @@
+// A nest becomes: what packs its operands, behind the loops that each depends on; whole
+// tiles in blocks, the topmost of which may pack columns as well; narrower tiles beside
+// them; below all a tile of which some rows are not kept. Short batch loops, for which nothing is
+// packed, go around the tiles of a block, inside of its sum's blocks if not too many sums wait
+// then.
+#include "jit/schedule/tiled_nest.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "absl/functional/function_ref.h"
+#include "fusion/decided_copy.h"
+#include "fusion/scopes.h"
+#include "jit/schedule/access_moves.h"
+#include "jit/schedule/contraction_packing.h"
+#include "jit/schedule/loop_maker.h"
+#include "jit/schedule/register_tile.h"
+#include "jit/schedule/replace_loops.h"
+#include "jit/schedule/short_loops.h"
+#include "jit/schedule/tile_grid.h"
+#include "jit/target/lanes.h"
+#include "loop_ir/rewrite.h"
+#include "uops/invariant.h"
+#include "uops/mutant.h"
+
+namespace nestor::jit {
+namespace {
+
+using loop::Access;
+using loop::Loop;
+using loop::Program;
+using loop::Scope;
+using loop::Storage;
+using loop::TensorId;
+
+// If the number of rows is known, and tiles are made for it, so many are enough.
+constexpr int64_t kLeastKnownRows = 2;
+
+// Narrow tiles below and beside each other in a block. More below read the columns fewer times; those beside, which are
+// few, are shared out.
+constexpr int64_t kNarrowRowBlock = 8, kNarrowColumnBlock = 1;
+
+// Blocks of rows, or of the columns of few rows, where nothing else is shared out, as long as there is a tile for each.
+constexpr int64_t kLeastBlocks = 2;
+
+// Rows that go over columns where they lie are in at most so many tiles; they take so many steps of the sum at a time,
+// of so many blocks of columns: some KiB along memory, so that processors fetch ahead.
+constexpr int64_t kFlatTiles = 8, kFlatSteps = 16, kFlatBlocks = 7;
+
+// One more block of rows shares a panel for so many blocks of columns.
+constexpr int64_t kColumnBlocksForRowBlock = 2;
+
+// One contraction on its way to tiles.
+class Tiling {
+ public:
+  // `runs`: whether it does, 0 or 1.
+  Tiling(Program& program, loop::Ranges& ranges, const ContractionTileOptions& options, const Contraction& nest,
+         const Loop& whole, IndexId runs)
+      : program_(program),
+        pool_(program.pool),
+        ranges_(ranges),
+        options_(options),
+        make_(program),
+        nest_(nest),
+        whole_(whole),
+        type_(program[nest.accumulator].type),
+        lanes_(jit::LanesOf(type_, options.isa)),
+        runs_(runs),
+        packing_(program, ranges, nest_, lanes_, {options.bound, options.panels}),
+        grid_(program, ranges, nest_, lanes_),
+        short_(program, ranges) {}
+
+  // Not for few rows of columns that lie well.
+  bool IsWorth() { return packing_.IsInRange() && (!packing_.ColumnsLieWell() || !HasFewIterations(*nest_.row)); }
+
+  // `may_be_few`: where the rows are few, the nest runs as it was.
+  Scope Run(bool may_be_few) {
+    packing_.Measure();
+    JamBatch();
+    grid_.Choose({options_.isa, options_.rows, options_.vectors});
+    Scope scope = may_be_few ? FewRows() : Scope();
+    packing_.Decide(Times(tile_.vectors, grid_.WholeTiles()));
+    if (nest_.jammed == nullptr && !packing_.UsesPanels()) short_.TakeFrom(nest_, packing_.BatchLoops(), RowsInBlock());
+    flat_ = AreFlat();
+    register_tile_.emplace(program_, ranges_, nest_, packing_, lanes_, rows_, columns_);
+    Append(scope, Level(0));
+    return scope;
+  }
+
+ private:
+  using Extent = TileGrid::Extent;
+  using Band = TileGrid::Band;
+  using Patch = RegisterTile::Patch;
+  using SumBlock = RegisterTile::SumBlock;
+
+  IndexId Const(int64_t value) { return pool_.Const(value); }
+  IndexId Times(int64_t factor, IndexId e) { return pool_.Mul(Const(factor), e); }
+  IndexId Over(IndexId e, int64_t divisor) { return pool_.Div(e, Const(divisor)); }
+  // `count`, but 0 where it does not run, or the rows are few. In this form provers see through it.
+  IndexId IfMany(IndexId count) { return OnlyIf(pool_, runs_, many_ ? OnlyIf(pool_, *many_, count) : count); }
+  // The same, of what is copied: nothing where there are no columns, as few rows of another nest mostly are.
+  absl::optional<IndexId> IsCopied() {
+    absl::optional<IndexId> flag = many_;
+    if (!pool_.IsConst(runs_, 1)) flag = many_ ? OnlyIf(pool_, runs_, *many_) : runs_;
+    if (pool_.ConstValue(columns_) || !HasFewIterations(*nest_.column)) return flag;
+    const IndexId any = pool_.Min(Const(1), columns_);
+    return flag ? OnlyIf(pool_, any, *flag) : any;
+  }
+  IndexId OverUp(IndexId e, int64_t divisor) { return Over(pool_.Add(e, Const(divisor - 1)), divisor); }
+
+  // ---- What is decided first
+
+  // Rows of an image that are no longer than a vector lie beside each other.
+  void JamBatch() {
+    const auto known = pool_.ConstValue(columns_);
+    if (!known || *known > lanes_ || nest_.batch.empty() || !packing_.ColumnsAreInPlace()) return;
+    const Loop& last = *nest_.batch.back();
+    const bool moves =
+        absl::c_any_of(nest_.sums, [&](const Loop* sum) { return BoundsMoveWith(pool_, *sum, last.var); });
+    const auto depends = [&](const auto& operand) { return DependsOn(program_, AccessOf(program_, operand), last); };
+    if (moves || absl::c_any_of(nest_.rows, depends)) return;
+    nest_.jammed = &last;
+    nest_.batch.pop_back();
+    for (Contraction::Operand& operand : nest_.columns) {
+      operand.batch_loops = std::min(operand.batch_loops, static_cast<int>(nest_.batch.size()));
+    }
+  }
+
+  int64_t RowsInBlock() const {
+    const int64_t most = options_.row_block * tile_.rows;
+    return std::min(pool_.ConstValue(rows_).value_or(most), most);
+  }
+
+  // Whether that is proven, for all sizes.
+  bool HasFewIterations(const Loop& loop) {
+    const IndexId length = ranges_.LengthOf(loop);
+    const int64_t least = pool_.ConstValue(length) ? kLeastKnownRows : kLeastRows;
+    return ranges_.Less(length, Const(least));
+  }
+
+  // The nest as it was, where it has few rows and reads its columns well; the tiles take
+  // what is left. Of rows whose number moves with a loop around, others share the copies.
+  // Where the rows of the copy are not proven to be few (their number may have no value, as
+  // N / M where M is 0), it would be tiled as the nest is, and its copy again: then tiles take
+  // all rows.
+  Scope FewRows() {
+    if (!packing_.ColumnsLieWell() || pool_.HasVar(rows_)) return {};
+    const auto known = pool_.ConstValue(rows_);
+    if (known && *known >= kLeastKnownRows) return {};
+    const IndexId few = pool_.Min(Const(1), pool_.Max(Const(0), pool_.Sub(Const(kLeastRows), rows_)));
+    Loop copy = whole_;
+    Loop* row = &copy;
+    while (row->var != nest_.row->var) row = row->body[0].As<Loop>();
+    row->end = pool_.Add(row->begin, OnlyIf(pool_, runs_, pool_.Min(rows_, Times(kLeastRows - 1, few))));
+    if (!HasFewIterations(*row)) return {};
+    many_ = pool_.Sub(Const(1), few);
+    absl::optional<Loop> fresh = fusion::FreshCopy(program_, ranges_, copy);
+    return fresh ? ScopeOf(*std::move(fresh)) : Scope();
+  }
+
+  // ---- The loops around tiles
+
+  // Of the batch loops from number `depth` on: what is packed there, and then the rest.
+  Scope Level(size_t depth) {
+    Scope scope = packing_.CopiesBehind(depth, IsCopied());
+    if (depth == nest_.batch.size()) {
+      for (const Band& band : grid_.Bands()) Append(scope, WholeRows(band));
+      Append(scope, LastRows());
+      return scope;
+    }
+    // Where sizes decide between two nests, each has indices of its own.
+    const Loop& batch = *nest_.batch[depth];
+    Scope inside = Level(depth + 1);
+    Append(scope, pool_.IsConst(runs_, 1) ? Around(batch, std::move(inside))
+                                          : AroundAnew(program_, batch, std::move(inside)));
+    return scope;
+  }
+
+  // Tiles of `vectors` each, side by side from vector `first` on.
+  struct Side {
+    int64_t vectors;
+    IndexId first, tiles;
+    bool is_whole;                    // none of them has the last vector
+    int64_t row_block, column_block;  // tiles of a block, below and beside each other
+  };
+  Side WholeSide() {
+    return {tile_.vectors, Const(0), grid_.WholeTiles(), true, options_.row_block, options_.column_block};
+  }
+
+  // In blocks, and by themselves, so that the loops over blocks hold nothing else, narrower tiles.
+  Scope WholeRows(const Band& band) {
+    Scope scope = InBlocks(band, WholeSide());
+    Append(scope, NarrowTiles(band));
+    return scope;
+  }
+  // for blocks of rows { for blocks of columns { for blocks of sums { tiles } } }
+  Scope InBlocks(const Band& band, const Side& side) {
+    const IndexId blocks = BlocksOfRows(band, side).count;
+    const TileGrid::Blocks of_columns = BlocksOfColumns(side);
+    const IndexId sharing = RowBlocksOfPanel();
+    const IndexId groups = pool_.Div(pool_.Add(blocks, pool_.Sub(sharing, Const(1))), pool_.Max(sharing, Const(1)));
+    const auto block = [&](IndexId group, IndexId q) {
+      const IndexId first = pool_.Mul(sharing, group);
+      const IndexId count = pool_.Min(sharing, pool_.Sub(blocks, first));
+      return ColumnBlock(band, side, first, count, pool_.Mul(of_columns.length, q));
+    };
+    const auto turned = [&](IndexId q, IndexId p) { return block(p, q); };
+    return options_.columns_outside ? OverBlocks("q", IfNotFlat(IfMany(of_columns.count)), "p", groups, turned)
+                                    : OverBlocks("p", IfNotFlat(IfMany(groups)), "q", of_columns.count, block);
+  }
+  Scope OverBlocks(absl::string_view outer, IndexId outer_count, absl::string_view inner, IndexId inner_count,
+                   absl::FunctionRef<Scope(IndexId, IndexId)> block) {
+    return make_.Counted(outer, outer_count, kPlain, [&](IndexId o) {
+      return make_.Counted(inner, inner_count, kPlain, [&](IndexId i) { return block(o, i); });
+    });
+  }
+  // How many share a panel. Of many columns, so many that there are yet enough of these groups for all threads;
+  // of few, which are soon copied again, each has its own.
+  IndexId RowBlocksOfPanel() {
+    if (!packing_.UsesPanels()) return Const(1);
+    return OverUp(columns_, kColumnBlocksForRowBlock * options_.column_block * tile_.vectors * lanes_);
+  }
+  IndexId RowOf(const Band& band, IndexId tile) { return pool_.Add(band.first, Times(band.height, tile)); }
+  // A product without a batch is shared out by its rows, or, of few rows, by its columns.
+  int64_t LeastBlocks() const { return nest_.batch.empty() ? kLeastBlocks : 1; }
+  TileGrid::Blocks BlocksOfRows(const Band& band, const Side& side) {
+    return grid_.InBlocks(band.tiles, side.row_block, LeastBlocks());
+  }
+  TileGrid::Blocks BlocksOfColumns(const Side& side) { return grid_.InBlocks(side.tiles, side.column_block); }
+
+  // The blocks into which the outermost sum is cut.
+  struct SumBlocks {
+    IndexId length, count;
+    TensorId partial;  // what tiles of a block of columns have come to
+  };
+
+  // Tiles from number `first` on, in `count` blocks of rows.
+  Scope ColumnBlock(const Band& band, const Side& side, IndexId first_block, IndexId count, IndexId first) {
+    const absl::optional<SumBlocks> blocks = BlocksOfSum(side);
+    Scope scope;
+    if (blocks) scope.push_back(fusion::DeclarationOf(blocks->partial));
+    if (!packing_.UsesPanels()) {
+      return short_.AroundSums([&] {
+        Append(scope, TileBlock(band, side, first_block, first, blocks, absl::nullopt));
+        return scope;
+      });
+    }
+    const int64_t vectors = side.column_block * side.vectors;
+    const Packing::Panel panel = packing_.PanelOf(vectors, pool_.Add(side.first, Times(side.vectors, first)), scope);
+    Append(scope, make_.Counted("p", count, kPlain, [&](IndexId block) {
+      const RegisterTile::Below below{panel, pool_.Mul(BlocksOfRows(band, side).length, block), Const(0),
+                                      Times(side.vectors, BlocksOfColumns(side).length)};
+      return TileBlock(band, side, pool_.Add(first_block, block), first, blocks, below);
+    }));
+    return scope;
+  }
+
+  // Of one block of rows. `below`: of its topmost tile.
+  Scope TileBlock(const Band& band, const Side& side, IndexId row_block, IndexId first,
+                  const absl::optional<SumBlocks>& blocks, absl::optional<RegisterTile::Below> below) {
+    const IndexId height = BlocksOfRows(band, side).length, first_row = pool_.Mul(height, row_block);
+    // The numbers say that what is kept for a block has room for it.
+    const auto in_block = [&](IndexId tiles, int64_t most, IndexId left) {
+      return pool_.Min(pool_.Min(Const(most), tiles), left);
+    };
+    const IndexId rows = in_block(height, side.row_block, pool_.Sub(band.tiles, first_row));
+    const IndexId tiles = in_block(BlocksOfColumns(side).length, side.column_block, pool_.Sub(side.tiles, first));
+    // At places of a window, tiles read nearly the same columns.
+    const bool columns_slide = absl::c_any_of(nest_.columns, [&](const Contraction::Operand& operand) {
+      return short_.SlideInSums(AccessOf(program_, operand), nest_.sums);
+    });
+    const auto tiles_of = [&](IndexId s) {
+      return make_.Counted("p", rows, kPlain, [&](IndexId p) {
+        absl::optional<RegisterTile::Below> own = below;
+        if (own) own->in_block = p;
+        return make_.Counted("q", tiles, kPlain, [&](IndexId q) {
+          const IndexId row = RowOf(band, pool_.Add(first_row, p));
+          const IndexId vector = pool_.Add(side.first, Times(side.vectors, pool_.Add(first, q)));
+          const Patch patch{{band.height, side.vectors}, row, vector, absl::nullopt, side.is_whole};
+          absl::optional<SumBlock> part;
+          if (blocks) part = BlockOfSum(*blocks, s, Times(band.height, p), Times(side.vectors, q));
+          const auto tile = [&] { return register_tile_->At(patch, part, own); };
+          return columns_slide ? short_.InSums(tile) : tile();
+        });
+      });
+    };
+    return make_.Counted("s", blocks ? blocks->count : Const(1), kPlain, [&](IndexId s) {
+      return columns_slide ? tiles_of(s) : short_.InSums([&] { return tiles_of(s); });
+    });
+  }
+
+  // nullopt: it runs as one, being short, or as its bounds move.
+  absl::optional<SumBlocks> BlocksOfSum(const Side& side) {
+    const IndexId steps = packing_.LengthOfHull(0), length = LengthOfSumBlock();
+    const auto known = pool_.ConstValue(pool_.Sub(steps, length));
+    if (pool_.HasVar(nest_.sums[0]->begin) || pool_.HasVar(nest_.sums[0]->end) || (known && *known <= 0)) {
+      return absl::nullopt;
+    }
+    Shape shape = short_.ExtentsInSums();
+    for (const int64_t extent : {side.row_block * tile_.rows, side.column_block * side.vectors, lanes_}) {
+      shape.push_back(Const(extent));
+    }
+    const TensorId partial = program_.AddTensor({"partial", type_, shape, Storage::kTemp});
+    const IndexId others = pool_.Sub(length, Const(1));
+    return SumBlocks{length, pool_.Max(Const(1), pool_.Div(pool_.Add(steps, others), length)), partial};
+  }
+
+  // Of the outermost sum, so many steps that those of all sums together are about as many as a block has; at least one.
+  IndexId LengthOfSumBlock() {
+    IndexId inner = Const(1);
+    for (size_t i = 1; i < nest_.sums.size(); ++i) inner = pool_.Mul(inner, packing_.LengthOfHull(i));
+    return pool_.Max(pool_.Div(Const(options_.sum_block), pool_.Max(inner, Const(1))), Const(1));
+  }
+
+  // For a tile that is kept at `row` and `vector`.
+  SumBlock BlockOfSum(const SumBlocks& blocks, IndexId number, IndexId row, IndexId vector) {
+    IndexId begin = pool_.Mul(blocks.length, number);
+    if (NESTOR_MUTANT("sum_blocks_overlap")) begin = pool_.Max(pool_.Sub(begin, Const(1)), Const(0));
+    const IndexId end = pool_.Min(packing_.LengthOfHull(0), pool_.Add(begin, blocks.length));
+    return {number, blocks.count, begin, end, blocks.length, blocks.partial, short_.PlaceInSums(), row, vector};
+  }
+
+  // Columns beside whole tiles. So few vectors stay in the caches whatever the rows: there is more to share out
+  // without blocks, and in loops that hold nothing else. Blocks are for short loops that share columns.
+  Scope NarrowTiles(const Band& band) {
+    Scope scope;
+    const auto in_all_rows = [&](IndexId first, int64_t vectors, int64_t step, IndexId count) {
+      Append(scope, make_.Counted("p", IfNotFlat(IfMany(band.tiles)), kPlain, [&](IndexId p) {
+        return InARow({{band.height, vectors}, RowOf(band, p), first}, step, count);
+      }));
+    };
+    IndexId done = Times(tile_.vectors, grid_.WholeTiles());  // vectors
+    // A pair whose second vector is not whole is beside whole pairs, too; of three vectors that
+    // would be as much code again as the widest tile.
+    for (int64_t vectors = tile_.vectors == 2 ? 2 : (tile_.vectors + 1) / 2; vectors > 1; vectors = (vectors + 1) / 2) {
+      const IndexId count = Over(pool_.Sub(grid_.Vectors(), done), vectors);
+      if (!short_.HasAnyInSums()) in_all_rows(done, vectors, vectors, count);
+      else Append(scope, InBlocks(band, {vectors, done, count, false, kNarrowRowBlock, kNarrowColumnBlock}));
+      done = pool_.Add(done, Times(vectors, count));
+    }
+    // From the last one backwards, and said so that it is evident that none is negative, nor before the first vector
+    // that copies beside panels hold.
+    const IndexId all = grid_.Vectors();
+    const IndexId beside = packing_.UsesPanels() ? pool_.Sub(all, Times(tile_.vectors, grid_.WholeTiles())) : all;
+    in_all_rows(pool_.Sub(all, Const(1)), 1, -1, pool_.Min(beside, pool_.Sub(all, done)));
+    return scope;
+  }
+
+  // `count` tiles, the first of which is given, `step` vectors from each to the next.
+  Scope InARow(const Patch& first, int64_t step, IndexId count) {
+    return make_.Counted("q", count, kPlain, [&](IndexId q) {
+      Patch patch = first;
+      patch.vector = pool_.Add(first.vector, Times(step, q));
+      patch.is_whole = false;
+      return short_.AroundSums([&] { return short_.InSums([&] { return register_tile_->At(patch); }); });
+    });
+  }
+
+  // What is left over below whole tiles, in a tile like them of which some rows are not
+  // kept: smaller ones for each number of rows would be much code.
+  Scope LastRows() {
+    if (packing_.UsesPanels() && !grid_.SharesOutRows()) return FlatRows();
+    // With a quotient, no remainder, provers see in which rows these are.
+    IndexId first = Times(tile_.rows, Over(rows_, tile_.rows));
+    const IndexId left = NESTOR_MUTANT("last_rows_skipped") ? Const(0) : pool_.Sub(rows_, first);
+    const IndexId tiles = pool_.Min(left, Const(1));
+    const IndexId are_left =
+        grid_.SharesOutRows() ? OnlyIf(pool_, pool_.Sub(Const(1), grid_.AreShared()), tiles) : tiles;
+    if (pool_.IsConst(are_left, 0)) return {};
+    if (NESTOR_MUTANT("last_rows_one_early")) first = pool_.Max(pool_.Sub(first, Const(1)), Const(0));
+    const IndexId wide = Over(grid_.Vectors(), tile_.vectors);
+    const IndexId done = Times(tile_.vectors, wide);
+    // Loops over columns alone, so that there is something to share out.
+    const auto if_left = [&](IndexId count) { return OnlyIf(pool_, are_left, IfMany(count)); };
+    Scope scope = InARow({{tile_.rows, tile_.vectors}, first, Const(0), left}, tile_.vectors, if_left(wide));
+    Append(scope, InARow({{tile_.rows, 1}, first, done, left}, 1, if_left(pool_.Sub(grid_.Vectors(), done))));
+    return scope;
+  }
+
+  // Whether, 0 or 1, all rows are few enough to go over the columns where they lie: in one tile, or in some, if there
+  // are more columns than the caches hold.
+  IndexId AreFlat() {
+    if (!packing_.UsesPanels() || grid_.SharesOutRows()) return Const(0);
+    const int64_t most_rows = kFlatTiles * tile_.rows;
+    const auto known = pool_.ConstValue(rows_);
+    if (known && (*known <= tile_.rows || *known > most_rows)) return Const(*known <= tile_.rows);
+    const IndexId elements = pool_.Mul(packing_.LengthOfHull(0), columns_);
+    const IndexId many_columns = pool_.Min(Const(1), Over(elements, options_.many_elements));
+    const IndexId most = pool_.Add(Const(tile_.rows), Times(most_rows - tile_.rows, many_columns));
+    return pool_.Min(Const(1), pool_.Div(pool_.Add(most, Const(1)), pool_.Add(rows_, Const(1))));
+  }
+
+  // Rows that share no panel: all, if they are few, or those left over below whole tiles. A few steps of the sum go
+  // over many columns, which are read where they lie, along memory; then the next ones.
+  Scope FlatRows() {
+    const int64_t most = kFlatBlocks * options_.column_block, length = std::min(kFlatSteps, options_.sum_block);
+    const IndexId steps = packing_.LengthOfHull(0), wide = grid_.WholeTiles(), done = Times(tile_.vectors, wide);
+    const TileGrid::Blocks blocks = grid_.InBlocks(wide, most, LeastBlocks());
+    const IndexId in_block = blocks.length, tiles = OverUp(rows_, tile_.rows);
+    const IndexId first = NESTOR_MUTANT("last_rows_skipped") ? tiles : IfNotFlat(Over(rows_, tile_.rows));
+    // In this form provers see that there is a row.
+    const IndexId has_rows = pool_.Min(Const(1), rows_), has_tiles = pool_.Min(Const(1), pool_.Sub(tiles, first));
+    const auto if_any = [&](IndexId count) {
+      return OnlyIf(pool_, has_rows, OnlyIf(pool_, has_tiles, IfMany(count)));
+    };
+    const IndexId end = pool_.Min(tiles, pool_.Add(first, Const(kFlatTiles)));
+    const auto rows_left = [&](IndexId p) { return pool_.Sub(rows_, Times(tile_.rows, p)); };
+    Scope scope = make_.Counted("q", if_any(blocks.count), kPlain, [&](IndexId q) {
+      const IndexId before = pool_.Mul(in_block, q);
+      const Shape shape = {Const(kFlatTiles * tile_.rows), Const(most * tile_.vectors), Const(lanes_)};
+      const SumBlocks sums{Const(length), pool_.Max(Const(1), OverUp(steps, length)),
+                           program_.AddTensor({"partial", type_, shape, Storage::kTemp})};
+      Scope block = {fusion::DeclarationOf(sums.partial)};
+      Append(block, make_.Counted("s", sums.count, kPlain, [&](IndexId s) {
+        return make_.Between("p", first, end, kPlain, [&](IndexId p) {
+          const IndexId count = pool_.Min(pool_.Min(Const(most), in_block), pool_.Sub(wide, before));
+          return make_.Counted("q", count, kPlain, [&](IndexId t) {
+            const IndexId vector = Times(tile_.vectors, pool_.Add(before, t));
+            const IndexId row = Times(tile_.rows, pool_.Sub(p, first));
+            return register_tile_->At({{tile_.rows, tile_.vectors}, Times(tile_.rows, p), vector, rows_left(p),
+                                       /*is_whole=*/true, Packing::Columns::kInOperands},
+                                      BlockOfSum(sums, s, row, Times(tile_.vectors, t)));
+          });
+        });
+      }));
+      return block;
+    });
+    Append(scope, make_.Counted("q", if_any(pool_.Sub(grid_.Vectors(), done)), kPlain, [&](IndexId q) {
+      return make_.Between("p", first, end, kPlain, [&](IndexId p) {
+        return register_tile_->At({{tile_.rows, 1}, Times(tile_.rows, p), pool_.Add(done, q), rows_left(p), false});
+      });
+    }));
+    return scope;
+  }
+  IndexId IfNotFlat(IndexId count) { return OnlyIf(pool_, pool_.Sub(Const(1), flat_), count); }
+
+  Program& program_;
+  IndexPool& pool_;
+  loop::Ranges& ranges_;
+  const ContractionTileOptions& options_;
+  LoopMaker make_;
+  Contraction nest_;
+  const Loop& whole_;
+  const DType type_;
+  const int64_t lanes_;
+  const IndexId runs_;
+  Packing packing_;
+  absl::optional<RegisterTile> register_tile_;
+  TileGrid grid_;
+  const Extent& tile_ = grid_.tile();
+  const IndexId rows_ = grid_.rows(), columns_ = grid_.columns();  // how many
+  ShortLoops short_;
+  IndexId flat_;  // see AreFlat
+  absl::optional<IndexId> many_;  // 0 where the rows are few, and the nest runs as it was; else 1
+};
+
+}  // namespace
+
+absl::optional<Scope> TiledNest(Program& program, loop::Ranges& ranges, const ContractionTileOptions& options,
+                                const Contraction& nest, const Loop& whole, IndexId runs, bool may_be_few) {
+  if (program.pool.IsConst(runs, 0)) return Scope();
+  Tiling tiling(program, ranges, options, nest, whole, runs);
+  if (!tiling.IsWorth()) return absl::nullopt;
+  return tiling.Run(may_be_few);
+}
+
+}  // namespace nestor::jit

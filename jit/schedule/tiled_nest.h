@@ -1,0 +1,21 @@
+// A contraction in register tiles.
+#ifndef NESTOR_JIT_SCHEDULE_TILED_NEST_H_
+#define NESTOR_JIT_SCHEDULE_TILED_NEST_H_
+
+#include "absl/types/optional.h"
+#include "jit/schedule/contraction.h"
+#include "jit/schedule/contraction_tiles.h"
+#include "loop_ir/program.h"
+#include "loop_ir/ranges.h"
+
+namespace nestor::jit {
+
+// What stands for the nest, which is all of `whole`, where `runs`, 0 or 1, is 1; nothing where it is 0. `may_be_few`: at
+// sizes where the rows are few, the nest runs as it was. nullopt where tiles are not worth it: for rows that are known to
+// be few, of columns that lie well. REQUIRES: `ranges` is at the place of the nest.
+absl::optional<loop::Scope> TiledNest(loop::Program& program, loop::Ranges& ranges, const ContractionTileOptions& options,
+                                      const Contraction& nest, const loop::Loop& whole, IndexId runs, bool may_be_few);
+
+}  // namespace nestor::jit
+
+#endif  // NESTOR_JIT_SCHEDULE_TILED_NEST_H_
