@@ -35,6 +35,7 @@ using loop::Scope;
 using loop::Statement;
 using loop::TensorId;
 using loop::TensorInfo;
+using loop::ValueId;
 
 // At most, of one result; of more results fewer.
 constexpr int64_t kMostPieces = 64;
@@ -297,7 +298,7 @@ class ParallelSums {
     Scope scope;
     for (RowSum& sum : sums) sum.parts = AddParts(sum.sum, *pieces, program_[sum.sum].shape, scope);
     Append(scope, RowsOfPieces(top, sums, *pieces));
-    for (const RowSum& sum : sums) Append(scope, AddPieces(sum, *pieces));
+    for (const std::vector<RowSum>& alike : ByShape(sums)) Append(scope, AddPieces(alike, *pieces));
     return scope;
   }
 
@@ -342,26 +343,40 @@ class ParallelSums {
     return LoopMaker(program_).Counted("p", pieces.count, kPlain, [&](IndexId piece) {
       Scope body;
       Loop steps = StepsOfPiece(top, pieces, pool_.Mul(piece, pieces.length));
-      for (const RowSum& sum : sums) {
-        Append(body, ForAll(program_[sum.sum].shape, {}, [&](const IndexList& place) {
-          return Assignment(sum.parts, With(piece, place), program_.AddConstant(Identity(sum.op, program_[sum.sum].type)));
+      for (const std::vector<RowSum>& alike : ByShape(sums)) {
+        Append(body, ForAll(alike, [&](const RowSum& sum, const IndexList& place) {
+          const ValueId identity = program_.AddConstant(Identity(sum.op, program_[sum.sum].type));
+          return Assignment(sum.parts, With(piece, place), identity);
         }));
-        VisitStatements(steps.body, [&](Statement& statement) {
-          loop::Access& target = statement.target;
-          if (target.tensor == sum.sum) target = {sum.parts, With(piece, target.place)};
-        });
       }
+      VisitStatements(steps.body, [&](Statement& statement) {
+        loop::Access& target = statement.target;
+        const auto sum = absl::c_find_if(sums, [&](const RowSum& s) { return s.sum == target.tensor; });
+        if (sum != sums.end()) target = {sum->parts, With(piece, target.place)};
+      });
       Append(body, ScopeOf(std::move(steps)));
       return body;
     });
   }
 
-  Scope AddPieces(const RowSum& sum, const Pieces& pieces) {
+  Scope AddPieces(absl::Span<const RowSum> alike, const Pieces& pieces) {
     return LoopMaker(program_).Counted("p", pieces.count, kPlain, [&](IndexId piece) {
-      return ForAll(program_[sum.sum].shape, {}, [&](const IndexList& place) {
+      return ForAll(alike, [&](const RowSum& sum, const IndexList& place) {
         return Step({sum.sum, place}, sum.op, {sum.parts, With(piece, place)});
       });
     });
+  }
+
+  // Those of a shape share loops.
+  std::vector<std::vector<RowSum>> ByShape(absl::Span<const RowSum> sums) const {
+    std::vector<std::vector<RowSum>> groups;
+    for (const RowSum& sum : sums) {
+      const auto alike = absl::c_find_if(groups, [&](const std::vector<RowSum>& group) {
+        return program_[group[0].sum].shape == program_[sum.sum].shape;
+      });
+      alike == groups.end() ? groups.push_back({sum}) : alike->push_back(sum);
+    }
+    return groups;
   }
 
   static IndexList With(IndexId piece, IndexList place) {
@@ -369,13 +384,19 @@ class ParallelSums {
     return place;
   }
 
-  // Loops over all elements of the shape, of which the first indices are in `place`.
-  Scope ForAll(const Shape& shape, const IndexList& place, absl::FunctionRef<Scope(const IndexList& place)> body) {
-    if (place.size() == shape.size()) return body(place);
-    return LoopMaker(program_).Counted("c", shape[place.size()], kPlain, [&](IndexId index) {
-      IndexList more = place;
+  // Loops over all places of sums of one shape, around what is done with each; the first indices are in `begun`.
+  using Each = absl::FunctionRef<Scope(const RowSum& sum, const IndexList& place)>;
+  Scope ForAll(absl::Span<const RowSum> alike, Each each, const IndexList& begun = {}) {
+    const Shape shape = program_[alike[0].sum].shape;
+    Scope scope;
+    if (begun.size() == shape.size()) {
+      for (const RowSum& sum : alike) Append(scope, each(sum, begun));
+      return scope;
+    }
+    return LoopMaker(program_).Counted("c", shape[begun.size()], kPlain, [&](IndexId index) {
+      IndexList more = begun;
       more.push_back(index);
-      return ForAll(shape, more, body);
+      return ForAll(alike, each, more);
     });
   }
 

@@ -133,6 +133,36 @@ TEST(ParallelSums, TextInTextOut) {
              for c_2_2 in [0, N) { y[c_2_2] += y_parts[p_2, c_2_2] }
            }
          })"},
+      {"block { for j in [0, N) { y[j] = 0.0  z[j] = -inf }  for k in [0, K) { for j_2 in [0, N) { y[j_2] += x[k, j_2]  "
+       "z[j_2] max= x[k, j_2] } } }",
+       R"(
+         assume : 549755813887*N*min((K + max((K + 63)/64, max(65536/max(N, 1), 64)) - 1)/max((K + 63)/64, max(65536/max(N, 1), 64)), 64)
+         block {
+           for j in [0, N) {
+             y[j] = 0.0
+             z[j] = -inf
+           }
+           temp y_parts: f32[min((K + max((K + 63)/64, max(65536/max(N, 1), 64)) - 1)/max((K + 63)/64, max(65536/max(N, 1), 64)), 64), N]
+           temp z_parts: f32[min((K + max((K + 63)/64, max(65536/max(N, 1), 64)) - 1)/max((K + 63)/64, max(65536/max(N, 1), 64)), 64), N]
+           for p in [0, min((K + max((K + 63)/64, max(65536/max(N, 1), 64)) - 1)/max((K + 63)/64, max(65536/max(N, 1), 64)), 64)) {
+             for c_2 in [0, N) {
+               y_parts[p, c_2] = 0.0
+               z_parts[p, c_2] = -inf
+             }
+             for k_2 in [0, min(-p*max((K + 63)/64, max(65536/max(N, 1), 64)) + K, max((K + 63)/64, max(65536/max(N, 1), 64)))) {
+               for j_2 in [0, N) {
+                 y_parts[p, j_2] += x[p*max((K + 63)/64, max(65536/max(N, 1), 64)) + k_2, j_2]
+                 z_parts[p, j_2] max= x[p*max((K + 63)/64, max(65536/max(N, 1), 64)) + k_2, j_2]
+               }
+             }
+           }
+           for p_2 in [0, min((K + max((K + 63)/64, max(65536/max(N, 1), 64)) - 1)/max((K + 63)/64, max(65536/max(N, 1), 64)), 64)) {
+             for c_2_2 in [0, N) {
+               y[c_2_2] += y_parts[p_2, c_2_2]
+               z[c_2_2] max= z_parts[p_2, c_2_2]
+             }
+           }
+         })"},
       {"block { for j in [0, N) { y[j] = 0.0 }  for k in [0, K) { for j_2 in [0, N) { y[j_2] += x[k, j_2] * y[0] } } }", ""},
       {"block { for j in [0, N) { y[j] = 0.0 }  for k in [0, K) { for j_2 in [1, N) { y[j_2] += x[k, j_2] } } }", ""},
       {"block { for j in [0, 16) { c[j] = 0.0 }  for n_2 in [0, 8) { for j_2 in [0, 16) { for k in [0, 12544) { c[j_2] += b[n_2, j_2, k] } } } }", ""},
