@@ -28,13 +28,13 @@ std::string KeyOf(const loop::Program& program, const CompileOptions& options) {
   const auto& [strip_rows] = strips;
   const auto& [sum_piece, reorders_rounding] = parallel_sums;
   const auto& [largest_constant, short_row, least_work, variants] = size_classes;
-  static_cast<void>(tile_isa);  // is `isa`
-  static_cast<void>(bound);     // of each variant its own
+  static_cast<void>(tile_isa);           // is `isa`
+  static_cast<void>(bound);              // of each variant its own
   static_cast<void>(reorders_rounding);  // is `mode`
   const std::string numbers =
       absl::StrJoin({accumulators, columns, rows, tile_rows, tile_vectors, sum_block, row_block, column_block,
-                     many_elements, int64_t{panels}, int64_t{columns_outside}, strip_rows, sum_piece, largest_constant, short_row,
-                     least_work, int64_t{variants}},
+                     many_elements, int64_t{panels}, int64_t{columns_outside}, strip_rows, sum_piece, largest_constant,
+                     short_row, least_work, int64_t{variants}},
                     " ");
   return absl::StrCat(loop::ToText(program), "\n", static_cast<int>(mode), " ",
                       NESTOR_MUTANT("cache_key_without_set") ? "" : Name(*isa), " ",

@@ -24,11 +24,15 @@ Shape LengthsOf(loop::Ranges& ranges, absl::Span<const Loop* const> loops) {
   return lengths;
 }
 
+IndexList IterationsOf(IndexPool& pool, absl::Span<const Loop* const> loops) {
+  IndexList place;
+  for (const Loop* loop : loops) place.push_back(pool.Sub(pool.Var(loop->var), loop->begin));
+  return place;
+}
+
 KeptSum::KeptSum(Program& program, loop::Ranges& ranges, absl::string_view name, loop::TensorId accumulator,
                  absl::Span<const Loop* const> loops)
-    : program_(program), accumulator_(accumulator) {
-  IndexPool& pool = program.pool;
-  for (const Loop* loop : loops) place_.push_back(pool.Sub(pool.Var(loop->var), loop->begin));
+    : program_(program), accumulator_(accumulator), place_(IterationsOf(program.pool, loops)) {
   const Shape shape = LengthsOf(ranges, loops);
   tensor_ = program.AddTensor({std::string(name), program[accumulator].type, shape, loop::Storage::kTemp});
   AssumeFewElements(program, shape);

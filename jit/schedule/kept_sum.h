@@ -39,6 +39,8 @@ class KeptSum {
 
 // How often each of the loops runs. REQUIRES: `ranges` is at the place of the first one.
 Shape LengthsOf(loop::Ranges& ranges, absl::Span<const loop::Loop* const> loops);
+// Which iteration of each of the loops this is, in their bodies: a place in a tensor of that shape.
+IndexList IterationsOf(IndexPool& pool, absl::Span<const loop::Loop* const> loops);
 
 // A loop by strips of `length` iterations, the last of which may have less.
 //

@@ -83,8 +83,9 @@ class ParallelSums {
 
   absl::optional<Scope> Split(Loop& top) {
     if (ScheduledOf(top) != Scheduled::kNothing || top.attributes.parallel) return absl::nullopt;
-    if (absl::optional<Scope> rows = SplitRows(top)) return rows;
-    const absl::optional<Nest> nest = NestOf(top);
+    const std::vector<TensorId> carried = loop::CarriedTensors(program_, top);
+    if (absl::optional<Scope> rows = SplitRows(top, carried)) return rows;
+    const absl::optional<Nest> nest = NestOf(top, carried);
     if (!nest) return absl::nullopt;
     const absl::optional<Pieces> pieces = PiecesOf(*nest);
     if (!pieces) return absl::nullopt;
@@ -103,11 +104,10 @@ class ParallelSums {
 
   // ---- What is taken
 
-  absl::optional<Nest> NestOf(const Loop& top) {
-    Nest nest{{}, &top, loop::CarriedTensors(program_, top)};
-    if (nest.accumulators.empty()) {
-      if (!FindSum(top, nest)) return absl::nullopt;
-    }
+  // `carried`: from one iteration of the loop to the next.
+  absl::optional<Nest> NestOf(const Loop& top, absl::Span<const TensorId> carried) {
+    Nest nest{{}, &top, {carried.begin(), carried.end()}};
+    if (carried.empty() && !FindSum(top, nest)) return absl::nullopt;
     const auto is_fixed = [&](const Loop* loop) { return IsFixed(*loop); };
     const auto is_unknown = [&](const Loop* loop) { return !KnownLength(program_, *loop).has_value(); };
     if (absl::c_count_if(nest.results, is_unknown) > kMostUnknownLengths) return absl::nullopt;
@@ -153,12 +153,11 @@ class ParallelSums {
     const IndexId all = ranges_.LengthOf(*nest.sum);
     IndexId inside = pool_.Const(1), results = pool_.Const(1), tasks = pool_.Const(1);
     double gain = LaneGain(program_, *nest.sum);
-    bool holds_loops = false;
     for (const Loop* inner = nest.sum; (inner = OnlyLoopIn(inner->body)) != nullptr && IsFixed(*inner);) {
       inside = pool_.Mul(inside, ranges_.LengthOf(*inner));
       gain = std::max(gain, LaneGain(program_, *inner));
     }
-    for (const Item& item : nest.sum->body) holds_loops |= item.As<Loop>() != nullptr;
+    const bool holds_loops = absl::c_any_of(nest.sum->body, [](const Item& item) { return item.As<Loop>() != nullptr; });
     for (const Loop* loop : nest.results) {
       const IndexId count = ranges_.LengthOf(*loop);
       const bool in_lanes = loop == nest.results.back() && LaneGain(program_, *loop) > gain;
@@ -201,8 +200,7 @@ class ParallelSums {
     const IndexId first = pool_.Mul(pool_.Var(piece), pieces.length);
     // In the nest itself, so that a copy has indices and accumulators of its own.
     Scope sum;
-    IndexList place = {pool_.Var(piece)};
-    for (const Loop* loop : nest.results) place.push_back(pool_.Sub(pool_.Var(loop->var), loop->begin));
+    const IndexList place = With(pool_.Var(piece), IterationsOf(pool_, nest.results));
     for (TensorId accumulator : nest.accumulators) sum.push_back(fusion::DeclarationOf(accumulator));
     Append(sum, ScopeOf(StepsOfPiece(*nest.sum, pieces, first)));
     for (size_t i = 0; i < parts.size(); ++i) {
@@ -240,8 +238,7 @@ class ParallelSums {
   absl::optional<Scope> Combine(const Loop& top, const Nest& nest, const Pieces& pieces, absl::Span<const TensorId> parts) {
     const int32_t piece = program_.AddVar("p");
     Loop combine{piece, pool_.Const(0), pieces.count, 1, {}, {}};
-    IndexList place = {pool_.Var(piece)};
-    for (const Loop* loop : nest.results) place.push_back(pool_.Sub(pool_.Var(loop->var), loop->begin));
+    const IndexList place = With(pool_.Var(piece), IterationsOf(pool_, nest.results));
     for (size_t i = 0; i < parts.size(); ++i) {
       const TensorId sum = nest.accumulators[i];
       Append(combine.body, Step({sum}, program_[sum].op, {parts[i], place}));
@@ -284,8 +281,8 @@ class ParallelSums {
   };
 
   // A loop that accumulates into rows of memory, each element once in an iteration, and is independent but for that.
-  absl::optional<Scope> SplitRows(Loop& top) {
-    std::vector<RowSum> sums = RowSumsOf(top);
+  absl::optional<Scope> SplitRows(Loop& top, absl::Span<const TensorId> carried) {
+    std::vector<RowSum> sums = RowSumsOf(top, carried);
     if (sums.empty() || !IsFixed(top)) return absl::nullopt;
     const IndexId all = ranges_.LengthOf(top);
     if (ranges_.LessEqual(all, pool_.Const(kMostPieces))) return absl::nullopt;
@@ -302,9 +299,9 @@ class ParallelSums {
     return scope;
   }
 
-  // What goes from iteration to iteration, if it is such sums alone; else nothing.
-  std::vector<RowSum> RowSumsOf(Loop& top) const {
-    const std::vector<TensorId> carried = loop::CarriedTensors(program_, top);
+  // What is carried, if it is such sums alone; else nothing.
+  std::vector<RowSum> RowSumsOf(Loop& top, absl::Span<const TensorId> carried) const {
+    if (carried.empty()) return {};
     const loop::Footprint footprint = FootprintOf(program_, top.body);
     const bool lie_in_memory = absl::c_all_of(carried, [&](TensorId t) {
       const bool only_accumulates = !footprint.reads.contains(t) && !footprint.writes.contains(t);
