@@ -41,7 +41,7 @@ Rule RuleOf(ScalarOp op) {
   switch (op) {
     case ScalarOp::kSign: case ScalarOp::kFloor: case ScalarOp::kCeil: case ScalarOp::kRound: case ScalarOp::kTrunc:
     case ScalarOp::kSqrt:
-    case ScalarOp::kDiv: case ScalarOp::kFma: case ScalarOp::kMax: case ScalarOp::kMin:
+    case ScalarOp::kDiv: case ScalarOp::kFma: case ScalarOp::kMax: case ScalarOp::kMin: case ScalarOp::kLdexp:
     case ScalarOp::kLt: case ScalarOp::kLe: case ScalarOp::kGt: case ScalarOp::kGe: return Rule::kCorners;
     case ScalarOp::kAdd: return Rule::kSum;
     case ScalarOp::kSub: return Rule::kDifference;

@@ -159,6 +159,9 @@ absl::optional<Real> FloatOp(ScalarOp op, Real a, Real b, Real c) {
     case ScalarOp::kDiv: return a / b;
     case ScalarOp::kRecip: return 1 / a;
     case ScalarOp::kFma: return std::fma(a, b, c);
+    case ScalarOp::kLdexp:
+      if (!std::isfinite(b)) return a * std::exp2(b);
+      return std::ldexp(a, static_cast<int>(std::floor(std::clamp(b, Real{-5000}, Real{5000}))));
     case ScalarOp::kMax:
       if (a != a || b != b) return nan;
       if (a == 0 && b == 0) return std::signbit(a) && std::signbit(b) ? -Real{0} : Real{0};

@@ -137,6 +137,13 @@ double RoundHalfToEven(Quad x) {
   return std::copysign(rest > 0.5 || (rest == 0.5 && odd) ? below + 1 : below, d);
 }
 
+Quad Scaled(Quad a, Quad b) {
+  if (IsNaN(b) || b == kInf || b == -kInf) return a * (b > 0 ? Quad{kInf} : b < 0 ? Quad{0} : b);
+  const double n = Floor(b);
+  for (int i = 0; i < std::min(std::fabs(n), 4000.0); ++i) a *= n > 0 ? 2 : Quad{0.5};
+  return a;
+}
+
 // a * b + c with all bits kept until the one rounding.
 Quad Fma(const Floats& v, Quad a, Quad b, Quad c) {
   mpfr_t x, y, z;
@@ -215,6 +222,7 @@ const std::map<std::string, Reference>& References() {
       {"mul", {[](F v) { return v.a * v.b; }, [](I v) { return Product(v.a, v.b); }}},
       {"div", {[](F v) { return v.a / v.b; }, nullptr}},
       {"fma", {[](F v) { return Fma(v, v.a, v.b, v.c); }, nullptr}},
+      {"ldexp", {[](F v) { return Scaled(v.a, v.b); }, nullptr}},
       {"floordiv",
        {[](F v) { return Quad{Floor(v(v.a / v.b))}; }, [](I v) { return FloorDivide(v.a, v.b); }}},
       {"mod",

@@ -5,6 +5,7 @@
 #ifndef NESTOR_UOPS_ARITHMETIC_H_
 #define NESTOR_UOPS_ARITHMETIC_H_
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -84,6 +85,15 @@ T Min(T a, T b) {
     if (a == b) return std::signbit(a) ? a : b;
   }
   return a < b ? a : b;
+}
+
+// a * 2^floor(n), rounded once.
+template <class T>
+T Ldexp(T a, T n) {
+  if (a != a || n != n) return std::numeric_limits<T>::quiet_NaN();
+  if (std::isinf(n)) return a * std::max(n, T{0});
+  constexpr T kBeyondAll = 5000;
+  return std::ldexp(a, static_cast<int>(std::floor(std::clamp(n, -kBeyondAll, kBeyondAll))));
 }
 
 template <class T>

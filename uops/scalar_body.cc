@@ -47,8 +47,8 @@ ScalarBody Compile(const Op& op) {
 }
 
 // The row's body on `type`, or for a transcendental on a 16-bit float on f32.
-ScalarBody CompileRow(ScalarOp op, DType type) {
-  const std::string text = BodyText(op, type);
+ScalarBody CompileRow(ScalarOp op, DType type, BodyForm form) {
+  const std::string text = BodyText(op, type, form);
   const absl::StatusOr<Module> module = Module::Parse(text);
   NESTOR_CHECK(module.ok(), absl::StrCat(Row(op).name, ": ", module.status().ToString()));
   const ArgumentSpecs specs = {{"a", ArgumentSpec{type, 0}}};
@@ -90,25 +90,25 @@ Bits ScalarFunction::operator()(const Bits* operands) const {
   return registers[body->result];
 }
 
-ScalarFunction FunctionOf(ScalarOp op, DType operand, DType target) {
+ScalarFunction FunctionOf(ScalarOp op, DType operand, DType target, BodyForm form) {
   if (BodyText(op, operand).empty()) {
     const PrimitiveFunction primitive = Primitive(op, operand, target);
     NESTOR_CHECK(primitive != nullptr, absl::StrCat(Row(op).name, " of ", Name(operand)));
     return {primitive, nullptr};
   }
   static absl::Mutex mutex;
-  static auto* const compiled = new std::map<std::pair<ScalarOp, DType>, std::unique_ptr<ScalarBody>>;
+  static auto* const compiled = new std::map<std::tuple<ScalarOp, DType, BodyForm>, std::unique_ptr<ScalarBody>>;
   {
     absl::MutexLock lock(&mutex);
-    const auto it = compiled->find({op, operand});
+    const auto it = compiled->find({op, operand, form});
     if (it != compiled->end()) return {nullptr, it->second.get()};
   }
   // Compiled outside the lock, since a body may use other bodies; whoever comes
   // first stays.
   const bool narrow = Row(op).transcendental && AccumulatorType(operand) != operand;
-  auto body = std::make_unique<ScalarBody>(narrow ? Narrow(op, operand) : CompileRow(op, operand));
+  auto body = std::make_unique<ScalarBody>(narrow ? Narrow(op, operand) : CompileRow(op, operand, form));
   absl::MutexLock lock(&mutex);
-  const auto [it, inserted] = compiled->emplace(std::make_pair(op, operand), std::move(body));
+  const auto [it, inserted] = compiled->emplace(std::make_tuple(op, operand, form), std::move(body));
   return {nullptr, it->second.get()};
 }
 

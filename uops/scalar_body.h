@@ -41,7 +41,7 @@ struct ScalarBody {
 // `operand` is the operands' type (of a select: the branches'), `target` the
 // result's. REQUIRES: the row takes `operand`. Bodies are compiled at first use and
 // kept; thread-safe.
-ScalarFunction FunctionOf(ScalarOp op, DType operand, DType target);
+ScalarFunction FunctionOf(ScalarOp op, DType operand, DType target, BodyForm form = BodyForm::kFactors);
 
 }  // namespace nestor
 

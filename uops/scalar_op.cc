@@ -188,15 +188,18 @@ constexpr ForTypeFunction kForType[] = {
 #undef TRANSCENDENTAL
 };
 
-#define NESTOR_BODY(name, type, text) {#name, DType::type, text},
+#define NESTOR_BODY(name, type, text) {#name, DType::type, {text, text}},
+#define NESTOR_SCALING_BODY(name, type, before, factors, scale, after) \
+  {#name, DType::type, {before factors after, before scale after}},
 const struct {
   const char* name;
   DType type;
-  const char* text;
+  const char* texts[2];  // by BodyForm
 } kTranscendentalBodies[] = {
 #include "uops/transcendental_bodies.inc"
 };
 #undef NESTOR_BODY
+#undef NESTOR_SCALING_BODY
 
 std::string ComposedBody(const ScalarOpRow& row) {
   constexpr const char* kOperands[] = {"a: T[]", "a: T[], b: T[]", "a: T[], b: T[], c: T[]"};
@@ -270,7 +273,7 @@ PrimitiveFunction Primitive(ScalarOp op, DType operand, DType target) {
   }
 }
 
-std::string BodyText(ScalarOp op, DType type) {
+std::string BodyText(ScalarOp op, DType type, BodyForm form) {
   const ScalarOpRow& row = Row(op);
   if (row.body == nullptr || (row.body_for_floats_only && !IsFloat(type))) return "";
   if (!row.transcendental) return ComposedBody(row);
@@ -278,7 +281,7 @@ std::string BodyText(ScalarOp op, DType type) {
   for (const auto& body : kTranscendentalBodies) {
     if (body.type != computed || absl::string_view(body.name) != row.name) continue;
     // An op may not be named like a scalar op, so the text is that of an op `body`.
-    const absl::string_view text = body.text;
+    const absl::string_view text = body.texts[static_cast<int>(form)];
     return absl::StrCat("op body", text.substr(text.find('(')));
   }
   return "";

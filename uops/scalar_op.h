@@ -87,10 +87,14 @@ absl::optional<DType> ResultTypeOf(ScalarOp op, DType operand, DType target);
 using PrimitiveFunction = Bits (*)(const Bits* operands);
 PrimitiveFunction Primitive(ScalarOp op, DType operand, DType target);
 
+// How a transcendental's body multiplies by a power of two: by two factors, on any machine, or by ldexp,
+// where that is one instruction. The bits are the same.
+enum class BodyForm : uint8_t { kFactors, kLdexp };
+
 // The text of the body that defines `op` on `type`, an op of the notation with
 // rank-0 arguments; empty for a primitive. Transcendentals have bodies for f32
 // and f64; the 16-bit floats use f32's and round once.
-std::string BodyText(ScalarOp op, DType type);
+std::string BodyText(ScalarOp op, DType type, BodyForm form = BodyForm::kFactors);
 
 template <class Operands, class Make>
 void FillOperands(const ScalarOpRow& row, Operands& operands, Make&& make) {

@@ -181,6 +181,13 @@ FloatSet MultiplyAdd(Doubles& f64, DType type, Floats args) {
   return Inner(f64, type, at(args[2].low).low, at(args[2].high).high);
 }
 
+// Of narrower floats, f64 gives the exact products, or what rounds to 0 or infinity as they do.
+FloatSet Scaled(Doubles& f64, DType type, const FloatSet& a, const FloatSet& b) {
+  const auto scale = [&](NodeId x, NodeId y) { return f64.Apply(ScalarOp::kLdexp, x, y); };
+  const FloatSet exact = AtCorners(f64, a, b, scale);
+  return RoundedSet(f64, type, {exact.low, exact.high});
+}
+
 TruthSet Less(Doubles& f64, const FloatSet& a, const FloatSet& b) {
   return {f64.Apply(ScalarOp::kLt, a.low, b.high), f64.Apply(ScalarOp::kGe, a.high, b.low), a.IsPoint() && b.IsPoint()};
 }
@@ -234,6 +241,7 @@ InnerSet PrimitiveOnFloats(Doubles& f64, ScalarOp op, DType operand, DType targe
     case ScalarOp::kMul: return Product(f64, operand, a, b);
     case ScalarOp::kDiv: return Quotient(f64, operand, a, b);
     case ScalarOp::kFma: return MultiplyAdd(f64, operand, args);
+    case ScalarOp::kLdexp: return Scaled(f64, operand, a, b);
     case ScalarOp::kMax: return FloatSet{f64.Max(a.low, b.low), f64.Max(a.high, b.high), true};
     case ScalarOp::kMin: return FloatSet{f64.Min(a.low, b.low), f64.Min(a.high, b.high), true};
     case ScalarOp::kEq: return Equal(f64, a, b);

@@ -112,7 +112,7 @@ TEST(EmitRefusalTest, MaskRegistersThatTheSetLacks) {
   }
 }
 
-// Of 64-bit integers AVX2 has fewer operations (operations.inc).
+// Of 64-bit integers, and of floats, AVX2 has fewer operations (operations.inc).
 TEST(EmitRefusalTest, LanesThatTheSetLacks) {
   for (const Opcode opcode : {Opcode::kMul, Opcode::kMinX86, Opcode::kMaxX86, Opcode::kShiftRightSigned,
                               Opcode::kShiftRightSignedBy}) {
@@ -120,6 +120,10 @@ TEST(EmitRefusalTest, LanesThatTheSetLacks) {
     Encode(Isa::kAvx512, WithRegisters(opcode, Lane::kI64, 2));
   }
   for (const Lane real : {Lane::kF32, Lane::kF64}) {
+    for (const Opcode opcode : {Opcode::kMaxNumber, Opcode::kScale}) {
+      EXPECT_DEATH(Encode(Isa::kAvx2, WithRegisters(opcode, real, 2)), "avx2: v") << Info(opcode).name;
+      Encode(Isa::kAvx512, WithRegisters(opcode, real, 2));
+    }
     Operation from = WithRegisters(Opcode::kConvert, Lane::kI64, 2), to = WithRegisters(Opcode::kConvert, real, 2);
     from.immediate = static_cast<int64_t>(real);
     to.immediate = static_cast<int64_t>(Lane::kI64);

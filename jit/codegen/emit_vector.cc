@@ -91,6 +91,17 @@ void EmitMaxX86(Generator& g, const Operation& op) {
   Binary(g, op, !kCommutes, BY_LANE(vpmaxsd, vpmaxsq, vmaxps, vmaxpd));
 }
 
+void EmitMaxNumber(Generator& g, const Operation& op) {
+  constexpr uint8_t kMax = 1, kSignOfResult = 4;
+  Binary(g, op, !kCommutes, [&](const VectorRegister& r, const VectorRegister& a, const Xbyak::Operand& b) {
+    BY_LANE(NoInstruction, NoInstruction, vrangeps, vrangepd)(r, a, b, static_cast<uint8_t>(kMax | kSignOfResult));
+  });
+}
+
+void EmitScale(Generator& g, const Operation& op) {
+  Binary(g, op, !kCommutes, BY_LANE(NoInstruction, NoInstruction, vscalefps, vscalefpd));
+}
+
 void EmitSqrt(Generator& g, const Operation& op) {
   Unary(g, op, BY_LANE(NoInstruction, NoInstruction, vsqrtps, vsqrtpd));
 }

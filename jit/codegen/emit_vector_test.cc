@@ -16,7 +16,7 @@ namespace nestor::jit {
 namespace {
 
 // Which lanes an opcode takes; of some, 64-bit integers on AVX-512 only.
-enum LaneSet : uint8_t { kI32Only, kI64Only, kF32Only, kFloats, kIntegers, kAll, kNoI64OnAvx2, kI64OnAvx512 };
+enum LaneSet : uint8_t { kI32Only, kI64Only, kF32Only, kFloats, kIntegers, kAll, kNoI64OnAvx2, kI64OnAvx512, kFloatsOnAvx512 };
 
 struct Row {
   Opcode opcode;
@@ -36,6 +36,8 @@ const std::vector<Row>& Rows() {
       {Opcode::kDiv, kFloats},
       {Opcode::kMinX86, kNoI64OnAvx2},
       {Opcode::kMaxX86, kNoI64OnAvx2},
+      {Opcode::kMaxNumber, kFloatsOnAvx512},
+      {Opcode::kScale, kFloatsOnAvx512},
       {Opcode::kSqrt, kFloats},
       {Opcode::kFma, kFloats},
       {Opcode::kDotHalves, kI32Only},
@@ -81,6 +83,7 @@ bool Takes(LaneSet set, Lane lane, Isa isa) {
     case kI64Only: return lane == Lane::kI64;
     case kF32Only: return lane == Lane::kF32;
     case kFloats: return IsFloat(lane);
+    case kFloatsOnAvx512: return IsFloat(lane) && isa == Isa::kAvx512;
     case kIntegers: return !IsFloat(lane);
     case kAll: return true;
     case kNoI64OnAvx2: return lane != Lane::kI64 || isa == Isa::kAvx512;

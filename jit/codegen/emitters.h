@@ -168,8 +168,12 @@ class Generator : public Xbyak::CodeGenerator {
   AVX512_ONLY(vpternlogd)
   AVX512_ONLY(vpxord)
   AVX512_ONLY(vpxorq)
+  AVX512_ONLY(vrangepd)
+  AVX512_ONLY(vrangeps)
   AVX512_ONLY(vrndscalepd)
   AVX512_ONLY(vrndscaleps)
+  AVX512_ONLY(vscalefpd)
+  AVX512_ONLY(vscalefps)
   AVX512_ONLY(vshuff64x2)
   AVX512_ONLY(vshufi32x4)
 #undef AVX512_ONLY

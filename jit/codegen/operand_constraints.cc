@@ -42,6 +42,8 @@ int StackOperandOf(const Operation& op) {
     case Opcode::kDiv:
     case Opcode::kMinX86:
     case Opcode::kMaxX86:
+    case Opcode::kMaxNumber:
+    case Opcode::kScale:
     case Opcode::kAnd:
     case Opcode::kOr:
     case Opcode::kXor:

@@ -108,6 +108,34 @@ To Converted(From v) {
 }
 
 template <class T>
+bool IsSignaling(T v) {
+  const Word<T> quiet_bit = Word<T>{1} << (std::numeric_limits<T>::digits - 2);
+  return std::isnan(v) && (BitsOf(v) & quiet_bit) == 0;
+}
+
+// vrange's way.
+template <class T>
+T MaxNumber(T a, T b) {
+  if (IsSignaling(a) || IsSignaling(b)) return std::numeric_limits<T>::quiet_NaN();
+  if (std::isnan(a)) return b;
+  if (std::isnan(b)) return a;
+  if (a == b) return std::signbit(a) ? b : a;
+  return a > b ? a : b;
+}
+
+// vscalef's way.
+template <class T>
+T Scaled(T a, T b) {
+  const T nan = std::numeric_limits<T>::quiet_NaN(), inf = std::numeric_limits<T>::infinity();
+  if (std::isnan(b) || IsSignaling(a)) return nan;
+  if (std::isnan(a)) return b == inf ? inf : b == -inf ? T{0} : nan;
+  if (b == inf) return a == 0 ? nan : std::copysign(inf, a);
+  if (b == -inf) return std::isinf(a) ? nan : std::copysign(T{0}, a);
+  constexpr T kBeyondAll = 5000;
+  return std::ldexp(a, static_cast<int>(std::floor(std::clamp(b, -kBeyondAll, kBeyondAll))));
+}
+
+template <class T>
 T FloatOperation(Opcode opcode, T a, T b, T c, int64_t immediate) {
   switch (opcode) {
     case Opcode::kAdd: return a + b;
@@ -116,6 +144,8 @@ T FloatOperation(Opcode opcode, T a, T b, T c, int64_t immediate) {
     case Opcode::kDiv: return a / b;
     case Opcode::kMinX86: return a < b ? a : b;
     case Opcode::kMaxX86: return a > b ? a : b;
+    case Opcode::kMaxNumber: return MaxNumber(a, b);
+    case Opcode::kScale: return Scaled(a, b);
     case Opcode::kSqrt: return std::sqrt(a);
     case Opcode::kFma: return std::fma(a, b, c);
     case Opcode::kRound: return RoundTo(a, static_cast<RoundingMode>(immediate));
@@ -223,6 +253,8 @@ bool NeedsAvx512(const Operation& op) {
     case Opcode::kMaxX86:
     case Opcode::kShiftRightSigned:
     case Opcode::kShiftRightSignedBy: return op.lane == Lane::kI64;
+    case Opcode::kMaxNumber:
+    case Opcode::kScale: return true;
     case Opcode::kConvert:
       return (op.lane == Lane::kI64 && IsFloat(from)) || (from == Lane::kI64 && IsFloat(op.lane));
     default: return false;

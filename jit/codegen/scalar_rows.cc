@@ -49,7 +49,8 @@ TypedValue ApplyBody(ValueBuilder& builder, const ScalarBody& body, absl::Span<c
 TypedValue Apply(ValueBuilder& builder, ScalarOp op, absl::Span<const TypedValue> args, DType target, bool any_nan) {
   const DType operand = args.back().type;
   if (HasExpansion(op, operand)) return kExpansions[static_cast<int>(op)]({builder, args, target, any_nan});
-  const ScalarFunction function = FunctionOf(op, operand, target);
+  const BodyForm form = builder.isa() == Isa::kAvx512 ? BodyForm::kLdexp : BodyForm::kFactors;
+  const ScalarFunction function = FunctionOf(op, operand, target, form);
   return ApplyBody(builder, *function.body, args, any_nan || Row(op).transcendental);
 }
 

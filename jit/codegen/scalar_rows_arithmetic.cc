@@ -3,8 +3,8 @@
 // max and min of floats (IEEE 754-2019). max_x86(a, b) gives b for a NaN and for two
 // zeros, so max_x86(a, b) and max_x86(b, a) differ in these cases only, and there are a
 // and b themselves. For min their Or is right: a NaN stays one, and -0 wins. For max
-// zeros want And, and a NaN must be brought back: by a comparison where masks are
-// vectors; else by (s | d) - (s ^ d), which is s - 0, NaN, or -0 - -0. With a constant
+// zeros want And, and a NaN must be brought back, by a comparison; AVX-512 has a maximum
+// that needs nothing for zeros. With a constant
 // that is not NaN one operation is enough, but for the zero that loses.
 //
 // AVX2 lacks products and min and max of 64-bit integers. Where unsigned numbers fill their
@@ -84,14 +84,53 @@ Operand MaxOrMinOfFloats(const Expansion& x, Opcode opcode) {
   if (bits && !Scalar{lane == Lane::kF64 ? DType::kF64 : DType::kF32, *bits}.IsNaN()) {
     return MaxOrMinWithConstant(x, opcode, first ? x.b() : x.a(), constant, *bits);
   }
+  if (opcode == Opcode::kMaxX86 && b.isa() == Isa::kAvx512) {
+    const TypedValue nan = b.Compare(Predicate::kUnordered, lane, x.a(), x.b());
+    return b.Select(nan, lane, b.FloatOf(lane, std::nan("")), b.Vector(Opcode::kMaxNumber, lane, {x.a(), x.b()}));
+  }
   const Operand s = b.Vector(opcode, lane, {x.a(), x.b()});
   const Operand d = b.Vector(opcode, lane, {x.b(), x.a()});
   if (opcode == Opcode::kMinX86) return b.Vector(Opcode::kOr, lane, {s, d});
-  if (b.isa() == Isa::kAvx2) {
-    const TypedValue nan = b.Compare(Predicate::kUnordered, lane, x.a(), x.b());
-    return b.Vector(Opcode::kOr, lane, {b.Vector(Opcode::kAnd, lane, {s, d}), nan.operand});
-  }
-  return b.Vector(Opcode::kSub, lane, {b.Vector(Opcode::kOr, lane, {s, d}), b.Vector(Opcode::kXor, lane, {s, d})});
+  const TypedValue nan = b.Compare(Predicate::kUnordered, lane, x.a(), x.b());
+  return b.Vector(Opcode::kOr, lane, {b.Vector(Opcode::kAnd, lane, {s, d}), nan.operand});
+}
+
+// Three steps of nearly equal powers of two, none of which rounds but the last: a small `a` is large before them, so that
+// it stays away from subnormal numbers until then.
+struct ScaleLimits {
+  double small, up;      // what is below `small` goes up by 2^up before
+  double most;           // powers beyond it give 0 or infinity of every `a`
+  double biased_zero;    // whose low bits are the exponent of 1
+  int exponent_shift;
+};
+constexpr ScaleLimits kScaleF32 = {0x1p-40, 100, 300, 0x1.8p23 + 127, 23};
+constexpr ScaleLimits kScaleF64 = {0x1p-500, 600, 2200, 0x1.8p52 + 1023, 52};
+
+Operand ScaledBySteps(const Expansion& x) {
+  ValueBuilder& b = x.builder;
+  const Lane lane = x.lane();
+  const ScaleLimits& limits = lane == Lane::kF64 ? kScaleF64 : kScaleF32;
+  const auto number = [&](double v) { return b.FloatOf(lane, v); };
+  const auto vector = [&](Opcode opcode, std::initializer_list<Operand> operands, int64_t immediate = 0) {
+    return b.Vector(opcode, lane, operands, immediate);
+  };
+  const auto round = [&](Operand v, RoundingMode mode) {
+    return vector(Opcode::kRound, {v}, static_cast<int64_t>(mode));
+  };
+  const auto power = [&](Operand n) {
+    return vector(Opcode::kShiftLeft, {vector(Opcode::kAdd, {n, number(limits.biased_zero)})}, limits.exponent_shift);
+  };
+  const TypedValue is_small = b.Compare(Predicate::kLess, lane, Magnitude(x, x.a()), number(limits.small));
+  const Operand a = vector(Opcode::kMul, {x.a(), b.Select(is_small, lane, number(std::exp2(limits.up)), number(1))});
+  Operand n = round(x.b(), RoundingMode::kFloor);
+  n = vector(Opcode::kSub, {n, b.Select(is_small, lane, number(limits.up), number(0))});
+  n = vector(Opcode::kMinX86, {number(limits.most), vector(Opcode::kMaxX86, {number(-limits.most), n})});
+  const Operand third = round(vector(Opcode::kMul, {n, number(1.0 / 3)}), RoundingMode::kNearest);
+  const Operand step = power(third), last = power(vector(Opcode::kSub, {vector(Opcode::kSub, {n, third}), third}));
+  const Operand y = vector(Opcode::kMul, {vector(Opcode::kMul, {vector(Opcode::kMul, {a, step}), step}), last});
+  const TypedValue finite = b.Compare(Predicate::kLess, lane, Magnitude(x, x.b()), number(HUGE_VAL));
+  const Operand beyond = vector(Opcode::kMul, {x.a(), vector(Opcode::kMaxX86, {number(0), x.b()})});
+  return b.Select(finite, lane, y, beyond);
 }
 
 TypedValue MaxOrMin(const Expansion& x, Opcode opcode) {
@@ -157,6 +196,14 @@ TypedValue ExpandMul(const Expansion& x) {
   return Direct(x, Opcode::kMul);
 }
 
+// A NaN stays one beside infinity; bodies do not care.
+TypedValue ExpandLdexp(const Expansion& x) {
+  ValueBuilder& b = x.builder;
+  if (b.isa() == Isa::kAvx2) return Narrowed(b, x.type(), ScaledBySteps(x));
+  Operand y = b.Vector(Opcode::kScale, x.lane(), {x.a(), x.b()});
+  if (!x.any_nan) y = b.Select(b.Compare(Predicate::kUnordered, x.lane(), x.a(), x.a()), x.lane(), x.a(), y);
+  return Narrowed(b, x.type(), y);
+}
 TypedValue ExpandMax(const Expansion& x) { return MaxOrMin(x, Opcode::kMaxX86); }
 TypedValue ExpandMin(const Expansion& x) { return MaxOrMin(x, Opcode::kMinX86); }
 

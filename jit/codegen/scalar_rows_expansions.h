@@ -15,7 +15,8 @@ struct Expansion {
   ValueBuilder& builder;
   absl::Span<const TypedValue> args;
   DType target;
-  // In a transcendental's body, whose result does not depend on which NaN it meets.
+  // In a transcendental's body: its result does not depend on which NaN it meets, and ldexp meets no infinite second
+  // operand that matters.
   bool any_nan;
 
   DType type() const { return args.back().type; }  // of the operands; of a select, the branches
@@ -39,6 +40,7 @@ TypedValue ExpandSub(const Expansion& x);
 TypedValue ExpandMul(const Expansion& x);
 TypedValue ExpandDiv(const Expansion& x);
 TypedValue ExpandFma(const Expansion& x);
+TypedValue ExpandLdexp(const Expansion& x);
 TypedValue ExpandMax(const Expansion& x);
 TypedValue ExpandMin(const Expansion& x);
 

@@ -400,6 +400,33 @@ TEST_P(ScalarRowsTest, MasksOfTwoWidths) {
 }
 
 // A stride through all f32, and numbers of moderate size.
+// A number of which a few bits are a tie but for its last bit, above or below: a result that is rounded twice is wrong.
+Bits NearTie(DType type, std::mt19937_64& random) {
+  const int fraction = FactsOf(type).significand - 1;
+  const Bits tie = Bits{1} << random() % fraction, last = random() % 2 == 0 ? 1 : -Bits{1};
+  const Bits above_tie = ~(2 * tie - 1);
+  return ((RandomBits(type, random) & above_tie) | tie) + last;
+}
+
+// Every power that does not give 0 or infinity of all numbers, and some that do: results are subnormal in every way.
+TEST_P(ScalarRowsTest, Powers) {
+  for (DType type : {DType::kF32, DType::kF64, DType::kBF16, DType::kF16}) {
+    std::mt19937_64 random(5);
+    const int most = type == DType::kF64 ? 2300 : 320;
+    Comparison comparison(GetParam(), {ScalarOp::kLdexp, type, type, VectorBytes(GetParam().isa) / LaneBytes(LaneOf(type))});
+    for (int power = -most; power <= most; ++power) {
+      for (int i = 0; i < 64; ++i) {
+        const double fraction = i % 4 == 0 ? 0.5 : 0;
+        const Bits values[] = {NearTie(type, random), Scalar::Float(type, power + fraction).bits, 0};
+        comparison.Add(values);
+        // A subnormal, or a small one.
+        const Bits small[] = {values[0] & ((Bits{1} << (8 * ByteSize(type) - 5)) - 1), values[1], 0};
+        comparison.Add(small);
+      }
+    }
+  }
+}
+
 TEST_P(ScalarRowsTest, Transcendentals) {
   constexpr uint64_t kStride = 16411;
   for (const ScalarOpRow& row : AllScalarOps()) {

@@ -225,9 +225,10 @@ class LaneSums {
     VisitItems(loop.body, [&](const Item& item) {
       const auto* statement = item.As<Statement>();
       if (statement == nullptr) return;
-      // Maximum and minimum of floats take several, too.
+      // Maximum and minimum of floats take several, too, where registers are few.
       const bool is_extreme = statement->op && (*statement->op == ReduceOp::kMax || *statement->op == ReduceOp::kMin);
-      if (is_extreme && IsFloat(program_[statement->value].type)) steps += kLongSteps;
+      const bool are_few = options_.isa == Isa::kAvx2;
+      if (is_extreme && are_few && IsFloat(program_[statement->value].type)) steps += kLongSteps;
       steps += fusion::OperationsOf(program_, statement->value);
     });
     return steps >= kLongSteps;
