@@ -582,6 +582,19 @@ TEST_F(CliTest, PrintScheduled) {
   });
 }
 
+// Whatever else the machine is busy with: it is not so at every attempt.
+TEST_F(CliTest, BenchSaysWhatBoundsACall) {
+  Outcome outcome;
+  const auto is_bound_by_compute = [&] {
+    outcome = Run("nestor bench matmul 'a=[256,256]' N=256 --threads=1 --blocks");
+    return absl::StrContains(outcome.out, "\nbound_by: compute\nbound_share: ") &&
+           absl::StrContains(outcome.out, "_bound_by: compute\n");
+  };
+  int attempts = 5;
+  while (attempts > 0 && !is_bound_by_compute()) --attempts;
+  EXPECT_GT(attempts, 0) << outcome.out << outcome.err;
+}
+
 TEST_F(CliTest, Bench) {
   Check({
       {"nestor bench softmax N0=64 C=32 --threads=1 --mode=strict --isa=avx2", 0,
@@ -595,8 +608,6 @@ TEST_F(CliTest, Bench) {
       {"nestor bench matmul 'a=[64,256]' N=64 --threads=1 --blocks", 0,
        {"mode: fast\n", "_us: ", "c: ", " parallel iterations\n", "\nother_blocks_us: "}, {}},
       {"nestor bench 'op f(x: f32[N]) -> (y) { y[i] = x[i] }' N=0 --blocks", 0, {"mode: fast\nother_blocks_us: 0\n"}, {}},
-      {"nestor bench matmul 'a=[256,256]' N=256 --threads=1 --blocks", 0,
-       {"\nbound_by: compute\nbound_share: ", "_bound_by: compute\n"}, {}},
       {"nestor bench cumsum 'x=[64]' --threads=1", 0, {"\nbound_by: latency\n"}, {}},
       {"nestor bench softmax N0=4096 C=1024 --threads=1", 0, {"\nbound_by: "}, {}},  // its code prefetches
       {"nestor bench softmax N0=4 C=8 --library=libsoftmax.so", 0,
