@@ -1,7 +1,8 @@
 // Each transcendental row of the table within its stated error, on a million f32 arguments of all exponents and signs (of
 // two operands: structured pairs) and on a quarter as many structured ones of f64, against the C library in a wider type,
-// and MPFR where that cannot clear a result; and both forms of its body give the same bits. //bench:scalar_accuracy takes every f32; what it found is a table in
-// docs/scalar_accuracy.md, of which this looks that it lists every row, within what the row states.
+// and MPFR where that cannot clear a result; and both forms of its body give the same bits. //bench:scalar_accuracy takes
+// every f32; what it found is a table in docs/scalar_accuracy.md, of which this looks that it lists every row, within what
+// the row states.
 #include <fstream>
 #include <map>
 #include <random>

@@ -91,11 +91,13 @@ Bits ScalarFunction::operator()(const Bits* operands) const {
 }
 
 ScalarFunction FunctionOf(ScalarOp op, DType operand, DType target, BodyForm form) {
-  if (BodyText(op, operand).empty()) {
+  if (!HasBody(op, operand)) {
     const PrimitiveFunction primitive = Primitive(op, operand, target);
     NESTOR_CHECK(primitive != nullptr, absl::StrCat(Row(op).name, " of ", Name(operand)));
     return {primitive, nullptr};
   }
+  const bool narrow = Row(op).transcendental && AccumulatorType(operand) != operand;
+  if (narrow || !HasForms(op, operand)) form = BodyForm::kFactors;  // one body serves both
   static absl::Mutex mutex;
   static auto* const compiled = new std::map<std::tuple<ScalarOp, DType, BodyForm>, std::unique_ptr<ScalarBody>>;
   {
@@ -105,7 +107,6 @@ ScalarFunction FunctionOf(ScalarOp op, DType operand, DType target, BodyForm for
   }
   // Compiled outside the lock, since a body may use other bodies; whoever comes
   // first stays.
-  const bool narrow = Row(op).transcendental && AccumulatorType(operand) != operand;
   auto body = std::make_unique<ScalarBody>(narrow ? Narrow(op, operand) : CompileRow(op, operand, form));
   absl::MutexLock lock(&mutex);
   const auto [it, inserted] = compiled->emplace(std::make_tuple(op, operand, form), std::move(body));

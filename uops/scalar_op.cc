@@ -3,12 +3,15 @@
 // compile for a type that its row excludes is never instantiated.
 #include "uops/scalar_op.h"
 
+#include <iterator>
 #include <string>
 #include <type_traits>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "uops/arithmetic.h"
+#include "uops/invariant.h"
 
 namespace nestor {
 namespace {
@@ -188,18 +191,27 @@ constexpr ForTypeFunction kForType[] = {
 #undef TRANSCENDENTAL
 };
 
-#define NESTOR_BODY(name, type, text) {#name, DType::type, {text, text}},
+#define NESTOR_BODY(name, type, text) {#name, DType::type, {text, nullptr}},
 #define NESTOR_SCALING_BODY(name, type, before, factors, scale, after) \
   {#name, DType::type, {before factors after, before scale after}},
-const struct {
+const struct TranscendentalBody {
   const char* name;
   DType type;
-  const char* texts[2];  // by BodyForm
+  const char* texts[2];  // by BodyForm; null where the forms are one
 } kTranscendentalBodies[] = {
 #include "uops/transcendental_bodies.inc"
 };
 #undef NESTOR_BODY
 #undef NESTOR_SCALING_BODY
+
+const TranscendentalBody& TranscendentalBodyOf(const ScalarOpRow& row, DType type) {
+  const DType computed = type == DType::kF64 ? DType::kF64 : DType::kF32;
+  const auto* body = absl::c_find_if(kTranscendentalBodies, [&](const TranscendentalBody& b) {
+    return b.type == computed && absl::string_view(b.name) == row.name;
+  });
+  NESTOR_CHECK(body != std::end(kTranscendentalBodies), absl::StrCat(row.name, " has no body for ", Name(computed)));
+  return *body;
+}
 
 std::string ComposedBody(const ScalarOpRow& row) {
   constexpr const char* kOperands[] = {"a: T[]", "a: T[], b: T[]", "a: T[], b: T[], c: T[]"};
@@ -273,18 +285,24 @@ PrimitiveFunction Primitive(ScalarOp op, DType operand, DType target) {
   }
 }
 
+bool HasBody(ScalarOp op, DType type) {
+  const ScalarOpRow& row = Row(op);
+  return row.body != nullptr && (!row.body_for_floats_only || IsFloat(type));
+}
+
+bool HasForms(ScalarOp op, DType type) {
+  const ScalarOpRow& row = Row(op);
+  return row.transcendental && TranscendentalBodyOf(row, type).texts[static_cast<int>(BodyForm::kLdexp)] != nullptr;
+}
+
 std::string BodyText(ScalarOp op, DType type, BodyForm form) {
   const ScalarOpRow& row = Row(op);
-  if (row.body == nullptr || (row.body_for_floats_only && !IsFloat(type))) return "";
+  if (!HasBody(op, type)) return "";
   if (!row.transcendental) return ComposedBody(row);
-  const DType computed = type == DType::kF64 ? DType::kF64 : DType::kF32;
-  for (const auto& body : kTranscendentalBodies) {
-    if (body.type != computed || absl::string_view(body.name) != row.name) continue;
-    // An op may not be named like a scalar op, so the text is that of an op `body`.
-    const absl::string_view text = body.texts[static_cast<int>(form)];
-    return absl::StrCat("op body", text.substr(text.find('(')));
-  }
-  return "";
+  if (!HasForms(op, type)) form = BodyForm::kFactors;
+  // An op may not be named like a scalar op, so the text is that of an op `body`.
+  const absl::string_view text = TranscendentalBodyOf(row, type).texts[static_cast<int>(form)];
+  return absl::StrCat("op body", text.substr(text.find('(')));
 }
 
 }  // namespace nestor

@@ -91,6 +91,11 @@ PrimitiveFunction Primitive(ScalarOp op, DType operand, DType target);
 // where that is one instruction. The bits are the same.
 enum class BodyForm : uint8_t { kFactors, kLdexp };
 
+// Whether a body defines `op` on `type`: it is a primitive there else. And whether its forms differ.
+// REQUIRES: the row takes `type`.
+bool HasBody(ScalarOp op, DType type);
+bool HasForms(ScalarOp op, DType type);
+
 // The text of the body that defines `op` on `type`, an op of the notation with
 // rank-0 arguments; empty for a primitive. Transcendentals have bodies for f32
 // and f64; the 16-bit floats use f32's and round once.

@@ -25,13 +25,9 @@ constexpr Expand kExpansions[] = {
 #undef TRANSCENDENTAL
 };
 
-bool HasExpansion(ScalarOp op, DType operand) {
-  return kExpansions[static_cast<int>(op)] != nullptr && !(Row(op).body_for_floats_only && IsFloat(operand));
-}
+TypedValue Apply(ValueBuilder& builder, ScalarOp op, absl::Span<const TypedValue> args, DType target, bool in_transcendental);
 
-TypedValue Apply(ValueBuilder& builder, ScalarOp op, absl::Span<const TypedValue> args, DType target, bool any_nan);
-
-TypedValue ApplyBody(ValueBuilder& builder, const ScalarBody& body, absl::Span<const TypedValue> args, bool any_nan) {
+TypedValue ApplyBody(ValueBuilder& builder, const ScalarBody& body, absl::Span<const TypedValue> args, bool in_transcendental) {
   absl::FixedArray<TypedValue, 96> values(args.size() + body.constants.size() + body.steps.size());
   size_t next = std::copy(args.begin(), args.end(), values.begin()) - values.begin();
   for (size_t i = 0; i < body.constants.size(); ++i) {
@@ -41,23 +37,23 @@ TypedValue ApplyBody(ValueBuilder& builder, const ScalarBody& body, absl::Span<c
     TypedValue operands[3];
     const int arity = Row(step.op).arity;
     for (int i = 0; i < arity; ++i) operands[i] = values[step.args[i]];
-    values[next++] = Apply(builder, step.op, absl::MakeConstSpan(operands, arity), step.target, any_nan);
+    values[next++] = Apply(builder, step.op, absl::MakeConstSpan(operands, arity), step.target, in_transcendental);
   }
   return values[body.result];
 }
 
-TypedValue Apply(ValueBuilder& builder, ScalarOp op, absl::Span<const TypedValue> args, DType target, bool any_nan) {
+TypedValue Apply(ValueBuilder& builder, ScalarOp op, absl::Span<const TypedValue> args, DType target, bool in_transcendental) {
   const DType operand = args.back().type;
-  if (HasExpansion(op, operand)) return kExpansions[static_cast<int>(op)]({builder, args, target, any_nan});
+  if (!HasBody(op, operand)) return kExpansions[static_cast<int>(op)]({builder, args, target, in_transcendental});
   const BodyForm form = builder.isa() == Isa::kAvx512 ? BodyForm::kLdexp : BodyForm::kFactors;
   const ScalarFunction function = FunctionOf(op, operand, target, form);
-  return ApplyBody(builder, *function.body, args, any_nan || Row(op).transcendental);
+  return ApplyBody(builder, *function.body, args, in_transcendental || Row(op).transcendental);
 }
 
 }  // namespace
 
 TypedValue ApplyScalarOp(ValueBuilder& builder, ScalarOp op, absl::Span<const TypedValue> args, DType target) {
-  return Apply(builder, op, args, target, /*any_nan=*/false);
+  return Apply(builder, op, args, target, /*in_transcendental=*/false);
 }
 
 }  // namespace nestor::jit

@@ -4,11 +4,14 @@
 // zeros, so max_x86(a, b) and max_x86(b, a) differ in these cases only, and there are a
 // and b themselves. For min their Or is right: a NaN stays one, and -0 wins. For max
 // zeros want And, and a NaN must be brought back, by a comparison; AVX-512 has a maximum
-// that needs nothing for zeros. With a constant
-// that is not NaN one operation is enough, but for the zero that loses.
+// that needs nothing for zeros. With a constant that is not NaN one operation is enough, but
+// for the zero that loses.
 //
 // AVX2 lacks products and min and max of 64-bit integers. Where unsigned numbers fill their
 // lanes, min and max choose by a comparison.
+#include <cmath>
+#include <initializer_list>
+
 #include "jit/codegen/scalar_rows_expansions.h"
 
 namespace nestor::jit {
@@ -201,7 +204,7 @@ TypedValue ExpandLdexp(const Expansion& x) {
   ValueBuilder& b = x.builder;
   if (b.isa() == Isa::kAvx2) return Narrowed(b, x.type(), ScaledBySteps(x));
   Operand y = b.Vector(Opcode::kScale, x.lane(), {x.a(), x.b()});
-  if (!x.any_nan) y = b.Select(b.Compare(Predicate::kUnordered, x.lane(), x.a(), x.a()), x.lane(), x.a(), y);
+  if (!x.in_transcendental) y = b.Select(b.Compare(Predicate::kUnordered, x.lane(), x.a(), x.a()), x.lane(), x.a(), y);
   return Narrowed(b, x.type(), y);
 }
 TypedValue ExpandMax(const Expansion& x) { return MaxOrMin(x, Opcode::kMaxX86); }

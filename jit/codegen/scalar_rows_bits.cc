@@ -175,7 +175,7 @@ TypedValue ExpandShr(const Expansion& x) {
 }
 
 TypedValue ExpandToBits(const Expansion& x) {
-  if (x.any_nan) return {x.target, x.a()};
+  if (x.in_transcendental) return {x.target, x.a()};
   ValueBuilder& b = x.builder;
   const TypedValue number = b.Compare(Predicate::kEqual, x.lane(), x.a(), x.a());
   const Operand nan = b.ConstantOf(x.lane(), Scalar::Float(x.type(), std::numeric_limits<double>::quiet_NaN()).bits);

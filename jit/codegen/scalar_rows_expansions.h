@@ -17,7 +17,7 @@ struct Expansion {
   DType target;
   // In a transcendental's body: its result does not depend on which NaN it meets, and ldexp meets no infinite second
   // operand that matters.
-  bool any_nan;
+  bool in_transcendental;
 
   DType type() const { return args.back().type; }  // of the operands; of a select, the branches
   Lane lane() const { return LaneOf(type()); }

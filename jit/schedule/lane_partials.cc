@@ -222,13 +222,13 @@ class LaneSums {
   // more would want more registers than there are.
   bool IsLong(const Loop& loop) const {
     int steps = 0;
+    const bool has_few_registers = options_.isa == Isa::kAvx2;
     VisitItems(loop.body, [&](const Item& item) {
       const auto* statement = item.As<Statement>();
       if (statement == nullptr) return;
       // Maximum and minimum of floats take several, too, where registers are few.
       const bool is_extreme = statement->op && (*statement->op == ReduceOp::kMax || *statement->op == ReduceOp::kMin);
-      const bool are_few = options_.isa == Isa::kAvx2;
-      if (is_extreme && are_few && IsFloat(program_[statement->value].type)) steps += kLongSteps;
+      if (is_extreme && has_few_registers && IsFloat(program_[statement->value].type)) steps += kLongSteps;
       steps += fusion::OperationsOf(program_, statement->value);
     });
     return steps >= kLongSteps;
