@@ -34,6 +34,8 @@ constexpr Mutant kMutants[] = {
     {"second_group_at_first"},
     {"last_vector_whole"},
     {"less_where_unordered"},
+    {"narrow_lane_not_extended"},
+    {"odd_bytes_not_multiplied"},
     // Accumulators.
     {"stale_accumulator"},
     {"max_starts_at_zero"},

@@ -24,15 +24,15 @@ void EmitCompare(Generator& g, const Operation& op) {
   Operand a = op.operands[0], b = op.operands[1];
   if (g.avx512()) {
     const VectorRegister first = g.Loaded(a, bytes);
-    return BY_LANE(vpcmpd, vpcmpq, vcmpps, vcmppd)(g.Mask(op.result), first, g.VectorPlace(b, bytes), code);
+    return BY_LANE(vpcmpb, vpcmpw, vpcmpd, vpcmpq, vcmpps, vcmppd)(g.Mask(op.result), first, g.VectorPlace(b, bytes), code);
   }
   const VectorRegister r = g.Vector(op.result.value, bytes);
   if (!IsFloat(op.lane) && predicate == Predicate::kLess) std::swap(a, b);  // there is only >
   const VectorRegister first = g.Loaded(a, bytes);
   const Place second = g.VectorPlace(b, bytes);
-  if (IsFloat(op.lane)) return BY_LANE(NoInstruction, NoInstruction, vcmpps, vcmppd)(r, first, second, code);
-  if (predicate == Predicate::kLess) return BY_LANE(vpcmpgtd, vpcmpgtq, NoInstruction, NoInstruction)(r, first, second);
-  BY_LANE(vpcmpeqd, vpcmpeqq, NoInstruction, NoInstruction)(r, first, second);
+  if (IsFloat(op.lane)) return BY_LANE(NoInstruction, NoInstruction, NoInstruction, NoInstruction, vcmpps, vcmppd)(r, first, second, code);
+  if (predicate == Predicate::kLess) return BY_LANE(vpcmpgtb, vpcmpgtw, vpcmpgtd, vpcmpgtq, NoInstruction, NoInstruction)(r, first, second);
+  BY_LANE(vpcmpeqb, vpcmpeqw, vpcmpeqd, vpcmpeqq, NoInstruction, NoInstruction)(r, first, second);
 }
 
 void EmitMaskMove(Generator& g, const Operation& op) {
@@ -48,7 +48,6 @@ namespace {
 using MaskInstruction = void (Xbyak::CodeGenerator::*)(const Xbyak::Opmask&, const Xbyak::Opmask&,
                                                        const Xbyak::Opmask&);
 
-// A mask has at most 16 lanes.
 void MaskBinary(Generator& g, const Operation& op, MaskInstruction instruction) {
   (g.*instruction)(g.Mask(op.result), g.Mask(op.operands[0]), g.Mask(op.operands[1]));
 }
@@ -56,19 +55,19 @@ void MaskBinary(Generator& g, const Operation& op, MaskInstruction instruction) 
 }  // namespace
 
 void EmitMaskAnd(Generator& g, const Operation& op) {
-  g.avx512() ? MaskBinary(g, op, &Xbyak::CodeGenerator::kandw) : EmitAnd(g, op);
+  g.avx512() ? MaskBinary(g, op, &Xbyak::CodeGenerator::kandq) : EmitAnd(g, op);
 }
 
 void EmitMaskOr(Generator& g, const Operation& op) {
-  g.avx512() ? MaskBinary(g, op, &Xbyak::CodeGenerator::korw) : EmitOr(g, op);
+  g.avx512() ? MaskBinary(g, op, &Xbyak::CodeGenerator::korq) : EmitOr(g, op);
 }
 
 void EmitMaskXor(Generator& g, const Operation& op) {
-  g.avx512() ? MaskBinary(g, op, &Xbyak::CodeGenerator::kxorw) : EmitXor(g, op);
+  g.avx512() ? MaskBinary(g, op, &Xbyak::CodeGenerator::kxorq) : EmitXor(g, op);
 }
 
 void EmitMaskAndNot(Generator& g, const Operation& op) {
-  g.avx512() ? MaskBinary(g, op, &Xbyak::CodeGenerator::kandnw) : EmitAndNot(g, op);
+  g.avx512() ? MaskBinary(g, op, &Xbyak::CodeGenerator::kandnq) : EmitAndNot(g, op);
 }
 
 void EmitMaskWiden(Generator& g, const Operation& op) {
@@ -85,9 +84,9 @@ namespace {
 
 void EmitMaskOfKnownCount(Generator& g, const Operation& op) {
   const int64_t count = std::clamp<int64_t>(op.operands[0].value, 0, op.lanes);
-  const uint32_t mask = (uint32_t{1} << count) - 1;
-  g.mov(g.edx, NESTOR_MUTANT("tail_mask_inverted") ? ~mask : mask);
-  g.kmovw(g.Mask(op.result), g.edx);
+  const uint64_t mask = count == 64 ? ~uint64_t{0} : (uint64_t{1} << count) - 1;
+  g.mov(g.rdx, NESTOR_MUTANT("tail_mask_inverted") ? ~mask : mask);
+  g.kmovq(g.Mask(op.result), g.rdx);
 }
 
 }  // namespace
@@ -100,31 +99,30 @@ void EmitMaskOfCount(Generator& g, const Operation& op) {
   g.cmp(count, g.rax);
   g.cmovl(g.rax, count);
   if (g.avx512()) {
-    g.mov(g.edx, -1);
-    g.bzhi(g.edx, g.edx, g.eax);
-    if (NESTOR_MUTANT("tail_mask_inverted")) g.not_(g.edx);
-    return g.kmovw(g.Mask(op.result), g.edx);
+    g.mov(g.rdx, -1);
+    g.bzhi(g.rdx, g.rdx, g.rax);
+    if (NESTOR_MUTANT("tail_mask_inverted")) g.not_(g.rdx);
+    return g.kmovq(g.Mask(op.result), g.rdx);
   }
-  const bool wide = LaneBytes(op.lane) == 8;
   const int bytes = RegisterBytes(op);
   const VectorRegister r = g.Vector(op.result.value, bytes), low = g.Vector(op.result.value, 16);
-  const Xbyak::Address numbers = g.Constant(PoolConstant{wide ? Lane::kI64 : Lane::kI32, 0, 1}, bytes);
+  const Xbyak::Address numbers = g.Constant(PoolConstant{op.lane, 0, 1}, bytes);
   g.vmovd(low, g.eax);
-  wide ? g.vpbroadcastq(r, low) : g.vpbroadcastd(r, low);
-  wide ? g.vpcmpgtq(r, r, numbers) : g.vpcmpgtd(r, r, numbers);
+  BY_LANE(vpbroadcastb, vpbroadcastw, vpbroadcastd, vpbroadcastq, NoInstruction, NoInstruction)(r, low);
+  BY_LANE(vpcmpgtb, vpcmpgtw, vpcmpgtd, vpcmpgtq, NoInstruction, NoInstruction)(r, r, numbers);
   if (NESTOR_MUTANT("tail_mask_inverted")) g.vpxor(r, r, g.Constant(PoolConstant{Lane::kI64, ~uint64_t{0}, 0}, bytes));
 }
 
 void EmitMaskOfLanes(Generator& g, const Operation& op) {
   if (!g.avx512()) return EmitMove(g, op);
   const VectorRegister a = g.Loaded(op.operands[0], RegisterBytes(op));
-  LaneBytes(op.lane) == 4 ? g.vpmovd2m(g.Mask(op.result), a) : g.vpmovq2m(g.Mask(op.result), a);
+  BY_LANE(vpmovb2m, vpmovw2m, vpmovd2m, vpmovq2m, vpmovd2m, vpmovq2m)(g.Mask(op.result), a);
 }
 
 void EmitLanesOfMask(Generator& g, const Operation& op) {
   if (!g.avx512()) return EmitMove(g, op);
   const Xbyak::Opmask a = g.Mask(op.operands[0]);
-  LaneBytes(op.lane) == 4 ? g.vpmovm2d(g.Result(op), a) : g.vpmovm2q(g.Result(op), a);
+  BY_LANE(vpmovm2b, vpmovm2w, vpmovm2d, vpmovm2q, vpmovm2d, vpmovm2q)(g.Result(op), a);
 }
 
 namespace {
@@ -147,9 +145,9 @@ void EmitBlend(Generator& g, const Operation& op) {
   const VectorRegister r = g.Result(op);
   if (g.avx512()) {
     const VectorRegister otherwise = g.Loaded(c, bytes);
-    return BY_LANE(vpblendmd, vpblendmq, vblendmps, vblendmpd)(r | g.Mask(mask), otherwise, g.VectorPlace(b, bytes));
+    return BY_LANE(vpblendmb, vpblendmw, vpblendmd, vpblendmq, vblendmps, vblendmpd)(r | g.Mask(mask), otherwise, g.VectorPlace(b, bytes));
   }
-  const auto blend = BY_LANE(vpblendvb, vpblendvb, vblendvps, vblendvpd);
+  const auto blend = BY_LANE(vpblendvb, vpblendvb, vpblendvb, vpblendvb, vblendvps, vblendvpd);
   if (mask.is_register()) {
     const VectorRegister otherwise = g.Loaded(c, bytes);
     return blend(r, otherwise, g.VectorPlace(b, bytes), g.Vector(mask.value, bytes));

@@ -46,8 +46,12 @@ void LoadPackedByCount(Generator& g, const Operation& op, const VectorRegister& 
     g.test(g.edx, static_cast<uint32_t>(piece));
     g.jz(skip);
     g.sub(g.rdx, static_cast<uint32_t>(piece));
-    if (bytes == 16) {
-      g.vmovups(x, g.ptr[g.rax]);
+    if (piece == op.lanes && bytes >= 16) {
+      LoadPacked(g, x, g.rax, bytes);
+    } else if (bytes == 16) {
+      const VectorRegister both = g.Vector(x.getIdx(), 32);
+      g.vinserti128(both, both, x, 1);
+      g.vinserti128(both, both, g.ptr[g.rax], 0);
     } else {
       if (piece > 1 && piece < op.lanes) g.vpslldq(x, x, static_cast<uint8_t>(bytes));
       Insert(g, x, g.rax + g.rdx * element, bytes, 0);
@@ -77,14 +81,13 @@ void StorePackedByCount(Generator& g, const Operation& op, const VectorRegister&
 
 void LoadByMask(Generator& g, const Operation& op, const VectorRegister& r) {
   const Xbyak::Address address = g.ptr[g.AddressOf(op.memory)];
-  const bool wide = ByteSize(op.type) == 8;
   if (g.avx512()) {
     const VectorRegister masked = r | g.Mask(op.operands[1]) | g.T_z;
-    if (IsNarrow(op.type)) return Widen(g, masked, address, op.type);
-    return wide ? g.vmovupd(masked, address) : g.vmovups(masked, address);
+    if (IsNarrow(op)) return Widen(g, masked, address, op.type);
+    return BY_LANE(vmovdqu8, vmovdqu16, vmovups, vmovupd, vmovups, vmovupd)(masked, address);
   }
   const VectorRegister mask = g.Loaded(op.operands[1], WideBytes(op));
-  wide ? g.vmaskmovpd(r, mask, address) : g.vmaskmovps(r, mask, address);
+  ByteSize(op.type) == 8 ? g.vmaskmovpd(r, mask, address) : g.vmaskmovps(r, mask, address);
 }
 
 // REQUIRES: AVX-512.
@@ -99,8 +102,8 @@ void StoreByMask(Generator& g, const Operation& op) {
   }
   const VectorRegister value = g.Loaded(from, bytes);
   if (op.type == DType::kF16) return g.vcvtps2ph(masked, value, 0);
-  if (IsNarrow(op.type)) return NarrowLanes(g, masked, value, op.type);
-  ByteSize(op.type) == 8 ? g.vmovupd(masked, value) : g.vmovups(masked, value);
+  if (IsNarrow(op)) return NarrowLanes(g, masked, value, op.type);
+  BY_LANE(vmovdqu8, vmovdqu16, vmovups, vmovupd, vmovups, vmovupd)(masked, value);
 }
 
 // ---- Elements at a stride.
@@ -237,11 +240,11 @@ void LoadEverySecondOf(Generator& g, const Operation& op, const Operand& count) 
   TakeEverySecond(g, r, last, bytes);
 }
 
-// Every second integer of 8 or 16 bits, of the same two vectors: of the first in the lower halves of lanes of twice
+// Every second integer of 8 or 16 bits, to 32-bit lanes, of the same two vectors: of the first in the lower halves of lanes of twice
 // the width, of the last one in the upper ones.
 bool IsEverySecondNarrow(const Operation& op) {
   const int element = ByteSize(op.type);
-  return IsInteger(op.type) && element <= 2 && op.operands[0] == Operand::Immediate(2 * element) && op.lanes >= 8;
+  return IsInteger(op.type) && IsNarrow(op) && op.operands[0] == Operand::Immediate(2 * element) && op.lanes >= 8;
 }
 
 // The upper halves of lanes of 16 or 32 bits, extended by their sign or by zeros.
@@ -266,7 +269,7 @@ void LoadEverySecondNarrow(Generator& g, const Operation& op) {
     default: g.vshuff64x2(both, both, g.Scratch(64), kLowerHalves); break;
   }
   if (element > 1) return;
-  WidenInPlace(g, g.Vector(op.result.value, WideBytes(op)), IsSigned(op.type) ? DType::kI16 : DType::kU16);
+  Widen(g, g.Vector(op.result.value, WideBytes(op)), g.Vector(op.result.value, 2 * bytes), IsSigned(op.type) ? DType::kI16 : DType::kU16);
 }
 
 // 128 bits of `from` in a register of that width.
@@ -294,7 +297,7 @@ VectorRegister Quarter(Generator& g, const Operand& from, int position) {
 void ScatterPacked(Generator& g, const Operation& op, const Operand& count) {
   const int element = ByteSize(op.type), per_quarter = 16 / element;
   Operand from = op.operands[0];
-  if (IsNarrow(op.type)) from = Operand::Register(Pack(g, op, from).getIdx());
+  if (IsNarrow(op)) from = Operand::Register(Pack(g, op, from).getIdx());
   StridedAddresses addresses(g, op, op.operands[1]);
   Countdown countdown(g, count, op.lanes);
   Xbyak::Label end;
@@ -356,7 +359,7 @@ void LoadElement(Generator& g, const VectorRegister& r, DType type, const Xbyak:
     default: break;
   }
   // What has no sign to extend has zeros on its way.
-  if (!IsSigned(type) || !IsNarrow(type)) return LoadPacked(g, x, address, ByteSize(type));
+  if (!IsSigned(type) || ByteSize(type) >= 4) return LoadPacked(g, x, address, ByteSize(type));
   ByteSize(type) == 1 ? g.movsx(g.eax, g.byte[address]) : g.movsx(g.eax, g.word[address]);
   g.vmovd(x, g.eax);
 }
@@ -367,43 +370,46 @@ void EmitLoad(Generator& g, const Operation& op) {
   const Xbyak::RegExp address = g.AddressOf(op.memory);
   const VectorRegister r = g.Vector(op.result.value, WideBytes(op));
   if (op.lanes == 1) return LoadElement(g, r, op.type, address);
-  if (!IsNarrow(op.type)) return LoadPacked(g, r, address, PackedBytes(op));
+  if (!IsNarrow(op)) return LoadPacked(g, r, address, PackedBytes(op));
   if (FillsRegister(op)) return Widen(g, r, g.ptr[address], op.type);
   LoadPacked(g, r, address, PackedBytes(op));
-  WidenInPlace(g, r, op.type);
+  WidenInPlace(g, op);
 }
 
 void EmitLoadPartial(Generator& g, const Operation& op) {
   const VectorRegister r = g.Vector(op.result.value, WideBytes(op));
   if (ByMask(g, op)) return LoadByMask(g, op, r);
   LoadPackedByCount(g, op, Xmm(g, r));
-  WidenInPlace(g, r, op.type);
+  WidenInPlace(g, op);
 }
 
 void EmitLoadBroadcast(Generator& g, const Operation& op) {
   const Xbyak::RegExp address = g.AddressOf(op.memory);
   const VectorRegister r = g.Vector(op.result.value, WideBytes(op));
   if (op.lanes == 1) return LoadElement(g, r, op.type, address);
-  switch (ByteSize(op.type)) {
-    case 4: return g.vbroadcastss(r, g.dword[address]);
-    case 8: return r.isXMM() ? g.vmovddup(r, g.qword[address]) : g.vbroadcastsd(r, g.qword[address]);
-    default: break;
+  if (!IsNarrow(op)) {
+    switch (ByteSize(op.type)) {
+      case 1: return g.vpbroadcastb(r, g.byte[address]);
+      case 2: return g.vpbroadcastw(r, g.word[address]);
+      case 4: return g.vbroadcastss(r, g.dword[address]);
+      default: return r.isXMM() ? g.vmovddup(r, g.qword[address]) : g.vbroadcastsd(r, g.qword[address]);
+    }
   }
   LoadElement(g, r, op.type, address);
-  LaneOf(op.type) == Lane::kF32 ? g.vbroadcastss(r, Xmm(g, r)) : g.vpbroadcastd(r, Xmm(g, r));
+  BY_LANE(NoInstruction, vpbroadcastw, vpbroadcastd, NoInstruction, vbroadcastss, NoInstruction)(r, Xmm(g, r));
 }
 
 void EmitLoadStrided(Generator& g, const Operation& op) {
   if (IsEverySecond(op)) return LoadEverySecond(g, op);
   if (IsEverySecondNarrow(op)) return LoadEverySecondNarrow(g, op);
   GatherPacked(g, op, Operand());
-  WidenInPlace(g, g.Vector(op.result.value, WideBytes(op)), op.type);
+  WidenInPlace(g, op);
 }
 
 void EmitLoadStridedPartial(Generator& g, const Operation& op) {
   if (IsEverySecond(op)) return LoadEverySecondOf(g, op, op.operands[2]);
   GatherPacked(g, op, op.operands[2]);
-  WidenInPlace(g, g.Vector(op.result.value, WideBytes(op)), op.type);
+  WidenInPlace(g, op);
 }
 
 void EmitStore(Generator& g, const Operation& op) {
@@ -413,7 +419,7 @@ void EmitStore(Generator& g, const Operation& op) {
 void EmitStorePartial(Generator& g, const Operation& op) {
   if (ByMask(g, op)) return StoreByMask(g, op);
   const VectorRegister packed = g.Scratch(std::max(16, PackedBytes(op)));
-  if (IsNarrow(op.type)) {
+  if (IsNarrow(op)) {
     Pack(g, op, op.operands[0]);
   } else {
     g.LoadVector(packed, op.operands[0], packed.getBit() / 8);

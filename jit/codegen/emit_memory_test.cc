@@ -46,6 +46,7 @@ class GuardedPage {
 struct Case {
   Opcode opcode;
   DType type;
+  Lane lane;
   int lanes;
   int count;       // of partial ones
   int64_t stride;  // in bytes; of plain ones the size
@@ -91,7 +92,7 @@ bool SameElement(DType type, uint64_t x, uint64_t y) {
 class MemoryCase {
  public:
   MemoryCase(const Case& c, Isa isa, std::mt19937_64& random)
-      : case_(c), isa_(isa), random_(random), lane_(LaneOf(c.type)), size_(ByteSize(c.type)), f_(isa) {
+      : case_(c), isa_(isa), random_(random), lane_(c.lane), size_(ByteSize(c.type)), f_(isa) {
     Operation op{c.opcode, lane_, static_cast<uint8_t>(c.lanes), c.type};
     const bool store = IsStore(c.opcode);
     if (store) op.operands[0] = PlaceValue();
@@ -201,7 +202,7 @@ class MemoryCase {
   Operand PlaceMask() {
     f_.LoadWhole(kMaskVector, kMaskTable);
     if (isa_ == Isa::kAvx2) return Operand::Register(kMaskVector);
-    Operation op{Opcode::kMaskOfLanes, LaneBytes(lane_) == 4 ? Lane::kI32 : Lane::kI64,
+    Operation op{Opcode::kMaskOfLanes, IntegerLane(LaneBytes(lane_)),
                  static_cast<uint8_t>(case_.lanes)};
     op.operands[0] = Operand::Register(kMaskVector);
     op.result = Operand::Register(3);
@@ -231,7 +232,7 @@ class MemoryCase {
       if (i < Count()) {
         const int64_t at = case_.opcode == Opcode::kLoadBroadcast ? 0 : i * case_.stride;
         std::memcpy(&want, First(page) + at, static_cast<size_t>(size_));
-        want = Widened(case_.type, want);
+        if (LaneBytes(lane_) > size_) want = Widened(case_.type, want);
       }
       const uint64_t got = LaneAt(value_, LaneBytes(lane_), i);
       EXPECT_TRUE(SameLane(lane_, want, got)) << "lane " << i << ": " << Difference(got, want);
@@ -289,29 +290,37 @@ void PlaceInTurn(Case& c, unsigned turn) {
 }
 
 template <class Do>
-void ForEachCase(Isa isa, Do doit) {
-  unsigned turn = 0;
+void ForEachCaseIn(Lane lane, DType type, Isa isa, int variants, unsigned& turn, Do doit) {
   for (const Opcode opcode : kOpcodes) {
-    for (const DType type : AllTypes()) {
-      for (int lanes = 1; lanes * LaneBytes(LaneOf(type)) <= VectorBytes(isa); lanes *= 2) {
-        for (int count = IsPartial(opcode) ? 0 : lanes; count <= lanes; ++count) {
-          for (int variant = 0; variant < 24; ++variant) {
-            Case c{opcode, type, lanes, count, ByteSize(type), variant % 2 == 0};
-            PlaceInTurn(c, variant / 2);
-            ForEachStride(c, [&](Case with) {
-              if (IsStrided(opcode)) PlaceInTurn(with, turn++);
-              doit(with);
-            });
-            ++turn;  // so that each stride meets all places: there are six of a store
-          }
+    for (int lanes = 1; lanes * LaneBytes(lane) <= VectorBytes(isa); lanes *= 2) {
+      for (int count = IsPartial(opcode) ? 0 : lanes; count <= lanes; ++count) {
+        for (int variant = 0; variant < variants; ++variant) {
+          Case c{opcode, type, lane, lanes, count, ByteSize(type), variant % 2 == 0};
+          PlaceInTurn(c, variants == 24 ? variant / 2 : turn / 2);
+          ForEachStride(c, [&](Case with) {
+            if (IsStrided(opcode)) PlaceInTurn(with, turn++);
+            doit(with);
+          });
+          ++turn;  // so that each stride meets all places: there are six of a store
         }
       }
     }
   }
 }
 
+// Lanes of their own width have more counts, and so fewer places of operands for each.
+template <class Do>
+void ForEachCase(Isa isa, Do doit) {
+  unsigned turn = 0;
+  for (const DType type : AllTypes()) {
+    ForEachCaseIn(LaneOf(type), type, isa, 24, turn, doit);
+    const bool has_own = ByteSize(type) < kLeastLaneBytes && !IsFloat(type);
+    if (has_own) ForEachCaseIn(IntegerLane(ByteSize(type)), type, isa, 4, turn, doit);
+  }
+}
+
 std::string Describe(const Case& c) {
-  return absl::StrCat(Info(c.opcode).name, " of ", Name(c.type), " x", c.lanes, " count ", c.count, " stride ",
+  return absl::StrCat(Info(c.opcode).name, " of ", Name(c.type), " in lanes of ", LaneBytes(c.lane), " x", c.lanes, " count ", c.count, " stride ",
                       c.stride, c.at_end ? " at the end" : " at the beginning", " value in ", Name(c.value),
                       " count in ", Name(c.count_place), " stride in ", Name(c.stride_place), " address form ", c.memory);
 }

@@ -16,7 +16,7 @@
 namespace nestor::jit {
 namespace {
 
-constexpr Lane kLanes[] = {Lane::kI32, Lane::kI64, Lane::kF32, Lane::kF64};
+constexpr Lane kLanes[] = {Lane::kI8, Lane::kI16, Lane::kI32, Lane::kI64, Lane::kF32, Lane::kF64};
 constexpr DType kMemoryTypes[] = {DType::kI32, DType::kI64, DType::kF32, DType::kF64};
 
 bool HasLanes(RegisterClass c) { return c == RegisterClass::kVector || c == RegisterClass::kMask; }

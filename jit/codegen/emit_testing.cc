@@ -90,13 +90,12 @@ bool Runs(Isa isa) { return CheckIsa(isa).ok(); }
 
 uint64_t RandomLane(std::mt19937_64& random, Lane lane) {
   const uint64_t noise = random();
-  const uint64_t bits = LaneBytes(lane) == 4 ? noise & 0xffffffff : noise;
+  const uint64_t own = ~uint64_t{0} >> (64 - 8 * LaneBytes(lane)), bits = noise & own;
   if (random() % 3 == 0) return bits;
   if (IsFloat(lane)) return EdgeOfFloats(random, lane);
-  const uint64_t sign = LaneBytes(lane) == 4 ? uint64_t{1} << 31 : uint64_t{1} << 63;
+  const uint64_t sign = uint64_t{1} << (8 * LaneBytes(lane) - 1);
   const uint64_t edges[] = {0, 1, ~uint64_t{0}, sign, sign - 1, noise % 70};
-  const uint64_t edge = edges[random() % std::size(edges)];
-  return LaneBytes(lane) == 4 ? edge & 0xffffffff : edge;
+  return edges[random() % std::size(edges)] & own;
 }
 
 bool SameLane(Lane lane, uint64_t x, uint64_t y) {

@@ -47,9 +47,9 @@ void FmaOntoFactor(Generator& g, const Operation& op, const Operand& b, const Op
   const VectorRegister r = g.Result(op);
   if (IsMemory(b) && c.is_register()) {
     const VectorRegister summand = g.Vector(c.value, bytes);
-    BY_LANE(NoInstruction, NoInstruction, vfmadd132ps, vfmadd132pd)(r, summand, g.VectorPlace(b, bytes));
+    BY_LANE(NoInstruction, NoInstruction, NoInstruction, NoInstruction, vfmadd132ps, vfmadd132pd)(r, summand, g.VectorPlace(b, bytes));
   } else {
-    BY_LANE(NoInstruction, NoInstruction, vfmadd213ps, vfmadd213pd)(r, g.Loaded(b, bytes), g.VectorPlace(c, bytes));
+    BY_LANE(NoInstruction, NoInstruction, NoInstruction, NoInstruction, vfmadd213ps, vfmadd213pd)(r, g.Loaded(b, bytes), g.VectorPlace(c, bytes));
   }
 }
 
@@ -64,46 +64,54 @@ void EmitMove(Generator& g, const Operation& op) {
 // ---- Arithmetic.
 
 void EmitAdd(Generator& g, const Operation& op) {
-  Binary(g, op, kCommutes, BY_LANE(vpaddd, vpaddq, vaddps, vaddpd));
+  Binary(g, op, kCommutes, BY_LANE(vpaddb, vpaddw, vpaddd, vpaddq, vaddps, vaddpd));
 }
 
 void EmitSub(Generator& g, const Operation& op) {
-  Binary(g, op, !kCommutes, BY_LANE(vpsubd, vpsubq, vsubps, vsubpd));
+  Binary(g, op, !kCommutes, BY_LANE(vpsubb, vpsubw, vpsubd, vpsubq, vsubps, vsubpd));
 }
 
 void EmitMul(Generator& g, const Operation& op) {
-  Binary(g, op, kCommutes, BY_LANE(vpmulld, vpmullq, vmulps, vmulpd));
+  Binary(g, op, kCommutes, BY_LANE(NoInstruction, vpmullw, vpmulld, vpmullq, vmulps, vmulpd));
 }
 
 void EmitMulU32(Generator& g, const Operation& op) {
-  Binary(g, op, kCommutes, BY_LANE(NoInstruction, vpmuludq, NoInstruction, NoInstruction));
+  Binary(g, op, kCommutes, BY_LANE(NoInstruction, NoInstruction, NoInstruction, vpmuludq, NoInstruction, NoInstruction));
 }
 
 void EmitDiv(Generator& g, const Operation& op) {
-  Binary(g, op, !kCommutes, BY_LANE(NoInstruction, NoInstruction, vdivps, vdivpd));
+  Binary(g, op, !kCommutes, BY_LANE(NoInstruction, NoInstruction, NoInstruction, NoInstruction, vdivps, vdivpd));
 }
 
 void EmitMinX86(Generator& g, const Operation& op) {
-  Binary(g, op, !kCommutes, BY_LANE(vpminsd, vpminsq, vminps, vminpd));
+  Binary(g, op, !kCommutes, BY_LANE(vpminsb, vpminsw, vpminsd, vpminsq, vminps, vminpd));
 }
 
 void EmitMaxX86(Generator& g, const Operation& op) {
-  Binary(g, op, !kCommutes, BY_LANE(vpmaxsd, vpmaxsq, vmaxps, vmaxpd));
+  Binary(g, op, !kCommutes, BY_LANE(vpmaxsb, vpmaxsw, vpmaxsd, vpmaxsq, vmaxps, vmaxpd));
+}
+
+void EmitMinUnsigned(Generator& g, const Operation& op) {
+  Binary(g, op, kCommutes, BY_LANE(vpminub, vpminuw, vpminud, vpminuq, NoInstruction, NoInstruction));
+}
+
+void EmitMaxUnsigned(Generator& g, const Operation& op) {
+  Binary(g, op, kCommutes, BY_LANE(vpmaxub, vpmaxuw, vpmaxud, vpmaxuq, NoInstruction, NoInstruction));
 }
 
 void EmitMaxNumber(Generator& g, const Operation& op) {
   constexpr uint8_t kMax = 1, kSignOfResult = 4;
   Binary(g, op, !kCommutes, [&](const VectorRegister& r, const VectorRegister& a, const Xbyak::Operand& b) {
-    BY_LANE(NoInstruction, NoInstruction, vrangeps, vrangepd)(r, a, b, static_cast<uint8_t>(kMax | kSignOfResult));
+    BY_LANE(NoInstruction, NoInstruction, NoInstruction, NoInstruction, vrangeps, vrangepd)(r, a, b, static_cast<uint8_t>(kMax | kSignOfResult));
   });
 }
 
 void EmitScale(Generator& g, const Operation& op) {
-  Binary(g, op, !kCommutes, BY_LANE(NoInstruction, NoInstruction, vscalefps, vscalefpd));
+  Binary(g, op, !kCommutes, BY_LANE(NoInstruction, NoInstruction, NoInstruction, NoInstruction, vscalefps, vscalefpd));
 }
 
 void EmitSqrt(Generator& g, const Operation& op) {
-  Unary(g, op, BY_LANE(NoInstruction, NoInstruction, vsqrtps, vsqrtpd));
+  Unary(g, op, BY_LANE(NoInstruction, NoInstruction, NoInstruction, NoInstruction, vsqrtps, vsqrtpd));
 }
 
 // The form whose overwritten operand is the result: 231 the summand, 213 and 132 a
@@ -116,10 +124,10 @@ void EmitFma(Generator& g, const Operation& op) {
   if (c == op.result) {
     if (!a.is_register()) std::swap(a, b);
     if (NESTOR_MUTANT("fma_subtracts")) {
-      BY_LANE(NoInstruction, NoInstruction, vfnmadd231ps, vfnmadd231pd)(r, g.Loaded(a, bytes), g.VectorPlace(b, bytes));
+      BY_LANE(NoInstruction, NoInstruction, NoInstruction, NoInstruction, vfnmadd231ps, vfnmadd231pd)(r, g.Loaded(a, bytes), g.VectorPlace(b, bytes));
       return;
     }
-    BY_LANE(NoInstruction, NoInstruction, vfmadd231ps, vfmadd231pd)(r, g.Loaded(a, bytes), g.VectorPlace(b, bytes));
+    BY_LANE(NoInstruction, NoInstruction, NoInstruction, NoInstruction, vfmadd231ps, vfmadd231pd)(r, g.Loaded(a, bytes), g.VectorPlace(b, bytes));
     return;
   }
   if (b == op.result) std::swap(a, b);
@@ -150,8 +158,8 @@ void EmitRound(Generator& g, const Operation& op) {
   constexpr int kNoInexact = 8;
   constexpr uint8_t kModes[] = {0, 1, 2, 3};  // by RoundingMode
   const uint8_t mode = kModes[op.immediate] | kNoInexact;
-  const auto vex = BY_LANE(NoInstruction, NoInstruction, vroundps, vroundpd);
-  const auto evex = BY_LANE(NoInstruction, NoInstruction, vrndscaleps, vrndscalepd);
+  const auto vex = BY_LANE(NoInstruction, NoInstruction, NoInstruction, NoInstruction, vroundps, vroundpd);
+  const auto evex = BY_LANE(NoInstruction, NoInstruction, NoInstruction, NoInstruction, vrndscaleps, vrndscalepd);
   Unary(g, op, [&](const VectorRegister& r, const Xbyak::Operand& a) {
     g.avx512() ? evex(r, a, mode) : vex(r, a, mode);
   });
@@ -160,53 +168,53 @@ void EmitRound(Generator& g, const Operation& op) {
 // ---- Bits.
 
 void EmitAnd(Generator& g, const Operation& op) {
-  if (g.avx512()) return Binary(g, op, kCommutes, BY_LANE(vpandd, vpandq, vandps, vandpd));
-  Binary(g, op, kCommutes, BY_LANE(vpand, vpand, vandps, vandpd));
+  if (g.avx512()) return Binary(g, op, kCommutes, BY_LANE(vpandd, vpandd, vpandd, vpandq, vandps, vandpd));
+  Binary(g, op, kCommutes, BY_LANE(vpand, vpand, vpand, vpand, vandps, vandpd));
 }
 
 void EmitOr(Generator& g, const Operation& op) {
-  if (g.avx512()) return Binary(g, op, kCommutes, BY_LANE(vpord, vporq, vorps, vorpd));
-  Binary(g, op, kCommutes, BY_LANE(vpor, vpor, vorps, vorpd));
+  if (g.avx512()) return Binary(g, op, kCommutes, BY_LANE(vpord, vpord, vpord, vporq, vorps, vorpd));
+  Binary(g, op, kCommutes, BY_LANE(vpor, vpor, vpor, vpor, vorps, vorpd));
 }
 
 void EmitXor(Generator& g, const Operation& op) {
-  if (g.avx512()) return Binary(g, op, kCommutes, BY_LANE(vpxord, vpxorq, vxorps, vxorpd));
-  Binary(g, op, kCommutes, BY_LANE(vpxor, vpxor, vxorps, vxorpd));
+  if (g.avx512()) return Binary(g, op, kCommutes, BY_LANE(vpxord, vpxord, vpxord, vpxorq, vxorps, vxorpd));
+  Binary(g, op, kCommutes, BY_LANE(vpxor, vpxor, vpxor, vpxor, vxorps, vxorpd));
 }
 
 void EmitAndNot(Generator& g, const Operation& op) {
-  if (g.avx512()) return Binary(g, op, !kCommutes, BY_LANE(vpandnd, vpandnq, vandnps, vandnpd));
-  Binary(g, op, !kCommutes, BY_LANE(vpandn, vpandn, vandnps, vandnpd));
+  if (g.avx512()) return Binary(g, op, !kCommutes, BY_LANE(vpandnd, vpandnd, vpandnd, vpandnq, vandnps, vandnpd));
+  Binary(g, op, !kCommutes, BY_LANE(vpandn, vpandn, vpandn, vpandn, vandnps, vandnpd));
 }
 
 void EmitShiftLeft(Generator& g, const Operation& op) {
   const uint8_t count = static_cast<uint8_t>(op.immediate);
-  const auto by_lane = BY_LANE(vpslld, vpsllq, vpslld, vpsllq);
+  const auto by_lane = BY_LANE(NoInstruction, vpsllw, vpslld, vpsllq, vpslld, vpsllq);
   UnaryOfRegister(g, op, [&](const VectorRegister& r, const Xbyak::Operand& a) { by_lane(r, a, count); });
 }
 
 void EmitShiftRight(Generator& g, const Operation& op) {
   const uint8_t count = static_cast<uint8_t>(op.immediate);
-  const auto by_lane = BY_LANE(vpsrld, vpsrlq, vpsrld, vpsrlq);
+  const auto by_lane = BY_LANE(NoInstruction, vpsrlw, vpsrld, vpsrlq, vpsrld, vpsrlq);
   UnaryOfRegister(g, op, [&](const VectorRegister& r, const Xbyak::Operand& a) { by_lane(r, a, count); });
 }
 
 void EmitShiftRightSigned(Generator& g, const Operation& op) {
   const uint8_t count = static_cast<uint8_t>(op.immediate);
-  const auto by_lane = BY_LANE(vpsrad, vpsraq, vpsrad, vpsraq);
+  const auto by_lane = BY_LANE(NoInstruction, vpsraw, vpsrad, vpsraq, vpsrad, vpsraq);
   UnaryOfRegister(g, op, [&](const VectorRegister& r, const Xbyak::Operand& a) { by_lane(r, a, count); });
 }
 
 void EmitShiftLeftBy(Generator& g, const Operation& op) {
-  Binary(g, op, !kCommutes, BY_LANE(vpsllvd, vpsllvq, vpsllvd, vpsllvq));
+  Binary(g, op, !kCommutes, BY_LANE(NoInstruction, NoInstruction, vpsllvd, vpsllvq, vpsllvd, vpsllvq));
 }
 
 void EmitShiftRightBy(Generator& g, const Operation& op) {
-  Binary(g, op, !kCommutes, BY_LANE(vpsrlvd, vpsrlvq, vpsrlvd, vpsrlvq));
+  Binary(g, op, !kCommutes, BY_LANE(NoInstruction, NoInstruction, vpsrlvd, vpsrlvq, vpsrlvd, vpsrlvq));
 }
 
 void EmitShiftRightSignedBy(Generator& g, const Operation& op) {
-  Binary(g, op, !kCommutes, BY_LANE(vpsravd, vpsravq, vpsravd, vpsravq));
+  Binary(g, op, !kCommutes, BY_LANE(NoInstruction, NoInstruction, vpsravd, vpsravq, vpsravd, vpsravq));
 }
 
 // ---- Conversions.
@@ -227,7 +235,7 @@ void EmitNarrowLanes(Generator& g, const Operand& result, const Operand& from, i
 
 namespace {
 
-constexpr int Conversion(Lane from, Lane to) { return static_cast<int>(from) * 4 + static_cast<int>(to); }
+constexpr int Conversion(Lane from, Lane to) { return static_cast<int>(from) * kNumLanes + static_cast<int>(to); }
 
 // `a` has the width of its own lanes.
 void ConvertLanes(Generator& g, int conversion, const VectorRegister& r, const Xbyak::Operand& a) {
@@ -269,6 +277,8 @@ void EmitBroadcast(Generator& g, const Operation& op) {
   const VectorRegister r = g.Result(op);
   const Place a = g.VectorPlace(op.operands[0], OperandBytes(op, 0));
   switch (op.lane) {
+    case Lane::kI8: return g.vpbroadcastb(r, a);
+    case Lane::kI16: return g.vpbroadcastw(r, a);
     case Lane::kI32: return g.vpbroadcastd(r, a);
     case Lane::kF32: return g.vbroadcastss(r, a);
     case Lane::kF64:
@@ -278,22 +288,51 @@ void EmitBroadcast(Generator& g, const Operation& op) {
   }
 }
 
+namespace {
+
+// Lane 0 of integers of `bytes`, in a register or in memory, in all lanes.
+void SpreadInteger(Generator& g, const VectorRegister& r, const Xbyak::Operand& from, int bytes) {
+  switch (bytes) {
+    case 1: return g.vpbroadcastb(r, from);
+    case 2: return g.vpbroadcastw(r, from);
+    case 4: return g.vpbroadcastd(r, from);
+    default: return g.vpbroadcastq(r, from);
+  }
+}
+
+}  // namespace
+
 void EmitBroadcastGeneral(Generator& g, const Operation& op) {
   const VectorRegister r = g.Result(op), low = g.Vector(r.getIdx(), 16);
-  const bool wide = LaneBytes(op.lane) == 8;
+  const int bytes = LaneBytes(op.lane);
   const Operand& a = op.operands[0];
-  if (IsMemory(a)) return wide ? g.vpbroadcastq(r, g.GeneralPlace(a)) : g.vpbroadcastd(r, g.GeneralPlace(a));
+  if (IsMemory(a)) return SpreadInteger(g, r, g.GeneralPlace(a), bytes);
   const Xbyak::Reg64 value = g.LoadedGeneral(a, g.rax);
-  if (g.avx512()) return wide ? g.vpbroadcastq(r, value) : g.vpbroadcastd(r, value.cvt32());
-  if (wide) {
-    g.vmovq(low, value);
-  } else {
-    g.vmovd(low, value.cvt32());
+  if (g.avx512()) {
+    switch (bytes) {
+      case 1: return g.vpbroadcastb(r, value.cvt8());
+      case 2: return g.vpbroadcastw(r, value.cvt16());
+      case 4: return g.vpbroadcastd(r, value.cvt32());
+      default: return g.vpbroadcastq(r, value);
+    }
   }
-  if (op.lanes > 1) wide ? g.vpbroadcastq(r, low) : g.vpbroadcastd(r, low);
+  bytes == 8 ? g.vmovq(low, value) : g.vmovd(low, value.cvt32());
+  if (op.lanes > 1) SpreadInteger(g, r, low, bytes);
 }
 
 namespace {
+
+// Of lanes below 32 bits on AVX-512: by whole ones of these, and then by bytes of what lies 128 bits apart.
+void ShiftBytesByWords(Generator& g, const VectorRegister& r, const VectorRegister& a, int bytes) {
+  constexpr uint8_t kNextQuarter = 4;
+  const int rest = bytes % 4;
+  if (bytes >= 4 || rest == 0) g.valignd(r, a, a, static_cast<uint8_t>(bytes / 4));
+  if (rest == 0) return;
+  const VectorRegister& words = bytes >= 4 ? r : a;
+  const VectorRegister next = g.Scratch(r.getBit() / 8);
+  g.valignd(next, words, words, kNextQuarter);
+  g.vpalignr(r, next, words, static_cast<uint8_t>(rest));
+}
 
 // Of 256 bits; within 128 bits there are instructions for it.
 void ShiftBytesAcross(Generator& g, const VectorRegister& r, const VectorRegister& a, int bytes) {
@@ -317,22 +356,23 @@ void EmitLaneShift(Generator& g, const Operation& op) {
   const int bytes = RegisterBytes(op), shift = static_cast<int>(op.immediate) * LaneBytes(op.lane);
   const VectorRegister r = g.Result(op);
   const uint8_t lanes = static_cast<uint8_t>(op.immediate);
-  if (!op.operands[0].is_register() && !g.avx512() && bytes == 32) {
-    g.LoadVector(r, op.operands[0], bytes);
-    return ShiftBytesAcross(g, r, r, shift);
-  }
-  const VectorRegister a = g.Loaded(op.operands[0], bytes);
-  if (g.avx512()) return LaneBytes(op.lane) == 4 ? g.valignd(r, a, a, lanes) : g.valignq(r, a, a, lanes);
+  const bool takes_scratch = bytes > 16 && (!g.avx512() || LaneBytes(op.lane) < 4);
+  const bool passes_result = takes_scratch && !op.operands[0].is_register();
+  if (passes_result) g.LoadVector(r, op.operands[0], bytes);
+  const VectorRegister a = passes_result ? r : g.Loaded(op.operands[0], bytes);
+  if (g.avx512() && LaneBytes(op.lane) == 4) return g.valignd(r, a, a, lanes);
+  if (g.avx512() && LaneBytes(op.lane) == 8) return g.valignq(r, a, a, lanes);
+  if (g.avx512() && bytes > 16) return ShiftBytesByWords(g, r, a, shift);
   if (bytes == 16) return g.vpsrldq(r, a, static_cast<uint8_t>(shift));
   ShiftBytesAcross(g, r, a, shift);
 }
 
 void EmitUnpackLow(Generator& g, const Operation& op) {
-  Binary(g, op, !kCommutes, BY_LANE(vpunpckldq, vpunpcklqdq, vunpcklps, vunpcklpd));
+  Binary(g, op, !kCommutes, BY_LANE(NoInstruction, NoInstruction, vpunpckldq, vpunpcklqdq, vunpcklps, vunpcklpd));
 }
 
 void EmitUnpackHigh(Generator& g, const Operation& op) {
-  Binary(g, op, !kCommutes, BY_LANE(vpunpckhdq, vpunpckhqdq, vunpckhps, vunpckhpd));
+  Binary(g, op, !kCommutes, BY_LANE(NoInstruction, NoInstruction, vpunpckhdq, vpunpckhqdq, vunpckhps, vunpckhpd));
 }
 
 namespace {

@@ -223,7 +223,7 @@ class VectorRun {
   }
 
   static DType MemoryType(Lane lane) {
-    constexpr DType kTypes[] = {DType::kI32, DType::kI64, DType::kF32, DType::kF64};
+    constexpr DType kTypes[] = {DType::kI8, DType::kI16, DType::kI32, DType::kI64, DType::kF32, DType::kF64};
     return kTypes[static_cast<int>(lane)];
   }
 

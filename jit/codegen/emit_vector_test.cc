@@ -15,8 +15,11 @@
 namespace nestor::jit {
 namespace {
 
-// Which lanes an opcode takes; of some, 64-bit integers on AVX-512 only.
-enum LaneSet : uint8_t { kI32Only, kI64Only, kF32Only, kFloats, kIntegers, kAll, kNoI64OnAvx2, kI64OnAvx512, kFloatsOnAvx512 };
+// Which lanes an opcode takes; of some, 64-bit integers on AVX-512 only. kWide: of 32 and 64 bits.
+enum LaneSet : uint8_t {
+  kI32Only, kI64Only, kF32Only, kFloats, kIntegers, kAll, kWide, kNoI8, kIntegersI64OnAvx512, kNoI64OnAvx2, kProducts,
+  kI64OnAvx512, kNarrowToo, kFloatsOnAvx512
+};
 
 struct Row {
   Opcode opcode;
@@ -24,18 +27,20 @@ struct Row {
   std::vector<int64_t> immediates = {0};
 };
 
-const std::vector<int64_t> kLaneNumbers = {0, 1, 2, 3};
+const std::vector<int64_t> kLaneNumbers = {0, 1, 2, 3, 4, 5};
 
 const std::vector<Row>& Rows() {
   static const auto& rows = *new std::vector<Row>{
       {Opcode::kMove, kAll},
       {Opcode::kAdd, kAll},
       {Opcode::kSub, kAll},
-      {Opcode::kMul, kNoI64OnAvx2},
+      {Opcode::kMul, kProducts},
       {Opcode::kMulU32, kI64Only},
       {Opcode::kDiv, kFloats},
       {Opcode::kMinX86, kNoI64OnAvx2},
       {Opcode::kMaxX86, kNoI64OnAvx2},
+      {Opcode::kMinUnsigned, kIntegersI64OnAvx512},
+      {Opcode::kMaxUnsigned, kIntegersI64OnAvx512},
       {Opcode::kMaxNumber, kFloatsOnAvx512},
       {Opcode::kScale, kFloatsOnAvx512},
       {Opcode::kSqrt, kFloats},
@@ -46,21 +51,21 @@ const std::vector<Row>& Rows() {
       {Opcode::kOr, kAll},
       {Opcode::kXor, kAll},
       {Opcode::kAndNot, kAll},
-      {Opcode::kShiftLeft, kAll, {0, 1, 13, 31, 32, 63}},
-      {Opcode::kShiftRight, kAll, {0, 1, 13, 31, 32, 63}},
-      {Opcode::kShiftRightSigned, kI64OnAvx512, {0, 1, 13, 31, 32, 63}},
-      {Opcode::kShiftLeftBy, kAll},
-      {Opcode::kShiftRightBy, kAll},
+      {Opcode::kShiftLeft, kNoI8, {0, 1, 13, 31, 32, 63}},
+      {Opcode::kShiftRight, kNoI8, {0, 1, 13, 31, 32, 63}},
+      {Opcode::kShiftRightSigned, kNarrowToo, {0, 1, 13, 31, 32, 63}},
+      {Opcode::kShiftLeftBy, kWide},
+      {Opcode::kShiftRightBy, kWide},
       {Opcode::kShiftRightSignedBy, kI64OnAvx512},
-      {Opcode::kConvert, kAll, kLaneNumbers},
+      {Opcode::kConvert, kWide, kLaneNumbers},
       {Opcode::kRoundToF16, kF32Only},
       {Opcode::kBroadcast, kAll},
       {Opcode::kBroadcastGeneral, kAll},
-      {Opcode::kLaneShift, kAll, {1, 2, 4, 8}},
-      {Opcode::kUnpackLow, kAll},
-      {Opcode::kUnpackHigh, kAll},
-      {Opcode::kPermute128, kAll, {0x20, 0x31, 0x02, 0x13, 0x01, 0x30, 0x08, 0x80, 0x83, 0x38}},
-      {Opcode::kShuffle128, kAll, {0x88, 0xdd, 0x1b, 0xe4, 0x2c}},
+      {Opcode::kLaneShift, kAll, {1, 2, 3, 4, 5, 8, 16, 21, 32}},
+      {Opcode::kUnpackLow, kWide},
+      {Opcode::kUnpackHigh, kWide},
+      {Opcode::kPermute128, kWide, {0x20, 0x31, 0x02, 0x13, 0x01, 0x30, 0x08, 0x80, 0x83, 0x38}},
+      {Opcode::kShuffle128, kWide, {0x88, 0xdd, 0x1b, 0xe4, 0x2c}},
       {Opcode::kCompare, kAll, {0, 1, 2, 3, 4}},
       {Opcode::kMaskMove, kIntegers},
       {Opcode::kMaskAnd, kIntegers},
@@ -86,7 +91,12 @@ bool Takes(LaneSet set, Lane lane, Isa isa) {
     case kFloatsOnAvx512: return IsFloat(lane) && isa == Isa::kAvx512;
     case kIntegers: return !IsFloat(lane);
     case kAll: return true;
+    case kWide: return LaneBytes(lane) >= 4;
+    case kNoI8: return lane != Lane::kI8;
+    case kIntegersI64OnAvx512: return !IsFloat(lane) && Takes(kNoI64OnAvx2, lane, isa);
     case kNoI64OnAvx2: return lane != Lane::kI64 || isa == Isa::kAvx512;
+    case kProducts: return lane != Lane::kI8 && Takes(kNoI64OnAvx2, lane, isa);
+    case kNarrowToo: return lane == Lane::kI16 || Takes(kI64OnAvx512, lane, isa);
     case kI64OnAvx512: return lane == Lane::kI32 || (lane == Lane::kI64 && isa == Isa::kAvx512);
   }
   return false;
@@ -94,7 +104,7 @@ bool Takes(LaneSet set, Lane lane, Isa isa) {
 
 // By the header of operations.h.
 bool IsConversion(Lane from, Lane to, Isa isa) {
-  if (from == to) return false;
+  if (from == to || LaneBytes(from) < 4) return false;
   if (from == Lane::kI64 || to == Lane::kI64) {
     const Lane other = from == Lane::kI64 ? to : from;
     return other == Lane::kI32 || isa == Isa::kAvx512;
@@ -162,7 +172,7 @@ void ForEachStand(const Operation& op, Isa isa, Do doit) {
 template <class Do>
 void ForEachOperation(Isa isa, Do doit) {
   for (const Row& row : Rows()) {
-    for (const Lane lane : {Lane::kI32, Lane::kI64, Lane::kF32, Lane::kF64}) {
+    for (const Lane lane : {Lane::kI8, Lane::kI16, Lane::kI32, Lane::kI64, Lane::kF32, Lane::kF64}) {
       if (!Takes(row.lanes, lane, isa)) continue;
       for (int lanes = 1; lanes * LaneBytes(lane) <= VectorBytes(isa); lanes *= 2) {
         for (const int64_t immediate : row.immediates) {

@@ -156,7 +156,9 @@ class Generator : public Xbyak::CodeGenerator {
   AVX512_ONLY(vpandnq)
   AVX512_ONLY(vpandq)
   AVX512_ONLY(vpmaxsq)
+  AVX512_ONLY(vpmaxuq)
   AVX512_ONLY(vpminsq)
+  AVX512_ONLY(vpminuq)
   AVX512_ONLY(vpmovdb)
   AVX512_ONLY(vpmovdw)
   AVX512_ONLY(vpmovqd)
@@ -225,10 +227,12 @@ using Emitter = void (*)(Generator& g, const Operation& op);
 #include "jit/codegen/operations.inc"
 #undef OPERATION
 
-// In an emitter, with its `g` and `op`: one of four instructions, by the kind of lanes.
-#define BY_LANE(i32, i64, f32, f64) \
+// In an emitter, with its `g` and `op`: one of six instructions, by the kind of lanes.
+#define BY_LANE(i8, i16, i32, i64, f32, f64) \
   [&](const auto&... operands) { \
     switch (op.lane) { \
+      case Lane::kI8: g.i8(operands...); break; \
+      case Lane::kI16: g.i16(operands...); break; \
       case Lane::kI32: g.i32(operands...); break; \
       case Lane::kI64: g.i64(operands...); break; \
       case Lane::kF32: g.f32(operands...); break; \

@@ -160,6 +160,18 @@ class TileWalk {
   std::vector<int64_t> fixed_;  // indices of unrolled loops
 };
 
+// Of each register tensor the most lanes of a loop that uses it.
+void WidenTiles(const Program& program, const Scope& scope, int lanes, std::vector<Home>& homes) {
+  for (const Item& item : scope) {
+    VisitAccesses(program, item, [&](TensorId tensor, absl::Span<const IndexId>, loop::AccessKind) {
+      homes[tensor.value].tile_lanes = std::max(homes[tensor.value].tile_lanes, lanes);
+    });
+    if (const auto* loop = item.As<loop::Loop>()) {
+      WidenTiles(program, loop->body, std::max(lanes, loop->attributes.lanes), homes);
+    }
+  }
+}
+
 Home HomeOf(const Program& program, TensorId tensor, const UseWalk& uses, bool of_program, Isa isa) {
   const Use& use = uses[tensor];
   const loop::TensorInfo& info = program[tensor];
@@ -201,6 +213,7 @@ std::vector<Home> FindHomes(const Program& program, const std::vector<int>& step
     const TensorId tensor{static_cast<int32_t>(i)};
     homes.push_back(HomeOf(program, tensor, uses, of_program[i], isa));
   }
+  for (const loop::Block& block : program.blocks) WidenTiles(program, block.body, 0, homes);
   TileWalk tiles(program, homes);
   for (const loop::Block& block : program.blocks) tiles.Walk(block.body);
   return homes;

@@ -28,7 +28,7 @@ struct Home {
 
 // By tensor. `step_of_block`: the step that each block belongs to. Scalars live in
 // registers, unless several steps see them; so do tensors marked `register` whose
-// accesses are whole vectors once loops are unrolled.
+// accesses are whole vectors once loops are unrolled: of the lanes of the loops around them.
 std::vector<Home> FindHomes(const loop::Program& program, const std::vector<int>& step_of_block, Isa isa);
 
 // A loop that code has a copy of for each iteration.

@@ -42,6 +42,8 @@ int StackOperandOf(const Operation& op) {
     case Opcode::kDiv:
     case Opcode::kMinX86:
     case Opcode::kMaxX86:
+    case Opcode::kMinUnsigned:
+    case Opcode::kMaxUnsigned:
     case Opcode::kMaxNumber:
     case Opcode::kScale:
     case Opcode::kAnd:
@@ -91,7 +93,7 @@ bool WritesResultEarly(Opcode opcode) {
 // bytes, and there are processors (AMD's Zen 2 and 3) on which its masked stores take 15 cycles.
 bool GoesByMask(const Operation& op, Isa isa) {
   if (!FillsRegister(op)) return false;
-  return isa == Isa::kAvx512 || (op.opcode == Opcode::kLoadPartial && !IsNarrow(op.type));
+  return isa == Isa::kAvx512 || (op.opcode == Opcode::kLoadPartial && ByteSize(op.type) >= 4);
 }
 
 bool IsMove(Opcode opcode) {

@@ -46,6 +46,8 @@ void SetLane(Bytes& bytes, int lane, T value) {
 template <class F>
 auto VisitLane(Lane lane, F f) {
   switch (lane) {
+    case Lane::kI8: return f(int8_t{});
+    case Lane::kI16: return f(int16_t{});
     case Lane::kI32: return f(int32_t{});
     case Lane::kI64: return f(int64_t{});
     case Lane::kF32: return f(float{});
@@ -55,7 +57,9 @@ auto VisitLane(Lane lane, F f) {
 }
 
 template <class T>
-using Word = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+using Word = std::conditional_t<
+    sizeof(T) == 1, uint8_t,
+    std::conditional_t<sizeof(T) == 2, uint16_t, std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>>;
 template <class T>
 constexpr int kBits = 8 * sizeof(T);
 template <class T>
@@ -164,6 +168,8 @@ T IntegerOperation(Opcode opcode, T a, T b) {
     case Opcode::kMulU32: return static_cast<T>((uint64_t(a) & 0xffffffff) * (uint64_t(b) & 0xffffffff));
     case Opcode::kMinX86: return a < b ? a : b;
     case Opcode::kMaxX86: return a > b ? a : b;
+    case Opcode::kMinUnsigned: return U(a) < U(b) ? a : b;
+    case Opcode::kMaxUnsigned: return U(a) > U(b) ? a : b;
     default: NESTOR_CHECK(false, absl::StrCat(Info(opcode).name, " of integers"));
   }
   return a;
@@ -251,6 +257,8 @@ bool NeedsAvx512(const Operation& op) {
     case Opcode::kMul:
     case Opcode::kMinX86:
     case Opcode::kMaxX86:
+    case Opcode::kMinUnsigned:
+    case Opcode::kMaxUnsigned:
     case Opcode::kShiftRightSigned:
     case Opcode::kShiftRightSignedBy: return op.lane == Lane::kI64;
     case Opcode::kMaxNumber:
@@ -383,7 +391,8 @@ class Model {
     uint8_t* const to = AddressOf(op.memory);
     const int size = ByteSize(op.type);
     for (int i = 0; i < op.lanes; ++i) {
-      uint64_t bits = LaneBytes(op.lane) == 4 ? LaneAt<uint32_t>(a, i) : LaneAt<uint64_t>(a, i);
+      uint64_t bits = 0;
+      std::memcpy(&bits, a.data() + i * LaneBytes(op.lane), LaneBytes(op.lane));
       if (op.type == DType::kBF16) bits >>= 16;
       if (op.type == DType::kF16) bits = F16::Round(LaneAt<float>(a, i)).bits;
       std::memcpy(to + i * size, &bits, size);

@@ -32,7 +32,7 @@ constexpr OpcodeInfo kOpcodes[] = {
 };
 static_assert(sizeof(kOpcodes) / sizeof(kOpcodes[0]) == kNumOpcodes, "kReturn is the last row");
 
-constexpr const char* kLaneNames[] = {"i32", "i64", "f32", "f64"};
+constexpr const char* kLaneNames[] = {"i8", "i16", "i32", "i64", "f32", "f64"};
 constexpr const char* kRoundingNames[] = {"nearest", "floor", "ceil", "truncate"};
 constexpr const char* kPredicateNames[] = {"equal", "less", "less_equal", "unordered", "not_equal"};
 constexpr const char* kConditionNames[] = {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"};
@@ -118,12 +118,6 @@ const OpcodeInfo& Info(Opcode opcode) { return kOpcodes[static_cast<int>(opcode)
 
 namespace {
 
-// What an operation on lanes of memory has in registers follows from the type there.
-Lane LaneInRegisters(const Operation& op) {
-  const bool in_memory = op.opcode >= Opcode::kLoad && op.opcode <= Opcode::kStoreStridedPartial;
-  return in_memory ? LaneOf(op.type) : op.lane;
-}
-
 Lane LaneAt(RegisterClass place, Lane lane) { return place == M ? IntegerLane(LaneBytes(lane)) : lane; }
 
 bool ReadsLaneZeroOnly(Opcode opcode) { return opcode == Opcode::kBroadcast || opcode == Opcode::kLaneG; }
@@ -132,13 +126,13 @@ bool ReadsLaneZeroOnly(Opcode opcode) { return opcode == Opcode::kBroadcast || o
 
 Lane OperandLane(const Operation& op, int number) {
   if (op.opcode == Opcode::kConvert) return static_cast<Lane>(op.immediate);
-  return LaneAt(Info(op.opcode).operands[number], LaneInRegisters(op));
+  return LaneAt(Info(op.opcode).operands[number], op.lane);
 }
 
 Lane ResultLane(const Operation& op) {
   if (op.opcode == Opcode::kMaskWiden) return Lane::kI64;
   if (op.opcode == Opcode::kMaskNarrow) return Lane::kI32;
-  return LaneAt(Info(op.opcode).result, LaneInRegisters(op));
+  return LaneAt(Info(op.opcode).result, op.lane);
 }
 
 int OperandBytes(const Operation& op, int number) {
@@ -158,10 +152,11 @@ size_t ComputationHash::operator()(const Operation& x) const {
 
 Operand OperationList::AddConstant(const PoolConstant& constant) {
   PoolConstant wanted = constant;
-  if (LaneBytes(wanted.lane) == 4) {
-    // A negative i32 comes sign-extended; only the lane's own bits count.
-    wanted.bits &= 0xffffffff;
-    wanted.step &= 0xffffffff;
+  if (const int bits = 8 * LaneBytes(wanted.lane); bits < 64) {
+    // A negative number comes sign-extended; only the lane's own bits count.
+    const uint64_t own = (uint64_t{1} << bits) - 1;
+    wanted.bits &= own;
+    wanted.step &= own;
   }
   for (; numbered_ < constants.size(); ++numbered_) {
     numbers_.try_emplace(constants[numbered_], static_cast<int64_t>(numbered_));

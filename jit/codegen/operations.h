@@ -2,9 +2,12 @@
 // without number. Data, from which registers are allocated and machine code is
 // emitted.
 //
-// A vector holds `lanes` lanes of one kind: a power of two. A lane is 32 or 64 bits
-// wide; narrower element types are widened when loaded and narrowed when stored:
+// A vector holds `lanes` lanes of one kind: a power of two. Element types of less than 32
+// bits are widened when loaded and narrowed when stored:
 //   f64 -> kF64    other floats -> kF32    integers of 64 bits -> kI64    of fewer, bool -> kI32
+// but for integers and bool where lanes of their own width, kI8 or kI16, are asked for. These
+// have no conversions, and those of 8 bits no products and shifts; elements are as wide as they are, but for a bool
+// that is broadcast.
 // A scalar is a vector of one lane. An operation on up to 16 bytes uses a 128-bit
 // register; its lanes beyond `lanes` hold anything.
 //
@@ -120,8 +123,8 @@ Lane ResultLane(const Operation& op);
 // Of the register that holds so many lanes.
 inline int RegisterBytes(int lanes, Lane lane) { return lanes * LaneBytes(lane) <= 16 ? 16 : lanes * LaneBytes(lane); }
 // Of an operation on memory: whether elements are narrower than their lanes, and whether the lanes fill a register.
-inline bool IsNarrow(DType type) { return ByteSize(type) < LaneBytes(LaneOf(type)); }
-inline bool FillsRegister(const Operation& op) { return op.lanes * LaneBytes(LaneOf(op.type)) >= 16; }
+inline bool IsNarrow(const Operation& op) { return ByteSize(op.type) < LaneBytes(op.lane); }
+inline bool FillsRegister(const Operation& op) { return op.lanes * LaneBytes(op.lane) >= 16; }
 // Bytes of operand `number` that are read; of the register that the result is in.
 int OperandBytes(const Operation& op, int number);
 int ResultBytes(const Operation& op);

@@ -33,6 +33,9 @@ TEST(Operations, LanesOfElementTypes) {
       {DType::kF16, Lane::kF32},  {DType::kF32, Lane::kF32}, {DType::kF64, Lane::kF64},
   };
   for (const auto& [type, lane] : cases) EXPECT_EQ(LaneOf(type), lane) << Name(type);
+  EXPECT_EQ(LaneOf(DType::kU8, 1), Lane::kI8);
+  EXPECT_EQ(LaneOf(DType::kI16, 2), Lane::kI16);
+  EXPECT_EQ(LaneOf(DType::kBool, 2), Lane::kI16);
 }
 
 TEST(Operations, BytesOfOperandsAndResults) {
@@ -54,9 +57,12 @@ TEST(Operations, BytesOfOperandsAndResults) {
       {"m1 = compare.f64x4 less v0, v0", {32, 32}, 32},
       {"m1 = mask_widen.i32x4 m0", {16}, 32},
       {"m1 = mask_narrow.i64x4 m0", {32}, 16},
-      {"v1 = load.i32x4 f64 [g0]", {}, 32},
+      {"v1 = load.f64x4 f64 [g0]", {}, 32},
       {"store.i32x8 u8 [g0], v0", {32}, 0},
-      {"store_partial.i32x8 f64 [g0], v0, m0, g0", {64, 64}, 0},
+      {"store.i8x64 u8 [g0], v0", {64}, 0},
+      {"v1 = load.i16x8 i16 [g0]", {}, 16},
+      {"v1 = load.i32x8 i16 [g0]", {}, 32},
+      {"store_partial.f64x8 f64 [g0], v0, m0, g0", {64, 64}, 0},
   };
   for (const Case& c : cases) {
     const Operation op = ParseOperations(c.operation, Isa::kAvx512).operations[0];

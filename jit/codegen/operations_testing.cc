@@ -20,7 +20,7 @@ namespace nestor::jit {
 namespace {
 
 using Names = std::initializer_list<absl::string_view>;
-constexpr Names kLanes = {"i32", "i64", "f32", "f64"};
+constexpr Names kLanes = {"i8", "i16", "i32", "i64", "f32", "f64"};
 constexpr Names kModes = {"nearest", "floor", "ceil", "truncate"};
 constexpr Names kPredicates = {"equal", "less", "less_equal", "unordered", "not_equal"};
 constexpr Names kConditions = {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"};
@@ -106,8 +106,9 @@ class Parser {
     Expect(opcode < kNumOpcodes);
     op.opcode = static_cast<Opcode>(opcode);
     if (parts.size() == 1) return;
-    op.lane = static_cast<Lane>(IndexIn(kLanes, parts[1].substr(0, 3)));
-    op.lanes = static_cast<uint8_t>(Number(parts[1].substr(4)));
+    const std::pair<absl::string_view, absl::string_view> lanes = absl::StrSplit(parts[1], 'x');
+    op.lane = static_cast<Lane>(IndexIn(kLanes, lanes.first));
+    op.lanes = static_cast<uint8_t>(Number(lanes.second));
   }
 
   void ParseVariant(Operation& op) {

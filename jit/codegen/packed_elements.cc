@@ -4,6 +4,7 @@
 // the upper half of a NaN may be that of an infinity, so NaNs come first.
 #include "jit/codegen/packed_elements.h"
 
+#include <algorithm>
 #include <cstdint>
 
 #include "uops/invariant.h"
@@ -77,8 +78,10 @@ void Widen(Generator& g, const VectorRegister& r, const Xbyak::Operand& packed, 
   }
 }
 
-void WidenInPlace(Generator& g, const VectorRegister& r, DType type) {
-  if (IsNarrow(type)) Widen(g, r, g.Vector(r.getIdx(), r.isZMM() && ByteSize(type) == 2 ? 32 : 16), type);
+void WidenInPlace(Generator& g, const Operation& op) {
+  if (!IsNarrow(op)) return;
+  const VectorRegister r = g.Vector(op.result.value, WideBytes(op));
+  Widen(g, r, g.Vector(r.getIdx(), std::max(16, PackedBytes(op))), op.type);
 }
 
 VectorRegister OneNaN(Generator& g, const Operand& from, int bytes) {
@@ -148,7 +151,7 @@ VectorRegister Pack(Generator& g, const Operation& op, const Operand& from) {
 }
 
 VectorRegister Packed(Generator& g, const Operation& op, const Operand& from) {
-  return IsNarrow(op.type) ? Pack(g, op, from) : g.Loaded(from, WideBytes(op));
+  return IsNarrow(op) ? Pack(g, op, from) : g.Loaded(from, WideBytes(op));
 }
 
 }  // namespace nestor::jit

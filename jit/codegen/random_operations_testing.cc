@@ -31,7 +31,7 @@ class Generator {
   }
 
   int Below(int n) { return static_cast<int>(random_() % n); }
-  Lane AnyLane() { return static_cast<Lane>(Below(4)); }
+  Lane AnyLane() { return static_cast<Lane>(Below(kNumLanes)); }
 
   Operation& Append(Opcode opcode, Operand result = {}, Operand a = {}, Operand b = {}) {
     Operation& op = list_.operations.emplace_back();

@@ -17,8 +17,8 @@
 namespace nestor::jit {
 
 // A value of an element type in registers. Integers narrower than their lanes are
-// extended by their own signedness, so that lanes compare as signed numbers but for u32
-// and u64, which fill theirs; 16-bit floats are held as the f32 of the same
+// extended by their own signedness, so that lanes compare as signed numbers but for
+// unsigned ones that fill theirs; 16-bit floats are held as the f32 of the same
 // value; a bool is a mask. Any NaN stands for the one NaN; of a 16-bit float it is
 // one in the upper half of its bits, too.
 struct TypedValue {
@@ -28,13 +28,17 @@ struct TypedValue {
 };
 
 // Appends to `list`, working on `lanes` lanes. Operands may be constants in any
-// place: what cannot be one there is moved to a register.
+// place: what cannot be one there is moved to a register. `narrow_bytes`: 1 or 2 where all values
+// are integers of that width, and booleans, in lanes of it; else kLeastLaneBytes.
 class ValueBuilder {
  public:
-  ValueBuilder(OperationList& list, int lanes) : list_(list), lanes_(lanes) {}
+  ValueBuilder(OperationList& list, int lanes, int narrow_bytes = kLeastLaneBytes)
+      : list_(list), lanes_(lanes), narrow_bytes_(narrow_bytes) {}
   OperationList& list() { return list_; }
   Isa isa() const { return list_.isa; }
   int lanes() const { return lanes_; }
+  // The lanes that values of the type are in.
+  Lane LaneOf(DType type) const { return jit::LaneOf(type, narrow_bytes_); }
 
   // ---- One operation each; the result is a new register.
   Operand Vector(Opcode opcode, Lane lane, absl::Span<const Operand> operands, int64_t immediate = 0);
@@ -65,13 +69,17 @@ class ValueBuilder {
   Operand Append(Opcode opcode, Lane lane, absl::Span<const Operand> operands, int64_t immediate, Operand result);
 
   OperationList& list_;
-  int lanes_;
+  int lanes_, narrow_bytes_;
 };
 
 // What `op` gives; `target` is the result's type. REQUIRES: the row takes the
 // arguments, and `builder` has no more lanes than the widest lane that LaneBytesOf
 // names allows.
 TypedValue ApplyScalarOp(ValueBuilder& builder, ScalarOp op, absl::Span<const TypedValue> args, DType target);
+
+// The value of `type` that lanes hold after an operation on them: the narrow floats
+// are rounded, of the narrow integers the low bits count.
+TypedValue Narrowed(ValueBuilder& builder, DType type, Operand lanes);
 
 // Between memory and registers: what Load gives of an element of `type` as a value,
 // and what Store wants (a bool in memory is any byte but 0, and written as 1).

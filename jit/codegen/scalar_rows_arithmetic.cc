@@ -7,12 +7,14 @@
 // that needs nothing for zeros. With a constant that is not NaN one operation is enough, but
 // for the zero that loses.
 //
-// AVX2 lacks products and min and max of 64-bit integers. Where unsigned numbers fill their
-// lanes, min and max choose by a comparison.
+// AVX2 lacks products and min and max of 64-bit integers; the latter choose by a comparison then. No
+// instruction set has products of 8 bits: those of lanes of 16 bits are right in their low halves, and
+// the upper halves' products come out in place if one factor stays where it is.
 #include <cmath>
 #include <initializer_list>
 
 #include "jit/codegen/scalar_rows_expansions.h"
+#include "uops/mutant.h"
 
 namespace nestor::jit {
 namespace {
@@ -136,11 +138,26 @@ Operand ScaledBySteps(const Expansion& x) {
   return b.Select(finite, lane, y, beyond);
 }
 
+Operand MulOfI8(ValueBuilder& builder, Operand x, Operand y) {
+  const Lane lane = Lane::kI16;
+  ValueBuilder b(builder.list(), builder.lanes() / 2, LaneBytes(lane));
+  const Operand low_half = b.ConstantOf(lane, 0x00ff), upper_half = b.ConstantOf(lane, 0xff00);
+  const Operand low = b.Vector(Opcode::kAnd, lane, {b.Vector(Opcode::kMul, lane, {x, y}), low_half});
+  const Operand factor = b.Vector(Opcode::kAnd, lane, {y, upper_half});
+  const Operand upper = b.Vector(Opcode::kMul, lane, {b.Vector(Opcode::kShiftRight, lane, {x}, 8), factor});
+  if (NESTOR_MUTANT("odd_bytes_not_multiplied")) return low;
+  return b.Vector(Opcode::kOr, lane, {low, upper});
+}
+
 TypedValue MaxOrMin(const Expansion& x, Opcode opcode) {
   ValueBuilder& b = x.builder;
   if (IsFloat(x.type())) return {x.type(), MaxOrMinOfFloats(x, opcode)};
   const Lane lane = x.lane();
-  if (lane == Lane::kI32 && !FillsLaneUnsigned(x.type())) return {x.type(), b.Vector(opcode, lane, {x.a(), x.b()})};
+  if (lane != Lane::kI64 || b.isa() == Isa::kAvx512) {
+    const Opcode of_unsigned = opcode == Opcode::kMinX86 ? Opcode::kMinUnsigned : Opcode::kMaxUnsigned;
+    const bool fills = FillsUnsigned(lane, x.type());
+    return {x.type(), b.Vector(fills ? of_unsigned : opcode, lane, {x.a(), x.b()})};
+  }
   const TypedValue less = LessOfIntegers(b, x.type(), x.a(), x.b());
   if (opcode == Opcode::kMinX86) return {x.type(), b.Select(less, lane, x.a(), x.b())};
   return {x.type(), b.Select(less, lane, x.b(), x.a())};
@@ -171,17 +188,17 @@ TypedValue ExpandAbs(const Expansion& x) {
   if (IsFloat(x.type())) return {x.type(), Magnitude(x, x.a())};
   if (IsUnsigned(x.type())) return x.args[0];
   if (x.type() == DType::kI64) return {x.type(), AbsOfI64(x)};
-  const Operand negated = b.Vector(Opcode::kSub, Lane::kI32, {b.ConstantOf(Lane::kI32, 0), x.a()});
-  return Narrowed(b, x.type(), b.Vector(Opcode::kMaxX86, Lane::kI32, {negated, x.a()}));
+  const Operand negated = b.Vector(Opcode::kSub, x.lane(), {b.ConstantOf(x.lane(), 0), x.a()});
+  return Narrowed(b, x.type(), b.Vector(Opcode::kMaxX86, x.lane(), {negated, x.a()}));
 }
 
 TypedValue ExpandSign(const Expansion& x) {
   ValueBuilder& b = x.builder;
   if (IsFloat(x.type())) return {x.type(), SignOfFloat(x)};
-  if (FillsLaneUnsigned(x.type())) return {x.type(), OneWhereNotZero(x)};
+  if (FillsUnsigned(x.lane(), x.type())) return {x.type(), OneWhereNotZero(x)};
   if (x.type() == DType::kI64) return {x.type(), SignOfI64(x)};
-  const Operand above = b.Vector(Opcode::kMaxX86, Lane::kI32, {x.a(), b.ConstantOf(Lane::kI32, ~uint64_t{0})});
-  return {x.type(), b.Vector(Opcode::kMinX86, Lane::kI32, {above, b.ConstantOf(Lane::kI32, 1)})};
+  const Operand above = b.Vector(Opcode::kMaxX86, x.lane(), {x.a(), b.ConstantOf(x.lane(), ~uint64_t{0})});
+  return {x.type(), b.Vector(Opcode::kMinX86, x.lane(), {above, b.ConstantOf(x.lane(), 1)})};
 }
 
 TypedValue ExpandFloor(const Expansion& x) { return Rounding(x, RoundingMode::kFloor); }
@@ -196,6 +213,7 @@ TypedValue ExpandFma(const Expansion& x) { return Direct(x, Opcode::kFma); }
 
 TypedValue ExpandMul(const Expansion& x) {
   if (x.lane() == Lane::kI64) return {x.type(), MulOfI64(x.builder, x.a(), x.b())};
+  if (x.lane() == Lane::kI8) return {x.type(), MulOfI8(x.builder, x.a(), x.b())};
   return Direct(x, Opcode::kMul);
 }
 

@@ -5,7 +5,8 @@
 //
 // Shifts: x86 gives 0 (or the sign) for counts not in [0, width) of the lane; a narrow
 // integer stands extended in a lane of 32 bits, where counts from its width to 31 come out
-// right of themselves. AVX2 has no arithmetic shift of 64 bits.
+// right of themselves. AVX2 has no arithmetic shift of 64 bits. Lanes of 8 bits are shifted two
+// by two; what has crossed from one to the other is taken out.
 //
 // Ones are counted in pairs, fours and bytes of a lane at once; then the bytes are added,
 // by shifts, since AVX2 has no product of 64 bits. Leading zeros are the width
@@ -55,6 +56,23 @@ Operand ShiftI64Right(ValueBuilder& b, Operand v, int count) {
   const Operand sign = b.ConstantOf(Lane::kI64, uint64_t{1} << (63 - count));
   const Operand shifted = b.Vector(Opcode::kShiftRight, Lane::kI64, {v}, count);
   return b.Vector(Opcode::kSub, Lane::kI64, {b.Vector(Opcode::kXor, Lane::kI64, {shifted, sign}), sign});
+}
+
+// Operations on pairs of 8-bit lanes.
+ValueBuilder Pairs(ValueBuilder& b) { return ValueBuilder(b.list(), b.lanes() / 2, LaneBytes(Lane::kI16)); }
+
+Operand ShiftI8Left(ValueBuilder& b, Operand v, int count) {
+  const Operand shifted = Pairs(b).Vector(Opcode::kShiftLeft, Lane::kI16, {v}, count);
+  return b.Vector(Opcode::kAnd, Lane::kI8, {shifted, b.ConstantOf(Lane::kI8, uint64_t{0xff} << count)});
+}
+
+// The sign then stands at bit m = 7 - count; (t ^ 2^m) - 2^m extends it.
+Operand ShiftI8Right(ValueBuilder& b, Operand v, int count, bool is_signed) {
+  const Operand crossed = Pairs(b).Vector(Opcode::kShiftRight, Lane::kI16, {v}, count);
+  const Operand shifted = b.Vector(Opcode::kAnd, Lane::kI8, {crossed, b.ConstantOf(Lane::kI8, uint64_t{0xff} >> count)});
+  if (!is_signed) return shifted;
+  const Operand sign = b.ConstantOf(Lane::kI8, uint64_t{0x80} >> count);
+  return b.Vector(Opcode::kSub, Lane::kI8, {b.Vector(Opcode::kXor, Lane::kI8, {shifted, sign}), sign});
 }
 
 // The same byte in all bytes of a lane.
@@ -153,6 +171,7 @@ TypedValue ExpandShl(const Expansion& x) {
   const absl::optional<int> count = KnownCount(x);
   if (!count) return Narrowed(b, x.type(), b.Vector(Opcode::kShiftLeftBy, x.lane(), {x.a(), x.b()}));
   if (*count == BitWidth(x.type())) return b.Constant(Scalar::Zero(x.type()));
+  if (x.lane() == Lane::kI8) return {x.type(), ShiftI8Left(b, x.a(), *count)};
   return Narrowed(b, x.type(), b.Vector(Opcode::kShiftLeft, x.lane(), {x.a()}, *count));
 }
 
@@ -170,6 +189,7 @@ TypedValue ExpandShr(const Expansion& x) {
   // The last bit of a signed number is its sign, too.
   const int count = std::min(*known, BitWidth(x.type()) - 1);
   if (composed) return {x.type(), ShiftI64Right(b, x.a(), count)};
+  if (x.lane() == Lane::kI8) return {x.type(), ShiftI8Right(b, x.a(), count, is_signed)};
   const Opcode opcode = is_signed ? Opcode::kShiftRightSigned : Opcode::kShiftRight;
   return {x.type(), b.Vector(opcode, x.lane(), {x.a()}, count)};
 }

@@ -33,7 +33,7 @@ Operand Convert(ValueBuilder& b, Lane from, Lane to, Operand v) {
 
 // v, or where its magnitude has more than `limit` bits, v with its low bits folded into one.
 Operand FoldLowBits(ValueBuilder& b, DType type, Operand v, int limit, int low_bits) {
-  const Lane lane = LaneOf(type);
+  const Lane lane = b.LaneOf(type);
   const auto vector = [&](Opcode opcode, Operand x, Operand y) { return b.Vector(opcode, lane, {x, y}); };
   const Operand low = b.ConstantOf(lane, (uint64_t{1} << low_bits) - 1);
   const Operand high = b.ConstantOf(lane, ~uint64_t{0} << low_bits);
@@ -226,7 +226,7 @@ TypedValue ToBool(const Expansion& x) {
 
 TypedValue FromBool(const Expansion& x) {
   ValueBuilder& b = x.builder;
-  const Lane lane = LaneOf(x.target);
+  const Lane lane = b.LaneOf(x.target);
   const Operand one = IsFloat(lane) ? b.FloatOf(lane, 1) : b.ConstantOf(lane, 1);
   return {x.target, b.Vector(Opcode::kAnd, lane, {b.LanesOf(x.args[0], LaneBytes(lane)), one})};
 }
@@ -234,9 +234,9 @@ TypedValue FromBool(const Expansion& x) {
 // Lanes are widened by their sign, which a u32 does not have.
 TypedValue IntegerToInteger(const Expansion& x) {
   ValueBuilder& b = x.builder;
-  Operand v = Convert(b, x.lane(), LaneOf(x.target), x.a());
-  const bool widens = LaneBytes(x.lane()) < LaneBytes(LaneOf(x.target));
-  if (widens && FillsLaneUnsigned(x.type())) {
+  const Lane to = b.LaneOf(x.target);
+  Operand v = Convert(b, x.lane(), to, x.a());
+  if (LaneBytes(x.lane()) < LaneBytes(to) && FillsUnsigned(x.lane(), x.type())) {
     v = b.Vector(Opcode::kAnd, Lane::kI64, {v, b.ConstantOf(Lane::kI64, 0xffffffff)});
   }
   return Narrowed(b, x.target, v);
@@ -245,7 +245,7 @@ TypedValue IntegerToInteger(const Expansion& x) {
 }  // namespace
 
 Operand I32ToFloat(ValueBuilder& b, DType from, Lane to, Operand v) {
-  if (!FillsLaneUnsigned(from)) return Convert(b, Lane::kI32, to, v);
+  if (!FillsUnsigned(Lane::kI32, from)) return Convert(b, Lane::kI32, to, v);
   if (to == Lane::kF64) {
     const Operand turned = b.Vector(Opcode::kXor, Lane::kI32, {v, b.ConstantOf(Lane::kI32, SignBitOf(Lane::kI32))});
     return b.Vector(Opcode::kAdd, to, {Convert(b, Lane::kI32, to, turned), b.FloatOf(to, 0x1p31)});

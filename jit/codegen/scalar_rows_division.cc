@@ -25,7 +25,7 @@ Operand QuotientThroughFloats(const Expansion& x) {
   Operand q = b.Vector(Opcode::kDiv, real, {convert(x.a()), convert(x.b())});
   q = b.Vector(Opcode::kRound, real, {q}, static_cast<int64_t>(NESTOR_MUTANT("floordiv_truncates") ? RoundingMode::kTruncate
                                                                                                 : RoundingMode::kFloor));
-  if (FillsLaneUnsigned(x.type())) return WholeToU32(b, q);
+  if (FillsUnsigned(x.lane(), x.type())) return WholeToU32(b, q);
   return b.Vector(Opcode::kConvert, Lane::kI32, {q}, static_cast<int64_t>(real));
 }
 

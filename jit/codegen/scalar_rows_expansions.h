@@ -20,7 +20,7 @@ struct Expansion {
   bool in_transcendental;
 
   DType type() const { return args.back().type; }  // of the operands; of a select, the branches
-  Lane lane() const { return LaneOf(type()); }
+  Lane lane() const { return builder.LaneOf(type()); }
   Operand a() const { return args[0].operand; }
   Operand b() const { return args[1].operand; }
   Operand c() const { return args[2].operand; }
@@ -76,13 +76,11 @@ TypedValue ExpandCast(const Expansion& x);
 
 // ---- Shared: scalar_rows_values.cc
 
-inline uint64_t SignBitOf(Lane lane) { return LaneBytes(lane) == 4 ? uint64_t{1} << 31 : uint64_t{1} << 63; }
+inline uint64_t SignBitOf(Lane lane) { return uint64_t{1} << (8 * LaneBytes(lane) - 1); }
 
-// Whether the type's values fill their lanes and have no sign: lanes compare and convert as
+// Whether the type's values fill such lanes and have no sign: lanes compare and convert as
 // signed numbers.
-inline bool FillsLaneUnsigned(DType type) {
-  return IsUnsigned(type) && ByteSize(type) == LaneBytes(LaneOf(type));
-}
+inline bool FillsUnsigned(Lane lane, DType type) { return IsUnsigned(type) && ByteSize(type) == LaneBytes(lane); }
 
 // a < b, of an integer type.
 TypedValue LessOfIntegers(ValueBuilder& builder, DType type, Operand a, Operand b);
@@ -94,10 +92,6 @@ Operand WholeToU32(ValueBuilder& builder, Operand whole);
 
 // The product of lanes of 64 bits.
 Operand MulOfI64(ValueBuilder& builder, Operand x, Operand y);
-
-// The value of `type` that lanes hold after an operation on them: the narrow floats
-// are rounded, of the narrow integers the low bits count.
-TypedValue Narrowed(ValueBuilder& builder, DType type, Operand lanes);
 
 }  // namespace nestor::jit
 

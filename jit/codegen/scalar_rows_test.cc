@@ -32,11 +32,12 @@ struct Engine {
   Means means;
 };
 
-// A use of a row: which operands are constants, and how many lanes.
+// A use of a row: which operands are constants, and how many lanes, how wide.
 struct Use {
   ScalarOp op;
   DType operand, target;
   int lanes;
+  int narrow_bytes = kLeastLaneBytes;
   int constant_operand = -1;
   Bits constant = 0;
 
@@ -59,7 +60,7 @@ std::string ToString(const Use& use) {
 Operation AccessOf(ValueBuilder& builder, Opcode opcode, DType type, int slot) {
   Operation access = {};
   access.opcode = opcode;
-  access.lane = LaneOf(type);
+  access.lane = builder.LaneOf(type);
   access.lanes = static_cast<uint8_t>(builder.lanes());
   access.type = type;
   access.memory.base = builder.General(Opcode::kMoveG, {Operand::Table(slot)});
@@ -88,7 +89,7 @@ void StoreAndReturn(ValueBuilder& builder, const TypedValue& result, int slot) {
 
 OperationList ListOf(Isa isa, const Use& use) {
   OperationList list(isa);
-  ValueBuilder builder(list, use.lanes);
+  ValueBuilder builder(list, use.lanes, use.narrow_bytes);
   std::vector<TypedValue> args;
   for (int i = 0; i < use.arity(); ++i) args.push_back(LoadOperand(builder, use, i));
   const TypedValue result = ApplyScalarOp(builder, use.op, args, use.target);
@@ -283,7 +284,15 @@ void CompareOnAll(const Engine& engine, const Use& use, const std::vector<std::v
   }
 }
 
-// f(use) for every row, operand type and target that there is, on one lane and on a vector.
+// The lanes' width where all that is in memory has that, which is narrow.
+int NarrowBytesOf(Use use) {
+  const int bytes = LaneBytesOf(use.op, use.operand, use.target);
+  bool same = ByteSize(use.target) == bytes;
+  for (int i = 0; i < use.arity(); ++i) same = same && ByteSize(use.TypeOf(i)) == bytes;
+  return same && bytes < kLeastLaneBytes ? bytes : kLeastLaneBytes;
+}
+
+// f(use) for every row, operand type and target that there is, on one lane, on a vector, and on one of narrow lanes.
 template <class F>
 void ForEachUse(Isa isa, F f) {
   for (const ScalarOpRow& row : AllScalarOps()) {
@@ -292,8 +301,10 @@ void ForEachUse(Isa isa, F f) {
         if (row.result != ResultType::kTarget && named != DType::kBool) continue;
         const absl::optional<DType> target = ResultTypeOf(row.op, operand, named);
         if (!target) continue;
-        const int most = VectorBytes(isa) / LaneBytesOf(row.op, operand, *target);
-        for (int lanes : {1, most}) f(Use{row.op, operand, *target, lanes});
+        const int bytes = std::max(LaneBytesOf(row.op, operand, *target), kLeastLaneBytes);
+        for (int lanes : {1, VectorBytes(isa) / bytes}) f(Use{row.op, operand, *target, lanes});
+        const int narrow = NarrowBytesOf({row.op, operand, *target, 1});
+        if (narrow < kLeastLaneBytes) f(Use{row.op, operand, *target, VectorBytes(isa) / narrow, narrow});
       }
     }
   }
@@ -334,6 +345,20 @@ TEST_P(ScalarRowsTest, ConstantOperands) {
       }
     }
   });
+}
+
+// Lanes of their own width are shifted by counts that are known.
+TEST_P(ScalarRowsTest, ShiftsInNarrowLanes) {
+  for (ScalarOp op : {ScalarOp::kShl, ScalarOp::kShr}) {
+    for (DType type : AllTypes()) {
+      if (!IsInteger(type) || ByteSize(type) >= kLeastLaneBytes) continue;
+      for (int64_t count : {-1, 0, 1, 3, 7, 8, 9, 15, 16, 100}) {
+        const Bits bits = VisitType(type, [&](auto zero) { return ToBits(static_cast<decltype(zero)>(count)); });
+        const int lanes = VectorBytes(GetParam().isa) / ByteSize(type);
+        CompareOnAll(GetParam(), Use{op, type, type, lanes, ByteSize(type), 1, bits}, {EdgeValues(type), {0}});
+      }
+    }
+  }
 }
 
 TEST_P(ScalarRowsTest, UnaryOfSixteenBitsExhaustively) {
@@ -432,7 +457,7 @@ TEST_P(ScalarRowsTest, Transcendentals) {
   for (const ScalarOpRow& row : AllScalarOps()) {
     if (!row.transcendental || row.arity > 1) continue;
     for (DType type : {DType::kF32, DType::kF64}) {
-      const int lanes = VectorBytes(GetParam().isa) / LaneBytesOf(row.op, type, type);
+      const int lanes = VectorBytes(GetParam().isa) / std::max(LaneBytesOf(row.op, type, type), kLeastLaneBytes);
       Comparison comparison(GetParam(), Use{row.op, type, type, lanes});
       for (uint64_t i = 0; i < uint64_t{1} << 32 && type == DType::kF32; i += kStride) comparison.Add(&i);
       std::mt19937_64 random(13);

@@ -12,6 +12,7 @@
 #include "absl/base/casts.h"
 #include "jit/codegen/scalar_rows.h"
 #include "jit/codegen/scalar_rows_expansions.h"
+#include "uops/invariant.h"
 #include "uops/mutant.h"
 
 namespace nestor::jit {
@@ -28,6 +29,8 @@ bool Commutes(Opcode opcode, Lane lane) {
     case Opcode::kAnd:
     case Opcode::kOr:
     case Opcode::kXor: return true;
+    case Opcode::kMinUnsigned:
+    case Opcode::kMaxUnsigned: return true;
     case Opcode::kMinX86:
     case Opcode::kMaxX86: return !IsFloat(lane);  // of floats they pick b
     default: return false;
@@ -135,6 +138,7 @@ TypedValue ValueBuilder::Not(const TypedValue& mask) {
 Operand ValueBuilder::MaskFor(const TypedValue& mask, int lane_bytes) {
   // A mask register has a bit per lane, however wide.
   if (mask.mask_lane_bytes == lane_bytes || isa() == Isa::kAvx512) return mask.operand;
+  NESTOR_CHECK(mask.mask_lane_bytes + lane_bytes == 4 + 8, "a mask of lanes that meet no others");
   const Opcode opcode = lane_bytes == 8 ? Opcode::kMaskWiden : Opcode::kMaskNarrow;
   return Mask(opcode, IntegerLane(mask.mask_lane_bytes), {mask.operand});
 }
@@ -158,7 +162,7 @@ namespace {
 
 // The low bits, extended by the type's own signedness. REQUIRES: an integer.
 Operand NarrowedInteger(ValueBuilder& builder, DType type, Operand lanes) {
-  const Lane lane = LaneOf(type);
+  const Lane lane = builder.LaneOf(type);
   const int rest = 8 * LaneBytes(lane) - BitWidth(type);
   if (rest == 0) return lanes;
   if (IsUnsigned(type)) {
@@ -184,8 +188,8 @@ TypedValue Narrowed(ValueBuilder& builder, DType type, Operand lanes) {
 }
 
 TypedValue LessOfIntegers(ValueBuilder& builder, DType type, Operand a, Operand b) {
-  const Lane lane = LaneOf(type);
-  if (FillsLaneUnsigned(type)) {
+  const Lane lane = builder.LaneOf(type);
+  if (FillsUnsigned(lane, type)) {
     const auto turned = [&](Operand v) {
       if (const auto bits = builder.KnownBits(v)) return builder.ConstantOf(lane, *bits ^ SignBitOf(lane));
       return builder.Vector(Opcode::kXor, lane, {v, builder.ConstantOf(lane, SignBitOf(lane))});
@@ -197,12 +201,15 @@ TypedValue LessOfIntegers(ValueBuilder& builder, DType type, Operand a, Operand 
 
 TypedValue FromLoaded(ValueBuilder& builder, DType type, Operand loaded) {
   if (type != DType::kBool) return {type, loaded};
+  const Lane lane = builder.LaneOf(type);
+  const Operand zero = builder.ConstantOf(lane, 0);
+  if (lane == Lane::kI8) return builder.Not(builder.Compare(Predicate::kEqual, lane, loaded, zero));
   // Loaded bytes are not negative.
-  return builder.Compare(Predicate::kLess, Lane::kI32, builder.ConstantOf(Lane::kI32, 0), loaded);
+  return builder.Compare(Predicate::kLess, lane, zero, loaded);
 }
 
 Operand ToStored(ValueBuilder& builder, const TypedValue& value) {
-  const Lane lane = LaneOf(value.type);
+  const Lane lane = builder.LaneOf(value.type);
   if (value.operand.kind == Operand::kConstant) return builder.Vector(Opcode::kMove, lane, {value.operand});
   if (value.type != DType::kBool) return value.operand;
   return builder.Vector(Opcode::kAnd, lane, {builder.LanesOf(value, LaneBytes(lane)), builder.ConstantOf(lane, 1)});

@@ -62,12 +62,12 @@ std::vector<int> Translator::StepsOfBlocks(const std::vector<bool>& is_constant)
   return steps;
 }
 
-absl::Status Translator::CheckLanes() const {
+absl::Status Translator::CheckLanes() {
   absl::Status status;
   VisitItems(program_, [&](const loop::Item& item) {
     const auto* loop = item.As<loop::Loop>();
     const int lanes = loop == nullptr ? 0 : loop->attributes.lanes;
-    if (lanes == 0 || lanes <= LanesOf(program_, *loop, options_.isa)) return;
+    if (lanes == 0 || lanes <= MostLanesOf(program_, *loop, options_.isa)) return;
     status = absl::UnimplementedError(absl::StrCat("program ", program_.name, ": in `", loop::ToText(program_, item),
                                                    "`: so many lanes do not fit in the vectors of ", Name(options_.isa)));
   });
@@ -241,7 +241,8 @@ void Translator::DeclareScalar(TensorId tensor) {
   if (homes_[tensor.value].is_single) return;  // bound where it is written
   const bool is_arg = info.storage == Storage::kAccumulator && IsArg(info.op);
   ValueBuilder builder = Builder();
-  home.value = {info.type, info.type == DType::kBool ? f_->list().NewMask() : f_->list().NewVector(), 4};
+  home.value = {info.type, info.type == DType::kBool ? f_->list().NewMask() : f_->list().NewVector(),
+                LaneBytes(LaneOf(DType::kBool))};
   if (is_arg) {
     home.position = f_->list().NewVector();
     places_[tensor.value].scalar = home.position;
@@ -257,6 +258,13 @@ void Translator::DeclareScalar(TensorId tensor) {
   NESTOR_MUTANT("stale_accumulator") ? f_->EmitOnEntry(0, assign) : assign();
 }
 
+ValueBuilder Translator::TileBuilder(TensorId tile) {
+  const int lanes = homes_[tile.value].tile_lanes;
+  const DType type = program_[tile].type;
+  const bool is_narrow = lanes > LanesOf(type, options_.isa);
+  return ValueBuilder(f_->list(), lanes, is_narrow ? ByteSize(type) : kLeastLaneBytes);
+}
+
 void Translator::DeclareTile(TensorId tensor) {
   const TensorInfo& info = program_[tensor];
   Registers& home = registers_[tensor.value];
@@ -268,12 +276,12 @@ void Translator::DeclareTile(TensorId tensor) {
     if (axis + 1 == info.shape.size()) extent = (extent + home.lanes - 1) / home.lanes;
     vectors *= extent;
   }
-  ValueBuilder builder(f_->list(), home.lanes);
+  ValueBuilder builder = TileBuilder(tensor);
   const Scalar start = info.storage == Storage::kAccumulator ? StartOf(info) : Scalar::Zero(info.type);
   const TypedValue identity = builder.Constant(start);
   for (int64_t i = 0; i < vectors; ++i) {
     home.tile.push_back(f_->list().NewVector());
-    Operation move{Opcode::kMove, LaneOf(info.type), static_cast<uint8_t>(home.lanes)};
+    Operation move{Opcode::kMove, builder.LaneOf(info.type), static_cast<uint8_t>(home.lanes)};
     move.operands[0] = identity.operand;
     EmitTo(home.tile.back(), move);
   }
@@ -294,7 +302,7 @@ void Translator::Fill(TensorId tensor) {
 void Translator::FillMemory(Memory memory, DType type, uint64_t bits, Operand count) {
   const int lanes = LanesOf(type, options_.isa);
   const Lanes around = lanes_;
-  lanes_ = {lanes, -1, f_->Depth(), f_->Depth(), {}, -1};
+  lanes_ = {lanes, kLeastLaneBytes, -1, f_->Depth(), f_->Depth(), {}, -1};
   ValueBuilder builder = Builder();
   const Operand value = ToStored(builder, builder.Constant(Scalar{type, bits}));
   f_->OpenRegion();

@@ -59,13 +59,16 @@ TypedValue Translator::LoadTile(const Access& access) {
   if (access.place.size() == 2 && lanes_.var >= 0 && program_.pool.VarValue(access.place[0]) == lanes_.var) {
     // Along the first axis: a column.
     Registers& home = registers_[access.tensor.value];
-    if (home.columns.empty()) home.columns = TransposeTile(f_->list(), LaneOf(type), home.tile);
+    if (home.columns.empty()) home.columns = TransposeTile(f_->list(), jit::LaneOf(type), home.tile);
     return {type, home.columns[f_->Index(access.place[1]).value]};
   }
-  const Operand vector = TileRegister(access, lane);
-  if (lane == 0) return {type, vector};
-  ValueBuilder builder(f_->list(), homes_[access.tensor.value].tile_lanes);
-  return {type, builder.Vector(Opcode::kLaneShift, LaneOf(type), {vector}, lane)};
+  Operand vector = TileRegister(access, lane);
+  ValueBuilder of_tile = TileBuilder(access.tensor), builder = Builder();
+  const Lane tile_lane = of_tile.LaneOf(type);
+  if (lane != 0) vector = of_tile.Vector(Opcode::kLaneShift, tile_lane, {vector}, lane);
+  // Outside of vectors a narrow integer is extended.
+  const bool extends = tile_lane != builder.LaneOf(type) && !NESTOR_MUTANT("narrow_lane_not_extended");
+  return extends ? Narrowed(builder, type, vector) : TypedValue{type, vector};
 }
 
 TypedValue Translator::LoadScalar(TensorId tensor) {
@@ -78,12 +81,16 @@ TypedValue Translator::LoadScalar(TensorId tensor) {
 
 // A scalar from before the vector loop, in all lanes.
 TypedValue Translator::Spread(const TypedValue& scalar) {
-  if (scalar.operand.kind == Operand::kConstant) return scalar;
+  if (scalar.operand.kind == Operand::kConstant) {
+    ValueBuilder builder = Builder();
+    return {scalar.type, builder.ConstantOf(LaneOf(scalar.type), *builder.KnownBits(scalar.operand))};
+  }
   const uint8_t lanes = static_cast<uint8_t>(lanes_.count);
   Operation spread{Opcode::kBroadcast, LaneOf(scalar.type), lanes};
   spread.operands[0] = scalar.operand;
   if (scalar.type != DType::kBool) return {scalar.type, f_->OnEntry(lanes_.region, spread)};
-  // In 32-bit lanes, of which a vector has room for as many as any loop runs in.
+  // In lanes of which a vector has room for as many as the loop runs in.
+  const Lane lane = LaneOf(DType::kBool);
   Operand mask = scalar.operand;
   if (scalar.mask_lane_bytes == 8 && options_.isa == Isa::kAvx2) {
     Operation narrow{Opcode::kMaskNarrow, Lane::kI64, 1};
@@ -92,11 +99,11 @@ TypedValue Translator::Spread(const TypedValue& scalar) {
   }
   Operation to_lanes{Opcode::kLanesOfMask, Lane::kI32, 1};
   to_lanes.operands[0] = mask;
-  spread.lane = Lane::kI32;
+  spread.lane = lane;
   spread.operands[0] = f_->OnEntry(lanes_.region, to_lanes);
-  Operation to_mask{Opcode::kMaskOfLanes, Lane::kI32, lanes};
+  Operation to_mask{Opcode::kMaskOfLanes, lane, lanes};
   to_mask.operands[0] = f_->OnEntry(lanes_.region, spread);
-  return {DType::kBool, f_->OnEntry(lanes_.region, to_mask), 4};
+  return {DType::kBool, f_->OnEntry(lanes_.region, to_mask), LaneBytes(lane)};
 }
 
 TypedValue Translator::LoadMasked(const Access& access, const Location& location) {

@@ -12,6 +12,7 @@
 
 #include "absl/algorithm/container.h"
 #include "jit/codegen/translator.h"
+#include "jit/target/lanes.h"
 #include "loop_ir/dependence.h"
 #include "uops/mutant.h"
 
@@ -213,7 +214,9 @@ void Translator::UnrolledLoop(const loop::Loop& loop) {
 void Translator::VectorLoop(const loop::Loop& loop, Operand begin, Operand end) {
   const Lanes around = lanes_;
   f_->OpenRegion();
-  lanes_ = {loop.attributes.lanes, loop.var, f_->Depth(), f_->Depth(), {}, -1};
+  const int count = loop.attributes.lanes;
+  const bool is_narrow = count > LanesOf(program_, loop, options_.isa);
+  lanes_ = {count, is_narrow ? NarrowLaneBytes(program_, loop) : kLeastLaneBytes, loop.var, f_->Depth(), f_->Depth(), {}, -1};
   const auto length = program_.pool.ConstValue(program_.pool.Sub(loop.end, loop.begin));
   if (const auto extent = TileExtent(loop)) {
     TileLoop(loop, begin, end, *extent);

@@ -49,8 +49,7 @@ Operation Translator::MakeMemory(Opcode opcode, DType type, int lanes, const Mem
 
 // The lanes that take part in a tail.
 Operand Translator::ActiveMask(int lane_bytes) {
-  Operation mask{Opcode::kMaskOfCount, lane_bytes == 4 ? Lane::kI32 : Lane::kI64,
-                 static_cast<uint8_t>(lanes_.count)};
+  Operation mask{Opcode::kMaskOfCount, IntegerLane(lane_bytes), static_cast<uint8_t>(lanes_.count)};
   mask.operands[0] = lanes_.active;
   return f_->OnEntry(lanes_.group, mask);
 }
@@ -118,7 +117,7 @@ void Translator::Assign(TypedValue& target, const TypedValue& value) {
   }
   Operation move{is_mask ? Opcode::kMaskMove : Opcode::kMove, LaneOf(target.type),
                  static_cast<uint8_t>(lanes_.count)};
-  if (is_mask) move.lane = target.mask_lane_bytes == 4 ? Lane::kI32 : Lane::kI64;
+  if (is_mask) move.lane = IntegerLane(target.mask_lane_bytes);
   move.operands[0] = value.operand;
   EmitTo(target.operand, move);
 }

@@ -36,6 +36,7 @@ class Translator {
   // The lanes in which statements run.
   struct Lanes {
     int count = 1;
+    int narrow_bytes = kLeastLaneBytes;  // of each, where the loop is of narrow integers
     int32_t var = -1;               // the loop whose iterations lie side by side
     int region = 0;                 // the frame around the loop: what all lanes share is computed there
     int group = 0;                  // ... and the frame of this group of lanes
@@ -63,7 +64,7 @@ class Translator {
   // ---- Steps and scopes (translate.cc)
   std::vector<int> StepsOfBlocks(const std::vector<bool>& is_constant) const;
   void FindTempsOfSteps();
-  absl::Status CheckLanes() const;
+  absl::Status CheckLanes();
   absl::Status CheckMemory();
   std::vector<TensorPlace> Places() const;
   void BeginStep(bool parallel, bool constant = false);
@@ -146,7 +147,11 @@ class Translator {
   Operation MakeMemory(Opcode opcode, DType type, int lanes, const Memory& memory) const;
   Operand Emit(Operation operation);
   Operand EmitTo(Operand result, Operation operation);
-  ValueBuilder Builder() { return ValueBuilder(f_->list(), lanes_.count); }
+  ValueBuilder Builder() { return ValueBuilder(f_->list(), lanes_.count, lanes_.narrow_bytes); }
+  // Of the tile's registers.
+  ValueBuilder TileBuilder(loop::TensorId tile);
+  // The lanes that values of the type have in the loop around.
+  Lane LaneOf(DType type) const { return jit::LaneOf(type, lanes_.narrow_bytes); }
   Operand ActiveMask(int lane_bytes);
   bool IsPartial() const { return lanes_.active.kind != Operand::kNone; }
   HomeKind KindOf(loop::TensorId tensor) const { return homes_[tensor.value].kind; }

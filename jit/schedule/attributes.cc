@@ -5,6 +5,10 @@
 #include <algorithm>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
 #include "jit/schedule/lane_gain.h"
 #include "jit/target/lanes.h"
 #include "loop_ir/dependence.h"
@@ -20,6 +24,7 @@ using loop::Item;
 using loop::Loop;
 using loop::Program;
 using loop::Scope;
+using loop::TensorId;
 
 class VectorMarker {
  public:
@@ -139,8 +144,79 @@ absl::StatusOr<bool> MarkInnerParallel(Program& program) {
 
 absl::StatusOr<bool> MarkVector(Program& program) { return VectorMarker(program).Run(); }
 
+namespace {
+
+// Loops of narrow integers that have lanes of their width, more than other types leave room for: those that are long
+// enough. A register tile has as many lanes in all loops that use it.
+class NarrowLoops {
+ public:
+  NarrowLoops(Program& program, Isa isa) : program_(program), isa_(isa) {
+    std::vector<const Loop*> others;
+    VisitItems(program, [&](const Item& item) {
+      const auto* loop = item.As<Loop>();
+      if (loop == nullptr || !loop->attributes.vector) return;
+      const int most = MostLanesOf(program_, *loop, isa_);
+      const bool is_wide = most > LanesOf(program_, *loop, isa_) && !IsShort(*loop, most);
+      is_wide ? void(loops_.emplace(loop, most)) : others.push_back(loop);
+    });
+    while (!loops_.empty() && !others.empty()) others = TakeSharersOf(others);
+  }
+  // nullopt: it is none.
+  absl::optional<int> CountOf(const Loop& loop) const {
+    const auto of = loops_.find(&loop);
+    return of == loops_.end() ? absl::nullopt : absl::make_optional(of->second);
+  }
+
+ private:
+  // Whether it moves elements of memory, fewer than `lanes`; but for what is left over beside a loop of whole vectors,
+  // which works on the same tile.
+  bool IsShort(const Loop& loop, int lanes) const {
+    const auto length = program_.pool.ConstValue(program_.pool.Sub(loop.end, loop.begin));
+    if (!length || *length >= lanes) return false;
+    bool in_memory = false, has_long_tile = false;
+    VisitTensors(loop, [&](TensorId tensor) {
+      const loop::TensorInfo& info = program_[tensor];
+      if (!info.is_register) in_memory |= !info.shape.empty();
+      else has_long_tile |= program_.pool.ConstValue(info.shape.back()).value_or(0) >= lanes;
+    });
+    return in_memory && !has_long_tile;
+  }
+
+  // Takes away, and returns, the loops that share a register tile with one of `others`.
+  std::vector<const Loop*> TakeSharersOf(absl::Span<const Loop* const> others) {
+    absl::flat_hash_set<TensorId> tiles;
+    for (const Loop* loop : others) {
+      VisitTensors(*loop, [&](TensorId tensor) {
+        if (program_[tensor].is_register) tiles.insert(tensor);
+      });
+    }
+    std::vector<const Loop*> sharers;
+    for (const auto& [loop, lanes] : loops_) {
+      bool shares = false;
+      VisitTensors(*loop, [&](TensorId tensor) { shares |= tiles.contains(tensor); });
+      if (shares) sharers.push_back(loop);
+    }
+    for (const Loop* loop : sharers) loops_.erase(loop);
+    return sharers;
+  }
+
+  template <class F>
+  void VisitTensors(const Loop& loop, F f) const {
+    VisitItems(loop.body, [&](const Item& item) {
+      VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId>, loop::AccessKind) { f(tensor); });
+    });
+  }
+
+  Program& program_;
+  const Isa isa_;
+  absl::flat_hash_map<const Loop*, int> loops_;
+};
+
+}  // namespace
+
 absl::StatusOr<bool> SetLanes(Program& program, Isa isa) {
-  return MarkLanes(program, [&](const Loop& loop) { return LanesOf(program, loop, isa); });
+  const NarrowLoops narrow(program, isa);
+  return MarkLanes(program, [&](const Loop& loop) { return narrow.CountOf(loop).value_or(LanesOf(program, loop, isa)); });
 }
 
 }  // namespace nestor::jit

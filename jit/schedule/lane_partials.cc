@@ -118,7 +118,7 @@ class LaneSums {
     auto* loop = item.As<Loop>();
     if (loop != nullptr && HoldsShortLoopsAtMost(*loop)) {
       const std::vector<TensorId> accumulators = Accumulators(*loop);
-      if (!accumulators.empty() && Qualifies(*loop, accumulators)) {
+      if (!accumulators.empty() && Qualifies(*loop)) {
         changed_ = true;
         return SplitLoop(*loop, accumulators, wanted);
       }
@@ -199,13 +199,18 @@ class LaneSums {
     return jit::MayReorder(StepOp(op), tensor.type, options_.reorders_rounding);
   }
 
-  bool Qualifies(const Loop& loop, const std::vector<TensorId>& accumulators) {
-    const int lanes = LanesOf(program_, loop, options_.isa);
-    IndexPool& pool = program_.pool;
-    if (ranges_.Less(pool.Sub(loop.end, loop.begin), pool.Const(lanes))) return false;
-    for (TensorId tensor : accumulators) {
-      if (LanesOf(program_[tensor].type, options_.isa) < lanes) return false;
-    }
+  // Narrow integers have as many as fit, unless there are fewer steps.
+  int LanesFor(const Loop& loop) {
+    const int most = MostLanesOf(program_, loop, options_.isa);
+    return IsBelow(loop, most) ? LanesOf(program_, loop, options_.isa) : most;
+  }
+
+  bool IsBelow(const Loop& loop, int64_t steps) {
+    return ranges_.Less(program_.pool.Sub(loop.end, loop.begin), program_.pool.Const(steps));
+  }
+
+  bool Qualifies(const Loop& loop) {
+    if (IsBelow(loop, LanesFor(loop))) return false;
     if (LaneGain(program_, loop) <= 0 || !RunsInLanes(program_, ranges_, loop)) return false;
     // Nothing is carried but the accumulators.
     Loop rest = loop;
@@ -238,7 +243,7 @@ class LaneSums {
     IndexPool& pool = program_.pool;
     const int vectors = IsLong(loop) ? std::min(options_.vectors, kLongVectors) : options_.vectors;
     // Partial results are combined by halves.
-    const int64_t width = int64_t{std::bit_floor(static_cast<unsigned>(std::max(vectors, 1)))} * LanesOf(program_, loop, options_.isa);
+    const int64_t width = int64_t{std::bit_floor(static_cast<unsigned>(std::max(vectors, 1)))} * LanesFor(loop);
     for (TensorId tensor : accumulators) {
       TensorInfo info = program_[tensor];
       info.name = absl::StrCat(info.name, "_lanes");

@@ -1,10 +1,15 @@
 // Narrow types are computed in lanes of 32 bits, so that a loop has as many lanes as the widest
-// value on its way leaves room for.
+// value on its way leaves room for. Where nothing but integers of one narrow width is on the way,
+// lanes of that width do: integers wrap, so that their low bits need no others.
 #include "jit/target/lanes.h"
 
 #include <algorithm>
 #include <atomic>
 
+#include "absl/types/span.h"
+#include "absl/types/variant.h"
+#include "loop_ir/dependence.h"
+#include "loop_ir/lanes.h"
 #include "uops/scalar_body.h"
 
 namespace nestor::jit {
@@ -25,34 +30,79 @@ constexpr int kNumScalarOps = 0
 #undef TRANSCENDENTAL
     ;
 
+// The narrowest lanes that hold a value of the type.
+int OwnLaneBytes(DType type) { return IsFloat(type) ? LaneBytes(LaneOf(type)) : ByteSize(type); }
+
 // Of a primitive: the operands' lanes, the result's, and what lies between.
 int LaneBytesOfPrimitive(ScalarOp op, DType operand, DType target) {
-  // Quotients of 32 bits are found in f64.
-  const bool divides = op == ScalarOp::kFloorDiv || op == ScalarOp::kMod;
-  if (divides && IsInteger(operand) && ByteSize(operand) == 4) return 8;
-  return std::max(LaneBytes(LaneOf(operand)), LaneBytes(LaneOf(target)));
+  const int bytes = std::max(OwnLaneBytes(operand), OwnLaneBytes(target));
+  switch (op) {
+    // Quotients of 32 bits are found in f64.
+    case ScalarOp::kFloorDiv:
+    case ScalarOp::kMod: return IsInteger(operand) && ByteSize(operand) == 4 ? 8 : std::max(bytes, kLeastLaneBytes);
+    // x86 shifts narrower lanes all by one count, if at all.
+    case ScalarOp::kShl:
+    case ScalarOp::kShr:
+    case ScalarOp::kPopcount:
+    case ScalarOp::kClz: return std::max(bytes, kLeastLaneBytes);
+    default: return bytes;
+  }
 }
 
 int ComputeLaneBytes(ScalarOp op, DType operand, DType target) {
   const ScalarFunction function = FunctionOf(op, operand, target);
   if (function.body == nullptr) return LaneBytesOfPrimitive(op, operand, target);
-  int bytes = LaneBytes(LaneOf(operand));
+  int bytes = OwnLaneBytes(operand);
   for (const ScalarBody::Step& step : function.body->steps) {
     bytes = std::max(bytes, LaneBytesOf(step.op, step.operand, step.target));
   }
   return bytes;
 }
 
+// By a count that every lane shares.
+bool IsShiftByConstant(const Program& program, const loop::ApplyValue& apply) {
+  return (apply.op == ScalarOp::kShl || apply.op == ScalarOp::kShr) &&
+         absl::holds_alternative<loop::ConstantValue>(program[apply.args[1]].node);
+}
+
 // The widest lanes that computing the value needs.
 int WidestLane(const Program& program, ValueId root) {
-  int bytes = 4;
+  int bytes = 1;
   VisitValues(program, root, [&](ValueId, const loop::Value& value) {
-    bytes = std::max(bytes, LaneBytes(LaneOf(value.type)));
+    bytes = std::max(bytes, OwnLaneBytes(value.type));
     const auto* apply = absl::get_if<loop::ApplyValue>(&value.node);
-    if (apply == nullptr) return;
+    if (apply == nullptr || IsShiftByConstant(program, *apply)) return;
     bytes = std::max(bytes, LaneBytesOf(apply->op, program[apply->args.back()].type, value.type));
   });
   return bytes;
+}
+
+// The widest lanes that the loop's body needs.
+int WidestLane(const Program& program, const loop::Loop& loop) {
+  int bytes = 1;
+  VisitItems(loop.body, [&](const loop::Item& item) {
+    const auto* statement = item.As<loop::Statement>();
+    if (statement == nullptr) return;
+    bytes = std::max(bytes, WidestLane(program, statement->value));
+    if (statement->op) {
+      const DType type = program[statement->target.tensor].type;
+      if (!IsArg(*statement->op)) bytes = std::max(bytes, LaneBytesOf(StepOp(*statement->op), type, type));
+    }
+    if (statement->position.valid()) bytes = 8;
+  });
+  return bytes;
+}
+
+// How many elements further each iteration's is: 0 or 1. nullopt: otherwise.
+absl::optional<int> StepInLanes(Program& program, absl::Span<const IndexId> place, int32_t var) {
+  int sum = 0;
+  for (size_t axis = 0; axis < place.size(); ++axis) {
+    const auto coefficient = CoefficientOf(program, place[axis], var);
+    const auto step = coefficient ? program.pool.ConstValue(*coefficient) : absl::nullopt;
+    if (!step || (*step != 0 && (*step != 1 || axis + 1 < place.size()))) return absl::nullopt;
+    sum += static_cast<int>(*step);
+  }
+  return sum;
 }
 
 }  // namespace
@@ -61,6 +111,11 @@ Lane LaneOf(DType type) {
   const bool wide = ByteSize(type) == 8;
   if (IsFloat(type)) return wide ? Lane::kF64 : Lane::kF32;
   return wide ? Lane::kI64 : Lane::kI32;
+}
+
+Lane LaneOf(DType type, int narrow_bytes) {
+  const Lane lane = LaneOf(type);
+  return lane == Lane::kI32 && narrow_bytes < kLeastLaneBytes ? IntegerLane(narrow_bytes) : lane;
 }
 
 int LaneBytesOf(ScalarOp op, DType operand, DType target) {
@@ -76,19 +131,32 @@ int LaneBytesOf(ScalarOp op, DType operand, DType target) {
 }
 
 int LanesOf(const Program& program, const loop::Loop& loop, Isa isa) {
-  int bytes = 4;
-  const auto look = [&](const loop::Item& item) {
+  return VectorBytes(isa) / std::max(WidestLane(program, loop), kLeastLaneBytes);
+}
+
+int NarrowLaneBytes(Program& program, const loop::Loop& loop) {
+  const int bytes = WidestLane(program, loop);
+  if (bytes >= kLeastLaneBytes) return kLeastLaneBytes;
+  bool narrow = true;
+  const auto look = [&](loop::TensorId tensor, absl::Span<const IndexId> place, loop::AccessKind) {
+    const auto step = StepInLanes(program, place, loop.var);
+    const DType type = program[tensor].type;
+    narrow = narrow && step && (ByteSize(type) == bytes || (type == DType::kBool && *step == 0));
+  };
+  VisitItems(loop.body, [&](const loop::Item& item) {
+    VisitAccesses(program, item, look);
     const auto* statement = item.As<loop::Statement>();
     if (statement == nullptr) return;
-    bytes = std::max(bytes, WidestLane(program, statement->value));
-    if (statement->op) {
-      const DType type = program[statement->target.tensor].type;
-      if (!IsArg(*statement->op)) bytes = std::max(bytes, LaneBytesOf(StepOp(*statement->op), type, type));
-    }
-    if (statement->position.valid()) bytes = 8;
-  };
-  VisitItems(loop.body, look);
-  return VectorBytes(isa) / bytes;
+    VisitValues(program, statement->value, [&](ValueId, const loop::Value& value) {
+      narrow = narrow && (value.type == DType::kBool || ByteSize(value.type) == bytes);
+    });
+  });
+  return narrow ? bytes : kLeastLaneBytes;
+}
+
+int MostLanesOf(Program& program, const loop::Loop& loop, Isa isa) {
+  const int narrow = NarrowLaneBytes(program, loop);
+  return narrow < kLeastLaneBytes ? VectorBytes(isa) / narrow : LanesOf(program, loop, isa);
 }
 
 }  // namespace nestor::jit
