@@ -651,6 +651,23 @@ TEST(ContractionTiles, PlacesOfAllTilesAreProven) {
   }
 }
 
+// Where tiles share out the rows of a temporary, and these are too few for that, the last ones read the columns of whole
+// tiles where they lie: beside panels no copy has them.
+TEST(ContractionTiles, LastRowsOfATemporaryAreProven) {
+  loop::Program program = fusion::ParseVerified(
+      "program p(g: f32[B, L, E], m: f32[S]) -> (c: f32[B, S, E]) { temp t: f32[S] block { for k in [0, S) { t[k] = "
+      "exp(m[k]) } } block { for b in [0, B) { for k in [0, S) { for j in [0, E) { acc e: f32 = sum for l in [0, L) { "
+      "e += g[b, l, j] * t[k] } c[b, k, j] = e } } } } }");
+  ContractionTileOptions options;
+  options.isa = Isa::kAvx2;
+  options.rows = 6;
+  options.vectors = 1;
+  ASSERT_EQ(TileContractions(program, options).value(), true);
+  ASSERT_TRUE(loop::MarkChecked(program).ok());
+  EXPECT_THAT(ToText(program), testing::HasSubstr("panel"));
+  EXPECT_THAT(ToText(program), testing::Not(testing::HasSubstr("checked")));
+}
+
 // Memory is planned before any loop runs: no copy is as long as a loop around says.
 TEST(ContractionTiles, CopiesOfColumnsWhoseNumberMovesArePlanned) {
   loop::Program program = fusion::ParseVerified(

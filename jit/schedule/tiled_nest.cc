@@ -328,7 +328,7 @@ class Tiling {
     Scope scope;
     const auto in_all_rows = [&](IndexId first, int64_t vectors, int64_t step, IndexId count) {
       Append(scope, make_.Counted("p", IfNotFlat(IfMany(band.tiles)), kPlain, [&](IndexId p) {
-        return InARow({{band.height, vectors}, RowOf(band, p), first}, step, count);
+        return InARow({{band.height, vectors}, RowOf(band, p), first, absl::nullopt, false}, step, count);
       }));
     };
     IndexId done = Times(tile_.vectors, grid_.WholeTiles());  // vectors
@@ -353,7 +353,6 @@ class Tiling {
     return make_.Counted("q", count, kPlain, [&](IndexId q) {
       Patch patch = first;
       patch.vector = pool_.Add(first.vector, Times(step, q));
-      patch.is_whole = false;
       return short_.AroundSums([&] { return short_.InSums([&] { return register_tile_->At(patch); }); });
     });
   }
@@ -370,12 +369,16 @@ class Tiling {
         grid_.SharesOutRows() ? OnlyIf(pool_, pool_.Sub(Const(1), grid_.AreShared()), tiles) : tiles;
     if (pool_.IsConst(are_left, 0)) return {};
     if (NESTOR_MUTANT("last_rows_one_early")) first = pool_.Max(pool_.Sub(first, Const(1)), Const(0));
-    const IndexId wide = Over(grid_.Vectors(), tile_.vectors);
+    // Beside panels copies hold no columns of whole tiles.
+    const bool in_panels = packing_.UsesPanels();
+    const Packing::Columns columns = in_panels ? Packing::Columns::kInOperands : Packing::Columns::kInCopies;
+    const IndexId wide = in_panels ? grid_.WholeTiles() : Over(grid_.Vectors(), tile_.vectors);
     const IndexId done = Times(tile_.vectors, wide);
     // Loops over columns alone, so that there is something to share out.
     const auto if_left = [&](IndexId count) { return OnlyIf(pool_, are_left, IfMany(count)); };
-    Scope scope = InARow({{tile_.rows, tile_.vectors}, first, Const(0), left}, tile_.vectors, if_left(wide));
-    Append(scope, InARow({{tile_.rows, 1}, first, done, left}, 1, if_left(pool_.Sub(grid_.Vectors(), done))));
+    Scope scope = InARow({{tile_.rows, tile_.vectors}, first, Const(0), left, in_panels, columns}, tile_.vectors,
+                         if_left(wide));
+    Append(scope, InARow({{tile_.rows, 1}, first, done, left, false}, 1, if_left(pool_.Sub(grid_.Vectors(), done))));
     return scope;
   }
 
