@@ -150,6 +150,7 @@ class Generator : public Xbyak::CodeGenerator {
   AVX512_ONLY(vcvttpd2qq)
   AVX512_ONLY(vcvttps2qq)
   AVX512_ONLY(vextracti32x4)
+  AVX512_ONLY(vfixupimmps)
   AVX512_ONLY(vinserti32x4)
   AVX512_ONLY(vpandd)
   AVX512_ONLY(vpandnd)

@@ -89,6 +89,13 @@ VectorRegister OneNaN(Generator& g, const Operand& from, int bytes) {
   constexpr uint32_t kNaN = 0x7fc00000;  // that of bf16 in its upper half
   const VectorRegister scratch = g.Scratch(bytes);
   const Xbyak::Address nan = g.Constant(PoolConstant{Lane::kF32, kNaN, 0}, bytes);
+  if (g.avx512() && from.is_register()) {
+    // For each class of numbers what becomes of it: of the two of NaNs nothing, of others what they are.
+    constexpr uint32_t kOthers = 0x11111100;
+    g.vmovups(scratch, nan);
+    g.vfixupimmps(scratch, g.Vector(from.value, bytes), g.Constant(PoolConstant{Lane::kI32, kOthers, 0}, bytes), 0);
+    return scratch;
+  }
   const VectorRegister a = g.Loaded(from, bytes);
   const Place again = g.VectorPlace(from, bytes);
   if (g.avx512()) {

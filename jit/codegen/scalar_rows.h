@@ -19,8 +19,8 @@ namespace nestor::jit {
 // A value of an element type in registers. Integers narrower than their lanes are
 // extended by their own signedness, so that lanes compare as signed numbers but for
 // unsigned ones that fill theirs; 16-bit floats are held as the f32 of the same
-// value; a bool is a mask. Any NaN stands for the one NaN; of a 16-bit float it is
-// one in the upper half of its bits, too.
+// value; a bool is a mask. Any NaN stands for the one NaN; of an f16 it is one in the
+// upper half of its bits, too, and of a bf16 the lower half is 0, as of its numbers.
 struct TypedValue {
   DType type;
   Operand operand;          // a vector register or constant; of a bool a mask register
@@ -80,6 +80,8 @@ TypedValue ApplyScalarOp(ValueBuilder& builder, ScalarOp op, absl::Span<const Ty
 // The value of `type` that lanes hold after an operation on them: the narrow floats
 // are rounded, of the narrow integers the low bits count.
 TypedValue Narrowed(ValueBuilder& builder, DType type, Operand lanes);
+// The same where floats are no NaN, or one of values of the type that was passed on, or the one that arithmetic makes.
+TypedValue NarrowedOwn(ValueBuilder& builder, DType type, Operand lanes);
 
 // Between memory and registers: what Load gives of an element of `type` as a value,
 // and what Store wants (a bool in memory is any byte but 0, and written as 1).

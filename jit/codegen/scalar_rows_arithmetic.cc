@@ -24,7 +24,7 @@ TypedValue Direct(const Expansion& x, Opcode opcode) {
   Operand operands[3];
   for (size_t i = 0; i < x.args.size(); ++i) operands[i] = x.args[i].operand;
   const auto used = absl::MakeConstSpan(operands, x.args.size());
-  return Narrowed(x.builder, x.type(), x.builder.Vector(opcode, x.lane(), used));
+  return NarrowedOwn(x.builder, x.type(), x.builder.Vector(opcode, x.lane(), used));
 }
 
 // The result is a value of the type already.
@@ -97,7 +97,8 @@ Operand MaxOrMinOfFloats(const Expansion& x, Opcode opcode) {
   const Operand d = b.Vector(opcode, lane, {x.b(), x.a()});
   if (opcode == Opcode::kMinX86) return b.Vector(Opcode::kOr, lane, {s, d});
   const TypedValue nan = b.Compare(Predicate::kUnordered, lane, x.a(), x.b());
-  return b.Vector(Opcode::kOr, lane, {b.Vector(Opcode::kAnd, lane, {s, d}), nan.operand});
+  const Operand greater = b.Vector(Opcode::kOr, lane, {b.Vector(Opcode::kAnd, lane, {s, d}), nan.operand});
+  return x.type() == DType::kBF16 ? b.Vector(Opcode::kAnd, lane, {greater, b.ConstantOf(lane, 0xffff0000)}) : greater;
 }
 
 // Three steps of nearly equal powers of two, none of which rounds but the last: a small `a` is large before them, so that

@@ -81,7 +81,11 @@ Operand RoundF64(ValueBuilder& b, Operand v, int precision, double least_unit) {
 // Rounds once; the conversions after the first are exact, but for what becomes infinite.
 TypedValue FromF64(ValueBuilder& b, DType to, Operand v) {
   switch (to) {
-    case DType::kBF16: return {to, Convert(b, Lane::kF64, Lane::kF32, RoundF64(b, v, 8, 0x1p-133))};
+    case DType::kBF16: {
+      // Of numbers the lower half is 0; of a NaN it becomes so.
+      const Operand single = Convert(b, Lane::kF64, Lane::kF32, RoundF64(b, v, 8, 0x1p-133));
+      return {to, b.Vector(Opcode::kAnd, Lane::kF32, {single, b.ConstantOf(Lane::kF32, 0xffff0000)})};
+    }
     case DType::kF16: return Narrowed(b, to, Convert(b, Lane::kF64, Lane::kF32, RoundF64(b, v, 11, 0x1p-24)));
     default: return {to, Convert(b, Lane::kF64, LaneOf(to), v)};
   }
@@ -112,7 +116,7 @@ TypedValue IntegerToFloat(const Expansion& x) {
   const Operand v = folds ? FoldLowBits(b, x.type(), x.a(), single.significand, beyond) : x.a();
   const Operand converted = I32ToFloat(b, x.type(), LaneOf(x.target), v);
   if (from.significand <= to.significand) return {x.target, converted};
-  return Narrowed(b, x.target, converted);
+  return NarrowedOwn(b, x.target, converted);
 }
 
 // ---- Float to integer

@@ -403,6 +403,39 @@ OperationList ListOfMasks(Isa isa, ScalarOp op, bool wide_first, DType chosen, i
   return list;
 }
 
+// bf16(x) + bf16(x), or max(bf16(x), bf16(x)) + bf16(x), of values of `from` at table[0].
+OperationList ListOfSum(Isa isa, DType from, bool through_max, int lanes) {
+  OperationList list(isa);
+  ValueBuilder builder(list, lanes);
+  const TypedValue x = LoadOperand(builder, {ScalarOp::kAdd, from, from, lanes}, 0);
+  const TypedValue narrow = ApplyScalarOp(builder, ScalarOp::kCast, {x}, DType::kBF16);
+  TypedValue term = narrow;
+  if (through_max) term = ApplyScalarOp(builder, ScalarOp::kMax, {narrow, narrow}, DType::kBF16);
+  StoreAndReturn(builder, ApplyScalarOp(builder, ScalarOp::kAdd, {term, narrow}, DType::kBF16), 1);
+  return list;
+}
+
+// Whatever lies in its bits, a NaN goes through arithmetic of bf16, which rounds without looking for one.
+TEST_P(ScalarRowsTest, NaNsOfBF16StayNaN) {
+  for (DType from : {DType::kF16, DType::kBF16, DType::kF32, DType::kF64}) {
+    const int lanes = VectorBytes(GetParam().isa) / LaneBytes(LaneOf(from));
+    for (bool through_max : {false, true}) {
+      const Function function(GetParam(), ListOfSum(GetParam().isa, from, through_max, lanes));
+      for (Bits bits : EdgeValues(from)) {
+        if (!Scalar{from, bits}.IsNaN()) continue;
+        std::vector<uint8_t> x(VectorBytes(GetParam().isa));
+        for (int i = 0; i < lanes; ++i) std::memcpy(x.data() + i * ByteSize(from), &bits, ByteSize(from));
+        std::vector<uint16_t> got(lanes);
+        const int64_t table[] = {reinterpret_cast<int64_t>(x.data()), reinterpret_cast<int64_t>(got.data())};
+        function(table);
+        for (uint16_t y : got) {
+          EXPECT_TRUE((Scalar{DType::kBF16, y}.IsNaN())) << Name(from) << absl::StrCat(" 0x", absl::Hex(bits), ": ", y);
+        }
+      }
+    }
+  }
+}
+
 TEST_P(ScalarRowsTest, MasksOfTwoWidths) {
   const double d[] = {1, -1, -1, 1};
   const float s[] = {-2, 2, -2, 2};

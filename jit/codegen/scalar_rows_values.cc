@@ -44,19 +44,21 @@ bool TakesMiddleConstant(const Operation& op, size_t i) {
 }
 
 // To 8 bits of precision by integer arithmetic, to nearest even: the carry of adding
-// half a unit less the parity goes into the kept half, and on into the exponent.
-Operand RoundToBF16(ValueBuilder& builder, Operand f) {
+// half a unit less the parity goes into the kept half, and on into the exponent. It does not
+// where the lower half is 0; so a NaN stays one then, else it comes back (`any_nan`).
+Operand RoundToBF16(ValueBuilder& builder, Operand f, bool any_nan) {
   const auto constant = [&](uint64_t bits) { return builder.ConstantOf(Lane::kI32, bits); };
   Operand odd = builder.Vector(Opcode::kShiftRight, Lane::kI32, {f}, 16);
   odd = builder.Vector(Opcode::kAnd, Lane::kI32, {odd, constant(1)});
   Operand r = builder.Vector(Opcode::kAdd, Lane::kI32, {f, constant(0x7fff)});
   r = builder.Vector(Opcode::kAdd, Lane::kI32, {r, odd});
-  r = builder.Vector(Opcode::kAnd, Lane::kI32, {r, constant(0xffff0000)});
-  if (builder.isa() == Isa::kAvx2) {
+  if (any_nan && builder.isa() == Isa::kAvx2) {
     // A mask of ones is a NaN.
     const TypedValue nan = builder.Compare(Predicate::kUnordered, Lane::kF32, f, f);
-    return builder.Vector(Opcode::kOr, Lane::kF32, {r, nan.operand});
+    r = builder.Vector(Opcode::kOr, Lane::kF32, {r, nan.operand});
   }
+  r = builder.Vector(Opcode::kAnd, Lane::kI32, {r, constant(0xffff0000)});
+  if (!any_nan || builder.isa() == Isa::kAvx2) return r;
   const TypedValue number = builder.Compare(Predicate::kEqual, Lane::kF32, f, f);
   return builder.Select(number, Lane::kF32, r, builder.ConstantOf(Lane::kF32, 0x7fc00000));
 }
@@ -172,19 +174,27 @@ Operand NarrowedInteger(ValueBuilder& builder, DType type, Operand lanes) {
   return builder.Vector(Opcode::kShiftRightSigned, lane, {top}, rest);
 }
 
-}  // namespace
-
-TypedValue Narrowed(ValueBuilder& builder, DType type, Operand lanes) {
+TypedValue NarrowedBy(ValueBuilder& builder, DType type, Operand lanes, bool any_nan) {
   if (IsInteger(type)) return {type, NarrowedInteger(builder, type, lanes)};
   switch (type) {
     case DType::kBF16:
       if (NESTOR_MUTANT("bf16_truncated")) {
         return {type, builder.Vector(Opcode::kAnd, Lane::kI32, {lanes, builder.ConstantOf(Lane::kI32, 0xffff0000)})};
       }
-      return {type, RoundToBF16(builder, lanes)};
+      return {type, RoundToBF16(builder, lanes, any_nan)};
     case DType::kF16: return {type, builder.Vector(Opcode::kRoundToF16, Lane::kF32, {lanes})};
     default: return {type, lanes};
   }
+}
+
+}  // namespace
+
+TypedValue Narrowed(ValueBuilder& builder, DType type, Operand lanes) {
+  return NarrowedBy(builder, type, lanes, /*any_nan=*/true);
+}
+
+TypedValue NarrowedOwn(ValueBuilder& builder, DType type, Operand lanes) {
+  return NarrowedBy(builder, type, lanes, /*any_nan=*/false);
 }
 
 TypedValue LessOfIntegers(ValueBuilder& builder, DType type, Operand a, Operand b) {

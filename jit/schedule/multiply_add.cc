@@ -16,10 +16,12 @@ using loop::ApplyValue;
 using loop::Program;
 using loop::ValueId;
 
+// Of 16-bit floats an fma rounds to f32 first. Where that makes a tie, the product rounded by itself makes the same
+// one, so that the sum is the one of the two roundings that it stands for, or that of the exact sum.
 absl::optional<ValueId> Fused(Program& program, ValueId id) {
   const DType type = program[id].type;
   const ApplyValue* sum = AsApply(program, id, ScalarOp::kAdd);
-  if (sum == nullptr || (type != DType::kF32 && type != DType::kF64)) return absl::nullopt;
+  if (sum == nullptr || !IsFloat(type)) return absl::nullopt;
   for (int product : {1, 0}) {
     const ApplyValue* mul = AsApply(program, sum->args[product], ScalarOp::kMul);
     if (mul == nullptr) continue;

@@ -42,8 +42,9 @@ TEST(MultiplyAdd, TextInTextOut) {
       {"for i in [0, N) { y[i] = x[i] + mulz(x[i], z[i]) }", ""},
       // The product of an accumulation is not a sum's.
       {"block { acc s: f32 = sum  for i in [0, N) { s += x[i] * z[i] }  y[0] = s }", ""},
-      // Not for what is narrower, or whole.
-      {"for i in [0, N) { q[i] = h[i] * h[i] + h[i] }", ""},
+      {"for i in [0, N) { q[i] = h[i] * h[i] + h[i] }",
+       "for i in [0, N) { q[i] = fma(h[i], h[i], h[i]) }"},
+      // Not for what is whole.
       {"for i in [0, N) { k[i] = c[i] * c[i] + c[i] }", ""},
       // Not for differences, squares, or what is another operation's product.
       {"for i in [0, N) { y[i] = x[i] * z[i] - 1.0 }", ""},
