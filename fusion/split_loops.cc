@@ -8,10 +8,10 @@
 // b, e, p and q: where q < p the one in the middle is empty. So nothing has to be
 // proven for the cut to be right; proofs only keep min and max out of the bounds.
 //
-// A loop with more points than two stays whole, as does one of which a piece would
-// leave a comparison undecided: so a second run finds nothing to cut. Only where a piece
-// has fewer extremes than the loop is it cut again, as in the clamped place of
-// x[min(max(v - 2, 0), N - 1)], of which the maximum turns over first.
+// Of more points than two the innermost ones are taken, if they are known. A loop stays whole of which a piece
+// would leave a comparison undecided, but for a border of few places, which is not cut again: so a second run
+// finds nothing to cut. Only where a piece has fewer extremes than the loop is it cut again, as in the clamped
+// place of x[min(max(v - 2, 0), N - 1)], of which the maximum turns over first.
 //
 // A comparison that an inner index has a part in is left to the inner loop. Outer
 // loops go first, since before and behind the cuts their bodies are smaller, with
@@ -29,6 +29,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/functional/function_ref.h"
 #include "fusion/decided_copy.h"
+#include "loop_ir/dependence.h"
 #include "loop_ir/lanes.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
@@ -405,8 +406,8 @@ class Splitter {
     return pool_.Sub(pool_.Sub(above, pool_.Const(1)), x);
   }
 
-  // One or two, those from which on something holds first, so that all holds between;
-  // none where there are more.
+  // One or two, those from which on something holds first, so that all holds between; of more, the last from which
+  // something holds and the first up to which something does. None where it is not known which these are.
   IndexList PointsOf(const std::vector<Turn>& turns) {
     IndexList points;
     for (bool rising : {true, false}) {
@@ -414,8 +415,23 @@ class Splitter {
         if (turn.rising == rising && !Contains(points, turn.at)) points.push_back(turn.at);
       }
     }
-    if (points.size() > 2) return {};
+    if (points.size() > 2) return InnermostOf(turns);
     if (points.size() == 2 && ranges_.Less(points[1], points[0])) std::swap(points[0], points[1]);
+    return points;
+  }
+
+  IndexList InnermostOf(const std::vector<Turn>& turns) {
+    IndexList points;
+    for (bool rising : {true, false}) {
+      absl::optional<IndexId> innermost;
+      for (const Turn& turn : turns) {
+        if (turn.rising != rising) continue;
+        const bool is_inside = !innermost || ranges_.LessEqual(rising ? *innermost : turn.at, rising ? turn.at : *innermost);
+        if (!is_inside && !ranges_.LessEqual(rising ? turn.at : *innermost, rising ? *innermost : turn.at)) return {};
+        if (is_inside) innermost = turn.at;
+      }
+      if (innermost) points.push_back(*innermost);
+    }
     return points;
   }
 
@@ -456,7 +472,7 @@ class Splitter {
     ranges_.Leave();
     if (!copy) return true;
     const std::vector<Turn> open = TurnsIn(*copy);
-    if (open.empty() || IsBorder(*copy)) {
+    if (open.empty() || (IsBorder(*copy) && LeavesMasksIn(loop))) {
       pieces.emplace_back().node = *std::move(copy);
       return true;
     }
@@ -482,9 +498,19 @@ class Splitter {
     return count;
   }
 
-  // So few places that what is left undecided in them does not matter: the image may end there, too.
+  // So few places that what is left undecided in them does not matter: the image may end there, too. Masks are left
+  // only in what was cut off; of other short loops they are decided.
   bool IsBorder(const Loop& loop) {
-    return at_ == CutAt::kWindows && ranges_.Less(ranges_.LengthOf(loop), pool_.Const(kMostAtBorder + 1));
+    const bool is_piece = pool_[loop.begin].kind == IndexKind::kMax || pool_[loop.end].kind == IndexKind::kMin;
+    if (at_ == CutAt::kMasks && !is_piece) return false;
+    return ranges_.Less(ranges_.LengthOf(loop), pool_.Const(kMostAtBorder + 1));
+  }
+
+  // Whether cutting it is worth that a border keeps masks: steps of a recurrence with loops inside gain nothing by it.
+  bool LeavesMasksIn(const Loop& loop) const {
+    if (at_ == CutAt::kWindows) return true;
+    const bool holds_loop = absl::c_any_of(loop.body, [](const Item& item) { return item.As<Loop>() != nullptr; });
+    return !holds_loop || !CarriedTensor(program_, loop).has_value();
   }
 
   // Of loops that go over windows.

@@ -16,7 +16,8 @@ namespace nestor::fusion {
 //     ->  for v in [0, min(N + 1, 1)) { y[v] = 0.0 }
 //         for v in [1, N + 1) { y[v] = x[v - 1] }
 //
-// and leaves out what the pieces decide. A piece that does nothing is gone: a gate
+// and leaves out what the pieces decide. Where two points may pass each other at small sizes, a border of 8 places at most
+// keeps the mask that is not decided there: the inside of a stencil has none. A piece that does nothing is gone: a gate
 // bounds its loop, and a causal triangle becomes one. A sum of products is cut where all
 // factors have the gate. Iterations keep their order,
 // so every bit stays. Returns whether it changed anything; if not, the program is
