@@ -31,7 +31,7 @@ namespace nestor::loop {
 namespace {
 
 constexpr int kMaxDepth = 24;  // atoms eliminated in a row
-constexpr int kSoon = 2;       // steps
+constexpr int kSoon = 4;       // steps
 
 }  // namespace
 

@@ -5,10 +5,14 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "gtest/gtest.h"
 #include "jit/compile.h"
 #include "jit/runtime/executor.h"
+#include "loop_ir/lower.h"
+#include "loop_ir/text.h"
 #include "nestor.h"
 #include "tests/jit_runs.h"
 #include "tests/random_programs.h"
@@ -102,6 +106,22 @@ TEST(JitReductions, OneAccumulator) { TestReductions(1); }
 TEST(JitReductions, TwoAccumulators) { TestReductions(2); }
 TEST(JitReductions, FourAccumulators) { TestReductions(4); }
 TEST(JitReductions, EightAccumulators) { TestReductions(8); }
+
+// Pieces of a sum, for threads, run in lanes to their ends: all that they read is proven to be in range, so that the
+// lanes' partial results stay in registers.
+TEST(JitReductions, PiecesRunInLanes) {
+  for (const char* reduction : {"sum", "max"}) {
+    for (const char* text : {"op f(x: f32[M, N]) -> (y) { y[i] = OP[k](x[i, k]) }", "op f(x: f32[N]) -> (y) { y = OP[k](x[k]) }"}) {
+      const Op op = Parse(absl::StrReplaceAll(text, {{"OP", reduction}})).value();
+      const auto scheduled = jit::Schedule(Lower(op), {});
+      ASSERT_TRUE(scheduled.ok()) << scheduled.status();
+      const std::string scheduled_text = loop::ToText(*scheduled);
+      EXPECT_TRUE(absl::StrContains(scheduled_text, "_parts"));
+      EXPECT_FALSE(absl::StrContains(scheduled_text, "checked")) << scheduled_text;
+      EXPECT_FALSE(absl::StrContains(scheduled_text, "vector {")) << scheduled_text;
+    }
+  }
+}
 
 }  // namespace
 }  // namespace nestor
