@@ -28,6 +28,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/functional/function_ref.h"
+#include "absl/types/span.h"
 #include "fusion/decided_copy.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/lanes.h"
@@ -423,11 +424,12 @@ class Splitter {
   IndexList InnermostOf(const std::vector<Turn>& turns) {
     IndexList points;
     for (bool rising : {true, false}) {
+      const auto is_further = [&](IndexId a, IndexId b) { return ranges_.LessEqual(rising ? b : a, rising ? a : b); };
       absl::optional<IndexId> innermost;
       for (const Turn& turn : turns) {
         if (turn.rising != rising) continue;
-        const bool is_inside = !innermost || ranges_.LessEqual(rising ? *innermost : turn.at, rising ? turn.at : *innermost);
-        if (!is_inside && !ranges_.LessEqual(rising ? turn.at : *innermost, rising ? *innermost : turn.at)) return {};
+        const bool is_inside = !innermost || is_further(turn.at, *innermost);
+        if (!is_inside && !is_further(*innermost, turn.at)) return {};
         if (is_inside) innermost = turn.at;
       }
       if (innermost) points.push_back(*innermost);
@@ -506,11 +508,18 @@ class Splitter {
     return ranges_.Less(ranges_.LengthOf(loop), pool_.Const(kMostAtBorder + 1));
   }
 
-  // Whether cutting it is worth that a border keeps masks: steps of a recurrence with loops inside gain nothing by it.
+  // Whether cutting it is worth that a border keeps masks: not where the inside would have no lanes for all that, as it
+  // gathers along the loop, nor for steps of a recurrence with loops inside.
   bool LeavesMasksIn(const Loop& loop) const {
     if (at_ == CutAt::kWindows) return true;
+    bool gathers = false;
+    VisitItems(loop.body, [&](const Item& item) {
+      VisitAccesses(program_, item, [&](loop::TensorId, absl::Span<const IndexId> place, loop::AccessKind) {
+        gathers = gathers || absl::c_any_of(place, [&](IndexId e) { return pool_.HasLoad(e) && HoldsVar(pool_, e, loop.var); });
+      });
+    });
     const bool holds_loop = absl::c_any_of(loop.body, [](const Item& item) { return item.As<Loop>() != nullptr; });
-    return !holds_loop || !CarriedTensor(program_, loop).has_value();
+    return !gathers && !(holds_loop && CarriedTensor(program_, loop).has_value());
   }
 
   // Of loops that go over windows.

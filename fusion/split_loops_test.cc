@@ -26,7 +26,8 @@ TEST(SplitLoops, TextInTextOut) {
        "block { for v in [0, N - 1) { y[v] = x[-v + N - 2] }  for v_2 in [max(N - 1, 0), N) { y[v_2] = 1.5 } }"},
       {"for v in [0, N) { for c in [0, C) { w[v, c] = w2[v - 1, c - 1 | 0.0] } }",
        "block { for v in [0, min(N, 1)) { for c in [0, C) { w[v, c] = 0.0 } }  for v_2 in [1, N) { for c_2 in [0, min(C, 1)) { w[v_2, c_2] = 0.0 }  for c_2_2 in [1, C) { w[v_2, c_2_2] = w2[v_2 - 1, c_2_2 - 1] } } }"},
-      // A stencil: where the row may end at its border, a mask stays there. Not for steps of a recurrence with a loop inside.
+      // A stencil: where the row may end at its border, a mask stays there. Not where the loop gathers, nor for steps of a
+      // recurrence with a loop inside.
       {"for v in [0, N) { y[v] = x[v - 1 | 0.0] + x[v + 2 | 0.0] }",
        "block { for v in [0, min(N, 1)) { y[v] = 0.0 + x[v + 2 | 0.0] }  for v_2 in [1, N - 2) { y[v_2] = x[v_2 - 1] + x[v_2 + 2] }  "
        "for v_3 in [max(N - 2, 1), N) { y[v_3] = x[v_3 - 1] + 0.0 } }"},
@@ -34,6 +35,7 @@ TEST(SplitLoops, TextInTextOut) {
       {"for v in [0, N) { y[v] = x[v - 1 | 0.0] + x[v - 2 | 0.0] + x[v + 1 | 0.0] }",
        "block { for v in [0, min(N, 2)) { y[v] = x[v - 1 | 0.0] + 0.0 + x[v + 1 | 0.0] }  for v_2 in [2, N - 1) { y[v_2] = x[v_2 - 1] "
        "+ x[v_2 - 2] + x[v_2 + 1] }  for v_3 in [max(N - 1, 2), N) { y[v_3] = x[v_3 - 1] + x[v_3 - 2] + 0.0 } }"},
+      {"for v in [0, N) { y[v] = x[v - 1 | 0.0] + x[v + 2 | 0.0] + x[i[v] | 0.0] }", ""},
       {"for v in [0, N) { for c in [0, C) { w[v, c] = w[v - 1, c | 0.0] + w2[v + 1, c | 0.0] } }", ""},
       // The halves of a concatenation; a piece of one value.
       {"for v in [0, N + M) { q[v] = x[v | 0.0] + u[v - N | 0.0] }",
