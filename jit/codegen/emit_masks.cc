@@ -24,15 +24,16 @@ void EmitCompare(Generator& g, const Operation& op) {
   Operand a = op.operands[0], b = op.operands[1];
   if (g.avx512()) {
     const VectorRegister first = g.Loaded(a, bytes);
-    return BY_LANE(vpcmpb, vpcmpw, vpcmpd, vpcmpq, vcmpps, vcmppd)(g.Mask(op.result), first, g.VectorPlace(b, bytes), code);
+    const Place second = g.VectorPlace(b, bytes);
+    return BY_LANE(vpcmpb, vpcmpw, vpcmpd, vpcmpq, vcmpps, vcmppd)(g.Mask(op.result), first, second, code);
   }
   const VectorRegister r = g.Vector(op.result.value, bytes);
   if (!IsFloat(op.lane) && predicate == Predicate::kLess) std::swap(a, b);  // there is only >
   const VectorRegister first = g.Loaded(a, bytes);
   const Place second = g.VectorPlace(b, bytes);
-  if (IsFloat(op.lane)) return BY_LANE(NoInstruction, NoInstruction, NoInstruction, NoInstruction, vcmpps, vcmppd)(r, first, second, code);
-  if (predicate == Predicate::kLess) return BY_LANE(vpcmpgtb, vpcmpgtw, vpcmpgtd, vpcmpgtq, NoInstruction, NoInstruction)(r, first, second);
-  BY_LANE(vpcmpeqb, vpcmpeqw, vpcmpeqd, vpcmpeqq, NoInstruction, NoInstruction)(r, first, second);
+  if (IsFloat(op.lane)) return BY_FLOAT_LANE(vcmpps, vcmppd)(r, first, second, code);
+  if (predicate == Predicate::kLess) return BY_INTEGER_LANE(vpcmpgtb, vpcmpgtw, vpcmpgtd, vpcmpgtq)(r, first, second);
+  BY_INTEGER_LANE(vpcmpeqb, vpcmpeqw, vpcmpeqd, vpcmpeqq)(r, first, second);
 }
 
 void EmitMaskMove(Generator& g, const Operation& op) {
@@ -108,8 +109,8 @@ void EmitMaskOfCount(Generator& g, const Operation& op) {
   const VectorRegister r = g.Vector(op.result.value, bytes), low = g.Vector(op.result.value, 16);
   const Xbyak::Address numbers = g.Constant(PoolConstant{op.lane, 0, 1}, bytes);
   g.vmovd(low, g.eax);
-  BY_LANE(vpbroadcastb, vpbroadcastw, vpbroadcastd, vpbroadcastq, NoInstruction, NoInstruction)(r, low);
-  BY_LANE(vpcmpgtb, vpcmpgtw, vpcmpgtd, vpcmpgtq, NoInstruction, NoInstruction)(r, r, numbers);
+  BY_INTEGER_LANE(vpbroadcastb, vpbroadcastw, vpbroadcastd, vpbroadcastq)(r, low);
+  BY_INTEGER_LANE(vpcmpgtb, vpcmpgtw, vpcmpgtd, vpcmpgtq)(r, r, numbers);
   if (NESTOR_MUTANT("tail_mask_inverted")) g.vpxor(r, r, g.Constant(PoolConstant{Lane::kI64, ~uint64_t{0}, 0}, bytes));
 }
 
@@ -145,7 +146,8 @@ void EmitBlend(Generator& g, const Operation& op) {
   const VectorRegister r = g.Result(op);
   if (g.avx512()) {
     const VectorRegister otherwise = g.Loaded(c, bytes);
-    return BY_LANE(vpblendmb, vpblendmw, vpblendmd, vpblendmq, vblendmps, vblendmpd)(r | g.Mask(mask), otherwise, g.VectorPlace(b, bytes));
+    const auto blend = BY_LANE(vpblendmb, vpblendmw, vpblendmd, vpblendmq, vblendmps, vblendmpd);
+    return blend(r | g.Mask(mask), otherwise, g.VectorPlace(b, bytes));
   }
   const auto blend = BY_LANE(vpblendvb, vpblendvb, vpblendvb, vpblendvb, vblendvps, vblendvpd);
   if (mask.is_register()) {

@@ -240,8 +240,8 @@ void LoadEverySecondOf(Generator& g, const Operation& op, const Operand& count) 
   TakeEverySecond(g, r, last, bytes);
 }
 
-// Every second integer of 8 or 16 bits, to 32-bit lanes, of the same two vectors: of the first in the lower halves of lanes of twice
-// the width, of the last one in the upper ones.
+// Every second integer of 8 or 16 bits, to 32-bit lanes, of the same two vectors: of the first in the lower halves of
+// lanes of twice the width, of the last one in the upper ones.
 bool IsEverySecondNarrow(const Operation& op) {
   const int element = ByteSize(op.type);
   return IsInteger(op.type) && IsNarrow(op) && op.operands[0] == Operand::Immediate(2 * element) && op.lanes >= 8;
@@ -269,7 +269,8 @@ void LoadEverySecondNarrow(Generator& g, const Operation& op) {
     default: g.vshuff64x2(both, both, g.Scratch(64), kLowerHalves); break;
   }
   if (element > 1) return;
-  Widen(g, g.Vector(op.result.value, WideBytes(op)), g.Vector(op.result.value, 2 * bytes), IsSigned(op.type) ? DType::kI16 : DType::kU16);
+  const DType words = IsSigned(op.type) ? DType::kI16 : DType::kU16;
+  Widen(g, g.Vector(op.result.value, WideBytes(op)), g.Vector(op.result.value, 2 * bytes), words);
 }
 
 // 128 bits of `from` in a register of that width.

@@ -320,9 +320,10 @@ void ForEachCase(Isa isa, Do doit) {
 }
 
 std::string Describe(const Case& c) {
-  return absl::StrCat(Info(c.opcode).name, " of ", Name(c.type), " in lanes of ", LaneBytes(c.lane), " x", c.lanes, " count ", c.count, " stride ",
-                      c.stride, c.at_end ? " at the end" : " at the beginning", " value in ", Name(c.value),
-                      " count in ", Name(c.count_place), " stride in ", Name(c.stride_place), " address form ", c.memory);
+  return absl::StrCat(Info(c.opcode).name, " of ", Name(c.type), " in lanes of ", LaneBytes(c.lane), " x", c.lanes,
+                      " count ", c.count, " stride ", c.stride, c.at_end ? " at the end" : " at the beginning",
+                      " value in ", Name(c.value), " count in ", Name(c.count_place), " stride in ",
+                      Name(c.stride_place), " address form ", c.memory);
 }
 
 void TestAll(Isa isa, bool run) {

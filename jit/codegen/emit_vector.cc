@@ -47,9 +47,9 @@ void FmaOntoFactor(Generator& g, const Operation& op, const Operand& b, const Op
   const VectorRegister r = g.Result(op);
   if (IsMemory(b) && c.is_register()) {
     const VectorRegister summand = g.Vector(c.value, bytes);
-    BY_LANE(NoInstruction, NoInstruction, NoInstruction, NoInstruction, vfmadd132ps, vfmadd132pd)(r, summand, g.VectorPlace(b, bytes));
+    BY_FLOAT_LANE(vfmadd132ps, vfmadd132pd)(r, summand, g.VectorPlace(b, bytes));
   } else {
-    BY_LANE(NoInstruction, NoInstruction, NoInstruction, NoInstruction, vfmadd213ps, vfmadd213pd)(r, g.Loaded(b, bytes), g.VectorPlace(c, bytes));
+    BY_FLOAT_LANE(vfmadd213ps, vfmadd213pd)(r, g.Loaded(b, bytes), g.VectorPlace(c, bytes));
   }
 }
 
@@ -76,11 +76,11 @@ void EmitMul(Generator& g, const Operation& op) {
 }
 
 void EmitMulU32(Generator& g, const Operation& op) {
-  Binary(g, op, kCommutes, BY_LANE(NoInstruction, NoInstruction, NoInstruction, vpmuludq, NoInstruction, NoInstruction));
+  Binary(g, op, kCommutes, BY_INTEGER_LANE(NoInstruction, NoInstruction, NoInstruction, vpmuludq));
 }
 
 void EmitDiv(Generator& g, const Operation& op) {
-  Binary(g, op, !kCommutes, BY_LANE(NoInstruction, NoInstruction, NoInstruction, NoInstruction, vdivps, vdivpd));
+  Binary(g, op, !kCommutes, BY_FLOAT_LANE(vdivps, vdivpd));
 }
 
 void EmitMinX86(Generator& g, const Operation& op) {
@@ -92,26 +92,26 @@ void EmitMaxX86(Generator& g, const Operation& op) {
 }
 
 void EmitMinUnsigned(Generator& g, const Operation& op) {
-  Binary(g, op, kCommutes, BY_LANE(vpminub, vpminuw, vpminud, vpminuq, NoInstruction, NoInstruction));
+  Binary(g, op, kCommutes, BY_INTEGER_LANE(vpminub, vpminuw, vpminud, vpminuq));
 }
 
 void EmitMaxUnsigned(Generator& g, const Operation& op) {
-  Binary(g, op, kCommutes, BY_LANE(vpmaxub, vpmaxuw, vpmaxud, vpmaxuq, NoInstruction, NoInstruction));
+  Binary(g, op, kCommutes, BY_INTEGER_LANE(vpmaxub, vpmaxuw, vpmaxud, vpmaxuq));
 }
 
 void EmitMaxNumber(Generator& g, const Operation& op) {
   constexpr uint8_t kMax = 1, kSignOfResult = 4;
   Binary(g, op, !kCommutes, [&](const VectorRegister& r, const VectorRegister& a, const Xbyak::Operand& b) {
-    BY_LANE(NoInstruction, NoInstruction, NoInstruction, NoInstruction, vrangeps, vrangepd)(r, a, b, static_cast<uint8_t>(kMax | kSignOfResult));
+    BY_FLOAT_LANE(vrangeps, vrangepd)(r, a, b, static_cast<uint8_t>(kMax | kSignOfResult));
   });
 }
 
 void EmitScale(Generator& g, const Operation& op) {
-  Binary(g, op, !kCommutes, BY_LANE(NoInstruction, NoInstruction, NoInstruction, NoInstruction, vscalefps, vscalefpd));
+  Binary(g, op, !kCommutes, BY_FLOAT_LANE(vscalefps, vscalefpd));
 }
 
 void EmitSqrt(Generator& g, const Operation& op) {
-  Unary(g, op, BY_LANE(NoInstruction, NoInstruction, NoInstruction, NoInstruction, vsqrtps, vsqrtpd));
+  Unary(g, op, BY_FLOAT_LANE(vsqrtps, vsqrtpd));
 }
 
 // The form whose overwritten operand is the result: 231 the summand, 213 and 132 a
@@ -124,10 +124,10 @@ void EmitFma(Generator& g, const Operation& op) {
   if (c == op.result) {
     if (!a.is_register()) std::swap(a, b);
     if (NESTOR_MUTANT("fma_subtracts")) {
-      BY_LANE(NoInstruction, NoInstruction, NoInstruction, NoInstruction, vfnmadd231ps, vfnmadd231pd)(r, g.Loaded(a, bytes), g.VectorPlace(b, bytes));
+      BY_FLOAT_LANE(vfnmadd231ps, vfnmadd231pd)(r, g.Loaded(a, bytes), g.VectorPlace(b, bytes));
       return;
     }
-    BY_LANE(NoInstruction, NoInstruction, NoInstruction, NoInstruction, vfmadd231ps, vfmadd231pd)(r, g.Loaded(a, bytes), g.VectorPlace(b, bytes));
+    BY_FLOAT_LANE(vfmadd231ps, vfmadd231pd)(r, g.Loaded(a, bytes), g.VectorPlace(b, bytes));
     return;
   }
   if (b == op.result) std::swap(a, b);
@@ -158,8 +158,8 @@ void EmitRound(Generator& g, const Operation& op) {
   constexpr int kNoInexact = 8;
   constexpr uint8_t kModes[] = {0, 1, 2, 3};  // by RoundingMode
   const uint8_t mode = kModes[op.immediate] | kNoInexact;
-  const auto vex = BY_LANE(NoInstruction, NoInstruction, NoInstruction, NoInstruction, vroundps, vroundpd);
-  const auto evex = BY_LANE(NoInstruction, NoInstruction, NoInstruction, NoInstruction, vrndscaleps, vrndscalepd);
+  const auto vex = BY_FLOAT_LANE(vroundps, vroundpd);
+  const auto evex = BY_FLOAT_LANE(vrndscaleps, vrndscalepd);
   Unary(g, op, [&](const VectorRegister& r, const Xbyak::Operand& a) {
     g.avx512() ? evex(r, a, mode) : vex(r, a, mode);
   });
@@ -206,15 +206,15 @@ void EmitShiftRightSigned(Generator& g, const Operation& op) {
 }
 
 void EmitShiftLeftBy(Generator& g, const Operation& op) {
-  Binary(g, op, !kCommutes, BY_LANE(NoInstruction, NoInstruction, vpsllvd, vpsllvq, vpsllvd, vpsllvq));
+  Binary(g, op, !kCommutes, BY_WIDE_LANE(vpsllvd, vpsllvq, vpsllvd, vpsllvq));
 }
 
 void EmitShiftRightBy(Generator& g, const Operation& op) {
-  Binary(g, op, !kCommutes, BY_LANE(NoInstruction, NoInstruction, vpsrlvd, vpsrlvq, vpsrlvd, vpsrlvq));
+  Binary(g, op, !kCommutes, BY_WIDE_LANE(vpsrlvd, vpsrlvq, vpsrlvd, vpsrlvq));
 }
 
 void EmitShiftRightSignedBy(Generator& g, const Operation& op) {
-  Binary(g, op, !kCommutes, BY_LANE(NoInstruction, NoInstruction, vpsravd, vpsravq, vpsravd, vpsravq));
+  Binary(g, op, !kCommutes, BY_WIDE_LANE(vpsravd, vpsravq, vpsravd, vpsravq));
 }
 
 // ---- Conversions.
@@ -368,11 +368,11 @@ void EmitLaneShift(Generator& g, const Operation& op) {
 }
 
 void EmitUnpackLow(Generator& g, const Operation& op) {
-  Binary(g, op, !kCommutes, BY_LANE(NoInstruction, NoInstruction, vpunpckldq, vpunpcklqdq, vunpcklps, vunpcklpd));
+  Binary(g, op, !kCommutes, BY_WIDE_LANE(vpunpckldq, vpunpcklqdq, vunpcklps, vunpcklpd));
 }
 
 void EmitUnpackHigh(Generator& g, const Operation& op) {
-  Binary(g, op, !kCommutes, BY_LANE(NoInstruction, NoInstruction, vpunpckhdq, vpunpckhqdq, vunpckhps, vunpckhpd));
+  Binary(g, op, !kCommutes, BY_WIDE_LANE(vpunpckhdq, vpunpckhqdq, vunpckhps, vunpckhpd));
 }
 
 namespace {

@@ -241,6 +241,11 @@ using Emitter = void (*)(Generator& g, const Operation& op);
     } \
   }
 
+// Where other lanes have no such instruction.
+#define BY_INTEGER_LANE(i8, i16, i32, i64) BY_LANE(i8, i16, i32, i64, NoInstruction, NoInstruction)
+#define BY_FLOAT_LANE(f32, f64) BY_LANE(NoInstruction, NoInstruction, NoInstruction, NoInstruction, f32, f64)
+#define BY_WIDE_LANE(i32, i64, f32, f64) BY_LANE(NoInstruction, NoInstruction, i32, i64, f32, f64)
+
 // The low 32-bit halves of the 64-bit lanes of `from`, in a register of half the width.
 void EmitNarrowLanes(Generator& g, const Operand& result, const Operand& from, int lanes);
 

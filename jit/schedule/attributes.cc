@@ -216,7 +216,9 @@ class NarrowLoops {
 
 absl::StatusOr<bool> SetLanes(Program& program, Isa isa) {
   const NarrowLoops narrow(program, isa);
-  return MarkLanes(program, [&](const Loop& loop) { return narrow.CountOf(loop).value_or(LanesOf(program, loop, isa)); });
+  return MarkLanes(program, [&](const Loop& loop) {
+    return narrow.CountOf(loop).value_or(LanesOf(program, loop, isa));
+  });
 }
 
 }  // namespace nestor::jit
