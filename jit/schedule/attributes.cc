@@ -150,14 +150,14 @@ namespace {
 // enough. A register tile has as many lanes in all loops that use it.
 class NarrowLoops {
  public:
-  NarrowLoops(Program& program, Isa isa) : program_(program), isa_(isa) {
+  NarrowLoops(Program& program, Isa isa) : program_(program) {
     std::vector<const Loop*> others;
     VisitItems(program, [&](const Item& item) {
       const auto* loop = item.As<Loop>();
       if (loop == nullptr || !loop->attributes.vector) return;
-      const int most = MostLanesOf(program_, *loop, isa_);
-      const bool is_wide = most > LanesOf(program_, *loop, isa_) && !IsShort(*loop, most);
-      is_wide ? void(loops_.emplace(loop, most)) : others.push_back(loop);
+      const int bytes = NarrowLaneBytes(program_, *loop), lanes = VectorBytes(isa) / bytes;
+      const bool is_narrow = bytes < kLeastLaneBytes && !IsShort(*loop, lanes);
+      is_narrow ? void(loops_.emplace(loop, lanes)) : others.push_back(loop);
     });
     while (!loops_.empty() && !others.empty()) others = TakeSharersOf(others);
   }
@@ -208,7 +208,6 @@ class NarrowLoops {
   }
 
   Program& program_;
-  const Isa isa_;
   absl::flat_hash_map<const Loop*, int> loops_;
 };
 

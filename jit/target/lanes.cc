@@ -105,6 +105,31 @@ absl::optional<int> StepInLanes(Program& program, absl::Span<const IndexId> plac
   return sum;
 }
 
+// Whether nothing in the loop's body has another width but booleans, and elements lie so that narrow lanes can take them.
+bool IsAllOfWidth(Program& program, const loop::Loop& loop, int bytes) {
+  bool is_all = true;
+  const auto look = [&](loop::TensorId tensor, absl::Span<const IndexId> place, loop::AccessKind) {
+    const auto step = StepInLanes(program, place, loop.var);
+    const DType type = program[tensor].type;
+    is_all = is_all && step && (ByteSize(type) == bytes || (type == DType::kBool && *step == 0));
+  };
+  VisitItems(loop.body, [&](const loop::Item& item) {
+    VisitAccesses(program, item, look);
+    const auto* statement = item.As<loop::Statement>();
+    if (statement == nullptr) return;
+    VisitValues(program, statement->value, [&](ValueId, const loop::Value& value) {
+      is_all = is_all && (value.type == DType::kBool || ByteSize(value.type) == bytes);
+    });
+  });
+  return is_all;
+}
+
+// The narrowest lanes that the loop's body can be computed in.
+int BytesOfLanes(Program& program, const loop::Loop& loop) {
+  const int widest = WidestLane(program, loop);
+  return widest < kLeastLaneBytes && !IsAllOfWidth(program, loop, widest) ? kLeastLaneBytes : widest;
+}
+
 }  // namespace
 
 Lane LaneOf(DType type) {
@@ -135,28 +160,11 @@ int LanesOf(const Program& program, const loop::Loop& loop, Isa isa) {
 }
 
 int NarrowLaneBytes(Program& program, const loop::Loop& loop) {
-  const int bytes = WidestLane(program, loop);
-  if (bytes >= kLeastLaneBytes) return kLeastLaneBytes;
-  bool narrow = true;
-  const auto look = [&](loop::TensorId tensor, absl::Span<const IndexId> place, loop::AccessKind) {
-    const auto step = StepInLanes(program, place, loop.var);
-    const DType type = program[tensor].type;
-    narrow = narrow && step && (ByteSize(type) == bytes || (type == DType::kBool && *step == 0));
-  };
-  VisitItems(loop.body, [&](const loop::Item& item) {
-    VisitAccesses(program, item, look);
-    const auto* statement = item.As<loop::Statement>();
-    if (statement == nullptr) return;
-    VisitValues(program, statement->value, [&](ValueId, const loop::Value& value) {
-      narrow = narrow && (value.type == DType::kBool || ByteSize(value.type) == bytes);
-    });
-  });
-  return narrow ? bytes : kLeastLaneBytes;
+  return std::min(BytesOfLanes(program, loop), kLeastLaneBytes);
 }
 
 int MostLanesOf(Program& program, const loop::Loop& loop, Isa isa) {
-  const int narrow = NarrowLaneBytes(program, loop);
-  return narrow < kLeastLaneBytes ? VectorBytes(isa) / narrow : LanesOf(program, loop, isa);
+  return VectorBytes(isa) / BytesOfLanes(program, loop);
 }
 
 }  // namespace nestor::jit
