@@ -226,8 +226,8 @@ std::string CpuName() {
 }
 
 int64_t ShareOfLastCache(int64_t bytes, int64_t processors) {
-  // No processor is known that has more for each of its cores.
-  constexpr int64_t kMostForOne = int64_t{32} << 20;
+  // What processors of servers have for each of their cores, or nearly so.
+  constexpr int64_t kMostForOne = int64_t{4} << 20;
   return std::min(bytes, kMostForOne * std::max<int64_t>(processors, 1));
 }
 

@@ -109,11 +109,11 @@ TEST(CpuFeatures, CachesAreOfSizesThatExist) {
 
 TEST(CpuFeatures, FewProcessorsHaveAShareOfTheLastCache) {
   constexpr int64_t kMiB = 1 << 20;
-  EXPECT_EQ(ShareOfLastCache(480 * kMiB, 2), 64 * kMiB);
+  EXPECT_EQ(ShareOfLastCache(480 * kMiB, 2), 8 * kMiB);
   EXPECT_EQ(ShareOfLastCache(480 * kMiB, 128), 480 * kMiB);
-  EXPECT_EQ(ShareOfLastCache(32 * kMiB, 1), 32 * kMiB);
+  EXPECT_EQ(ShareOfLastCache(3 * kMiB, 1), 3 * kMiB);
   EXPECT_EQ(ShareOfLastCache(0, 2), 0);
-  EXPECT_EQ(ShareOfLastCache(32 * kMiB, -1), 32 * kMiB);  // not known
+  EXPECT_EQ(ShareOfLastCache(32 * kMiB, -1), 4 * kMiB);  // not known
 }
 
 }  // namespace

@@ -186,14 +186,26 @@ bool IsQuick(const Program& program, const loop::Statement& statement) {
   return fusion::OperationsOf(program, statement.value) <= kMostOperationsForByte * bytes;
 }
 
+// Whether it sums in a register tile: much is computed then for whatever it stores.
+bool HoldsTileSum(const Program& program, const Item& item) {
+  if (const auto* loop = item.As<Loop>()) {
+    return absl::c_any_of(loop->body, [&](const Item& inner) { return HoldsTileSum(program, inner); });
+  }
+  const loop::Footprint footprint = FootprintOf(program, item);
+  return absl::c_any_of(footprint.reads, [&](TensorId t) { return program[t].is_register && footprint.Changes(t); });
+}
+
 bool StreamOutputs(Program& program) {
   bool changed = false;
   for (loop::Block& block : program.blocks) {
-    loop::VisitStatements(block.body, [&](loop::Statement& statement) {
-      const bool streams = !statement.op && program[statement.target.tensor].storage == loop::Storage::kOutput &&
-                           IsQuick(program, statement);
-      changed |= std::exchange(statement.streams, streams) != streams;
-    });
+    for (Item& nest : block.body) {
+      const bool holds_tile_sum = HoldsTileSum(program, nest);
+      loop::VisitStatements(nest, [&](loop::Statement& statement, const loop::LoopsAround&) {
+        const bool streams = !statement.op && program[statement.target.tensor].storage == loop::Storage::kOutput &&
+                             !holds_tile_sum && IsQuick(program, statement);
+        changed |= std::exchange(statement.streams, streams) != streams;
+      });
+    }
   }
   return changed;
 }

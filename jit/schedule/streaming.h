@@ -8,8 +8,8 @@
 
 namespace nestor::jit {
 
-// Assignments to outputs stream, unless much is computed for each byte. Loops with lanes prefetch
-// what they will read in the next iteration of a loop around that goes from row to row of an input,
+// Assignments to outputs stream, unless much is computed for each byte, as where a nest sums in
+// register tiles. Loops with lanes prefetch what they will read in the next iteration of a loop around that goes from row to row of an input,
 // - where rows are gathered by indices that lie in inputs: hardware cannot guess them;
 // - where the body of the loop around walks the row more than once: memory is idle from
 //   the second time on, and hardware looks ahead along a row, but not to the next. The

@@ -157,5 +157,23 @@ TEST(StreamArguments, NotWhereMuchIsComputedForEachByte) {
   EXPECT_FALSE(Streams("f32", "erf(erf(erf(x[i])))"));
 }
 
+// Nor what is copied from the sums of a register tile, on whatever way.
+TEST(StreamArguments, NotWhereATileSums) {
+  constexpr char kProgram[] =
+      "program f(x: f32[N, 8]) -> (y: f32[N, 8]) { for i in [0, N) { temp turned: f32[8] temp t: f32[8] register "
+      "for l in [0, 8) vector { t[l] = 0.0 } "
+      "for k in [0, N) { for l_2 in [0, 8) vector { t[l_2] = $before x[k, l_2] } } "
+      "for l_3 in [0, 8) vector { turned[l_3] = t[l_3] } "
+      "for m in [0, 8) vector { y[i, m] = turned[m] } } }";
+  const auto streams = [&](absl::string_view before) {
+    loop::Program program = fusion::ParseVerified(absl::StrReplaceAll(kProgram, {{"$before", before}}));
+    EXPECT_TRUE(StreamArguments(program).ok());
+    const loop::Item& last = program.blocks[0].body[0].As<loop::Loop>()->body.back();
+    return last.As<loop::Loop>()->body[0].As<loop::Statement>()->streams;
+  };
+  EXPECT_FALSE(streams("t[l_2] +"));
+  EXPECT_TRUE(streams(""));
+}
+
 }  // namespace
 }  // namespace nestor::jit
