@@ -23,6 +23,7 @@
 #include "absl/synchronization/mutex.h"
 #include "autodiff/algebra.h"
 #include "autodiff/invariance.h"
+#include "autodiff/product_of_others.h"
 #include "autodiff/pull_back.h"
 #include "uops/call.h"
 #include "uops/invariant.h"
@@ -445,7 +446,7 @@ class ReverseWalk {
         Contribute(n.x, Spread(g, n), mask);
         return absl::OkStatus();
       case ReduceOp::kProd: {
-        const NodeList factors = {Spread(g, n), ProductOfOthers(Reduce{n.op, ValueOf(n.x), n.count})};
+        const NodeList factors = {Spread(g, n), ProductOfOthers(graph_, ValueOf(n.x), n.count)};
         const bool guard = NeedsMulz(factors, 0, mask);
         Contribute(n.x, guard ? graph_.AddMap(ScalarOp::kMulz, factors) : algebra_.Mul(factors[0], factors[1]), mask);
         return absl::OkStatus();
@@ -477,28 +478,6 @@ class ReverseWalk {
   NodeId Where(NodeId condition, NodeId value) {
     const NodeId zero = algebra_.Splat(0.0, graph_.type(value), graph_.shape(value));
     return graph_.AddMap(ScalarOp::kSelect, {condition, value, zero});
-  }
-
-  // prod[k](x[.., k | 1 if k != c]) at every (.., c): right for any number of zeros.
-  NodeId ProductOfOthers(const Reduce& n) {
-    const Shape& shape = graph_.shape(n.x);
-    const int kept = static_cast<int>(shape.size()) - n.count;
-    Shape pairs = shape;
-    pairs.insert(pairs.end(), shape.begin() + kept, shape.end());
-    IndexList place = graph_.IdentityPlace(kept);
-    IndexId same;
-    for (int i = 0; i < n.count; ++i) {
-      const IndexId c = pool_.Var(kept + i), k = pool_.Var(kept + n.count + i);
-      place.push_back(k);
-      const IndexId equal = pool_.Condition(IndexKind::kEq, k, c);
-      same = i == 0 ? equal : pool_.Condition(IndexKind::kAnd, same, equal);
-    }
-    const IndexId other = n.count == 1 ? pool_.Condition(IndexKind::kNe, place.back(), pool_.Var(kept)) : pool_.Not(same);
-    const NodeId one = graph_.AddConstant(Identity(ReduceOp::kProd, graph_.type(n.x)));
-    const NodeId others = graph_.AddReindex(n.x, pairs, place, one, {other});
-    std::vector<int> axes(n.count);
-    std::iota(axes.begin(), axes.end(), kept + n.count);
-    return graph_.AddReduce(ReduceOp::kProd, others, axes);
   }
 
   // ---- Scatter

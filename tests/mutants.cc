@@ -117,6 +117,7 @@ constexpr Mutant kMutants[] = {
     {"div_gradient_without_minus"},
     {"ties_given_in_full"},
     {"fan_out_assigned"},
+    {"factors_before_left_out"},
     {"reflection_not_undone"},
 };
 
