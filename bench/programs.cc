@@ -68,6 +68,15 @@ std::string Attention(bool causal) {
                           causal ? "causal_attention" : "attention");
 }
 
+std::string RunningSum() { return "op f(x: f32[N]) -> (y) { y = cumsum(x) }"; }
+std::string LinearScan() { return "op f(a: f32[N], x: f32[N]) -> (h) { h = linear_scan(a, x) }"; }
+std::string Lstm() {
+  return "op f(x: f32[L, N, I], h0: f32[N, H], c0: f32[N, H], wx: f32[4, H, I], wh: f32[4, H, H], bx: f32[4, H],\n"
+         "     bh: f32[4, H]) -> (y) {\n"
+         "  (y, c) = lstm(x, h0, c0, wx, wh, bx, bh)\n"
+         "}";
+}
+
 std::string TransformerBlock() {
   return R"(
 op block(x: f32[B, L, D], scale1: f32[D], bias1: f32[D], wq: f32[H, E, D], bq: f32[H, E], wk: f32[H, E, D],

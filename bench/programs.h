@@ -41,6 +41,13 @@ std::string DepthwiseConvolution(int64_t stride, int64_t pad);
 // q: f32[B, L, D], k: f32[B, S, D], v: f32[B, S, E] -> y: f32[B, L, E].
 std::string Attention(bool causal);
 
+// x: f32[N] -> y, the sum of what stands up to each place.
+std::string RunningSum();
+// a, x: f32[N] -> h[t] = a[t] * h[t - 1] + x[t].
+std::string LinearScan();
+// x: f32[L, N, I], h0, c0: f32[N, H], wx: f32[4, H, I], wh: f32[4, H, H], bx, bh: f32[4, H] -> y: f32[L, N, H].
+std::string Lstm();
+
 // A block of a transformer, norms first: x: f32[B, L, D], and the parameters in the order of
 // TransformerParameters() -> y. Weights have outputs first, as torch.nn.Linear has them, with an
 // axis for H heads: wq, wk, wv: f32[H, E, D], bq, bv: f32[H, E], wo: f32[D, H, E]; between w1 and

@@ -17,6 +17,7 @@ std::vector<Row> TypeRows();      // chains and reductions of other types than f
 std::vector<Row> ContractionRows();  // products of matrices
 std::vector<Row> ConvolutionRows();  // and their gradients
 std::vector<Row> AttentionRows();
+std::vector<Row> RecurrenceRows();
 std::vector<Row> ModelRows();  // steps of training and networks
 
 // All of them, in this order.

@@ -58,7 +58,29 @@ at::Tensor DigitsLoss(const at::Tensor& x, const at::Tensor& labels, const Torch
   return at::cross_entropy_loss(at::linear(at::flatten(a, 1), p[4], p[5]), labels);
 }
 
+// ---- LSTM ----
+
+// h0, c0, x, then the parameters.
+at::Tensor LstmOf(const TorchTensors& in) {
+  const TorchTensors state = {in[0].unsqueeze(0), in[1].unsqueeze(0)};
+  const TorchTensors parameters = {in[3].flatten(0, 1), in[4].flatten(0, 1), in[5].flatten(), in[6].flatten()};
+  return std::get<0>(at::lstm(in[2], state, parameters, /*has_biases=*/true, /*num_layers=*/1, /*dropout=*/0,
+                              /*train=*/false, /*bidirectional=*/false, /*batch_first=*/false));
+}
+const std::vector<std::string>& LstmParameters() {
+  static const auto& names = *new std::vector<std::string>{"x", "wx", "wh", "bx", "bh"};
+  return names;
+}
+
 }  // namespace
+
+PeerMaker TorchLstm() {
+  std::vector<std::string> names = {"h0", "c0"};
+  names.insert(names.end(), LstmParameters().begin(), LstmParameters().end());
+  return TorchPeer(std::move(names), [](const TorchTensors& in) { return TorchTensors{LstmOf(in)}; });
+}
+
+PeerMaker TorchLstmStep() { return TorchGradientPeer({"h0", "c0"}, LstmParameters(), LstmOf); }
 
 PeerMaker TorchTransformerStep(std::vector<std::string> parameters) {
   parameters.insert(parameters.begin(), "x");

@@ -19,6 +19,11 @@ PeerMaker TorchResidualNetwork(std::vector<ResidualLayer> layers);
 // These and g_y -> y, the gradients by all but x.
 PeerMaker TorchResidualNetworkStep(std::vector<ResidualLayer> layers);
 
+// x, h0, c0, wx, wh, bx, bh (Lstm() in programs.h) -> y.
+PeerMaker TorchLstm();
+// These and g_y -> y, the gradients by all but h0 and c0.
+PeerMaker TorchLstmStep();
+
 struct SgdStep {
   float learning_rate, momentum;
 };

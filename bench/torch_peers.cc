@@ -51,6 +51,9 @@ PeerMaker TorchSum(int axis) {
     return at::sum(in[0], {axis}, /*keepdim=*/false, type);
   });
 }
+PeerMaker TorchRunningSum() {
+  return Maker({"x"}, [](const Inputs& in) { return at::cumsum(in[0], -1); });
+}
 PeerMaker TorchMatrixProduct() {
   return Maker({"a", "b"}, [](const Inputs& in) {
     const bool is_integer = at::isIntegralType(in[0].scalar_type(), false);

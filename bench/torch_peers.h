@@ -20,6 +20,7 @@ PeerMaker TorchSoftmax();        // x -> y, last axis
 PeerMaker TorchGelu();           // x -> y, with erf
 PeerMaker TorchLayerNorm();      // x, scale, bias -> y, last axis
 PeerMaker TorchSum(int axis);    // x -> y, integers to i32
+PeerMaker TorchRunningSum();     // x -> y, last axis
 PeerMaker TorchMatrixProduct();  // a, b -> c, integers to i32
 PeerMaker TorchTranspose();      // x -> y
 PeerMaker TorchConcat();         // a, b -> y, last axis
