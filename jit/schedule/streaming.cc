@@ -186,23 +186,38 @@ bool IsQuick(const Program& program, const loop::Statement& statement) {
   return fusion::OperationsOf(program, statement.value) <= kMostOperationsForByte * bytes;
 }
 
-// Whether it sums in a register tile: much is computed then for whatever it stores.
-bool HoldsTileSum(const Program& program, const Item& item) {
+// Whether it adds to the elements of a register tile what each shares with others, as a product of matrices does:
+// much is computed then for whatever is stored.
+bool SumsShared(Program& program, const Item& item) {
   if (const auto* loop = item.As<Loop>()) {
-    return absl::c_any_of(loop->body, [&](const Item& inner) { return HoldsTileSum(program, inner); });
+    return absl::c_any_of(loop->body, [&](const Item& inner) { return SumsShared(program, inner); });
   }
-  const loop::Footprint footprint = FootprintOf(program, item);
-  return absl::c_any_of(footprint.reads, [&](TensorId t) { return program[t].is_register && footprint.Changes(t); });
+  const auto* statement = item.As<loop::Statement>();
+  if (statement == nullptr || !program[statement->target.tensor].is_register) return false;
+  std::vector<int64_t> vars;
+  for (IndexId e : statement->target.place) CollectVars(program.pool, e, vars);
+  const auto is_shared = [&](absl::Span<const IndexId> place) {
+    return absl::c_any_of(vars, [&](int64_t var) {
+      return absl::c_none_of(place, [&](IndexId e) { return HoldsVar(program.pool, e, var); });
+    });
+  };
+  bool adds = false, all_shared = true;
+  VisitAccesses(program, item, [&](TensorId tensor, absl::Span<const IndexId> place, loop::AccessKind kind) {
+    if (kind != loop::AccessKind::kRead) return;
+    if (tensor != statement->target.tensor) all_shared &= is_shared(place);
+    else adds |= absl::c_equal(place, statement->target.place);
+  });
+  return adds && all_shared;
 }
 
 bool StreamOutputs(Program& program) {
   bool changed = false;
   for (loop::Block& block : program.blocks) {
     for (Item& nest : block.body) {
-      const bool holds_tile_sum = HoldsTileSum(program, nest);
+      const bool is_contraction = SumsShared(program, nest);
       loop::VisitStatements(nest, [&](loop::Statement& statement, const loop::LoopsAround&) {
         const bool streams = !statement.op && program[statement.target.tensor].storage == loop::Storage::kOutput &&
-                             !holds_tile_sum && IsQuick(program, statement);
+                             !is_contraction && IsQuick(program, statement);
         changed |= std::exchange(statement.streams, streams) != streams;
       });
     }

@@ -8,7 +8,7 @@
 
 namespace nestor::jit {
 
-// Assignments to outputs stream, unless much is computed for each byte, as where a nest sums in
+// Assignments to outputs stream, unless much is computed for each byte, as where a nest sums products in
 // register tiles. Loops with lanes prefetch what they will read in the next iteration of a loop around that goes from row to row of an input,
 // - where rows are gathered by indices that lie in inputs: hardware cannot guess them;
 // - where the body of the loop around walks the row more than once: memory is idle from

@@ -157,22 +157,26 @@ TEST(StreamArguments, NotWhereMuchIsComputedForEachByte) {
   EXPECT_FALSE(Streams("f32", "erf(erf(erf(x[i])))"));
 }
 
-// Nor what is copied from the sums of a register tile, on whatever way.
-TEST(StreamArguments, NotWhereATileSums) {
+// Nor what is copied, on whatever way, from the sums of a register tile whose terms are products of what its elements
+// share.
+TEST(StreamArguments, NotWhereATileSumsProducts) {
   constexpr char kProgram[] =
-      "program f(x: f32[N, 8]) -> (y: f32[N, 8]) { for i in [0, N) { temp turned: f32[8] temp t: f32[8] register "
-      "for l in [0, 8) vector { t[l] = 0.0 } "
-      "for k in [0, N) { for l_2 in [0, 8) vector { t[l_2] = $before x[k, l_2] } } "
-      "for l_3 in [0, 8) vector { turned[l_3] = t[l_3] } "
-      "for m in [0, 8) vector { y[i, m] = turned[m] } } }";
-  const auto streams = [&](absl::string_view before) {
-    loop::Program program = fusion::ParseVerified(absl::StrReplaceAll(kProgram, {{"$before", before}}));
+      "program f(x: f32[N, 8], a: f32[N, 2], c: f32) -> (y: f32[N, 8]) { for i in [0, N) { temp turned: f32[2, 8] "
+      "temp t: f32[2, 8] register "
+      "for r in [0, 2) unroll { for l in [0, 8) vector { t[r, l] = 0.0 } } "
+      "for k in [0, N) { for q in [0, 2) unroll { for p in [0, 8) vector { t[q, p] = $value } } } "
+      "for r_2 in [0, 2) unroll { for l_2 in [0, 8) vector { turned[r_2, l_2] = t[r_2, l_2] } } "
+      "for m in [0, 8) vector { y[i, m] = turned[0, m] } } }";
+  const auto streams = [&](absl::string_view value) {
+    loop::Program program = fusion::ParseVerified(absl::StrReplaceAll(kProgram, {{"$value", value}}));
     EXPECT_TRUE(StreamArguments(program).ok());
     const loop::Item& last = program.blocks[0].body[0].As<loop::Loop>()->body.back();
     return last.As<loop::Loop>()->body[0].As<loop::Statement>()->streams;
   };
-  EXPECT_FALSE(streams("t[l_2] +"));
-  EXPECT_TRUE(streams(""));
+  EXPECT_FALSE(streams("t[q, p] + a[k, q] * x[k, p]"));
+  EXPECT_TRUE(streams("a[k, q] * x[k, p]")) << "no sum";
+  EXPECT_TRUE(streams("t[q, p] + (x[k + q, p] - c) * a[k, q]")) << "each element has terms of its own";
+  EXPECT_TRUE(streams("t[1 - q, p] + a[k, q] * x[k, p]")) << "of another element";
 }
 
 }  // namespace
