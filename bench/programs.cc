@@ -69,7 +69,6 @@ std::string Attention(bool causal) {
 }
 
 std::string RunningSum() { return "op f(x: f32[N]) -> (y) { y = cumsum(x) }"; }
-std::string LinearScan() { return "op f(a: f32[N], x: f32[N]) -> (h) { h = linear_scan(a, x) }"; }
 std::string Lstm() {
   return "op f(x: f32[L, N, I], h0: f32[N, H], c0: f32[N, H], wx: f32[4, H, I], wh: f32[4, H, H], bx: f32[4, H],\n"
          "     bh: f32[4, H]) -> (y) {\n"

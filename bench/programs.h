@@ -43,8 +43,6 @@ std::string Attention(bool causal);
 
 // x: f32[N] -> y, the sum of what stands up to each place.
 std::string RunningSum();
-// a, x: f32[N] -> h[t] = a[t] * h[t - 1] + x[t].
-std::string LinearScan();
 // x: f32[L, N, I], h0, c0: f32[N, H], wx: f32[4, H, I], wh: f32[4, H, H], bx, bh: f32[4, H] -> y: f32[L, N, H].
 std::string Lstm();
 

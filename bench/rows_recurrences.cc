@@ -1,4 +1,4 @@
-// What one step hands to the next: running sums, a linear recurrence, an LSTM and a step of its training.
+// What one step hands to the next: running sums, an LSTM and a step of its training.
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -24,18 +24,6 @@ Row RunningSumRow() {
   row.traffic = {{{"x"}, {"y"}}};
   row.peers = {TorchRunningSum()};
   row.goal = {OfLimit(0.9)};
-  return row;
-}
-
-// Of rows that a processor could walk side by side there is one.
-Row LinearScanRow() {
-  Row row;
-  row.name = "h = a*h + x f32 16M";
-  row.buffers = {{"a", DType::kF32, {kElements}},
-                 {"x", DType::kF32, {kElements}},
-                 {"h", DType::kF32, {kElements}, Fill::kOutput}};
-  row.steps = {{LinearScan()}};
-  row.traffic = {{{"a", "x"}, {"h"}}};
   return row;
 }
 
@@ -85,6 +73,6 @@ Row LstmStepRow() {
 
 }  // namespace
 
-std::vector<Row> RecurrenceRows() { return {RunningSumRow(), LinearScanRow(), LstmRow(), LstmStepRow()}; }
+std::vector<Row> RecurrenceRows() { return {RunningSumRow(), LstmRow(), LstmStepRow()}; }
 
 }  // namespace nestor::bench

@@ -115,6 +115,7 @@ Worst OnStructured(const ScalarOpRow& row, DType type, int64_t count) {
 }
 
 std::string PlaceText(const Worst& worst, DType type) {
+  if (worst.at.empty()) return "-";
   std::string text;
   for (double x : worst.at) absl::StrAppend(&text, text.empty() ? "" : ", ", LiteralText(Scalar::Float(type, x)));
   return text;

@@ -223,7 +223,8 @@ class ScanBlock {
     const IndexId last = Step(pool_.Const(width_ - 1));
     Append(scope, Lanes([&](IndexId lane) { return Assignment(ends, {lane}, At(scans, last, lane)); }));
     const TensorId earlier = wanted_.contains(scan_.carried) ? Earlier(scans, scope) : TensorId();
-    Append(scope, Rows(0, [&](IndexId row) { return Results(scans, earlier, ends, Step(row)); }));
+    const TensorId starts = Starts(ends, scope);
+    Append(scope, Rows(0, [&](IndexId row) { return Results(scans, earlier, starts, row); }));
     return scope;
   }
 
@@ -276,11 +277,25 @@ class ScanBlock {
     return earlier;
   }
 
-  // Row `row` of the results, from what the carried scalar was before it.
-  Scope Results(TensorId scans, TensorId earlier, TensorId ends, IndexId row) {
-    Scope scope;
-    const ValueId start = Held("before", program_.AddLoad({scan_.carried, {}}), scope);
-    Append(scope, Lanes([&](IndexId lane) {
+  // What the carried scalar is before each row. A row after the other, but apart from the rows' results: these need not
+  // wait for each other.
+  TensorId Starts(TensorId ends, Scope& scope) {
+    const TensorId starts = Declared("starts", {pool_.Const(width_)}, false, scope);
+    Append(scope, Rows(0, [&](IndexId r) {
+      const IndexId row = Step(r);
+      const ValueId end = program_.AddLoad({ends, {row}});
+      const ValueId start = program_.AddLoad({scan_.carried, {}});
+      Scope inside = Assignment(starts, {row}, start);
+      Append(inside, Assignment(scan_.carried, {}, NESTOR_MUTANT("scan_row_starts_anew") ? end : Apply(start, end)));
+      return inside;
+    }));
+    return starts;
+  }
+
+  // Row `row` of the results.
+  Scope Results(TensorId scans, TensorId earlier, TensorId starts, IndexId row) {
+    const ValueId start = program_.AddLoad({starts, {row}});
+    return Lanes([&](IndexId lane) {
       Scope inside;
       StepCopy copy(program_, loop_, Place(row, lane));
       if (absl::c_any_of(scan_.results, [&](TensorId result) { return wanted_.contains(result); })) {
@@ -292,10 +307,7 @@ class ScanBlock {
       }
       copy.Stores(inside);
       return inside;
-    }));
-    const ValueId end = program_.AddLoad({ends, {row}});
-    Append(scope, Assignment(scan_.carried, {}, NESTOR_MUTANT("scan_row_starts_anew") ? end : Apply(start, end)));
-    return scope;
+    });
   }
 
   // The scalars that stores need, but for what results are computed from.

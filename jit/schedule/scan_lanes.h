@@ -30,14 +30,14 @@ struct ScanLanesOptions {
 //                                             } }
 //                                             temp ends: f64[4]
 //                                             for l in [0, 4) vector { ends[l] = scans[3, l] }
+//                                             temp starts: f64[4]
 //                                             for r in [0, 4) unroll {
-//                                               temp before: f64
-//                                               before = last
-//                                               for l in [0, 4) vector {
-//                                                 y[16*t + 4*r + l] = before + scans[l, r]
-//                                               }
-//                                               last = before + ends[r]
+//                                               starts[r] = last
+//                                               last = last + ends[r]
 //                                             }
+//                                             for r in [0, 4) unroll { for l in [0, 4) vector {
+//                                               y[16*t + 4*r + l] = starts[r] + scans[l, r]
+//                                             } }
 //                                           }
 //                                           ... and what is left over, as it was.
 //

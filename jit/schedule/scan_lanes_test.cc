@@ -37,15 +37,14 @@ TEST(ScanInLanes, TextInTextOut) {
            }
            temp ends: f64[4]
            for l_4 in [0, 4) vector { ends[l_4] = scans[3, l_4] }
-           for r_3 in [0, 4) unroll {
-             temp before: f64
-             before = a
+           temp starts: f64[4]
+           for r_3 in [0, 4) unroll { starts[r_3] = a  a = a + ends[r_3] }
+           for r_4 in [0, 4) unroll {
              for l_5 in [0, 4) vector {
                temp now_2: f64
-               now_2 = before + scans[l_5, r_3]
-               y[16*t_2 + 4*r_3 + l_5] = now_2
+               now_2 = starts[r_4] + scans[l_5, r_4]
+               y[16*t_2 + 4*r_4 + l_5] = now_2
              }
-             a = before + ends[r_3]
            }
          }
          for t in [16*(C/16), C) { temp now: f64  now = a + x[t]  y[t] = now  a = now }
@@ -75,15 +74,14 @@ TEST(ScanInLanes, TextInTextOut) {
            temp earlier: f64[4, 4] register
            for l_5 in [0, 4) vector { earlier[3, l_5] = f64(1.0) }
            for r_3 in [1, 4) unroll { for l_6 in [0, 4) vector { earlier[-r_3 + 3, l_6] = scans[-r_3 + 4, l_6] } }
-           for r_4 in [0, 4) unroll {
-             temp before: f64
-             before = a
+           temp starts: f64[4]
+           for r_4 in [0, 4) unroll { starts[-r_4 + 3] = a  a = a * ends[-r_4 + 3] }
+           for r_5 in [0, 4) unroll {
              for l_7 in [0, 4) vector {
                temp last: f64
-               last = before * earlier[l_7, -r_4 + 3]
-               y[-16*t_3 - 4*r_4 + l_7 - (C + 3)%4 + C - 5] = last
+               last = starts[r_5] * earlier[l_7, r_5]
+               y[-16*t_3 + 4*r_5 + l_7 - (C + 3)%4 + C - 17] = last
              }
-             a = before * ends[-r_4 + 3]
            }
          }
          for t in [16*(max(C - (C + 3)%4 - 1, 0)/16) + (C + 3)%4 + 1, C) {
@@ -114,18 +112,17 @@ TEST(ScanInLanes, TextInTextOut) {
            }
            temp ends: f64[4]
            for l_4 in [0, 4) vector { ends[l_4] = scans[3, l_4] }
-           for r_3 in [0, 4) unroll {
-             temp before: f64
-             before = a
+           temp starts: f64[4]
+           for r_3 in [0, 4) unroll { starts[r_3] = a  a = a + ends[r_3] }
+           for r_4 in [0, 4) unroll {
              for l_5 in [0, 4) vector {
                temp now: f64
-               now = before + scans[l_5, r_3]
+               now = starts[r_4] + scans[l_5, r_4]
                temp p_3: f64
-               p_3 = e[16*t_2 + 4*r_3 + l_5] * g[16*t_2 + 4*r_3 + l_5]
-               u[16*t_2 + 4*r_3 + l_5] = now * p_3
-               q[16*t_2 + 4*r_3 + l_5] = p_3
+               p_3 = e[16*t_2 + 4*r_4 + l_5] * g[16*t_2 + 4*r_4 + l_5]
+               u[16*t_2 + 4*r_4 + l_5] = now * p_3
+               q[16*t_2 + 4*r_4 + l_5] = p_3
              }
-             a = before + ends[r_3]
            }
          }
        })"},
