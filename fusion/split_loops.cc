@@ -1,6 +1,5 @@
-// Each comparison a <= b in a loop's body that is affine in its index v, c*v + r >= 0
-// with c of a known sign, turns over at one point: it holds from ceil(-r/c) on, or
-// up to floor(r/-c). Two points p, q cut the range [b, e) in three,
+// Each comparison in a loop's body that is affine in its index turns over at one point
+// (turning_points.h). Two points p, q cut the range [b, e) in three,
 //
 //   [b, min(e, p))   [max(b, p), min(e, q))   [max(b, p, q), e)
 //
@@ -27,14 +26,14 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
-#include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
+#include "fusion/comparisons.h"
 #include "fusion/decided_copy.h"
+#include "fusion/turning_points.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/lanes.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
-#include "uops/scalar_op.h"
 
 namespace nestor::fusion {
 namespace {
@@ -49,161 +48,11 @@ using loop::Statement;
 using loop::Value;
 using loop::ValueId;
 
-// left <= right.
-struct Comparison {
-  IndexId left, right;
-  friend bool operator==(const Comparison& a, const Comparison& b) { return a.left == b.left && a.right == b.right; }
-  template <class H>
-  friend H AbslHashValue(H h, const Comparison& c) {
-    return H::combine(std::move(h), c.left, c.right);
-  }
-};
-
-// Where a comparison turns over: it holds from `at` on (rising), or before it.
-struct Turn {
-  Comparison comparison;
-  IndexId at;
-  bool rising;
-};
-
 // Statements that a block may hold with its pieces.
 constexpr int kMostStatements = 64;
 
 // Places at which a window reaches beyond an image.
 constexpr int64_t kMostAtBorder = 8;
-
-using ComparisonVisitor = absl::FunctionRef<void(Comparison)>;
-
-void VisitCondition(IndexPool& pool, IndexId condition, ComparisonVisitor visit) {
-  const IndexNode node = pool[condition];
-  switch (node.kind) {
-    case IndexKind::kLt: return visit({pool.Add(node.args[0], pool.Const(1)), node.args[1]});
-    case IndexKind::kLe: return visit({node.args[0], node.args[1]});
-    case IndexKind::kEq:
-    case IndexKind::kNe:
-      visit({node.args[0], node.args[1]});
-      return visit({node.args[1], node.args[0]});
-    case IndexKind::kAnd:
-    case IndexKind::kOr:
-    case IndexKind::kNot:
-      for (IndexId arg : node.args) VisitCondition(pool, arg, visit);
-      return;
-    default: return;
-  }
-}
-
-void VisitAccess(Program& program, const Access& access, ComparisonVisitor visit) {
-  if (!access.masked) return;
-  IndexPool& pool = program.pool;
-  for (IndexId condition : access.conditions) VisitCondition(pool, condition, visit);
-  for (size_t axis = 0; axis < access.place.size(); ++axis) {
-    visit({pool.Const(0), access.place[axis]});
-    visit({pool.Add(access.place[axis], pool.Const(1)), program[access.tensor].shape[axis]});
-  }
-}
-
-// Which of two numbers an extreme is: where both are equal, the one that does not move.
-void VisitExtreme(const IndexPool& pool, IndexId e, ComparisonVisitor visit) {
-  const IndexNode& node = pool[e];
-  if (node.kind != IndexKind::kMin && node.kind != IndexKind::kMax) return;
-  const bool first_moves = pool.HasVar(node.args[0]);
-  const IndexId moving = node.args[first_moves ? 0 : 1], other = node.args[first_moves ? 1 : 0];
-  visit(node.kind == IndexKind::kMin ? Comparison{other, moving} : Comparison{moving, other});
-}
-
-// The extremes in places, as of a border that repeats the outermost elements.
-void VisitExtremes(const IndexPool& pool, const Access& access, ComparisonVisitor visit) {
-  for (IndexId e : access.place) {
-    if (pool.HasVar(e)) VisitIndex(pool, e, [&](IndexId part, const IndexNode&) { VisitExtreme(pool, part, visit); });
-  }
-}
-
-// Of a product of loads, the conditions that all of them have, where it is +0 without them.
-IndexList GatesOf(const Program& program, ValueId value) {
-  absl::optional<IndexList> gates;
-  bool is_product = true;
-  VisitValues(program, value, [&](ValueId, const Value& v) {
-    if (const auto* load = absl::get_if<loop::LoadValue>(&v.node)) {
-      const auto* fill = load->access.masked ? absl::get_if<loop::ConstantValue>(&program[load->access.fill].node) : nullptr;
-      is_product = is_product && fill != nullptr && fill->value.bits == Scalar::Zero(v.type).bits;
-      if (!gates) gates = load->access.conditions;
-      gates->erase(std::remove_if(gates->begin(), gates->end(), [&](IndexId c) {
-        return !absl::c_linear_search(load->access.conditions, c);
-      }), gates->end());
-    } else if (const auto* apply = absl::get_if<loop::ApplyValue>(&v.node)) {
-      is_product = is_product && apply->op == ScalarOp::kMul;
-    }
-  });
-  return is_product && gates ? *gates : IndexList();
-}
-
-// A sum of products keeps its masks: its borders would be computed all the same, and a
-// schedule that packs the operands pays for masks once. A sum of the masked values
-// themselves has nothing to do there, nor has one of products whose factors are all masked.
-void VisitComparisons(Program& program, const Statement& statement, ComparisonVisitor visit) {
-  std::vector<ValueId> ids;
-  VisitValues(program, statement.value, [&](ValueId id, const Value&) { ids.push_back(id); });
-  for (ValueId id : ids) {
-    const auto* load = absl::get_if<loop::LoadValue>(&program[id].node);
-    if (load != nullptr && (!statement.op || id == statement.value)) {
-      const Access access = load->access;
-      VisitAccess(program, access, visit);
-      VisitExtremes(program.pool, access, visit);
-    }
-    const auto* apply = absl::get_if<loop::ApplyValue>(&program[id].node);
-    if (apply == nullptr || apply->op != ScalarOp::kSelect) continue;
-    const auto condition = ConditionOf(program, apply->args[0]);
-    if (condition) VisitCondition(program.pool, *condition, visit);
-  }
-  if (!statement.op) return;
-  for (IndexId gate : GatesOf(program, statement.value)) VisitCondition(program.pool, gate, visit);
-}
-
-// Loops over a window, outermost first, and what they accumulate.
-struct Window {
-  std::vector<const Loop*> loops;
-  const Statement* step;
-};
-
-// Of the loops from this one on, where they hold nothing else, and sum no products: those are for tiles.
-absl::optional<Window> WindowOf(const Program& program, const Loop& outermost) {
-  Window window{{&outermost}, nullptr};
-  const auto only = [&] { return window.loops.back()->body.size() == 1 ? &window.loops.back()->body[0] : nullptr; };
-  while (only() != nullptr && only()->As<Loop>() != nullptr) window.loops.push_back(only()->As<Loop>());
-  window.step = only() != nullptr ? only()->As<Statement>() : nullptr;
-  if (window.step == nullptr || !window.step->op) return absl::nullopt;
-  if (program[window.step->target.tensor].storage != loop::Storage::kAccumulator) return absl::nullopt;
-  const auto* apply = absl::get_if<loop::ApplyValue>(&program[window.step->value].node);
-  return apply != nullptr && apply->op == ScalarOp::kMul ? absl::nullopt : absl::make_optional(std::move(window));
-}
-
-// Where all places of a window are in range, the masked loads of what it accumulates.
-void VisitWindow(Program& program, const Window& window, ComparisonVisitor visit) {
-  IndexPool& pool = program.pool;
-  const auto extreme = [&](IndexId e, bool least) -> absl::optional<IndexId> {
-    loop::VarReplacement replace(program);
-    for (const Loop* loop : window.loops) {
-      const auto step = loop::CoefficientOf(program, e, loop->var);
-      const auto by = step ? pool.ConstValue(*step) : absl::nullopt;
-      if (!by || pool.HasVar(loop->begin) || pool.HasVar(loop->end)) return absl::nullopt;
-      replace.Set(loop->var, (*by > 0) == least ? loop->begin : pool.Sub(loop->end, pool.Const(1)));
-    }
-    return replace(e);
-  };
-  std::vector<ValueId> ids;
-  VisitValues(program, window.step->value, [&](ValueId id, const Value&) { ids.push_back(id); });
-  for (const ValueId id : ids) {
-    const auto* load = absl::get_if<loop::LoadValue>(&program[id].node);
-    if (load == nullptr || !load->access.masked) continue;
-    const Access access = load->access;
-    for (size_t axis = 0; axis < access.place.size(); ++axis) {
-      if (const auto least = extreme(access.place[axis], true)) visit({pool.Const(0), *least});
-      if (const auto greatest = extreme(access.place[axis], false)) {
-        visit({pool.Add(*greatest, pool.Const(1)), program[access.tensor].shape[axis]});
-      }
-    }
-  }
-}
 
 // What decides which iterations a block has cut.
 enum class CutAt { kMasks, kWindows };
@@ -298,7 +147,7 @@ class Splitter {
     if (loop.step != 1 || IsBorder(loop)) return absl::nullopt;
     const std::vector<Turn> turns = TurnsIn(loop);
     if (turns.empty()) return absl::nullopt;
-    const IndexList points = PointsOf(turns);
+    const IndexList points = PointsOf(ranges_, turns);
     const int statements = CountStatements(loop.body);
     if (points.empty() || statements * static_cast<int>(points.size()) > budget_) return absl::nullopt;
     absl::optional<Scope> pieces = Cut(loop, turns, points);
@@ -317,7 +166,7 @@ class Splitter {
   std::vector<Turn> TurnsIn(const Loop& loop) {
     std::vector<Turn> turns;
     for (const Comparison& comparison : OpenComparisons(loop)) {
-      const auto turn = TurnOf(loop, comparison, pool_.Sub(comparison.right, comparison.left), 0);
+      const auto turn = TurnOf(program_, ranges_, loop, comparison);
       if (turn && ranges_.Defined(turn->at)) turns.push_back(*turn);
     }
     return turns;
@@ -346,7 +195,7 @@ class Splitter {
       }
       const Statement* statement = item.As<Statement>();
       if (at_ != CutAt::kMasks || statement == nullptr) return;
-      VisitAccess(program_, statement->target, add);
+      VisitMask(program_, statement->target, add);
       VisitComparisons(program_, *statement, add);
     });
     ranges_.Leave();
@@ -360,85 +209,6 @@ class Splitter {
     CollectVars(pool_, c.right, vars);
     return std::find(vars.begin(), vars.end(), var) != vars.end() &&
            std::none_of(vars.begin(), vars.end(), [&](int64_t v) { return inner.contains(v); });
-  }
-
-  // Of e >= 0; e is c*v + r or, unfolded once, c*v + r over a divisor.
-  absl::optional<Turn> TurnOf(const Loop& loop, const Comparison& comparison, IndexId e, int depth) {
-    const auto polynomial = pool_.IsAffine(e) ? Polynomial::Of(pool_, e) : absl::nullopt;
-    if (!polynomial) return absl::nullopt;
-    IndexId coefficient = pool_.Const(0), atom;
-    for (const Polynomial::Term& term : polynomial->terms()) {
-      IndexId factor = pool_.Const(term.coefficient), moving;
-      for (IndexId a : term.atoms) {
-        if (HoldsVar(pool_, a, loop.var)) moving = a;
-        else factor = pool_.Mul(factor, a);
-      }
-      if (moving.value < 0) continue;
-      if (atom.value >= 0 && atom != moving) return absl::nullopt;
-      atom = moving;
-      coefficient = pool_.Add(coefficient, factor);
-    }
-    if (atom.value < 0) return absl::nullopt;
-    const IndexId rest = pool_.Sub(e, pool_.Mul(coefficient, atom));
-    if (pool_.VarValue(atom) == loop.var) return LinearTurn(comparison, coefficient, rest);
-    return depth > 0 ? absl::nullopt : TurnOf(loop, comparison, Unfolded(atom, coefficient, rest), 1);
-  }
-
-  absl::optional<Turn> LinearTurn(const Comparison& comparison, IndexId coefficient, IndexId rest) {
-    if (ranges_.Positive(coefficient)) {
-      const IndexId up = pool_.Add(pool_.Neg(rest), pool_.Sub(coefficient, pool_.Const(1)));
-      return Turn{comparison, pool_.Div(up, coefficient), true};
-    }
-    const IndexId magnitude = pool_.Neg(coefficient);
-    if (!ranges_.Positive(magnitude)) return absl::nullopt;
-    return Turn{comparison, pool_.Add(pool_.Div(rest, magnitude), pool_.Const(1)), false};
-  }
-
-  // An expression that is >= 0 just where +-(x/d) + rest is, d > 0: x + rest*d, or
-  // (rest + 1)*d - 1 - x. Without that, the atom itself, which is not linear.
-  IndexId Unfolded(IndexId atom, IndexId coefficient, IndexId rest) {
-    const IndexNode node = pool_[atom];
-    const auto sign = pool_.ConstValue(coefficient);
-    if (node.kind != IndexKind::kDiv || !sign || (*sign != 1 && *sign != -1)) return atom;
-    const IndexId x = node.args[0], d = node.args[1];
-    if (!ranges_.Positive(d)) return atom;
-    if (*sign == 1) return pool_.Add(x, pool_.Mul(rest, d));
-    const IndexId above = pool_.Mul(pool_.Add(rest, pool_.Const(1)), d);
-    return pool_.Sub(pool_.Sub(above, pool_.Const(1)), x);
-  }
-
-  // One or two, those from which on something holds first, so that all holds between; of more, the last from which
-  // something holds and the first up to which something does. None where it is not known which these are.
-  IndexList PointsOf(const std::vector<Turn>& turns) {
-    IndexList points;
-    for (bool rising : {true, false}) {
-      for (const Turn& turn : turns) {
-        if (turn.rising == rising && !Contains(points, turn.at)) points.push_back(turn.at);
-      }
-    }
-    if (points.size() > 2) return InnermostOf(turns);
-    if (points.size() == 2 && ranges_.Less(points[1], points[0])) std::swap(points[0], points[1]);
-    return points;
-  }
-
-  IndexList InnermostOf(const std::vector<Turn>& turns) {
-    IndexList points;
-    for (bool rising : {true, false}) {
-      const auto is_further = [&](IndexId a, IndexId b) { return ranges_.LessEqual(rising ? b : a, rising ? a : b); };
-      absl::optional<IndexId> innermost;
-      for (const Turn& turn : turns) {
-        if (turn.rising != rising) continue;
-        const bool is_inside = !innermost || is_further(turn.at, *innermost);
-        if (!is_inside && !is_further(*innermost, turn.at)) return {};
-        if (is_inside) innermost = turn.at;
-      }
-      if (innermost) points.push_back(*innermost);
-    }
-    return points;
-  }
-
-  static bool Contains(const IndexList& list, IndexId e) {
-    return std::find(list.begin(), list.end(), e) != list.end();
   }
 
   IndexId Larger(IndexId a, IndexId b) {
@@ -480,7 +250,7 @@ class Splitter {
     }
     // One extreme within another is linear once the inner one is decided.
     if (CountExtremes(copy->body) >= CountExtremes(loop.body)) return false;
-    const IndexList points = PointsOf(open);
+    const IndexList points = PointsOf(ranges_, open);
     absl::optional<Scope> parts = points.empty() ? absl::nullopt : Cut(*copy, open, points);
     if (parts) std::move(parts->begin(), parts->end(), std::back_inserter(pieces));
     return parts.has_value();

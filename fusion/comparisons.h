@@ -1,0 +1,53 @@
+// What the body of a loop compares: masks, choices, extremes in places, and whether all of a window is in range.
+#ifndef NESTOR_FUSION_COMPARISONS_H_
+#define NESTOR_FUSION_COMPARISONS_H_
+
+#include <utility>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/types/optional.h"
+#include "loop_ir/program.h"
+
+namespace nestor::fusion {
+
+// left <= right.
+struct Comparison {
+  IndexId left, right;
+  friend bool operator==(const Comparison& a, const Comparison& b) { return a.left == b.left && a.right == b.right; }
+  template <class H>
+  friend H AbslHashValue(H h, const Comparison& c) {
+    return H::combine(std::move(h), c.left, c.right);
+  }
+};
+
+using ComparisonVisitor = absl::FunctionRef<void(Comparison)>;
+
+// Of a masked access: its conditions, and whether each of its indices is in range.
+void VisitMask(loop::Program& program, const loop::Access& access, ComparisonVisitor visit);
+
+// Which of two numbers an extreme is: where both are equal, the one that does not move. Of anything else, nothing.
+void VisitExtreme(const IndexPool& pool, IndexId e, ComparisonVisitor visit);
+// The extremes in places, as of a border that repeats the outermost elements.
+void VisitExtremes(const IndexPool& pool, const loop::Access& access, ComparisonVisitor visit);
+
+// Of the value of a statement. A sum of products keeps its masks: its borders would be computed all the same, and a
+// schedule that packs the operands pays for masks once. A sum of the masked values
+// themselves has nothing to do there, nor has one of products whose factors are all masked.
+void VisitComparisons(loop::Program& program, const loop::Statement& statement, ComparisonVisitor visit);
+
+// Loops over a window, outermost first, and what they accumulate.
+struct Window {
+  std::vector<const loop::Loop*> loops;
+  const loop::Statement* step;
+};
+
+// Of the loops from this one on, where they hold nothing else, and sum no products: those are for tiles.
+absl::optional<Window> WindowOf(const loop::Program& program, const loop::Loop& outermost);
+
+// Where all places of a window are in range, of the masked loads of what it accumulates.
+void VisitWindow(loop::Program& program, const Window& window, ComparisonVisitor visit);
+
+}  // namespace nestor::fusion
+
+#endif  // NESTOR_FUSION_COMPARISONS_H_

@@ -1,0 +1,104 @@
+// A comparison a <= b that is affine in the loop's index v is c*v + r >= 0 with c of a known sign: it holds from
+// ceil(-r/c) on, or up to floor(r/-c).
+#include "fusion/turning_points.h"
+
+#include <utility>
+
+#include "absl/algorithm/container.h"
+
+namespace nestor::fusion {
+namespace {
+
+using loop::Loop;
+using loop::Program;
+using loop::Ranges;
+
+class TurnFinder {
+ public:
+  TurnFinder(Program& program, Ranges& ranges) : pool_(program.pool), ranges_(ranges) {}
+
+  // Of e >= 0; e is c*v + r or, unfolded once, c*v + r over a divisor.
+  absl::optional<Turn> Of(const Loop& loop, const Comparison& comparison, IndexId e, int depth) {
+    const auto polynomial = pool_.IsAffine(e) ? Polynomial::Of(pool_, e) : absl::nullopt;
+    if (!polynomial) return absl::nullopt;
+    IndexId coefficient = pool_.Const(0), atom;
+    for (const Polynomial::Term& term : polynomial->terms()) {
+      IndexId factor = pool_.Const(term.coefficient), moving;
+      for (IndexId a : term.atoms) {
+        if (HoldsVar(pool_, a, loop.var)) moving = a;
+        else factor = pool_.Mul(factor, a);
+      }
+      if (moving.value < 0) continue;
+      if (atom.value >= 0 && atom != moving) return absl::nullopt;
+      atom = moving;
+      coefficient = pool_.Add(coefficient, factor);
+    }
+    if (atom.value < 0) return absl::nullopt;
+    const IndexId rest = pool_.Sub(e, pool_.Mul(coefficient, atom));
+    if (pool_.VarValue(atom) == loop.var) return LinearTurn(comparison, coefficient, rest);
+    return depth > 0 ? absl::nullopt : Of(loop, comparison, Unfolded(atom, coefficient, rest), 1);
+  }
+
+ private:
+  absl::optional<Turn> LinearTurn(const Comparison& comparison, IndexId coefficient, IndexId rest) {
+    if (ranges_.Positive(coefficient)) {
+      const IndexId up = pool_.Add(pool_.Neg(rest), pool_.Sub(coefficient, pool_.Const(1)));
+      return Turn{comparison, pool_.Div(up, coefficient), true};
+    }
+    const IndexId magnitude = pool_.Neg(coefficient);
+    if (!ranges_.Positive(magnitude)) return absl::nullopt;
+    return Turn{comparison, pool_.Add(pool_.Div(rest, magnitude), pool_.Const(1)), false};
+  }
+
+  // An expression that is >= 0 just where +-(x/d) + rest is, d > 0: x + rest*d, or
+  // (rest + 1)*d - 1 - x. Without that, the atom itself, which is not linear.
+  IndexId Unfolded(IndexId atom, IndexId coefficient, IndexId rest) {
+    const IndexNode node = pool_[atom];
+    const auto sign = pool_.ConstValue(coefficient);
+    if (node.kind != IndexKind::kDiv || !sign || (*sign != 1 && *sign != -1)) return atom;
+    const IndexId x = node.args[0], d = node.args[1];
+    if (!ranges_.Positive(d)) return atom;
+    if (*sign == 1) return pool_.Add(x, pool_.Mul(rest, d));
+    const IndexId above = pool_.Mul(pool_.Add(rest, pool_.Const(1)), d);
+    return pool_.Sub(pool_.Sub(above, pool_.Const(1)), x);
+  }
+
+  IndexPool& pool_;
+  Ranges& ranges_;
+};
+
+IndexList InnermostOf(Ranges& ranges, const std::vector<Turn>& turns) {
+  IndexList points;
+  for (bool rising : {true, false}) {
+    const auto is_further = [&](IndexId a, IndexId b) { return ranges.LessEqual(rising ? b : a, rising ? a : b); };
+    absl::optional<IndexId> innermost;
+    for (const Turn& turn : turns) {
+      if (turn.rising != rising) continue;
+      const bool is_inside = !innermost || is_further(turn.at, *innermost);
+      if (!is_inside && !is_further(*innermost, turn.at)) return {};
+      if (is_inside) innermost = turn.at;
+    }
+    if (innermost) points.push_back(*innermost);
+  }
+  return points;
+}
+
+}  // namespace
+
+absl::optional<Turn> TurnOf(Program& program, Ranges& ranges, const Loop& loop, const Comparison& comparison) {
+  return TurnFinder(program, ranges).Of(loop, comparison, program.pool.Sub(comparison.right, comparison.left), 0);
+}
+
+IndexList PointsOf(Ranges& ranges, const std::vector<Turn>& turns) {
+  IndexList points;
+  for (bool rising : {true, false}) {
+    for (const Turn& turn : turns) {
+      if (turn.rising == rising && !absl::c_linear_search(points, turn.at)) points.push_back(turn.at);
+    }
+  }
+  if (points.size() > 2) return InnermostOf(ranges, turns);
+  if (points.size() == 2 && ranges.Less(points[1], points[0])) std::swap(points[0], points[1]);
+  return points;
+}
+
+}  // namespace nestor::fusion
