@@ -68,6 +68,12 @@ const std::vector<Case>& Cases() {
       {"sines", {{"x", {10, 100}}}, {}, "y[i, j] = sin(x[i, j]) * cos(x[i, j] + 1.0)"},
       {"variance", {{"x", {10, 100}}}, {}, "m[i] = sum[k](x[i, k]) / C; y[i] = sum[k](square(x[i, k] - m[i])) / C"},
       {"prod", {{"x", {30, 20}}}, {}, "y[i] = prod[k](x[i, k])"},
+      {"cumsum", {{"x", {10, 30}}}},
+      {"linear_scan", {{"a", {10, 30}}, {"x", {10, 30}}}},
+      {"logcumsumexp", {{"x", {10, 30}}}},
+      {"rnn", {{"x", {5, 2, 6}}, {"h0", {2, 8}}, {"wx", {8, 6}}, {"wh", {8, 8}}, {"bx", {8}}, {"bh", {8}}}},
+      // What a discrete step sees in the next step, and a choice of that.
+      {"spikes", {{"x", {10, 30}}}, {}, "for t < C { v[i, t] = where(v[i, t - 1] > 1.0, 0.0, v[i, t - 1]) * 0.75 + x[i, t] / 3.0 }; y[i, t] = v[i, t]"},
       {"powers", {{"x", {10, 100}, 3}}, {}, "y[i, j] = pow(x[i, j], 1.5) + log(x[i, j] + 0.5)"},
       {"max", {{"x", {50, 20}}}, {}, "y[i] = max[k](x[i, k])"},
       {"scatter", {{"x", {50, 20}}}, {}, "y[i % 7, k]: f32[7, C] += x[i, k]"},

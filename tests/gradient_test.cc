@@ -740,6 +740,11 @@ op f(x: T[N, K]) -> (y, z) {
 === a product over two axes of a computed value
 op f(x: T[N, K, L]) -> (y) { y[n] = prod[k, l](sin(x[n, k, l]) + 2.0) }
 --- x=[2,2,2]
+=== products over what the step before gave
+op f(x: T[L, J], w: T[J, J]) -> (y) {
+  for t < L { y[t, j] = x[t, j] + prod[k](y[t - 1, k | 0.5] * w[k, j] + 1.5) }
+}
+--- x=[3,2] w=[2,2]
 === products in a window
 op f(x: T[N]) -> (y) { y[i] = prod[r](x[i + r - 1 | 2.0]) where i < N, r < 3 }
 --- x=[4]
@@ -949,6 +954,12 @@ op f(x: f64[N, K]) -> (y) { y = prod[n, k](x[n, k]) }
 ---
 x = f64[2, 2] 2 0 3 5
 d x == f64[2, 2] 0 30 0 0
+
+=== prod over two axes, zeros in one row, and in two
+op f(x: f64[B, N, K]) -> (y) { y[b] = prod[n, k](x[b, n, k]) }
+---
+x = f64[2, 2, 3] 0 2 3 1 5 2   0 2 3 1 0 2
+d x == f64[2, 2, 3] 60 0 0 0 0 0   0 0 0 0 0 0
 
 === the log that where did not take, to second order
 op f(x: f64[N]) -> (y) { y[i] = where(x[i] > 0.0, log(x[i]), 0.0) }

@@ -321,6 +321,8 @@ TEST(FastJudge, SaysWhatHasNoBounds) {
       {"op f(x: f64[N]) -> (y) { y[i] = x[i] }", "op f: no inner bounds: result y is f64"},
       {"op f(x: f32[N]) -> (y) { k[i] = i64(x[i]); y[k[i]]: f32[N] += x[i] }",
        "op f: no inner bounds: a place to store to was made of a float"},
+      {"op f(x: i32[N]) -> (y) { for t < N { y[t] = y[t - 1] + x[t] } }",
+       "op f: no inner bounds: a recurrence of integers or bools"},
   };
   for (const auto& [text, message] : cases) {
     const absl::StatusOr<Op> op = ParseOp(text);

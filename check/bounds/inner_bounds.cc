@@ -15,6 +15,7 @@
 #include "check/bounds/inner_set.h"
 #include "check/bounds/inner_sums.h"
 #include "uops/operand_use.h"
+#include "uops/recurrence.h"
 
 namespace nestor {
 namespace {
@@ -23,20 +24,34 @@ namespace {
 // A superset of those of the lowered program (loop_ir/discrete_steps.h).
 std::vector<bool> Deciding(const Graph& graph) {
   std::vector<bool> decides(graph.size(), false);
-  for (int i = graph.size() - 1; i >= 0; --i) {
-    const NodeId id{i};
-    if (const Map* map = graph.As<Map>(id)) {
-      for (size_t j = 0; j < map->args.size(); ++j) {
-        const OperandUse use = UseOf(map->op, graph.type(map->args.back()), graph.type(id), static_cast<int>(j));
-        if (use.steps || (use.passes && decides[i])) decides[map->args[j].value] = true;
+  bool steps_changed = true;
+  const auto mark = [&](NodeId id) {
+    steps_changed |= !decides[id.value];
+    decides[id.value] = true;
+  };
+  // A carry's body stands behind it, so that the walk is done again where a carry decides.
+  while (std::exchange(steps_changed, false)) {
+    for (int i = graph.size() - 1; i >= 0; --i) {
+      const NodeId id{i};
+      if (const Map* map = graph.As<Map>(id)) {
+        for (size_t j = 0; j < map->args.size(); ++j) {
+          const OperandUse use = UseOf(map->op, graph.type(map->args.back()), graph.type(id), static_cast<int>(j));
+          if (use.steps || (use.passes && decides[i])) decides[map->args[j].value] = true;
+        }
+      }
+      const Reduce* reduce = graph.As<Reduce>(id);
+      if (reduce != nullptr && (IsArg(reduce->op) || decides[i])) decides[reduce->x.value] = true;
+      const Reindex* reindex = graph.As<Reindex>(id);
+      if (reindex != nullptr && decides[i]) decides[reindex->x.value] = true;
+      const Scatter* scatter = graph.As<Scatter>(id);
+      if (scatter != nullptr && decides[i]) decides[scatter->x.value] = true;
+      const Recurrence* recurrence = graph.As<Recurrence>(id);
+      if (recurrence == nullptr) continue;
+      if (decides[i]) mark(recurrence->x);
+      for (size_t k = 0; k < recurrence->carries.size(); ++k) {
+        if (decides[recurrence->carries[k].value]) mark(recurrence->bodies[k]);
       }
     }
-    const Reduce* reduce = graph.As<Reduce>(id);
-    if (reduce != nullptr && (IsArg(reduce->op) || decides[i])) decides[reduce->x.value] = true;
-    const Reindex* reindex = graph.As<Reindex>(id);
-    if (reindex != nullptr && decides[i]) decides[reindex->x.value] = true;
-    const Scatter* scatter = graph.As<Scatter>(id);
-    if (scatter != nullptr && decides[i]) decides[scatter->x.value] = true;
   }
   return decides;
 }
@@ -86,16 +101,39 @@ class InnerBoundsWalk {
       InnerSet operator()(const Map& n) const { return self.Row(n, node.type, self.decides_[id.value]); }
       InnerSet operator()(const Reduce& n) const { return self.Reduced(n); }
       InnerSet operator()(const Scatter& n) const { return self.Scattered(n, node.shape); }
-      InnerSet operator()(const Carry&) const { return self.Stepped(id); }
-      InnerSet operator()(const Recurrence& n) const { return self.Stepped(n.x); }
+      InnerSet operator()(const Carry& n) const { return self.Carried(n, node); }
+      InnerSet operator()(const Recurrence& n) const { return self.Settled(n); }
     };
     return absl::visit(Visitor{*this, id, node}, node.op);
   }
 
-  // Sets that depend on those of earlier steps are not built.
-  InnerSet Stepped(NodeId id) {
-    Refuse("a recurrence");
-    return Exact(id);
+  // The ends at earlier steps are carries of their own.
+  InnerSet Carried(const Carry& carry, const Node& node) {
+    if (!IsFloat(node.type)) Refuse("a recurrence of integers or bools");
+    const auto end = [&] { return graph_.AddCarry(DType::kF64, node.shape, carry.axis, carry.backward); };
+    if (node.type == DType::kF64) return PointSet(end());
+    const NodeId low = end();
+    return FloatSet{low, end(), /*rounded=*/true};
+  }
+
+  // A scan's enclosure, of every order, holds those of one step after the other.
+  InnerSet Settled(const Recurrence& recurrence) {
+    std::vector<Equation> equations;
+    for (size_t k = 0; k < recurrence.carries.size() && status_.ok(); ++k) {
+      const FloatSet& carry = absl::get<FloatSet>(sets_[recurrence.carries[k].value]);
+      const NodeId body = recurrence.bodies[k];
+      const FloatSet ends = RoundedSet(f64_, op_.graph.type(body), absl::get<FloatSet>(sets_[body.value]));
+      equations.push_back({carry.low, ends.low});
+      if (!carry.IsPoint()) equations.push_back({carry.high, ends.high});
+    }
+    if (!status_.ok()) return sets_[recurrence.x.value];
+    Settler settler(graph_, std::move(equations));
+    const auto settle = [&](NodeId x) { return x.valid() ? settler.Settle(x) : x; };
+    const InnerSet& set = sets_[recurrence.x.value];
+    if (const auto* x = absl::get_if<FloatSet>(&set)) return FloatSet{settle(x->low), settle(x->high), x->rounded};
+    if (const auto* x = absl::get_if<IntegerSet>(&set)) return IntegerSet{settle(x->value), settle(x->known)};
+    const TruthSet& x = absl::get<TruthSet>(set);
+    return TruthSet{settle(x.may_be_true), settle(x.may_be_false), x.exclusive};
   }
 
   InnerSet Exact(NodeId id) {
