@@ -73,7 +73,8 @@ const std::vector<Case>& Cases() {
       {"logcumsumexp", {{"x", {10, 30}}}},
       {"rnn", {{"x", {5, 2, 6}}, {"h0", {2, 8}}, {"wx", {8, 6}}, {"wh", {8, 8}}, {"bx", {8}}, {"bh", {8}}}},
       // What a discrete step sees in the next step, and a choice of that.
-      {"spikes", {{"x", {10, 30}}}, {}, "for t < C { v[i, t] = where(v[i, t - 1] > 1.0, 0.0, v[i, t - 1]) * 0.75 + x[i, t] / 3.0 }; y[i, t] = v[i, t]"},
+      {"spikes", {{"x", {10, 30}}}, {},
+       "for t < C { v[i, t] = where(v[i, t - 1] > 1.0, 0.0, v[i, t - 1]) * 0.75 + x[i, t] / (x[i, 0] + 3.0) }; y[i, t] = v[i, t]"},
       {"powers", {{"x", {10, 100}, 3}}, {}, "y[i, j] = pow(x[i, j], 1.5) + log(x[i, j] + 0.5)"},
       {"max", {{"x", {50, 20}}}, {}, "y[i] = max[k](x[i, k])"},
       {"scatter", {{"x", {50, 20}}}, {}, "y[i % 7, k]: f32[7, C] += x[i, k]"},

@@ -20,36 +20,40 @@
 namespace nestor {
 namespace {
 
+// Marks what of `decides` follows within one step of each recurrence.
+void MarkDeciding(const Graph& graph, std::vector<bool>& decides) {
+  for (int i = graph.size() - 1; i >= 0; --i) {
+    const NodeId id{i};
+    if (const Map* map = graph.As<Map>(id)) {
+      for (size_t j = 0; j < map->args.size(); ++j) {
+        const OperandUse use = UseOf(map->op, graph.type(map->args.back()), graph.type(id), static_cast<int>(j));
+        if (use.steps || (use.passes && decides[i])) decides[map->args[j].value] = true;
+      }
+    }
+    const Reduce* reduce = graph.As<Reduce>(id);
+    if (reduce != nullptr && (IsArg(reduce->op) || decides[i])) decides[reduce->x.value] = true;
+    const Reindex* reindex = graph.As<Reindex>(id);
+    if (reindex != nullptr && decides[i]) decides[reindex->x.value] = true;
+    const Scatter* scatter = graph.As<Scatter>(id);
+    if (scatter != nullptr && decides[i]) decides[scatter->x.value] = true;
+    const Recurrence* recurrence = graph.As<Recurrence>(id);
+    if (recurrence != nullptr && decides[i]) decides[recurrence->x.value] = true;
+  }
+}
+
 // Which values of the graph may reach a discrete step (SEMANTICS 5), backwards from the steps.
 // A superset of those of the lowered program (loop_ir/discrete_steps.h).
 std::vector<bool> Deciding(const Graph& graph) {
   std::vector<bool> decides(graph.size(), false);
-  bool steps_changed = true;
-  const auto mark = [&](NodeId id) {
-    steps_changed |= !decides[id.value];
-    decides[id.value] = true;
-  };
-  // A carry's body stands behind it, so that the walk is done again where a carry decides.
-  while (std::exchange(steps_changed, false)) {
-    for (int i = graph.size() - 1; i >= 0; --i) {
-      const NodeId id{i};
-      if (const Map* map = graph.As<Map>(id)) {
-        for (size_t j = 0; j < map->args.size(); ++j) {
-          const OperandUse use = UseOf(map->op, graph.type(map->args.back()), graph.type(id), static_cast<int>(j));
-          if (use.steps || (use.passes && decides[i])) decides[map->args[j].value] = true;
-        }
-      }
-      const Reduce* reduce = graph.As<Reduce>(id);
-      if (reduce != nullptr && (IsArg(reduce->op) || decides[i])) decides[reduce->x.value] = true;
-      const Reindex* reindex = graph.As<Reindex>(id);
-      if (reindex != nullptr && decides[i]) decides[reindex->x.value] = true;
-      const Scatter* scatter = graph.As<Scatter>(id);
-      if (scatter != nullptr && decides[i]) decides[scatter->x.value] = true;
-      const Recurrence* recurrence = graph.As<Recurrence>(id);
-      if (recurrence == nullptr) continue;
-      if (decides[i]) mark(recurrence->x);
-      for (size_t k = 0; k < recurrence->carries.size(); ++k) {
-        if (decides[recurrence->carries[k].value]) mark(recurrence->bodies[k]);
+  bool changed = true;
+  while (changed) {
+    MarkDeciding(graph, decides);
+    changed = false;
+    for (NodeId id : graph.recurrences()) {
+      const Recurrence& recurrence = *graph.As<Recurrence>(id);
+      for (size_t k = 0; k < recurrence.carries.size(); ++k) {
+        const NodeId carry = recurrence.carries[k], body = recurrence.bodies[k];
+        if (decides[carry.value] && !decides[body.value]) decides[body.value] = changed = true;
       }
     }
   }
@@ -119,14 +123,13 @@ class InnerBoundsWalk {
   // A scan's enclosure, of every order, holds those of one step after the other.
   InnerSet Settled(const Recurrence& recurrence) {
     std::vector<Equation> equations;
-    for (size_t k = 0; k < recurrence.carries.size() && status_.ok(); ++k) {
+    for (size_t k = 0; k < recurrence.carries.size(); ++k) {
       const FloatSet& carry = absl::get<FloatSet>(sets_[recurrence.carries[k].value]);
       const NodeId body = recurrence.bodies[k];
       const FloatSet ends = RoundedSet(f64_, op_.graph.type(body), absl::get<FloatSet>(sets_[body.value]));
       equations.push_back({carry.low, ends.low});
       if (!carry.IsPoint()) equations.push_back({carry.high, ends.high});
     }
-    if (!status_.ok()) return sets_[recurrence.x.value];
     Settler settler(graph_, std::move(equations));
     const auto settle = [&](NodeId x) { return x.valid() ? settler.Settle(x) : x; };
     const InnerSet& set = sets_[recurrence.x.value];
