@@ -20,7 +20,8 @@ std::string Text(const absl::optional<int64_t>& number) { return number ? absl::
 
 std::string KeyOf(const loop::Program& program, const CompileOptions& options) {
   // An option that is added does not compile until it is part of the key.
-  const auto& [mode, isa, executor, schedule, schedules, least_parallel_bytes, streaming_bytes, size_classes] = options;
+  const auto& [mode, isa, executor, schedule, schedules, least_parallel_bytes, prefetching_bytes, streaming_bytes,
+              size_classes] = options;
   const auto& [accumulators, memory_order, contractions, strips, parallel_sums] = schedule;
   const auto& [columns, rows] = memory_order;
   const auto& [tile_isa, tile_rows, tile_vectors, sum_block, row_block, column_block, many_elements, panels,
@@ -39,7 +40,7 @@ std::string KeyOf(const loop::Program& program, const CompileOptions& options) {
   return absl::StrCat(loop::ToText(program), "\n", static_cast<int>(mode), " ",
                       NESTOR_MUTANT("cache_key_without_set") ? "" : Name(*isa), " ",
                       reinterpret_cast<uintptr_t>(executor), " ", schedules == nullptr ? "" : schedules->ToText(), " ",
-                      numbers, " ", Text(least_parallel_bytes), " ", Text(streaming_bytes));
+                      numbers, " ", Text(least_parallel_bytes), " ", Text(prefetching_bytes), " ", Text(streaming_bytes));
 }
 
 }  // namespace

@@ -68,6 +68,7 @@ TEST(ExecutableCache, EveryOptionIsPartOfTheKey) {
             *Schedules::Parse("op=f program=1 cpu=c isa=avx2 mode=fast sizes=- accumulators=2"));
       },
       [](CompileOptions& options) { options.least_parallel_bytes = 0; },
+      [](CompileOptions& options) { options.prefetching_bytes = 0; },
       [](CompileOptions& options) { options.streaming_bytes = 0; },
       [](CompileOptions& options) { options.size_classes.largest_constant = 4; },
       [](CompileOptions& options) { options.size_classes.short_row = 0; },

@@ -155,6 +155,7 @@ absl::StatusOr<std::unique_ptr<const Executable>> MakeExecutable(loop::Program s
   NESTOR_ASSIGN_OR_RETURN(executable.isa, IsaOf(options));
   executable.executor = options.executor != nullptr ? options.executor : &DefaultExecutor();
   executable.least_parallel_bytes = options.least_parallel_bytes.value_or(LeastParallelBytes(scheduled));
+  executable.prefetching_bytes = options.prefetching_bytes.value_or(Caches().l2);
   // What is larger than the last cache is not found there again.
   executable.streaming_bytes = options.streaming_bytes.value_or(Caches().last);
   executable.size_classes = options.size_classes;

@@ -37,7 +37,7 @@ struct CompileOptions {
   std::shared_ptr<const Schedules> schedules;
   // See ExecutableOptions; nullopt: from what the program computes, and the sizes of the
   // machine's caches.
-  absl::optional<int64_t> least_parallel_bytes, streaming_bytes;
+  absl::optional<int64_t> least_parallel_bytes, prefetching_bytes, streaming_bytes;
   SizeClassOptions size_classes;
 };
 

@@ -40,8 +40,9 @@ struct ExecutableOptions {
   // than this, and it computes fewer scalar operations (WorkAt) than that.
   int64_t least_parallel_bytes = int64_t{256} << 10;
   int64_t least_parallel_work = int64_t{1} << 21;
-  // Where the arguments have at least so many bytes, outputs are written past the caches;
-  // 0: never.
+  // Where the arguments have at least so many bytes, they are fetched before their turn, or, besides,
+  // outputs are written past the caches; 0: never.
+  int64_t prefetching_bytes = 0;
   int64_t streaming_bytes = 0;
   SizeClassOptions size_classes;
 };

@@ -50,6 +50,12 @@ absl::Status CountError(const Program& program, absl::string_view what, size_t g
       absl::StrCat("program ", program.name, ": ", given, " ", what, " given, ", wanted, " wanted"));
 }
 
+Residence ResidenceOf(const ExecutableOptions& options, int64_t bytes) {
+  const auto reaches = [&](int64_t least) { return least > 0 && bytes >= least; };
+  if (reaches(options.streaming_bytes)) return Residence::kMemory;
+  return reaches(options.prefetching_bytes) ? Residence::kLastCache : Residence::kCore;
+}
+
 }  // namespace
 
 Workspace::Workspace() : state_(std::make_unique<State>()) {}
@@ -276,7 +282,7 @@ absl::StatusOr<std::shared_ptr<const Kernel>> Executable::KernelFor(const Argume
                                                                     int64_t bytes) const {
   KernelOptions kernel;
   kernel.translate.isa = options().isa;
-  kernel.streaming = options().streaming_bytes > 0 && bytes >= options().streaming_bytes;
+  kernel.residence = ResidenceOf(options(), bytes);
   for (size_t i = 0; i < NumArguments(); ++i) {
     const TensorView& view = ArgumentAt(arguments, i);
     // Where nobody reads an element, it lies as code likes best.

@@ -15,7 +15,7 @@ namespace nestor::jit {
 namespace {
 
 std::string KeyOf(const KernelOptions& options) {
-  std::string key = options.streaming ? "s" : "";
+  std::string key = options.residence == Residence::kMemory ? "s" : options.residence == Residence::kLastCache ? "p" : "";
   for (const Layout& layout : options.translate.layouts) AddToKey(layout, &key);
   for (const bool constant : options.translate.constant) key += constant ? '1' : '0';
   return key;
@@ -32,7 +32,8 @@ KernelOptions WithoutIdleConstants(const loop::Program& program, KernelOptions o
 }
 
 absl::StatusOr<std::unique_ptr<const Kernel>> CompileFor(loop::Program program, const KernelOptions& options) {
-  if (options.streaming) NESTOR_RETURN_IF_ERROR(StreamArguments(program).status());
+  if (options.residence == Residence::kLastCache) NESTOR_RETURN_IF_ERROR(PrefetchArguments(program).status());
+  if (options.residence == Residence::kMemory) NESTOR_RETURN_IF_ERROR(StreamArguments(program).status());
   return Kernel::Compile(std::move(program), options.translate);
 }
 

@@ -16,10 +16,13 @@
 
 namespace nestor::jit {
 
+// Where a call's arguments lie, by their size: in a core's own caches, in the last cache, or beyond
+// (schedule/streaming.h).
+enum class Residence { kCore, kLastCache, kMemory };
+
 struct KernelOptions {
   TranslateOptions translate;
-  // For arguments larger than the caches (schedule/streaming.h).
-  bool streaming = false;
+  Residence residence = Residence::kCore;
 };
 
 // Thread-safe. Kernels live as long as this, and keep it alive where they are shared.

@@ -113,7 +113,7 @@ struct Call {
 Measured MeasureCompiled(const Op& op, const loop::Sizes& small, const loop::Sizes& sizes) {
   jit::CompileOptions options;
   options.executor = &jit::InlineExecutor();
-  options.streaming_bytes = 0;  // else large arguments have code of their own
+  options.prefetching_bytes = options.streaming_bytes = 0;  // else large arguments have code of their own
   options.size_classes.variants = 0;  // and so may other sizes than `small`
   const auto executable = jit::Compile(Lower(op), options).value();
   {

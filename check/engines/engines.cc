@@ -78,7 +78,7 @@ std::string ThresholdsText(const jit::CompileOptions& options) {
                       ", strips of ", options.schedule.strips.rows, ", memory order ",
                       options.schedule.memory_order.columns, " x ", options.schedule.memory_order.rows,
                       ", sums in pieces of ", options.schedule.parallel_sums.least_steps,
-                      options.streaming_bytes ? ", streaming" : "");
+                      options.prefetching_bytes ? ", prefetching" : "", options.streaming_bytes ? ", streaming" : "");
 }
 
 absl::string_view Name(Engine::Backend backend) {
@@ -158,6 +158,7 @@ jit::CompileOptions DrawCompileOptions(Random& random) {
   if (random.Chance(70)) options.schedule.parallel_sums.least_steps = random.Pick({1, 2, 9, 64});
   if (random.Chance(75)) options.least_parallel_bytes = 0;
   if (random.Chance(50)) options.streaming_bytes = 1;
+  else if (random.Chance(50)) options.prefetching_bytes = 1;
   options.size_classes.least_work = random.Chance(50) ? 0 : options.size_classes.least_work;
   options.size_classes.largest_constant = random.Pick({16, 16, 4, 2});
   options.size_classes.variants = random.Pick({16, 1, 2});

@@ -9,10 +9,12 @@
 #include "fusion/work.h"
 #include "jit/runtime/cpu_features.h"
 #include "jit/schedule/loop_maker.h"
+#include "jit/schedule/stream_prefetches.h"
 #include "jit/schedule/tile_prefetches.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/lanes.h"
 #include "loop_ir/rewrite.h"
+#include "uops/invariant.h"
 
 namespace nestor::jit {
 namespace {
@@ -227,10 +229,15 @@ bool StreamOutputs(Program& program) {
 
 }  // namespace
 
-absl::StatusOr<bool> StreamArguments(Program& program) {
+absl::StatusOr<bool> PrefetchArguments(Program& program) {
   bool changed = RowPrefetcher(program).Run();
-  changed |= StreamOutputs(program);
-  return PrefetchBesideTiles(program) || changed;
+  changed |= PrefetchBesideTiles(program);
+  return PrefetchAlongStreams(program) || changed;
+}
+
+absl::StatusOr<bool> StreamArguments(Program& program) {
+  NESTOR_ASSIGN_OR_RETURN(const bool prefetches, PrefetchArguments(program));
+  return StreamOutputs(program) || prefetches;
 }
 
 }  // namespace nestor::jit

@@ -62,7 +62,7 @@ TEST(StreamArguments, RowsThatAreWalkedMoreThanOnce) {
       // One walk follows the other through memory: hardware sees that.
       {"program f(x: f32[N, C]) -> (y: f32[N, C]) { for i in [0, N) {"
        " for j in [0, C) vector { y[i, j] = x[i, j] } } }",
-       ""},
+       "j: x[i, j + 1024]"},
       // A row that stays; a column; a row of what is no input.
       {"program f(x: f32[C], n: f32[N]) -> (y: f32[N, C], z: f32[N, C]) { for i in [0, N) {"
        " for j in [0, C) vector { y[i, j] = x[j] } for k in [0, C) vector { z[i, k] = x[k] } } }",
@@ -104,12 +104,41 @@ TEST(StreamArguments, PiecesOfRows) {
       // Each row to its end; pieces of two lines; pieces that are summed, not copied.
       {"program f(x: f32[N, C]) -> (y: f32[N, C]) { for i in [0, N) { for p in [0, C/8) {"
        " for l in [0, 8) vector { y[i, 8*p + l] = x[i, 8*p + l] } } } }",
-       ""},
+       "l: x[i, 8*p + l + 1024]"},
       {"program f(x: f32[N, C]) -> (y: f32[C/32, N, 32]) { for p in [0, C/32) { for i in [0, N) {"
        " for l in [0, 32) vector { y[p, i, l] = x[i, 32*p + l] } } } }",
        ""},
       {"program f(x: f32[N, C]) -> (y: f32[C]) { for p in [0, C/8) { acc a: f32[8] = sum register for i in [0, N) {"
        " for l in [0, 8) vector { a[l] += x[i, 8*p + l] } } for l in [0, 8) vector { y[8*p + l] = a[l] } } }",
+       ""},
+  };
+  for (const auto& [program, prefetches] : kCases) EXPECT_EQ(PrefetchesIn(program), prefetches) << program;
+}
+
+TEST(StreamArguments, AheadWhereAnInputIsReadFromEndToEnd) {
+  const struct {
+    const char* program;
+    const char* prefetches;
+  } kCases[] = {
+      {"program f(x: f32[N + 3], u: u8[N]) -> (y: f32[N]) { for i in [0, N) vector { y[i] = x[i + 3] * f32(u[i]) } }",
+       "i: x[i + 1027]; i: u[i + 4096]"},
+      // Rows in pieces, of which the last counts as part of them; what is there for each row is read again and again.
+      {"program f(x: f64[N, C], w: f64[C]) -> (y: f64[N, C]) { for i in [0, N) { for p in [0, C/8) {"
+       " for l in [0, 8) vector { y[i, 8*p + l] = x[i, 8*p + l] * w[8*p + l] } }"
+       " for t in [0, C%8) vector { y[i, 8*(C/8) + t] = x[i, 8*(C/8) + t] } } }",
+       "l: x[i, 8*p + l + 512]"},
+      // Down, in pieces whose elements go up.
+      {"program f(x: f32[C]) -> (y: f32[C]) { for p in [0, C/8) { for l in [0, 8) vector {"
+       " y[8*p + l] = x[C - 8*p + l - 8] } } }",
+       "l: x[-8*p + l + C - 1032]"},
+      // Columns outside; each second element; once in each of two blocks; twice in one.
+      {"program f(x: f32[N, C]) -> (y: f32[C, N]) { for j in [0, C) { for i in [0, N) vector { y[j, i] = x[i, j] } } }", ""},
+      {"program f(x: f32[N]) -> (y: f32[N]) { for i in [0, N/2) vector { y[i] = x[2*i] } }", ""},
+      {"program f(x: f32[N]) -> (y: f32[N], z: f32[N]) { block { for i in [0, N) vector { y[i] = x[i] } }"
+       " block { for j in [0, N) vector { z[j] = x[j] } } }",
+       "i: x[i + 1024]; j: x[j + 1024]"},
+      {"program f(x: f32[N]) -> (y: f32[N], z: f32[N]) { for o in [0, 1) { for i in [0, N) vector { y[i] = x[i] }"
+       " for j in [0, N) vector { z[j] = x[j] } } }",
        ""},
   };
   for (const auto& [program, prefetches] : kCases) EXPECT_EQ(PrefetchesIn(program), prefetches) << program;

@@ -1,0 +1,143 @@
+// Each nest is asked for the loops with lanes that read an input. What is left over behind whole vectors of a row does
+// not count: its place begins where nothing but sizes says.
+#include "jit/schedule/stream_prefetches.h"
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
+#include "jit/schedule/loop_maker.h"
+#include "loop_ir/dependence.h"
+#include "loop_ir/lanes.h"
+
+namespace nestor::jit {
+namespace {
+
+using loop::Item;
+using loop::Loop;
+using loop::Program;
+using loop::Scope;
+using loop::TensorId;
+
+// So far ahead of its use an element is fetched.
+constexpr int64_t kBytesAhead = 4096;
+
+class StreamPrefetcher {
+ public:
+  explicit StreamPrefetcher(Program& program) : program_(program), pool_(program.pool) {}
+
+  bool Run() {
+    bool changed = false;
+    for (loop::Block& block : program_.blocks) {
+      for (Item& nest : block.body) {
+        walks_.clear();
+        fetched_.clear();
+        std::vector<const Loop*> loops;
+        Collect(nest, loops);
+        for (TensorId tensor : program_.inputs) {
+          const auto walk = walks_.find(tensor);
+          if (walk == walks_.end() || walk->second.count != 1 || walk->second.ahead == 0) continue;
+          if (fetched_.contains(tensor)) continue;
+          changed |= Prefetch(tensor, walk->second);
+        }
+      }
+    }
+    return changed;
+  }
+
+ private:
+  using Place = absl::Span<const IndexId>;
+  // Of an input by loops with lanes.
+  struct Walk {
+    int count = 0;          // of these loops
+    Loop* loop = nullptr;   // one of them
+    IndexList place;        // of the first read there
+    int64_t ahead = 0;      // 1 or -1, which way the loops around it go through memory; 0 where they jump
+  };
+
+  void Collect(Item& item, std::vector<const Loop*>& loops) {
+    auto* loop = item.As<Loop>();
+    if (loop == nullptr) return;
+    loops.push_back(loop);
+    for (const loop::Access& access : loop->prefetches) fetched_.insert(access.tensor);
+    for (Item& inner : loop->body) {
+      if (loop->attributes.lanes == 0) Collect(inner, loops);
+      else CollectReads(inner, *loop, loops);
+    }
+    loops.pop_back();
+  }
+
+  void CollectReads(const Item& item, Loop& loop, absl::Span<const Loop* const> loops) {
+    VisitAccesses(program_, item, [&](TensorId tensor, Place place, loop::AccessKind kind) {
+      if (kind != loop::AccessKind::kRead || place.empty() || IsLeftOver(loops, place.back())) return;
+      Walk& walk = walks_[tensor];
+      if (walk.loop == &loop) return;
+      walk = {walk.count + 1, &loop, IndexList(place.begin(), place.end()), DirectionOf(loops, place)};
+    });
+  }
+
+  // Whether one loop goes up from where only sizes say.
+  bool IsLeftOver(absl::Span<const Loop* const> loops, IndexId along) {
+    if (absl::c_count_if(loops, [&](const Loop* loop) { return HoldsVar(pool_, along, loop->var); }) != 1) return false;
+    const auto step = CoefficientOf(program_, along, loops.back()->var);
+    const auto polynomial = Polynomial::Of(pool_, along);
+    if (!step || !pool_.IsConst(*step, 1) || !polynomial) return false;
+    return absl::c_any_of(polynomial->terms(), [&](const Polynomial::Term& term) {
+      return !term.atoms.empty() && absl::c_none_of(term.atoms, [&](IndexId atom) { return pool_.HasVar(atom); });
+    });
+  }
+
+  int64_t DirectionOf(absl::Span<const Loop* const> loops, Place place) {
+    if (absl::c_any_of(place, [&](IndexId e) { return pool_.HasLoad(e); })) return 0;
+    size_t last = 0;
+    int64_t direction = 0;
+    for (const Loop* loop : loops) {
+      const auto axis = OnlyAxisOf(*loop, place);
+      if (!axis || *axis < last) return 0;
+      last = *axis;
+      if (last + 1 < place.size()) continue;
+      const auto coefficient = CoefficientOf(program_, place.back(), loop->var);
+      const auto step = coefficient ? pool_.ConstValue(*coefficient) : absl::nullopt;
+      if (!step || *step == 0) return 0;
+      if (direction == 0) direction = *step > 0 ? 1 : -1;
+    }
+    const auto lane = CoefficientOf(program_, place.back(), loops.back()->var);
+    return lane && (pool_.IsConst(*lane, 1) || pool_.IsConst(*lane, -1)) ? direction : 0;
+  }
+
+  absl::optional<size_t> OnlyAxisOf(const Loop& loop, Place place) const {
+    absl::optional<size_t> only;
+    for (size_t axis = 0; axis < place.size(); ++axis) {
+      if (!HoldsVar(pool_, place[axis], loop.var)) continue;
+      if (only) return absl::nullopt;
+      only = axis;
+    }
+    return only;
+  }
+
+  bool Prefetch(TensorId tensor, const Walk& walk) {
+    const int64_t elements = walk.ahead * kBytesAhead / ByteSize(program_[tensor].type);
+    loop::Access access;
+    access.tensor = tensor;
+    access.place = walk.place;
+    access.place.back() = pool_.Add(access.place.back(), pool_.Const(elements));
+    return AddPrefetch(*walk.loop, std::move(access));
+  }
+
+  Program& program_;
+  IndexPool& pool_;
+  // In the nest at hand.
+  absl::flat_hash_map<TensorId, Walk> walks_;
+  absl::flat_hash_set<TensorId> fetched_;  // by another rule
+};
+
+}  // namespace
+
+bool PrefetchAlongStreams(Program& program) { return StreamPrefetcher(program).Run(); }
+
+}  // namespace nestor::jit

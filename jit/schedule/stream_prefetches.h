@@ -1,0 +1,17 @@
+// Inputs that a nest reads from one end to the other.
+#ifndef NESTOR_JIT_SCHEDULE_STREAM_PREFETCHES_H_
+#define NESTOR_JIT_SCHEDULE_STREAM_PREFETCHES_H_
+
+#include "loop_ir/program.h"
+
+namespace nestor::jit {
+
+// Loops with lanes prefetch what lies some KB ahead of what they read, where a nest reads an input once, in the order of
+// memory, and no loop of it prefetches from that input yet: each loop around moves along one axis, and outer loops along earlier axes than inner ones. Hardware looks ahead,
+// too, but not far enough for loops in which much is computed, whose loads the processor meets late. Returns whether
+// it changed anything; a second run changes nothing. REQUIRES: Verify accepts the program; and so it does afterwards.
+bool PrefetchAlongStreams(loop::Program& program);
+
+}  // namespace nestor::jit
+
+#endif  // NESTOR_JIT_SCHEDULE_STREAM_PREFETCHES_H_
