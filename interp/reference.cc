@@ -2,7 +2,8 @@
 //  - Elements that are summed or multiplied up hold an Accumulation, not a value:
 //    the bound for any order needs all terms at once. It turns into a value when
 //    it is read, assigned to, or accumulated into by another op. So do elements of a
-//    recurrence that is a sum or a product; its next element goes on from a copy.
+//    recurrence that is a sum or a product; its next element goes on from a copy. Those
+//    of a linear one hold a LinearRecurrence.
 //  - An argmax keeps every candidate that may still win; they are mostly one.
 //  - Indices and conditions are numbers. Where one loads an element that has
 //    several members, the load around it is the join over each of them, if they
@@ -31,6 +32,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "interp/reference_arg.h"
+#include "interp/reference_recurrence.h"
 #include "interp/reference_rows.h"
 #include "interp/reference_sum.h"
 #include "interp/value_walk.h"
@@ -57,6 +59,7 @@ struct Slot {
   Enclosure value;
   std::vector<Accumulation> sums;  // in place of the value; one for each type that they may run in
   bool is_step = false;            // a recurrence has summed it
+  std::vector<LinearRecurrence> steps;  // likewise, of a linear recurrence
 };
 
 // The type itself, or `least` where that is a wider float.
@@ -231,7 +234,7 @@ class ReferenceInterpreter : ValueWalk<ReferenceInterpreter, Enclosure> {
   }
 
   void Assign(TensorId id, int64_t offset, const Enclosure& value) {
-    CellOf(id).elements[offset] = {true, value, {}, false};
+    CellOf(id).elements[offset] = {true, value, {}, false, {}};
   }
 
   void AccumulateArg(TensorId id, int64_t offset, ReduceOp, const Enclosure& value, const Enclosure& position) {
@@ -246,7 +249,7 @@ class ReferenceInterpreter : ValueWalk<ReferenceInterpreter, Enclosure> {
     if (!any_order) {
       const Enclosure current = ValueOf(element);
       const auto step = [&](DType in) { return ApplyRow(StepOp(op), in, in, {current, value}); };
-      element = {true, InEachType(type, step), {}, false};
+      element = {true, InEachType(type, step), {}, false, {}};
       return;
     }
     if (element.sums.empty() || element.sums[0].op() != op) {
@@ -261,6 +264,7 @@ class ReferenceInterpreter : ValueWalk<ReferenceInterpreter, Enclosure> {
   // What the step before summed, and the terms of this one.
   absl::Status StoreStep(const loop::Scans::Link& link, TensorId target, int64_t offset) {
     const DType type = program_[target].type;
+    if (!link.op) return StoreLinearStep(link, target, offset);
     Slot element = EarlierSum(link, type);
     for (const loop::ScanPath::Term& term : link.path.terms) {
       const Enclosure value = Eval(term.value);
@@ -277,11 +281,37 @@ class ReferenceInterpreter : ValueWalk<ReferenceInterpreter, Enclosure> {
     const absl::optional<int64_t> place = Locate(access);
     if (place) {
       const Slot& earlier = CellOf(access.tensor).elements[*place];
-      if (earlier.is_step && earlier.sums[0].op() == link.op) return earlier;
+      if (earlier.is_step && earlier.sums[0].op() == *link.op) return earlier;
     }
-    Slot element{true, Enclosure(), {}, true};
-    ForEachType(type, [&](DType in) { element.sums.emplace_back(link.op, in); });
+    Slot element{true, Enclosure(), {}, true, {}};
+    ForEachType(type, [&](DType in) { element.sums.emplace_back(*link.op, in); });
     Take(Eval(link.path.end), element);
+    return element;
+  }
+
+  // What the step before holds, multiplied and added to in the order of the text.
+  absl::Status StoreLinearStep(const loop::Scans::Link& link, TensorId target, int64_t offset) {
+    const DType type = program_[target].type;
+    Slot element = EarlierStep(link, type);
+    for (auto term = link.path.terms.rbegin(); term != link.path.terms.rend(); ++term) {
+      const Enclosure value = Eval(term->value);
+      for (LinearRecurrence& step : element.steps) {
+        if (term->op == ScalarOp::kMul) step.Multiply(Rounded(step.type(), value));
+        else step.Add(term->negated ? Negated(value) : value);
+      }
+    }
+    NESTOR_RETURN_IF_ERROR(status_);
+    CellOf(target).elements[offset] = std::move(element);
+    return absl::OkStatus();
+  }
+
+  Slot EarlierStep(const loop::Scans::Link& link, DType type) {
+    const Access& access = absl::get<loop::LoadValue>(program_[link.path.end].node).access;
+    const absl::optional<int64_t> place = Locate(access);
+    if (place && !CellOf(access.tensor).elements[*place].steps.empty()) return CellOf(access.tensor).elements[*place];
+    Slot element{true, Enclosure(), {}, false, {}};
+    const Enclosure start = Eval(link.path.end);
+    ForEachType(type, [&](DType in) { element.steps.emplace_back(in, start); });
     return element;
   }
 
@@ -292,9 +322,14 @@ class ReferenceInterpreter : ValueWalk<ReferenceInterpreter, Enclosure> {
   }
 
   static Enclosure ValueOf(const Slot& element) {
-    if (element.sums.empty()) return element.value;
-    Enclosure value = element.sums[0].Value();
-    for (size_t i = 1; i < element.sums.size(); ++i) value = Join(value, element.sums[i].Value());
+    if (!element.steps.empty()) return JoinOf(element.steps);
+    return element.sums.empty() ? element.value : JoinOf(element.sums);
+  }
+
+  template <class Held>
+  static Enclosure JoinOf(const std::vector<Held>& held) {
+    Enclosure value = held[0].Value();
+    for (size_t i = 1; i < held.size(); ++i) value = Join(value, held[i].Value());
     return value;
   }
 

@@ -57,21 +57,19 @@ Bits64 SignificantBits(long double x) {
   return {exponent - 64 + zeros, 64 - zeros};
 }
 
-// Of roundings without a bound.
+}  // namespace
+
 Enclosure Unbounded(DType type) {
   Enclosure e = Everything(type);
   e.may_overflow = true;
   return e;
 }
 
-// One rounding of an operation in `type`; 16-bit floats compute in f32, then round.
 long double RoundingError(DType type) {
   const long double u = FormatOf(type).UnitRoundoff();
   if (AccumulatorType(type) == type) return u;
   return u + 2 * FormatOf(AccumulatorType(type)).UnitRoundoff();
 }
-
-}  // namespace
 
 void Accumulation::Take(const Enclosure& term) {
   ++terms_;

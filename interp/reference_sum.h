@@ -7,6 +7,12 @@
 
 namespace nestor {
 
+// Of roundings without a bound: every value, as something may overflow.
+Enclosure Unbounded(DType type);
+
+// The largest relative error of one rounding of an operation in `type`; 16-bit floats compute in f32, then round.
+long double RoundingError(DType type);
+
 // What an element accumulates by += or *=. Its value holds the result of every
 // order, every tree of additions (or multiplications), of partials in lanes, of
 // products contracted into FMAs, in the element's type or a wider one: the exact

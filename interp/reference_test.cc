@@ -61,6 +61,17 @@ constexpr char kScan[] = R"(for n in [0, N) { for c in [0, C) {
   temp last: f32  last = y[n, c - 1 | 0.0]  y[n, c] = x[n, c] * w[c] + last - w[c] } })";
 constexpr char kScanOfSigns[] = R"(for n in [0, N) { for c in [0, C) {
   y[n, c] = y[n, c - 1 | 0.0] + where(index(c % 2) == 0, x[n, c], -x[n, c]) } })";
+constexpr char kLinear[] = R"(for n in [0, N) { for c in [0, C) { y[n, c] = w[c] * y[n, c - 1 | 1.0] + x[n, c] } })";
+// Each element anew, from its last term to the first.
+#define LINEAR_FROM_THE_END(factor)                                                                           \
+  "for n in [0, N) { for c in [0, C) { temp s: f32  s = 0.0  temp p: f32  p = 1.0 "                                \
+  " for k in [0, c + 1) { s = s + p * x[n, c - k]  p = p * " factor " }  y[n, c] = s + p } }"
+// Blocks of eight steps are composed, and then taken.
+constexpr char kLinearInBlocks[] = R"(for n in [0, N) { temp h: f32  h = 1.0  for b in [0, C/8) {
+  temp a: f32  a = 1.0  temp s: f32  s = 0.0
+  for r in [0, 8) { y[n, 8*b + r] = w[8*b + r] * (a * h + s) + x[n, 8*b + r]
+    s = w[8*b + r] * s + x[n, 8*b + r]  a = w[8*b + r] * a }
+  h = a * h + s } })";
 // A product's last element is where a sum begins.
 #define PRODUCT_THEN_SUM(step)                                                                                  \
   "for n in [0, N) { for c in [0, min(C, 2)) { y[n, c] = y[n, c - 1 | 1.0] * x[n, c] }"                          \
@@ -127,6 +138,11 @@ TEST(Reference, AcceptsAllowedAndRejectsWrongKernels) {
       {"a scan that overflows on the way", true, kScanOfSigns, kEvenFirst, 0, 3e38},
       {"a scan that goes on from another one", false, kProductThenSum, kWrongProductThenSum},
       {"what is no scan", false, kSmoothed, kEvenFirst, 0, 3e38},
+      {"a linear recurrence from its end", true, kLinear, LINEAR_FROM_THE_END("w[c - k]")},
+      {"the same of factors above 1", true, kLinear, LINEAR_FROM_THE_END("w[c - k]"), 1, 2},
+      {"a linear recurrence in blocks", true, kLinear, kLinearInBlocks},
+      {"a linear recurrence in blocks that overflow", true, kLinear, kLinearInBlocks, 1e20, 1e25},
+      {"a linear recurrence with other factors", false, kLinear, LINEAR_FROM_THE_END("w[(c - k + 1) % C]")},
       {"f16 summed in f64", true, kHalf, "for n in [0, N) { acc s: f64 = sum  for k in [0, C) { s += f64(x[n, k]) }  for c in [0, C) { y[n, c] = f16(s) } }", 1, 0, "f16"},
       {"f16 summed in f16", false, kHalf, "for n in [0, N) { acc s: f16 = sum  for k in [0, C) { s += x[n, k] }  for c in [0, C) { y[n, c] = s } }", 1, 0, "f16"},
   };
@@ -172,7 +188,7 @@ TEST(Reference, LeavesOutWhatGivesItsOperandBack) {
 
 // One element moved by a few half-widths of its enclosure.
 TEST(Reference, RejectsFourTimesTheBound) {
-  for (const char* law : {kSum, kDot, kMean, kSoftmax, kNorm}) {
+  for (const char* law : {kSum, kDot, kMean, kSoftmax, kNorm, kLinear}) {
     const Data data = Draw(DType::kF32, 1, 0, 7);
     const loop::Program program = ParseBody("f32", law);
     const auto want = InterpretReference(program, data.inputs);

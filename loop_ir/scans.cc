@@ -24,6 +24,14 @@ absl::optional<ScalarOp> PathOp(ScalarOp op) {
   }
 }
 
+// Whether a path may go on by the operation: by that of its terms, or sums and products by each other.
+bool MayStandTogether(const ScanPath& path, ScalarOp op) {
+  const auto is_linear = [](ScalarOp one) { return one == ScalarOp::kAdd || one == ScalarOp::kMul; };
+  return absl::c_all_of(path.terms, [&](const ScanPath::Term& term) {
+    return term.op == op || (is_linear(term.op) && is_linear(op));
+  });
+}
+
 // What the body of a loop assigns, and what of that each assignment reads.
 class Assignments {
  public:
@@ -112,6 +120,11 @@ bool DependentValues::Add(ValueId value, const absl::flat_hash_set<TensorId>& te
   return Contains(value);
 }
 
+bool ScanPath::IsLinear() const {
+  const auto has = [&](ScalarOp op) { return absl::c_any_of(terms, [&](const Term& term) { return term.op == op; }); };
+  return has(ScalarOp::kAdd) && has(ScalarOp::kMul);
+}
+
 bool FollowPath(const Program& program, ValueId value, const DependentValues& dependent, ScanPath& path) {
   const DType type = program[value].type;
   while (program[value].type == type) {
@@ -121,11 +134,10 @@ bool FollowPath(const Program& program, ValueId value, const DependentValues& de
     }
     const auto* apply = absl::get_if<ApplyValue>(&program[value].node);
     const auto op = apply == nullptr ? absl::nullopt : PathOp(apply->op);
-    if (!op || (path.op && *path.op != *op)) return false;
+    if (!op || !MayStandTogether(path, *op)) return false;
     const bool right = dependent.Contains(apply->args[1]), negated = apply->op == ScalarOp::kSub;
     if (dependent.Contains(apply->args[0]) == right || (right && negated)) return false;
-    path.op = *op;
-    path.terms.push_back({apply->args[right ? 0 : 1], negated});
+    path.terms.push_back({*op, apply->args[right ? 0 : 1], negated});
     value = apply->args[right ? 1 : 0];
   }
   return false;
@@ -152,16 +164,18 @@ void Scans::FindIn(const Loop& steps) {
     Assignments::Tensors tensors;
     for (const Statement* one : cycle) tensors.insert(one->target.tensor);
     absl::flat_hash_map<const Statement*, Link> links;
-    absl::optional<ScalarOp> op;
+    absl::flat_hash_set<ScalarOp> ops;
     bool good = true;
     for (const Statement* one : cycle) {
       Link& link = links[one];
-      good = good && IsLink(program_, *one, tensors, link.path) && (!op || !link.path.op || *op == *link.path.op);
-      if (link.path.op) op = link.path.op;
+      good = good && IsLink(program_, *one, tensors, link.path);
+      for (const ScanPath::Term& term : link.path.terms) ops.insert(term.op);
     }
-    if (!good || !op || (*op != ScalarOp::kAdd && *op != ScalarOp::kMul)) continue;
+    const bool adds = ops.erase(ScalarOp::kAdd) > 0, multiplies = ops.erase(ScalarOp::kMul) > 0;
+    if (!good || !ops.empty() || !(adds || multiplies)) continue;
     for (auto& [one, link] : links) {
-      link.op = *op == ScalarOp::kAdd ? ReduceOp::kSum : ReduceOp::kProd;
+      if (!adds) link.op = ReduceOp::kProd;
+      if (!multiplies) link.op = ReduceOp::kSum;
       links_.emplace(one, std::move(link));
     }
   }

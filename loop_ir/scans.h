@@ -1,4 +1,4 @@
-// Recurrences that only sum, or only multiply, what they meet: scans.
+// Recurrences that sum or multiply, or do both, what they meet: scans, and linear recurrences.
 #ifndef NESTOR_LOOP_IR_SCANS_H_
 #define NESTOR_LOOP_IR_SCANS_H_
 
@@ -27,29 +27,34 @@ class DependentValues {
   absl::flat_hash_set<int32_t> values_;
 };
 
-// value = end op terms[n - 1] op .. op terms[0], where `end` is a load.
+// value = (end op[n - 1] terms[n - 1]) .. op[0] terms[0], where `end` is a load.
 struct ScanPath {
   struct Term {
+    ScalarOp op;  // add, mul, max or min
     ValueId value;
     bool negated;  // it is subtracted
   };
-  absl::optional<ScalarOp> op;  // add, mul, max or min; none while there is no term
-  std::vector<Term> terms;      // none of which is dependent
+  std::vector<Term> terms;  // none of which is dependent
   ValueId end;
+
+  // Whether it adds and multiplies.
+  bool IsLinear() const;
+  // Of all terms. REQUIRES: there is one, and not IsLinear().
+  ScalarOp op() const { return terms.front().op; }
 };
 
 // Appends to `path` what leads from the value, a dependent one, to the load that it depends on:
-// by one operation alone, in the type of the value. False where nothing does.
+// by one operation alone, or by sums and products, in the type of the value. False where nothing does.
 bool FollowPath(const Program& program, ValueId value, const DependentValues& dependent, ScanPath& path);
 
-// The statements of a program by which a recurrence is a sum or a product that may run in any
-// order (SEMANTICS 5): what some tensors hold at one step of a loop leads to what they hold at
+// The statements of a program by which a recurrence is a sum, a product, or linear, so that its steps may
+// run in another order (SEMANTICS 5): what some tensors hold at one step of a loop leads to what they hold at
 // a later one through assignments, one to each of them, each of which reads one element of
-// them and adds to it (multiplies it by) what does not depend on them.
+// them and adds to it, or multiplies it by, what does not depend on them.
 class Scans {
  public:
   struct Link {
-    ReduceOp op;  // sum or prod
+    absl::optional<ReduceOp> op;  // sum or prod; none: the recurrence is linear
     ScanPath path;
   };
 

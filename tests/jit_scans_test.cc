@@ -48,8 +48,20 @@ constexpr Case kCases[] = {
      "op f(x: T[C]) -> (y, z) { for t < C { y[t] = y[t - 1] + x[t]\n z[t] = z[t - 1 | 1] * x[t] } }", false, false},
     {"scan of a scan",
      "op f(x: T[C]) -> (z) { for t < C { y[t] = y[t - 1] + x[t]\n z[t] = z[t - 1] + y[t] } }", false, false},
-    // No sum, and one that reads what is not the step before.
-    {"mean", "op f(x: T[C]) -> (y) { for t < C { y[t] = T(2) * (y[t - 1] + x[t]) } }", false, false},
+    // Linear ones: of a factor for each step, of one for all, in parts, and with what was before and is behind a step.
+    {"linear", "op f(x: T[C], w: T[C]) -> (y) { for t < C { y[t] = w[t] * y[t - 1] + x[t] } }"},
+    {"linear, backward", "op f(x: T[C], w: T[C]) -> (y) { for t < C { y[t] = x[t] + y[t + 1 | 3] * w[t] } }"},
+    {"linear, rows", "op f(x: T[N, C], w: T[N, C]) -> (y) { for t < C { y[n, t] = x[n, t] - w[n, t] + w[n, t] * y[n, t - 1] } }"},
+    {"same factor", "op f(x: T[C]) -> (y) { for t < C { y[t] = T(2) * (y[t - 1] + x[t]) } }"},
+    {"same factor, backward, rows",
+     "op f(x: T[N, C], w: T[C]) -> (y) { for t < C { y[n, t] = x[n, t] + w[0] * y[n, t + 1 | 1] } }"},
+    {"linear in parts",
+     "op f(x: T[C], w: T[C]) -> (y) { for t < C { y[t] = ((y[t - 1] - x[t]) * w[t] + x[t]) * x[t] * w[t] } }"},
+    {"linear, before and behind",
+     "op f(x: T[C], w: T[C]) -> (y, z) { for t < C { y[t] = w[t] * y[t - 1] + x[t]\n z[t] = y[t] * x[t] } }"},
+    {"linear in two statements",
+     "op f(x: T[C], w: T[C]) -> (y, z) { for t < C { y[t] = z[t + 1] + x[t]\n z[t] = y[t] * w[t] } }"},
+    // One that reads what is not the step before, and one that is not linear.
     {"two steps back", "op f(x: T[C]) -> (y) { for t < C { y[t] = y[t - 2] + x[t] } }", false, false},
     {"square", "op f(x: T[C]) -> (y) { for t < C { y[t] = y[t - 1] * y[t - 1] + x[t] } }", false, false},
 };

@@ -1,4 +1,4 @@
-// Scans in lanes: of a recurrence that only sums, or multiplies, or takes the larger or the
+// Scans in lanes: of a recurrence that sums, multiplies, does both, or takes the larger or the
 // smaller along memory, stretches of steps run side by side.
 #ifndef NESTOR_JIT_SCHEDULE_SCAN_LANES_H_
 #define NESTOR_JIT_SCHEDULE_SCAN_LANES_H_
@@ -41,11 +41,15 @@ struct ScanLanesOptions {
 //                                           }
 //                                           ... and what is left over, as it was.
 //
+// Where steps multiply and add, `last = factor[t] * last + term[t]`, both are read into tiles. Of each row the product of
+// its factors and its end from 0 are found in lanes; these give the next row's start; and from its start
+// each row runs once more in lanes.
+//
 // Where rows of what is stored would not be vectors of memory that way, blocks begin later.
 //
 // A loop is taken if one scalar, of a type that fills the lanes in which the loop could run,
-// goes from step to step, as a sum, product, maximum or minimum of itself and of what does
-// not depend on it, and if the loop walks along memory, in either direction.
+// goes from step to step, by sums, products, both, maxima or minima of itself and of what does
+// not depend on it (scan_finder.h), and if the loop walks along memory, in either direction.
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run
 // changes nothing. REQUIRES: Verify accepts the program; and so it does afterwards.

@@ -141,6 +141,8 @@ TEST(ScanInLanes, WhatRounds) {
   ExpectTaken("block { a = f64(0.0)  for t in [0, C) { temp n: f64  n = a + x[t]  y[t] = n  a = n } }", true, false);
   ExpectTaken("block { a = f64(0.0)  for t in [0, C) { temp n: f64  n = a - x[t]  y[t] = n  a = n } }", true, false);
   ExpectTaken("block { a = f64(0.0)  for t in [0, C) { temp n: f64  n = a * x[t]  y[t] = n  a = n } }", true, false);
+  ExpectTaken("block { a = f64(0.0)  for t in [0, C) { temp n: f64  n = w[t] * a + x[t]  y[t] = n  a = n } }", true, false);
+  ExpectTaken("block { j = 0  for t in [0, C) { temp n: i64  n = k[t] * j + k[t]  i[t] = n  j = n } }", true, true);
   ExpectTaken("block { a = f64(0.0)  for t in [0, C) { temp n: f64  n = max(a, x[t])  y[t] = n  a = n } }", true, true);
   ExpectTaken("block { a = f64(0.0)  for t in [0, C) { temp n: f64  n = min(x[t], a)  y[t] = n  a = n } }", true, true);
   ExpectTaken("block { j = 0  for t in [0, C) { temp n: i64  n = j + k[t]  i[t] = n  j = n } }", true, true);
@@ -148,11 +150,12 @@ TEST(ScanInLanes, WhatRounds) {
 
 TEST(ScanInLanes, WhatIsLeftAlone) {
   for (const char* items : {
-           // No operation leads back, another one, several, or one of what depends on it.
+           // No operation leads back, another one, some that do not go together, or one of what depends on it.
            "block { a = f64(0.0)  for t in [0, C) { y[t] = a  a = x[t] } }",
            "block { a = f64(0.0)  for t in [0, C) { y[t] = a  a = x[t] - a } }",
            "block { a = f64(0.0)  for t in [0, C) { y[t] = a  a = x[t] / a } }",
-           "block { a = f64(0.0)  for t in [0, C) { y[t] = a  a = w[t] * a + x[t] } }",
+           "block { a = f64(0.0)  for t in [0, C) { y[t] = a  a = max(w[t] * a, x[t]) } }",
+           "block { a = f64(0.0)  for t in [0, C) { y[t] = a  a = w[t] - x[t] * a } }",
            "block { a = f64(0.0)  for t in [0, C) { y[t] = a  a = a + a } }",
            "block { a = f64(0.0)  for t in [0, C) { temp n: f64  n = a * x[t]  y[t] = n  a = a + n } }",
            // In another type than it has.

@@ -1,0 +1,121 @@
+// The largest product of factors that stand next to each other follows from step to step: those that end at this one
+// are its factor alone, or times the largest that ended before.
+#include "interp/reference_recurrence.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "interp/reference_sum.h"
+
+namespace nestor {
+namespace {
+
+// Beyond, long double products may overflow.
+constexpr long double kLargest = 0x1p4000L;
+
+long double Magnitude(const Enclosure& e) { return std::max(std::fabs(e.low), std::fabs(e.high)); }
+
+bool IsInteger(const Enclosure& e) { return e.low == e.high && std::nearbyint(e.low) == e.low; }
+
+// (1 + u)^count.
+long double Grown(DType type, int64_t count) {
+  const long double once = AddUp(1, RoundingError(type));
+  long double grown = 1;
+  for (int64_t i = 0; i < count; ++i) grown = MultiplyUp(grown, once);
+  return grown;
+}
+
+}  // namespace
+
+LinearRecurrence::LinearRecurrence(DType type, const Enclosure& start)
+    : type_(type), low_(0), high_(0), least_(0), most_(0), most_ever_(0) {
+  if (!Meet(start)) return;
+  low_ = start.low;
+  high_ = start.high;
+  least_ = most_ = most_ever_ = Magnitude(start);
+  integers_ = IsInteger(start);
+}
+
+bool LinearRecurrence::Meet(const Enclosure& value) {
+  nan_ |= value.nan;
+  infinity_ |= value.plus_infinity || value.minus_infinity;
+  certain_nan_ |= !value.HasNumber();
+  certain_infinity_ |= !value.HasFinite();
+  return value.HasFinite();
+}
+
+void LinearRecurrence::Multiply(const Enclosure& factor) {
+  ++operations_;
+  if (!Meet(factor)) return;
+  const long double down[] = {MultiplyDown(low_, factor.low), MultiplyDown(low_, factor.high),
+                              MultiplyDown(high_, factor.low), MultiplyDown(high_, factor.high)};
+  const long double up[] = {MultiplyUp(low_, factor.low), MultiplyUp(low_, factor.high),
+                            MultiplyUp(high_, factor.low), MultiplyUp(high_, factor.high)};
+  low_ = *std::min_element(down, down + 4);
+  high_ = *std::max_element(up, up + 4);
+  const long double magnitude = Magnitude(factor), grown = Grown(type_, 1);
+  least_ = MultiplyDown(least_, magnitude);
+  most_ = std::min(kLargest, MultiplyUp(MultiplyUp(most_, magnitude), grown));
+  factors_ = std::min(kLargest, std::max(1.0L, MultiplyUp(MultiplyUp(factors_, magnitude), grown)));
+  most_factors_ = std::max(most_factors_, factors_);
+  most_ever_ = std::max(most_ever_, most_);
+  integers_ &= IsInteger(factor);
+}
+
+void LinearRecurrence::Add(const Enclosure& term) {
+  ++operations_;
+  ++additions_;
+  if (!Meet(term)) return;
+  low_ = AddDown(low_, term.low);
+  high_ = AddUp(high_, term.high);
+  const long double magnitude = Magnitude(term);
+  least_ = AddDown(least_, magnitude);
+  most_ = std::min(kLargest, MultiplyUp(AddUp(most_, magnitude), Grown(type_, 1)));
+  most_ever_ = std::max(most_ever_, most_);
+  integers_ &= IsInteger(term);
+}
+
+Enclosure LinearRecurrence::Value() const {
+  Enclosure e;
+  if (certain_nan_) {
+    e.nan = true;
+    return e;
+  }
+  if (certain_infinity_) {
+    e.nan = e.plus_infinity = e.minus_infinity = true;
+    return e;
+  }
+  if (infinity_) return Everything(type_);
+  e = Rest();
+  e.nan |= nan_;
+  return e;
+}
+
+bool LinearRecurrence::IsExact() const {
+  return integers_ && std::max(most_ever_, most_factors_) <= std::ldexp(1.0L, FormatOf(type_).precision);
+}
+
+Enclosure LinearRecurrence::Rest() const {
+  const FloatFormat& format = FormatOf(type_);
+  const int64_t levels = std::clamp<int64_t>(additions_ - 1, 0, kMostLevels);
+  const long double grown = Grown(type_, levels);
+  const long double least_lost = MultiplyUp(3 * (operations_ + levels) * format.LeastSubnormal(),
+                                            MultiplyUp(most_factors_, most_factors_));
+  const long double lost = MultiplyUp(least_lost, std::max(1.0L, most_ever_));
+  const long double greatest = AddUp(MultiplyUp(std::max(most_ever_, most_factors_), grown), lost);
+  Enclosure e;
+  e.low = low_;
+  e.high = high_;
+  if (!IsExact() && operations_ > 0) {
+    if (greatest >= format.OverflowThreshold()) return Unbounded(type_);
+    const long double error = AddUp(AddUp(MultiplyUp(most_, grown), -least_), lost);
+    e.low = AddDown(low_, -error);
+    e.high = AddUp(high_, error);
+  }
+  // Zeros of either sign may be added.
+  if (e.low == 0) e.low = -0.0L;
+  if (e.high == 0) e.high = 0.0L;
+  return Rounded(type_, e);
+}
+
+}  // namespace nestor

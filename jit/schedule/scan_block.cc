@@ -1,0 +1,468 @@
+// All that the terms need runs before the scan of a block, and the stores behind it with all that they need, once more
+// where both do: it depends on no other step. Where the scan is a sum, or another operation of one kind, a row's results
+// are those from its beginning, with what came before it: three phases (Blelloch, "Prefix sums and their applications",
+// 1990). Where it is linear, a row is run twice: for what it does to any start, h -> product * h + end, and then
+// from its start, so that its results are those of the steps one after the other.
+#include "jit/schedule/scan_block.h"
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/functional/function_ref.h"
+#include "absl/memory/memory.h"
+#include "absl/types/optional.h"
+#include "fusion/scopes.h"
+#include "jit/schedule/loop_maker.h"
+#include "loop_ir/dependence.h"
+#include "loop_ir/rewrite.h"
+#include "uops/mutant.h"
+
+namespace nestor::jit {
+namespace {
+
+using loop::Item;
+using loop::Loop;
+using loop::Program;
+using loop::Scope;
+using loop::Statement;
+using loop::Storage;
+using loop::TensorId;
+using loop::ValueId;
+
+// Copies of some of a loop's statements for one place of its index.
+class StepCopy {
+ public:
+  StepCopy(Program& program, const Loop& loop, IndexId at) : program_(program), loop_(loop), replace_(program) {
+    replace_.Set(loop.var, at);
+  }
+
+  // `value` stands for each read of the scalar, which is not defined any more.
+  void Replace(TensorId scalar, ValueId value) { known_[scalar] = value; }
+
+  // The value at this place; `scope` gets what it needs.
+  ValueId Value(ValueId value, Scope& scope) {
+    Define(value, scope);
+    const ValueId copy = RewriteValues(program_, value, [&](ValueId id) -> absl::optional<ValueId> {
+      const auto* load = absl::get_if<loop::LoadValue>(&program_[id].node);
+      const auto known = load == nullptr ? known_.end() : known_.find(load->access.tensor);
+      return known == known_.end() ? absl::nullopt : absl::optional<ValueId>(known->second);
+    });
+    return RewriteIndices(program_, copy, [&](IndexId e) { return replace_(e); });
+  }
+
+  void Stores(Scope& scope) {
+    for (const Item& item : loop_.body) {
+      const auto* statement = item.As<Statement>();
+      if (statement == nullptr || program_[statement->target.tensor].shape.empty()) continue;
+      const ValueId value = Value(statement->value, scope);
+      scope.push_back(item);
+      Statement& copy = *scope.back().As<Statement>();
+      copy.value = value;
+      copy.target = RewriteAccess(program_, statement->target, [&](IndexId e) { return replace_(e); });
+    }
+  }
+
+ private:
+  // The scalars of the loop's own that the value reads, in the order of the text.
+  void Define(ValueId value, Scope& scope) {
+    absl::flat_hash_set<TensorId> wanted;
+    const auto want = [&](ValueId root) {
+      VisitValues(program_, root, [&](ValueId, const loop::Value& v) {
+        const auto* load = absl::get_if<loop::LoadValue>(&v.node);
+        if (load != nullptr && !known_.contains(load->access.tensor)) wanted.insert(load->access.tensor);
+      });
+    };
+    want(value);
+    std::vector<const Statement*> definitions;
+    for (auto item = loop_.body.rbegin(); item != loop_.body.rend(); ++item) {
+      const auto* statement = item->As<Statement>();
+      if (statement == nullptr || !wanted.contains(statement->target.tensor)) continue;
+      definitions.push_back(statement);
+      want(statement->value);
+    }
+    for (size_t i = definitions.size(); i-- > 0;) {
+      loop::TensorInfo info = program_[definitions[i]->target.tensor];
+      const TensorId copy = program_.AddTensor(std::move(info));
+      const ValueId computed = Value(definitions[i]->value, scope);
+      scope.push_back(fusion::DeclarationOf(copy));
+      scope.push_back(fusion::AssignmentOf(copy, computed));
+      known_[definitions[i]->target.tensor] = program_.AddLoad({copy, {}});
+    }
+  }
+
+  Program& program_;
+  const Loop& loop_;
+  loop::VarReplacement replace_;
+  absl::flat_hash_map<TensorId, ValueId> known_;
+};
+
+// What both kinds of blocks are made of.
+class BlockMaker : public ScanBlocks {
+ public:
+  BlockMaker(Program& program, const Loop& loop, const Scan& scan, int64_t width, bool backward)
+      : program_(program), pool_(program.pool), loop_(loop), scan_(scan), width_(width), type_(program[scan.carried].type),
+        maker_(program), backward_(backward), wanted_(Wanted()) {}
+
+  Scope Before() override { return {}; }
+
+  Scope At(IndexId first) override {
+    first_ = first;
+    Scope scope;
+    const Held held = Run(scope);
+    Append(scope, Rows(0, [&](IndexId row) { return Results(held, row); }));
+    return scope;
+  }
+
+ protected:
+  // By row and lane of what is stored.
+  using Value = std::function<ValueId(IndexId row, IndexId lane)>;
+  // What the carried scalar is behind a step, and before it.
+  struct Held {
+    Value now, last;
+  };
+
+  // All steps of the block; but what they store.
+  virtual Held Run(Scope& scope) = 0;
+
+  bool WantsLast() const { return wanted_.contains(scan_.carried); }
+
+  // The copies of a loop's statements at an element.
+  StepCopy CopyAt(IndexId row, IndexId lane) { return StepCopy(program_, loop_, Place(row, lane)); }
+
+  ValueId TermOf(const loop::ScanPath::Term& term, StepCopy& copy, Scope& scope) {
+    const ValueId value = copy.Value(term.value, scope);
+    return term.negated ? program_.AddApply(ScalarOp::kNeg, {value}, type_) : value;
+  }
+
+  // tile[s, l] = first(l) where time begins, else next(what stands there for the step before, step, l).
+  TensorId StepByStep(absl::string_view name, Scope& scope, absl::FunctionRef<ValueId(IndexId lane)> first,
+                      absl::FunctionRef<ValueId(ValueId last, IndexId step, IndexId lane)> next) {
+    const TensorId tile = Tile(name, scope);
+    const IndexId start = Step(pool_.Const(0));
+    Append(scope, Lanes([&](IndexId lane) { return Assignment(tile, {start, lane}, first(lane)); }));
+    Append(scope, Rows(1, [&](IndexId row) {
+      return Lanes([&](IndexId lane) {
+        const ValueId last = Load(tile, Step(pool_.Sub(row, pool_.Const(1))), lane);
+        return Assignment(tile, {Step(row), lane}, next(last, Step(row), lane));
+      });
+    }));
+    return tile;
+  }
+
+  // The tile's values one step later.
+  TensorId Earlier(TensorId tile, Scope& scope, absl::FunctionRef<ValueId(IndexId lane)> first) {
+    const TensorId earlier = Tile("earlier", scope);
+    Append(scope, Lanes([&](IndexId lane) { return Assignment(earlier, {Step(pool_.Const(0)), lane}, first(lane)); }));
+    Append(scope, Rows(1, [&](IndexId row) {
+      return Lanes([&](IndexId lane) {
+        return Assignment(earlier, {Step(row), lane}, Load(tile, Step(pool_.Sub(row, pool_.Const(1))), lane));
+      });
+    }));
+    return earlier;
+  }
+
+  // A row of lanes, in memory.
+  TensorId Stored(absl::string_view name, Scope& scope, absl::FunctionRef<ValueId(IndexId lane)> value) {
+    const TensorId vector = Declared(name, {pool_.Const(width_)}, false, scope);
+    Append(scope, Lanes([&](IndexId lane) { return Assignment(vector, {lane}, value(lane)); }));
+    return vector;
+  }
+
+  // What the carried scalar is before each row. A row after the other, but apart from the rows' results: these need not
+  // wait for each other.
+  TensorId Starts(Scope& scope, absl::FunctionRef<ValueId(ValueId start, IndexId row)> next) {
+    const TensorId starts = Declared("starts", {pool_.Const(width_)}, false, scope);
+    Append(scope, Rows(0, [&](IndexId r) {
+      const IndexId row = Step(r);
+      const ValueId start = program_.AddLoad({scan_.carried, {}});
+      Scope inside = Assignment(starts, {row}, start);
+      Append(inside, Assignment(scan_.carried, {}, next(start, row)));
+      return inside;
+    }));
+    return starts;
+  }
+
+  // The row, or the element of a row, that is number i in time.
+  IndexId Step(IndexId i) { return backward_ ? pool_.Sub(pool_.Const(width_ - 1), i) : i; }
+
+  ValueId Apply(ScalarOp op, ValueId a, ValueId b) { return program_.AddApply(op, {a, b}, type_); }
+  ValueId Load(TensorId tile, IndexId row, IndexId column) { return program_.AddLoad({tile, {row, column}}); }
+  ValueId Load(TensorId vector, IndexId lane) { return program_.AddLoad({vector, {lane}}); }
+
+  TensorId Tile(absl::string_view name, Scope& scope) {
+    return Declared(name, {pool_.Const(width_), pool_.Const(width_)}, true, scope);
+  }
+  // A new scalar with the value.
+  ValueId Kept(absl::string_view name, ValueId value, Scope& scope) {
+    const TensorId scalar = Declared(name, {}, false, scope);
+    scope.push_back(fusion::AssignmentOf(scalar, value));
+    return program_.AddLoad({scalar, {}});
+  }
+
+  Scope Rows(int64_t begin, LoopMaker::Body body) {
+    return maker_.Between("r", pool_.Const(begin), pool_.Const(width_), kUnrolled, body);
+  }
+  Scope Lanes(LoopMaker::Body body) { return maker_.Counted("l", pool_.Const(width_), kVector, body); }
+
+  Program& program_;
+  IndexPool& pool_;
+  const Loop& loop_;
+  const Scan& scan_;
+  const int64_t width_;
+  const DType type_;
+
+ private:
+  Scope Results(const Held& held, IndexId row) {
+    return Lanes([&](IndexId lane) {
+      Scope inside;
+      StepCopy copy = CopyAt(row, lane);
+      if (absl::c_any_of(scan_.results, [&](TensorId result) { return wanted_.contains(result); })) {
+        const ValueId now = Kept("now", held.now(row, lane), inside);
+        for (TensorId result : scan_.results) copy.Replace(result, now);
+      }
+      if (WantsLast()) copy.Replace(scan_.carried, Kept("last", held.last(row, lane), inside));
+      copy.Stores(inside);
+      return inside;
+    });
+  }
+
+  // The scalars that stores need, but for what results are computed from.
+  absl::flat_hash_set<TensorId> Wanted() const {
+    absl::flat_hash_set<TensorId> wanted;
+    for (auto item = loop_.body.rbegin(); item != loop_.body.rend(); ++item) {
+      const auto* statement = item->As<Statement>();
+      if (statement == nullptr) continue;
+      const TensorId target = statement->target.tensor;
+      const bool stores = !program_[target].shape.empty();
+      if (!stores && (!wanted.contains(target) || scan_.results.contains(target))) continue;
+      VisitValues(program_, statement->value, [&](ValueId, const loop::Value& value) {
+        const auto* load = absl::get_if<loop::LoadValue>(&value.node);
+        if (load != nullptr) wanted.insert(load->access.tensor);
+      });
+    }
+    return wanted;
+  }
+
+  // Where the loop's index is at element `lane` of row `row`.
+  IndexId Place(IndexId row, IndexId lane) {
+    const IndexId element = pool_.Add(pool_.Mul(pool_.Const(width_), row), lane);
+    if (!backward_) return pool_.Add(first_, element);
+    return pool_.Sub(pool_.Add(first_, pool_.Const(width_ * width_ - 1)), element);
+  }
+
+  TensorId Declared(absl::string_view name, Shape shape, bool is_register, Scope& scope) {
+    const TensorId tensor =
+        program_.AddTensor({std::string(name), type_, std::move(shape), Storage::kTemp, ReduceOp::kSum, is_register});
+    scope.push_back(fusion::DeclarationOf(tensor));
+    return tensor;
+  }
+
+  LoopMaker maker_;
+  const bool backward_;
+  const absl::flat_hash_set<TensorId> wanted_;
+  IndexId first_;
+};
+
+// Of one operation: a row's results are what came before it, and the scan of its terms.
+class ScansOfOne : public BlockMaker {
+ public:
+  using BlockMaker::BlockMaker;
+
+ private:
+  Held Run(Scope& scope) override {
+    const TensorId terms = Terms(scope);
+    const TensorId scans = StepByStep(
+        "scans", scope, [&](IndexId lane) { return Load(terms, lane, Step(pool_.Const(0))); },
+        [&](ValueId last, IndexId step, IndexId lane) { return Combine(last, Load(terms, lane, step)); });
+    const IndexId end = Step(pool_.Const(width_ - 1));
+    const TensorId ends = Stored("ends", scope, [&](IndexId lane) { return Load(scans, end, lane); });
+    const ValueId nothing = program_.AddConstant(Nothing());
+    const TensorId earlier = WantsLast() ? Earlier(scans, scope, [&](IndexId) { return nothing; }) : TensorId();
+    const TensorId starts = Starts(scope, [&](ValueId start, IndexId row) {
+      const ValueId step = Load(ends, row);
+      return NESTOR_MUTANT("scan_row_starts_anew") ? step : Combine(start, step);
+    });
+    const auto from_start = [this, starts](TensorId tile) -> Value {
+      return [this, starts, tile](IndexId row, IndexId lane) { return Combine(Load(starts, row), Load(tile, lane, row)); };
+    };
+    return {from_start(scans), from_start(earlier)};
+  }
+
+  // By rows of memory.
+  TensorId Terms(Scope& scope) {
+    const TensorId terms = Tile("terms", scope);
+    Append(scope, Rows(0, [&](IndexId row) {
+      return Lanes([&](IndexId lane) {
+        Scope inside;
+        StepCopy copy = CopyAt(row, lane);
+        const std::vector<loop::ScanPath::Term>& all = scan_.path.terms;
+        ValueId sum = TermOf(all.back(), copy, inside);
+        for (size_t i = all.size() - 1; i-- > 0;) sum = Combine(sum, TermOf(all[i], copy, inside));
+        Append(inside, Assignment(terms, {row, lane}, sum));
+        return inside;
+      });
+    }));
+    return terms;
+  }
+
+  // x op nothing is x, to the bit.
+  Scalar Nothing() const {
+    switch (scan_.path.op()) {
+      case ScalarOp::kAdd: return IsFloat(type_) ? Scalar::Float(type_, -0.0) : Identity(ReduceOp::kSum, type_);
+      case ScalarOp::kMul: return Identity(ReduceOp::kProd, type_);
+      case ScalarOp::kMax: return Identity(ReduceOp::kMax, type_);
+      default: return Identity(ReduceOp::kMin, type_);
+    }
+  }
+
+  ValueId Combine(ValueId a, ValueId b) { return Apply(scan_.path.op(), a, b); }
+};
+
+// Of sums and products: a step is h -> factor * h + term.
+class LinearScans : public BlockMaker {
+ public:
+  LinearScans(Program& program, const Loop& loop, const Scan& scan, int64_t width, bool backward)
+      : BlockMaker(program, loop, scan, width, backward), same_factor_(HasSameFactor()) {}
+
+  // The factor, and the product of those of a row, where it is the same at all steps.
+  Scope Before() override {
+    Scope scope;
+    if (!same_factor_) return scope;
+    StepCopy copy(program_, loop_, loop_.begin);
+    absl::optional<ValueId> factor;
+    for (const loop::ScanPath::Term& term : scan_.path.terms) {
+      if (term.op == ScalarOp::kMul) Combine(ScalarOp::kMul, TermOf(term, copy, scope), factor);
+    }
+    factor_ = Kept("factor", *factor, scope);
+    product_ = factor_;
+    for (int64_t i = 1; i < width_; ++i) product_ = Kept("product", Apply(ScalarOp::kMul, product_, factor_), scope);
+    return scope;
+  }
+
+ private:
+  struct LinearStep {
+    absl::optional<ValueId> factor, term;
+  };
+  // By step and lane.
+  struct Steps {
+    TensorId factors, terms;
+  };
+
+  Held Run(Scope& scope) override {
+    const Steps steps = StepsOf(scope);
+    const auto next = [&](ValueId last, IndexId step, IndexId lane) {
+      return Apply(ScalarOp::kAdd, Apply(ScalarOp::kMul, last, Factor(steps, step, lane)), Load(steps.terms, step, lane));
+    };
+    const IndexId begin = Step(pool_.Const(0)), end = Step(pool_.Const(width_ - 1));
+    const TensorId sums = StepByStep("sums", scope, [&](IndexId lane) { return Load(steps.terms, begin, lane); }, next);
+    const TensorId ends = Stored("ends", scope, [&](IndexId lane) { return Load(sums, end, lane); });
+    const TensorId products = same_factor_ ? TensorId() : Products(steps, scope);
+    const TensorId starts = Starts(scope, [&](ValueId start, IndexId row) {
+      const ValueId product = same_factor_ ? product_ : Load(products, row);
+      return Apply(ScalarOp::kAdd, Apply(ScalarOp::kMul, start, product), Load(ends, row));
+    });
+    const TensorId scans = StepByStep(
+        "scans", scope, [&](IndexId lane) { return next(Load(starts, lane), begin, lane); }, next);
+    const TensorId earlier =
+        WantsLast() ? Earlier(scans, scope, [&](IndexId lane) { return Load(starts, lane); }) : TensorId();
+    const auto by_columns = [this](TensorId tile) -> Value {
+      return [this, tile](IndexId row, IndexId lane) { return Load(tile, lane, row); };
+    };
+    return {by_columns(scans), by_columns(earlier)};
+  }
+
+  // Of each lane's row.
+  TensorId Products(const Steps& steps, Scope& scope) {
+    const TensorId products = StepByStep(
+        "products", scope, [&](IndexId lane) { return Factor(steps, Step(pool_.Const(0)), lane); },
+        [&](ValueId last, IndexId step, IndexId lane) { return Apply(ScalarOp::kMul, last, Factor(steps, step, lane)); });
+    return Stored("row_products", scope,
+                  [&](IndexId lane) { return Load(products, Step(pool_.Const(width_ - 1)), lane); });
+  }
+
+  // Read by rows of memory, held by columns.
+  Steps StepsOf(Scope& scope) {
+    const TensorId terms = Tile("terms", scope), factors = same_factor_ ? TensorId() : Tile("factors", scope);
+    Append(scope, Rows(0, [&](IndexId row) {
+      return Lanes([&](IndexId lane) {
+        Scope inside;
+        StepCopy copy = CopyAt(row, lane);
+        const LinearStep step = StepOf(copy, inside);
+        Append(inside, Assignment(terms, {row, lane}, *step.term));
+        if (!same_factor_) Append(inside, Assignment(factors, {row, lane}, *step.factor));
+        return inside;
+      });
+    }));
+    return {same_factor_ ? TensorId() : Turned(factors, scope), Turned(terms, scope)};
+  }
+
+  TensorId Turned(TensorId tile, Scope& scope) {
+    const TensorId turned = Tile("turned", scope);
+    Append(scope, Rows(0, [&](IndexId row) {
+      return Lanes([&](IndexId lane) { return Assignment(turned, {row, lane}, Load(tile, lane, row)); });
+    }));
+    return turned;
+  }
+
+  ValueId Factor(const Steps& steps, IndexId step, IndexId lane) {
+    return same_factor_ ? factor_ : Load(steps.factors, step, lane);
+  }
+
+  // Both are there, as the scan adds and multiplies.
+  LinearStep StepOf(StepCopy& copy, Scope& scope) {
+    LinearStep step;
+    for (auto term = scan_.path.terms.rbegin(); term != scan_.path.terms.rend(); ++term) {
+      const ValueId value = TermOf(*term, copy, scope);
+      if (term->op == ScalarOp::kAdd) {
+        Combine(ScalarOp::kAdd, value, step.term);
+        continue;
+      }
+      Combine(ScalarOp::kMul, value, step.factor);
+      if (step.term) step.term = Apply(ScalarOp::kMul, *step.term, value);
+    }
+    return step;
+  }
+
+  // `with` becomes the value, or itself combined with it.
+  void Combine(ScalarOp op, ValueId value, absl::optional<ValueId>& with) {
+    with = with ? Apply(op, *with, value) : value;
+  }
+
+  // Whether nothing that factors are made of moves with the loop.
+  bool HasSameFactor() const {
+    return absl::c_all_of(scan_.path.terms, [&](const loop::ScanPath::Term& term) {
+      return term.op == ScalarOp::kAdd || !Moves(term.value);
+    });
+  }
+
+  bool Moves(ValueId root) const {
+    const auto moves = [&](IndexId e) { return HoldsVar(pool_, e, loop_.var); };
+    const std::vector<TensorId> own = fusion::DeclaredIn(loop_.body);
+    bool any = false;
+    VisitValues(program_, root, [&](ValueId, const loop::Value& value) {
+      if (const auto* index = absl::get_if<loop::IndexValue>(&value.node)) any |= moves(index->index);
+      const auto* load = absl::get_if<loop::LoadValue>(&value.node);
+      if (load == nullptr) return;
+      any |= absl::c_linear_search(own, load->access.tensor) || absl::c_any_of(load->access.place, moves) ||
+             absl::c_any_of(load->access.conditions, moves);
+    });
+    return any;
+  }
+
+  const bool same_factor_;
+  ValueId factor_, product_;  // where same_factor_
+};
+
+}  // namespace
+
+std::unique_ptr<ScanBlocks> BlocksOf(Program& program, const Loop& loop, const Scan& scan, int64_t width, bool backward) {
+  if (scan.path.IsLinear()) return absl::make_unique<LinearScans>(program, loop, scan, width, backward);
+  return absl::make_unique<ScansOfOne>(program, loop, scan, width, backward);
+}
+
+}  // namespace nestor::jit

@@ -1,0 +1,115 @@
+// A loop is read as a list of definitions of scalars and stores. From what the carried scalar
+// is assigned a path of operations leads back to it; what stands beside that path are the terms.
+#include "jit/schedule/scan_finder.h"
+
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "fusion/scopes.h"
+#include "jit/schedule/replace_loops.h"
+#include "loop_ir/dependence.h"
+
+namespace nestor::jit {
+namespace {
+
+using loop::AccessKind;
+using loop::Declaration;
+using loop::Item;
+using loop::Loop;
+using loop::Program;
+using loop::Statement;
+using loop::TensorId;
+using loop::ValueId;
+
+class ScanFinder {
+ public:
+  ScanFinder(const Program& program, const Loop& loop) : program_(program), loop_(loop), dependent_(program) {
+    const std::vector<TensorId> own = fusion::DeclaredIn(loop.body);
+    own_.insert(own.begin(), own.end());
+  }
+
+  absl::optional<Scan> Find() {
+    Scan scan;
+    if (!ReadBody(scan) || !KeepsApart(scan) || !FindTerms(scan)) return absl::nullopt;
+    return scan;
+  }
+
+ private:
+  // Definitions of scalars, each once, stores, and one scalar from outside. Nothing else is the loop's own.
+  bool ReadBody(Scan& scan) {
+    scan.update = nullptr;
+    for (const Item& item : loop_.body) {
+      if (item.As<Loop>() != nullptr) return false;
+      const auto* declaration = item.As<Declaration>();
+      if (declaration != nullptr && !program_[declaration->tensor].shape.empty()) return false;
+      const auto* statement = item.As<Statement>();
+      if (statement == nullptr) continue;
+      const TensorId target = statement->target.tensor;
+      if (statement->op) return false;
+      if (!program_[target].shape.empty()) continue;
+      if (statement->target.masked || !definitions_.emplace(target, statement).second) return false;
+      if (own_.contains(target)) continue;
+      if (scan.update != nullptr) return false;
+      scan.update = statement;
+      scan.carried = target;
+    }
+    return scan.update != nullptr;
+  }
+
+  // Whether nothing that is stored is read, but the carried scalar, by values before its update.
+  bool KeepsApart(const Scan& scan) const {
+    const loop::Footprint footprint = FootprintOf(program_, loop_.body);
+    for (TensorId tensor : footprint.writes) {
+      if (footprint.reads.contains(tensor) && tensor != scan.carried) return false;
+    }
+    bool updated = false, good = true;
+    for (const Item& item : loop_.body) {
+      VisitIndices(program_, item, [&](IndexId e) { good = good && !LoadsFrom(program_.pool, e, scan.carried); });
+      const auto* statement = item.As<Statement>();
+      if (statement == nullptr) continue;
+      VisitValues(program_, statement->value, [&](ValueId, const loop::Value& value) {
+        const auto* load = absl::get_if<loop::LoadValue>(&value.node);
+        if (load == nullptr || !program_[load->access.tensor].shape.empty()) return;
+        if (load->access.tensor == scan.carried) good = good && !updated;
+        good = good && !load->access.masked;
+      });
+      updated |= statement == scan.update;
+    }
+    return good;
+  }
+
+  // Marks the values that depend on the carried scalar.
+  void FindDependent(const Scan& scan) {
+    absl::flat_hash_set<TensorId> scalars = {scan.carried};
+    for (const Item& item : loop_.body) {
+      const auto* statement = item.As<Statement>();
+      if (statement != nullptr && dependent_.Add(statement->value, scalars)) scalars.insert(statement->target.tensor);
+    }
+  }
+
+  // From what the carried scalar becomes back to itself.
+  bool FindTerms(Scan& scan) {
+    FindDependent(scan);
+    const DType type = program_[scan.carried].type;
+    for (const Statement* at = scan.update; dependent_.Contains(at->value) && program_[at->value].type == type;) {
+      if (!FollowPath(program_, at->value, dependent_, scan.path)) return false;
+      const TensorId earlier = absl::get<loop::LoadValue>(program_[scan.path.end].node).access.tensor;
+      if (earlier == scan.carried) return !scan.path.terms.empty();
+      if (scan.path.terms.empty()) scan.results.insert(earlier);
+      at = definitions_.at(earlier);
+    }
+    return false;
+  }
+
+  const Program& program_;
+  const Loop& loop_;
+  absl::flat_hash_set<TensorId> own_;
+  absl::flat_hash_map<TensorId, const Statement*> definitions_;  // of scalars
+  loop::DependentValues dependent_;
+};
+
+}  // namespace
+
+absl::optional<Scan> FindScan(const Program& program, const Loop& loop) { return ScanFinder(program, loop).Find(); }
+
+}  // namespace nestor::jit

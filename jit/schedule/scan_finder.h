@@ -1,0 +1,26 @@
+// Loops whose steps hand one scalar on to each other, as a sum, say, of all steps so far.
+#ifndef NESTOR_JIT_SCHEDULE_SCAN_FINDER_H_
+#define NESTOR_JIT_SCHEDULE_SCAN_FINDER_H_
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/types/optional.h"
+#include "loop_ir/program.h"
+#include "loop_ir/scans.h"
+
+namespace nestor::jit {
+
+struct Scan {
+  loop::TensorId carried;
+  const loop::Statement* update;  // of `carried`
+  loop::ScanPath path;            // from there back to it, through scalars of the loop's own
+  absl::flat_hash_set<loop::TensorId> results;  // the loop's own scalars that hold what `carried` becomes
+};
+
+// A loop's body is definitions of scalars, each once, stores, and one scalar from outside, of which what it becomes
+// follows by sums, products, both, maxima or minima with what does not depend on it. Nothing else that is stored is read.
+// The result points into the loop.
+absl::optional<Scan> FindScan(const loop::Program& program, const loop::Loop& loop);
+
+}  // namespace nestor::jit
+
+#endif  // NESTOR_JIT_SCHEDULE_SCAN_FINDER_H_
