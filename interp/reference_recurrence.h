@@ -10,16 +10,17 @@
 namespace nestor {
 
 // What a recurrence h = a * h + b holds at a step. Its value holds the result of every way in which steps may be
-// composed before they are taken: h -> a h + b and then h -> c h + d are h -> (c a) h + (c b + d). Trees of
-// compositions have kMostLevels levels at most (Blelloch, "Prefix sums and their applications", 1990).
+// composed before they are taken: h -> a h + b and then h -> c h + d are h -> (c a) h + (c b + d). Trees of compositions
+// have kMostLevels levels at most (Blelloch, "Prefix sums and their applications", 1990).
 //
-// The exact result is a sum of products: of the start and of each term with the factors behind it. In a tree each of
-// these products is rounded once for each operation behind the term, and once more for each level. So with S
-// the sum of their magnitudes, in which each has grown by (1 + u) for each of its roundings, the result is off by S less
-// the sum of the magnitudes themselves. Where a product of factors leaves the normal numbers, each of its
-// roundings may lose the least subnormal, magnified by the largest product of factors that stand next to each other and by
-// the largest sum. inf and NaN belong to it where a factor or term may be one, or where such a product, or S, may
-// overflow: then anything may come of it.
+// The exact result is a sum of products: of the start, and of each term, with the factors behind it. In a tree each of
+// these products is rounded once for each operation behind the term, and once more for each level: where a composed
+// step that holds the term follows another one, an addition rounds it that is not behind it in time. So with S the sum
+// of their magnitudes, in which each has grown by (1 + u) for each of its roundings, the result is off by S less the
+// sum of the magnitudes themselves. Where a product of factors leaves the normal numbers, each of its roundings may lose
+// the least subnormal, magnified by the largest products of factors that stand next to each other, before and behind
+// it, and by the largest sum. inf and NaN belong to it where a factor or term may be one, or where such a product, or
+// S, may overflow: then anything may come of it.
 //
 // Where all factors and terms are integers so small that no partial result is rounded, there is no error.
 class LinearRecurrence {

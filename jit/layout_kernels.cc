@@ -15,7 +15,9 @@ namespace nestor::jit {
 namespace {
 
 std::string KeyOf(const KernelOptions& options) {
-  std::string key = options.residence == Residence::kMemory ? "s" : options.residence == Residence::kLastCache ? "p" : "";
+  std::string key;
+  if (options.residence == Residence::kLastCache) key = "p";
+  if (options.residence == Residence::kMemory) key = "s";
   for (const Layout& layout : options.translate.layouts) AddToKey(layout, &key);
   for (const bool constant : options.translate.constant) key += constant ? '1' : '0';
   return key;

@@ -1,8 +1,8 @@
-// All that the terms need runs before the scan of a block, and the stores behind it with all that they need, once more
-// where both do: it depends on no other step. Where the scan is a sum, or another operation of one kind, a row's results
-// are those from its beginning, with what came before it: three phases (Blelloch, "Prefix sums and their applications",
-// 1990). Where it is linear, a row is run twice: for what it does to any start, h -> product * h + end, and then
-// from its start, so that its results are those of the steps one after the other.
+// All that the terms need runs before the scan of a block, and the stores after it with all that they need. What both
+// need runs twice, since it depends on no other step. A scan by one operation has three phases (Blelloch, "Prefix sums
+// and their applications", 1990): a row's results are those from its beginning, combined with what came before it. A
+// linear one runs each row twice: for what it does to any start, h -> product * h + end, and then from its start. So its
+// results are those of the steps one after the other.
 #include "jit/schedule/scan_block.h"
 
 #include <functional>
@@ -126,7 +126,7 @@ class BlockMaker : public ScanBlocks {
     Value now, last;
   };
 
-  // All steps of the block; but what they store.
+  // All steps of the block, but for what they store.
   virtual Held Run(Scope& scope) = 0;
 
   bool WantsLast() const { return wanted_.contains(scan_.carried); }

@@ -6,10 +6,11 @@
 
 namespace nestor::jit {
 
-// Loops with lanes prefetch what lies some KB ahead of what they read, where a nest reads an input once, in the order of
-// memory, and no loop of it prefetches from that input yet: each loop around moves along one axis, and outer loops along earlier axes than inner ones. Hardware looks ahead,
-// too, but not far enough for loops in which much is computed, whose loads the processor meets late. Returns whether
-// it changed anything; a second run changes nothing. REQUIRES: Verify accepts the program; and so it does afterwards.
+// Loops with lanes prefetch what lies some KB ahead of what they read, where a nest reads an input once, in the order
+// of memory, and no loop of it prefetches from that input yet. In that order each loop around moves along one axis, and
+// outer loops along earlier axes than inner ones. Hardware looks ahead, too, but not far enough for loops in which much
+// is computed, whose loads the processor meets late. Returns whether it changed anything; a second run changes nothing.
+// REQUIRES: Verify accepts the program; and so it does afterwards.
 bool PrefetchAlongStreams(loop::Program& program);
 
 }  // namespace nestor::jit
