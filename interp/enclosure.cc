@@ -255,4 +255,16 @@ long double StepUp(long double x, int units) {
   return x;
 }
 
+Enclosure ExactProduct(const Enclosure& a, const Enclosure& b) {
+  Enclosure e;
+  if (!a.HasFinite() || !b.HasFinite()) return e;
+  e.low = MultiplyDown(a.low, b.low);
+  e.high = MultiplyUp(a.low, b.low);
+  for (const auto& [x, y] : {std::pair(a.low, b.high), std::pair(a.high, b.low), std::pair(a.high, b.high)}) {
+    e.low = LesserOf(e.low, MultiplyDown(x, y));
+    e.high = GreaterOf(e.high, MultiplyUp(x, y));
+  }
+  return e;
+}
+
 }  // namespace nestor

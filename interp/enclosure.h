@@ -106,6 +106,8 @@ long double MultiplyUp(long double a, long double b);
 // `units` times the spacing of long doubles away from x.
 long double StepDown(long double x, int units = 1);
 long double StepUp(long double x, int units = 1);
+// The products of finite members.
+Enclosure ExactProduct(const Enclosure& a, const Enclosure& b);
 
 }  // namespace nestor
 

@@ -56,10 +56,10 @@ constexpr int kMaxCombinations = 64;
 
 struct Slot {
   bool written = false;
-  Enclosure value;
-  std::vector<Accumulation> sums;  // in place of the value; one for each type that they may run in
-  bool is_step = false;            // a recurrence has summed it
-  std::vector<LinearRecurrence> steps;  // likewise, of a linear recurrence
+  Enclosure value = {};
+  std::vector<Accumulation> sums = {};       // in place of the value; one for each type that they may run in
+  bool is_step = false;                      // a recurrence has summed it
+  std::vector<LinearRecurrence> steps = {};  // likewise, of a linear recurrence
 };
 
 // The type itself, or `least` where that is a wider float.
@@ -234,7 +234,7 @@ class ReferenceInterpreter : ValueWalk<ReferenceInterpreter, Enclosure> {
   }
 
   void Assign(TensorId id, int64_t offset, const Enclosure& value) {
-    CellOf(id).elements[offset] = {true, value, {}, false, {}};
+    CellOf(id).elements[offset] = {.written = true, .value = value};
   }
 
   void AccumulateArg(TensorId id, int64_t offset, ReduceOp, const Enclosure& value, const Enclosure& position) {
@@ -249,7 +249,7 @@ class ReferenceInterpreter : ValueWalk<ReferenceInterpreter, Enclosure> {
     if (!any_order) {
       const Enclosure current = ValueOf(element);
       const auto step = [&](DType in) { return ApplyRow(StepOp(op), in, in, {current, value}); };
-      element = {true, InEachType(type, step), {}, false, {}};
+      element = {.written = true, .value = InEachType(type, step)};
       return;
     }
     if (element.sums.empty() || element.sums[0].op() != op) {
@@ -276,14 +276,17 @@ class ReferenceInterpreter : ValueWalk<ReferenceInterpreter, Enclosure> {
     return absl::OkStatus();
   }
 
-  Slot EarlierSum(const loop::Scans::Link& link, DType type) {
+  // The element at the step before; null where that lies outside.
+  const Slot* EarlierOf(const loop::Scans::Link& link) {
     const Access& access = absl::get<loop::LoadValue>(program_[link.path.end].node).access;
     const absl::optional<int64_t> place = Locate(access);
-    if (place) {
-      const Slot& earlier = CellOf(access.tensor).elements[*place];
-      if (earlier.is_step && earlier.sums[0].op() == *link.op) return earlier;
-    }
-    Slot element{true, Enclosure(), {}, true, {}};
+    return place ? &CellOf(access.tensor).elements[*place] : nullptr;
+  }
+
+  Slot EarlierSum(const loop::Scans::Link& link, DType type) {
+    const Slot* earlier = EarlierOf(link);
+    if (earlier != nullptr && earlier->is_step && earlier->sums[0].op() == *link.op) return *earlier;
+    Slot element = {.written = true, .is_step = true};
     ForEachType(type, [&](DType in) { element.sums.emplace_back(*link.op, in); });
     Take(Eval(link.path.end), element);
     return element;
@@ -306,10 +309,9 @@ class ReferenceInterpreter : ValueWalk<ReferenceInterpreter, Enclosure> {
   }
 
   Slot EarlierStep(const loop::Scans::Link& link, DType type) {
-    const Access& access = absl::get<loop::LoadValue>(program_[link.path.end].node).access;
-    const absl::optional<int64_t> place = Locate(access);
-    if (place && !CellOf(access.tensor).elements[*place].steps.empty()) return CellOf(access.tensor).elements[*place];
-    Slot element{true, Enclosure(), {}, false, {}};
+    const Slot* earlier = EarlierOf(link);
+    if (earlier != nullptr && !earlier->steps.empty()) return *earlier;
+    Slot element = {.written = true};
     const Enclosure start = Eval(link.path.end);
     ForEachType(type, [&](DType in) { element.steps.emplace_back(in, start); });
     return element;
@@ -489,45 +491,12 @@ class ReferenceInterpreter : ValueWalk<ReferenceInterpreter, Enclosure> {
   long double combinations_ = 1;                            // of them
 };
 
-// How far x lies from the middle, in half-widths; infinite where they do not compare.
-long double Excess(const Enclosure& e, const Scalar& value) {
-  constexpr long double kInfinity = std::numeric_limits<long double>::infinity();
-  if (value.IsNaN() || !e.HasFinite() || std::isinf(ToLongDouble(value))) return kInfinity;
-  const long double half = (e.high - e.low) / 2;
-  return half == 0 ? kInfinity : std::fabs(ToLongDouble(value) - (e.low + half)) / half;
-}
-
-std::string ExcessText(long double excess) {
-  return std::isinf(excess) ? "" : absl::StrCat(", ", static_cast<double>(excess), " half-widths from its middle");
-}
-
 }  // namespace
 
 absl::StatusOr<std::vector<ReferenceTensor>> InterpretReference(const loop::Program& program, const RunInputs& inputs,
                                                                 const InterpreterOptions& options,
                                                                 Precision precision) {
   return ReferenceInterpreter(program, options, precision).Run(inputs);
-}
-
-absl::Status CheckEnclosed(const ReferenceTensor& want, const TensorView& got) {
-  if (got.type != want.type || got.shape != want.shape) {
-    return absl::InvalidArgumentError(absl::StrCat(Name(got.type), ShapeText(got.shape), ", want ", Name(want.type),
-                                                   ShapeText(want.shape)));
-  }
-  std::string worst;
-  long double worst_excess = -1;
-  Dims index(want.shape.size(), 0);
-  for (const Enclosure& e : want.elements) {
-    const Scalar value = At(got, index);
-    const long double excess = Encloses(e, value) ? -1 : Excess(e, value);
-    if (excess > worst_excess) {
-      worst_excess = excess;
-      worst = absl::StrCat("at [", absl::StrJoin(index, ", "), "]: ", LiteralText(value), " is not in ", ToString(e),
-                           ExcessText(excess), NonFiniteText(e, value));
-    }
-    NextIndex(want.shape, absl::MakeSpan(index));
-  }
-  return worst.empty() ? absl::OkStatus() : absl::InvalidArgumentError(worst);
 }
 
 }  // namespace nestor

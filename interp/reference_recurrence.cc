@@ -10,7 +10,7 @@
 namespace nestor {
 namespace {
 
-// Beyond, long double products may overflow.
+// Beyond, products of three of them may overflow.
 constexpr long double kLargest = 0x1p4000L;
 
 long double Magnitude(const Enclosure& e) { return std::max(std::fabs(e.low), std::fabs(e.high)); }
@@ -19,16 +19,17 @@ bool IsInteger(const Enclosure& e) { return e.low == e.high && std::nearbyint(e.
 
 // (1 + u)^count.
 long double Grown(DType type, int64_t count) {
-  const long double once = AddUp(1, RoundingError(type));
-  long double grown = 1;
-  for (int64_t i = 0; i < count; ++i) grown = MultiplyUp(grown, once);
+  long double power = AddUp(1, RoundingError(type)), grown = 1;
+  for (; count > 0; count /= 2) {
+    if (count % 2 == 1) grown = MultiplyUp(grown, power);
+    power = MultiplyUp(power, power);
+  }
   return grown;
 }
 
 }  // namespace
 
-LinearRecurrence::LinearRecurrence(DType type, const Enclosure& start)
-    : type_(type), low_(0), high_(0), least_(0), most_(0), most_ever_(0) {
+LinearRecurrence::LinearRecurrence(DType type, const Enclosure& start) : type_(type) {
   if (!Meet(start)) return;
   low_ = start.low;
   high_ = start.high;
@@ -47,12 +48,9 @@ bool LinearRecurrence::Meet(const Enclosure& value) {
 void LinearRecurrence::Multiply(const Enclosure& factor) {
   ++operations_;
   if (!Meet(factor)) return;
-  const long double down[] = {MultiplyDown(low_, factor.low), MultiplyDown(low_, factor.high),
-                              MultiplyDown(high_, factor.low), MultiplyDown(high_, factor.high)};
-  const long double up[] = {MultiplyUp(low_, factor.low), MultiplyUp(low_, factor.high),
-                            MultiplyUp(high_, factor.low), MultiplyUp(high_, factor.high)};
-  low_ = *std::min_element(down, down + 4);
-  high_ = *std::max_element(up, up + 4);
+  const Enclosure product = ExactProduct({low_, high_}, factor);
+  low_ = product.low;
+  high_ = product.high;
   const long double magnitude = Magnitude(factor), grown = Grown(type_, 1);
   least_ = MultiplyDown(least_, magnitude);
   most_ = std::min(kLargest, MultiplyUp(MultiplyUp(most_, magnitude), grown));

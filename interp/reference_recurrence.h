@@ -43,12 +43,12 @@ class LinearRecurrence {
   Enclosure Rest() const;
 
   DType type_;
-  long double low_, high_;         // of the exact result
-  long double least_, most_;       // the sum of the magnitudes, and S but for the levels
-  long double factors_ = 1;        // the largest product of those behind some step, grown like S; 1 of none
-  long double most_factors_ = 1, most_ever_;  // the largest of these at all steps so far
+  long double low_ = 0, high_ = 0;    // of the exact result
+  long double least_ = 0, most_ = 0;  // the sum of the magnitudes, and S but for the levels
+  long double factors_ = 1;           // the largest product of those behind some step, grown like S; 1 of none
+  long double most_factors_ = 1, most_ever_ = 0;  // the largest of factors_ and of most_ at all steps so far
   int64_t operations_ = 0, additions_ = 0;
-  bool integers_ = true;           // all factors and terms are, each of one member
+  bool integers_ = true;  // all factors and terms are, each of one member
   bool nan_ = false, certain_nan_ = false;  // one may be NaN, or is nothing else
   bool infinity_ = false, certain_infinity_ = false;  // one may be inf, or is no finite number
 };

@@ -192,19 +192,6 @@ Enclosure Sum(DType type, const Enclosure& a, const Enclosure& b) {
   return Rounded(type, e);
 }
 
-// The exact products of finite members.
-Enclosure ExactProduct(const Enclosure& a, const Enclosure& b) {
-  Enclosure e;
-  if (!a.HasFinite() || !b.HasFinite()) return e;
-  e.low = MultiplyDown(a.low, b.low);
-  e.high = MultiplyUp(a.low, b.low);
-  for (const auto& [x, y] : {std::pair(a.low, b.high), std::pair(a.high, b.low), std::pair(a.high, b.high)}) {
-    e.low = LesserOf(e.low, MultiplyDown(x, y));
-    e.high = GreaterOf(e.high, MultiplyUp(x, y));
-  }
-  return e;
-}
-
 Enclosure Product(DType type, Args args) {
   const auto single = AtOnlyMembers(ScalarOp::kMul, type, type, args);
   return Join(single ? *single : AtCorners(ScalarOp::kMul, type, type, args), ExactProduct(args[0], args[1]));

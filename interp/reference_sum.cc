@@ -169,12 +169,9 @@ void Accumulation::MultiplyFactor(const Enclosure& factor) {
   sign_known_ &= !(may_be_negative && may_be_positive);
   negative_sign_ ^= may_be_negative;
   if (!factor.HasFinite()) return;
-  const long double corners_low[] = {MultiplyDown(low_, factor.low), MultiplyDown(low_, factor.high),
-                                     MultiplyDown(high_, factor.low), MultiplyDown(high_, factor.high)};
-  const long double corners_high[] = {MultiplyUp(low_, factor.low), MultiplyUp(low_, factor.high),
-                                      MultiplyUp(high_, factor.low), MultiplyUp(high_, factor.high)};
-  low_ = *std::min_element(corners_low, corners_low + 4, Below);
-  high_ = *std::max_element(corners_high, corners_high + 4, Below);
+  const Enclosure product = ExactProduct({low_, high_}, factor);
+  low_ = product.low;
+  high_ = product.high;
   const long double most = Magnitude(factor), least = LeastMagnitude(factor);
   if (most > 1) large_ = {std::min(kLargest, MultiplyUp(large_.value, most)), large_.count + 1};
   if (least < 1) small_ = {MultiplyDown(small_.value, least), small_.count + 1};

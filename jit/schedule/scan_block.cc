@@ -17,6 +17,7 @@
 #include "absl/memory/memory.h"
 #include "absl/types/optional.h"
 #include "fusion/scopes.h"
+#include "jit/schedule/access_moves.h"
 #include "jit/schedule/loop_maker.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/rewrite.h"
@@ -114,7 +115,7 @@ class BlockMaker : public ScanBlocks {
     first_ = first;
     Scope scope;
     const Held held = Run(scope);
-    Append(scope, Rows(0, [&](IndexId row) { return Results(held, row); }));
+    Append(scope, Elements([&](IndexId row, IndexId lane) { return Results(held, row, lane); }));
     return scope;
   }
 
@@ -208,6 +209,9 @@ class BlockMaker : public ScanBlocks {
     return maker_.Between("r", pool_.Const(begin), pool_.Const(width_), kUnrolled, body);
   }
   Scope Lanes(LoopMaker::Body body) { return maker_.Counted("l", pool_.Const(width_), kVector, body); }
+  Scope Elements(absl::FunctionRef<Scope(IndexId row, IndexId lane)> body) {
+    return Rows(0, [&](IndexId row) { return Lanes([&](IndexId lane) { return body(row, lane); }); });
+  }
 
   Program& program_;
   IndexPool& pool_;
@@ -217,18 +221,16 @@ class BlockMaker : public ScanBlocks {
   const DType type_;
 
  private:
-  Scope Results(const Held& held, IndexId row) {
-    return Lanes([&](IndexId lane) {
-      Scope inside;
-      StepCopy copy = CopyAt(row, lane);
-      if (absl::c_any_of(scan_.results, [&](TensorId result) { return wanted_.contains(result); })) {
-        const ValueId now = Kept("now", held.now(row, lane), inside);
-        for (TensorId result : scan_.results) copy.Replace(result, now);
-      }
-      if (WantsLast()) copy.Replace(scan_.carried, Kept("last", held.last(row, lane), inside));
-      copy.Stores(inside);
-      return inside;
-    });
+  Scope Results(const Held& held, IndexId row, IndexId lane) {
+    Scope inside;
+    StepCopy copy = CopyAt(row, lane);
+    if (absl::c_any_of(scan_.results, [&](TensorId result) { return wanted_.contains(result); })) {
+      const ValueId now = Kept("now", held.now(row, lane), inside);
+      for (TensorId result : scan_.results) copy.Replace(result, now);
+    }
+    if (WantsLast()) copy.Replace(scan_.carried, Kept("last", held.last(row, lane), inside));
+    copy.Stores(inside);
+    return inside;
   }
 
   // The scalars that stores need, but for what results are computed from.
@@ -296,16 +298,14 @@ class ScansOfOne : public BlockMaker {
   // By rows of memory.
   TensorId Terms(Scope& scope) {
     const TensorId terms = Tile("terms", scope);
-    Append(scope, Rows(0, [&](IndexId row) {
-      return Lanes([&](IndexId lane) {
-        Scope inside;
-        StepCopy copy = CopyAt(row, lane);
-        const std::vector<loop::ScanPath::Term>& all = scan_.path.terms;
-        ValueId sum = TermOf(all.back(), copy, inside);
-        for (size_t i = all.size() - 1; i-- > 0;) sum = Combine(sum, TermOf(all[i], copy, inside));
-        Append(inside, Assignment(terms, {row, lane}, sum));
-        return inside;
-      });
+    Append(scope, Elements([&](IndexId row, IndexId lane) {
+      Scope inside;
+      StepCopy copy = CopyAt(row, lane);
+      const std::vector<loop::ScanPath::Term>& all = scan_.path.terms;
+      ValueId sum = TermOf(all.back(), copy, inside);
+      for (size_t i = all.size() - 1; i-- > 0;) sum = Combine(sum, TermOf(all[i], copy, inside));
+      Append(inside, Assignment(terms, {row, lane}, sum));
+      return inside;
     }));
     return terms;
   }
@@ -388,23 +388,21 @@ class LinearScans : public BlockMaker {
   // Read by rows of memory, held by columns.
   Steps StepsOf(Scope& scope) {
     const TensorId terms = Tile("terms", scope), factors = same_factor_ ? TensorId() : Tile("factors", scope);
-    Append(scope, Rows(0, [&](IndexId row) {
-      return Lanes([&](IndexId lane) {
-        Scope inside;
-        StepCopy copy = CopyAt(row, lane);
-        const LinearStep step = StepOf(copy, inside);
-        Append(inside, Assignment(terms, {row, lane}, *step.term));
-        if (!same_factor_) Append(inside, Assignment(factors, {row, lane}, *step.factor));
-        return inside;
-      });
+    Append(scope, Elements([&](IndexId row, IndexId lane) {
+      Scope inside;
+      StepCopy copy = CopyAt(row, lane);
+      const LinearStep step = StepOf(copy, inside);
+      Append(inside, Assignment(terms, {row, lane}, *step.term));
+      if (!same_factor_) Append(inside, Assignment(factors, {row, lane}, *step.factor));
+      return inside;
     }));
     return {same_factor_ ? TensorId() : Turned(factors, scope), Turned(terms, scope)};
   }
 
   TensorId Turned(TensorId tile, Scope& scope) {
     const TensorId turned = Tile("turned", scope);
-    Append(scope, Rows(0, [&](IndexId row) {
-      return Lanes([&](IndexId lane) { return Assignment(turned, {row, lane}, Load(tile, lane, row)); });
+    Append(scope, Elements([&](IndexId row, IndexId lane) {
+      return Assignment(turned, {row, lane}, Load(tile, lane, row));
     }));
     return turned;
   }
@@ -441,15 +439,13 @@ class LinearScans : public BlockMaker {
   }
 
   bool Moves(ValueId root) const {
-    const auto moves = [&](IndexId e) { return HoldsVar(pool_, e, loop_.var); };
     const std::vector<TensorId> own = fusion::DeclaredIn(loop_.body);
     bool any = false;
     VisitValues(program_, root, [&](ValueId, const loop::Value& value) {
-      if (const auto* index = absl::get_if<loop::IndexValue>(&value.node)) any |= moves(index->index);
+      if (const auto* index = absl::get_if<loop::IndexValue>(&value.node)) any |= HoldsVar(pool_, index->index, loop_.var);
       const auto* load = absl::get_if<loop::LoadValue>(&value.node);
       if (load == nullptr) return;
-      any |= absl::c_linear_search(own, load->access.tensor) || absl::c_any_of(load->access.place, moves) ||
-             absl::c_any_of(load->access.conditions, moves);
+      any |= absl::c_linear_search(own, load->access.tensor) || DependsOn(program_, load->access, loop_);
     });
     return any;
   }

@@ -11,6 +11,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
+#include "jit/schedule/access_moves.h"
 #include "jit/schedule/loop_maker.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/lanes.h"
@@ -77,7 +78,8 @@ class StreamPrefetcher {
       if (kind != loop::AccessKind::kRead || place.empty() || IsLeftOver(loops, place.back())) return;
       Walk& walk = walks_[tensor];
       if (walk.loop == &loop) return;
-      walk = {walk.count + 1, &loop, IndexList(place.begin(), place.end()), DirectionOf(loops, place)};
+      const IndexList list(place.begin(), place.end());
+      walk = {walk.count + 1, &loop, list, DirectionOf(loops, list)};
     });
   }
 
@@ -92,12 +94,12 @@ class StreamPrefetcher {
     });
   }
 
-  int64_t DirectionOf(absl::Span<const Loop* const> loops, Place place) {
+  int64_t DirectionOf(absl::Span<const Loop* const> loops, const IndexList& place) {
     if (absl::c_any_of(place, [&](IndexId e) { return pool_.HasLoad(e); })) return 0;
     size_t last = 0;
     int64_t direction = 0;
     for (const Loop* loop : loops) {
-      const auto axis = OnlyAxisOf(*loop, place);
+      const auto axis = OnlyAxisAlong(program_, place, *loop);
       if (!axis || *axis < last) return 0;
       last = *axis;
       if (last + 1 < place.size()) continue;
@@ -108,16 +110,6 @@ class StreamPrefetcher {
     }
     const auto lane = CoefficientOf(program_, place.back(), loops.back()->var);
     return lane && (pool_.IsConst(*lane, 1) || pool_.IsConst(*lane, -1)) ? direction : 0;
-  }
-
-  absl::optional<size_t> OnlyAxisOf(const Loop& loop, Place place) const {
-    absl::optional<size_t> only;
-    for (size_t axis = 0; axis < place.size(); ++axis) {
-      if (!HoldsVar(pool_, place[axis], loop.var)) continue;
-      if (only) return absl::nullopt;
-      only = axis;
-    }
-    return only;
   }
 
   bool Prefetch(TensorId tensor, const Walk& walk) {
