@@ -80,6 +80,7 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
       {"split_quotients", SplitQuotients},
       {"steps_inside", MoveStepsInside},
       {"wide_products", WidenProducts, /*reorders_rounding=*/true},
+      {"sum_terms", SeparateSums},
       {"split_contractions", SplitContractions},
       // Behind it: sums have got nests of their own.
       {"residue_strips", [=](loop::Program& program) { return GatherResidues(program, isa); }},
@@ -89,7 +90,6 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
       {"padded_sums", PadSums},
       {"flatten_3", fusion::FlattenBlocks},
       {"sum_order", SumWindowsFirst, /*reorders_rounding=*/true},
-      {"sum_terms", SeparateSums},
       {"promote_sums", PromoteSums},
       {"strips", [=](loop::Program& program) { return RunInStrips(program, options.schedule.strips); }},
       {"paired_steps", PairSteps},

@@ -252,5 +252,15 @@ TEST(JitInnerLoops, GradientsBehindActivationsHaveColumns) {
   EXPECT_TRUE(absl::StrContains(text, "not_a_number")) << text;
 }
 
+// Fusion sums two products over equal channels in one loop, as where a block of a network ends and its shortcut has as
+// many channels.
+TEST(JitInnerLoops, ProductsThatAreAddedHaveNestsOfTheirOwn) {
+  const Op op = OpOf(
+      "op f(x: f32[N, C, H, W], a: f32[N, C, H, W], v: f32[O, C, 1, 1], w: f32[O, C, 1, 1]) -> (z) { "
+      "c = conv2d(x, v); d = conv2d(a, w); z[n, o, h, l] = relu(c[n, o, h, l] + d[n, o, h, l]) }");
+  const std::string text = loop::ToText(Scheduled(op, Isa::kAvx2));
+  EXPECT_TRUE(absl::StrContains(text, "temp sums")) << text;
+}
+
 }  // namespace
 }  // namespace nestor

@@ -82,7 +82,8 @@ class Matcher {
         const int score = LaneScore(*found);
         const bool wins_tie =
             best && score == best_score &&
-            (IsAlikeInside(*found, *best) || IsPackedOnce(*found, *best) || LiesBetter(*found, *best));
+            (IsAlikeInside(*found, *best) || IsPackedOnce(*found, *best) || LiesBetter(*found, *best) ||
+             SlidesBetter(*found, *best));
         if (best && score <= best_score && !wins_tie) continue;
         best = std::move(found);
         best_score = score;
@@ -329,6 +330,19 @@ class Matcher {
     };
     return found.column == best.column && absl::c_all_of(found.rows, lies_along) &&
            !absl::c_all_of(best.rows, lies_together);
+  }
+
+  // Whether just the row is another, along which windows go over elements side by side: tiles read them in place, while
+  // those of windows that go over another axis would be copied for each of their places.
+  bool SlidesBetter(const Contraction& found, const Contraction& best) const {
+    const auto slides = [&](const Contraction& nest, bool along_last) {
+      return absl::c_all_of(nest.rows, [&](const Contraction::Operand& operand) {
+        const Access access = AccessOf(program_, operand);
+        return SlidesAlong(program_, access, nest.sums, *nest.row) &&
+               MovesLastAlone(program_, access, *nest.row) == along_last;
+      });
+    };
+    return found.column == best.column && slides(found, true) && slides(best, false);
   }
 
   // Whether each place of a window around is an iteration of the batch: what is read there overlaps.

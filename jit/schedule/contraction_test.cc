@@ -40,5 +40,19 @@ TEST(ContractionOf, TakesColumnsThatFillVectors) {
   EXPECT_EQ(TileOf("O", "2", "3", "g[o, h] * x[c, s]"), "o s");
 }
 
+// Windows of an image, whose results lie one after the other: of its rows and columns, both short, tiles take those along
+// which elements lie.
+TEST(ContractionOf, TakesRowsAlongWhichWindowsSlideInPlace) {
+  loop::Program program = fusion::ParseVerified(
+      "program p(w: f32[O, C, 3, 3], x: f32[C, 15, 15]) -> (y: f32[O, 49]) { "
+      "for o in [0, O) { for i in [0, 7) { for j in [0, 7) { acc a: f32 = sum "
+      "for c in [0, C) { for r in [0, 3) { for s in [0, 3) { a += w[o, c, r, s] * x[c, 2*i + r, 2*j + s] } } } "
+      "y[o, 7*i + j] = a } } } }");
+  const absl::optional<Contraction> found = ContractionOf(program, *program.blocks[0].body[0].As<loop::Loop>());
+  ASSERT_TRUE(found);
+  EXPECT_EQ(program.vars[found->row->var], "j");
+  EXPECT_EQ(program.vars[found->column->var], "o");
+}
+
 }  // namespace
 }  // namespace nestor::jit
