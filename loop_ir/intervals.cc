@@ -154,8 +154,8 @@ class Prover {
                                                        " would have more than 2^45 iterations in all"));
     }
     vars_[loop.var] = var;
-    for (const Access& prefetched : loop.prefetches) {
-      for (IndexId e : prefetched.place) NESTOR_RETURN_IF_ERROR(Check(e));
+    for (const Prefetch& prefetch : loop.prefetches) {
+      for (IndexId e : prefetch.access.place) NESTOR_RETURN_IF_ERROR(Check(e));
     }
     NESTOR_RETURN_IF_ERROR(CheckScope(loop.body));
     vars_[loop.var].reset();

@@ -144,7 +144,7 @@ void VisitIndices(const Program& program, const Item& item, absl::FunctionRef<vo
   if (const Loop* loop = item.As<Loop>()) {
     visit(loop->begin);
     visit(loop->end);
-    for (const Access& access : loop->prefetches) VisitAccess(access, visit);
+    for (const Prefetch& prefetch : loop->prefetches) VisitAccess(prefetch.access, visit);
   } else if (const Statement* statement = item.As<Statement>()) {
     VisitAccess(statement->target, visit);
     VisitValueIndices(program, statement->value, visit);

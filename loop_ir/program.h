@@ -133,6 +133,14 @@ struct LoopAttributes {
   int lanes = 0;          // of a vector loop: so many, a power of two; 0: it is not said
 };
 
+// An element that is brought near since it is read soon: unmasked. It need not exist, but what its indices load must.
+struct Prefetch {
+  Access access;
+  // How near: into the first cache; or into the second, where so much is read first that the first would lose it.
+  enum class Cache : uint8_t { kFirst, kSecond };
+  Cache cache = Cache::kFirst;
+};
+
 struct Item;
 using Scope = std::vector<Item>;
 
@@ -142,9 +150,7 @@ struct Loop {   // for var in [begin, end) step step
   int64_t step = 1;
   LoopAttributes attributes;
   Scope body;
-  // Elements that are brought near in each iteration since they are read soon: unmasked. They
-  // need not exist, but what their indices load must.
-  std::vector<Access> prefetches = {};
+  std::vector<Prefetch> prefetches = {};  // of each iteration
 };
 
 struct Item {

@@ -113,7 +113,9 @@ void RewriteIndices(Program& program, Scope& scope, IndexMap index) {
     if (Loop* loop = item.As<Loop>()) {
       loop->begin = index(loop->begin);
       loop->end = index(loop->end);
-      for (Access& access : loop->prefetches) access = RewriteAccess(program, std::move(access), index);
+      for (Prefetch& prefetch : loop->prefetches) {
+        prefetch.access = RewriteAccess(program, std::move(prefetch.access), index);
+      }
       RewriteIndices(program, loop->body, index);
     } else if (Statement* statement = item.As<Statement>()) {
       statement->target = RewriteAccess(program, std::move(statement->target), index);

@@ -215,7 +215,10 @@ class Writer {
 
   std::string Prefetches(const Loop& loop) {
     std::string text;
-    for (const Access& access : loop.prefetches) absl::StrAppend(&text, " prefetch ", Load(access));
+    for (const Prefetch& prefetch : loop.prefetches) {
+      const bool second = prefetch.cache == Prefetch::Cache::kSecond;
+      absl::StrAppend(&text, second ? " prefetch(2) " : " prefetch ", Load(prefetch.access));
+    }
     return text;
   }
 

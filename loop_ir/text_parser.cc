@@ -311,8 +311,9 @@ class ProgramParser : private ExpressionParser {
     const size_t defined = defined_.size();
     Define(name.text, {false, loop.var});
     while (Take("prefetch")) {
+      NESTOR_ASSIGN_OR_RETURN(const Prefetch::Cache cache, PrefetchCache());
       NESTOR_ASSIGN_OR_RETURN(Access access, LoadAccess());
-      loop.prefetches.push_back(std::move(access));
+      loop.prefetches.push_back({std::move(access), cache});
     }
     NESTOR_RETURN_IF_ERROR(ReadScope(loop.body));
     ForgetDownTo(defined);
@@ -344,6 +345,16 @@ class ProgramParser : private ExpressionParser {
     }
     attributes.lanes = static_cast<int>(lanes.ToInt());
     return Need(")");
+  }
+
+  // (2)
+  absl::StatusOr<Prefetch::Cache> PrefetchCache() {
+    if (!Take("(")) return Prefetch::Cache::kFirst;
+    const Token number = Peek();
+    NESTOR_ASSIGN_OR_RETURN(const Scalar cache, LiteralOf(DType::kI64));
+    NESTOR_RETURN_IF_ERROR(Need(")"));
+    if (cache.ToInt() == 2) return Prefetch::Cache::kSecond;
+    return ErrorAt(number.position, "what is prefetched goes into the first cache, or the second one: (2)");
   }
 
   absl::StatusOr<Statement> ReadStatement() {

@@ -54,7 +54,7 @@ constexpr const char* kPrograms[] = {
     R"(program said(x: f32[N, C], ids: i64[N]) -> (y: f32[N, C]) {
   proven
   for n in [0, N) {
-    for c in [0, C) vector(8) unroll prefetch x[n + 1, c] prefetch x[ids[min(n + 1, N - 1)], c] {
+    for c in [0, C) vector(8) unroll prefetch x[n + 1, c] prefetch(2) x[ids[min(n + 1, N - 1)], c] {
       stream y[n, c] = x[ids[n] checked, c] + x[n, c + 1 checked | 0.0 if n < 3]
     }
     stream drop y[ids[n] checked, 0 checked] if n < 3 = 1.0
@@ -306,6 +306,8 @@ TEST(Text, Errors) {
       {Around("for j in [0, N) vector(N) {}"), "4:30: expected a literal"},
       {Around("for j in [0, N) vector(8 {}"), "4:32: expected ')'"},
       {Around("for j in [0, N) prefetch {}"), "4:32: expected a tensor"},
+      {Around("for j in [0, N) prefetch(3) x[i] {}"),
+       "4:32: what is prefetched goes into the first cache, or the second one: (2)"},
       {Around("stream 3 = s"), "4:14: expected a statement"},
       {Around("z = x[checked, m]"), "4:13: 'checked' is no index of a loop around and no dimension"},
       {Around("for N in [0, N) {}"), "4:11: the loop index 'N' has the name of a dimension"},

@@ -348,7 +348,7 @@ class Verifier {
     NESTOR_RETURN_IF_ERROR(Number(loop.begin, "a bound"));
     NESTOR_RETURN_IF_ERROR(Number(loop.end, "a bound"));
     vars_.insert(loop.var);
-    for (const Access& access : loop.prefetches) NESTOR_RETURN_IF_ERROR(Prefetch(access));
+    for (const loop::Prefetch& prefetch : loop.prefetches) NESTOR_RETURN_IF_ERROR(Prefetch(prefetch.access));
     NESTOR_RETURN_IF_ERROR(Items(loop.body));
     vars_.erase(loop.var);
     item_ = item;

@@ -64,7 +64,7 @@ class IdChecker {
   absl::Status Node(const Loop& loop) {
     NESTOR_RETURN_IF_ERROR(Var(loop.var));
     NESTOR_RETURN_IF_ERROR(Indices({loop.begin, loop.end}));
-    for (const loop::Access& access : loop.prefetches) NESTOR_RETURN_IF_ERROR(Access(access));
+    for (const Prefetch& prefetch : loop.prefetches) NESTOR_RETURN_IF_ERROR(Access(prefetch.access));
     return Items(loop.body);
   }
   absl::Status Node(const Statement& statement) {

@@ -199,7 +199,7 @@ TileLoop TileLoopOf(const std::vector<Instruction>& loop) {
     const std::string& name = instruction.name;
     if (absl::StartsWith(name, "vfmadd")) ++made_of.multiply_adds;
     else if (absl::StartsWith(name, "vbroadcast")) ++made_of.broadcasts;
-    else if (absl::StartsWith(name, "vmov") || name == "mov" || name == "prefetcht0") ++made_of.loads;
+    else if (absl::StartsWith(name, "vmov") || name == "mov" || absl::StartsWith(name, "prefetch")) ++made_of.loads;
     else if (counting->count(name) > 0) ++made_of.counts;
     else absl::StrAppend(&made_of.others, name, " ");
   }

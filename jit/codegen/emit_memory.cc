@@ -433,6 +433,8 @@ void EmitPrefetch(Generator& g, const Operation& op) {
   g.prefetcht0(g.ptr[g.AddressOf(op.memory)]);
 }
 
+void EmitPrefetchSecond(Generator& g, const Operation& op) { g.prefetcht1(g.ptr[g.AddressOf(op.memory)]); }
+
 // Below 128 bits there is nothing to gain. Where rows lie is known only now.
 void EmitStoreStream(Generator& g, const Operation& op) {
   const int bytes = PackedBytes(op);

@@ -114,7 +114,7 @@ class Reuse {
 
   // Whether a register holds what `op` computes, or the line is prefetched; remembers it.
   bool IsKnown(const Operation& op) {
-    const bool is_prefetch = op.opcode == Opcode::kPrefetch;
+    const bool is_prefetch = op.opcode == Opcode::kPrefetch || op.opcode == Opcode::kPrefetchSecond;
     if (!is_prefetch && !IsCandidate(op)) return false;
     Key key = KeyOf(op);
     const size_t hash = absl::HashOf(key);

@@ -38,7 +38,8 @@ TypedValue Translator::LoadAt(const Access& access, const Location& location) {
 }
 
 // Of vectors that share a cache line, for the first.
-void Translator::Prefetch(const Access& access) {
+void Translator::Prefetch(const loop::Prefetch& prefetch) {
+  const Access& access = prefetch.access;
   const DType type = program_[access.tensor].type;
   if (lanes_.var >= 0 && f_->Var(lanes_.var).second * ByteSize(type) % kCacheLineBytes != 0) return;
   std::vector<ComputedPlace> computed(access.place.size());
@@ -50,7 +51,8 @@ void Translator::Prefetch(const Access& access) {
     if (early) f_->EmitOnEntry(lanes_.region, compute);
     else compute();
   }
-  Emit(MakeMemory(Opcode::kPrefetch, type, lanes_.count, f_->Address(access.tensor, access.place, computed)));
+  const bool second = prefetch.cache == loop::Prefetch::Cache::kSecond;
+  Emit(MakeMemory(second ? Opcode::kPrefetchSecond : Opcode::kPrefetch, type, lanes_.count, f_->Address(access.tensor, access.place, computed)));
 }
 
 TypedValue Translator::LoadTile(const Access& access) {

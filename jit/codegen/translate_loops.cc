@@ -196,7 +196,7 @@ void Translator::ScalarLoop(const loop::Loop& loop, Operand begin, Operand end) 
   f_->Branch(Condition::kGreaterEqual, index, end, done);
   f_->OpenIteration(loop.var, index, 0, loop.step, begin);
   Scope(loop.body);
-  for (const loop::Access& access : loop.prefetches) Prefetch(access);
+  for (const loop::Prefetch& prefetch : loop.prefetches) Prefetch(prefetch);
   f_->CloseIteration(end);
   f_->Label(done);
   f_->CloseRegion();
@@ -273,7 +273,7 @@ void Translator::Group(const loop::Loop& loop, Operand index, int64_t offset) {
   f_->OpenIteration(loop.var, index, offset, 0, {});
   lanes_.group = f_->Depth();
   Scope(loop.body);
-  for (const loop::Access& access : loop.prefetches) Prefetch(access);
+  for (const loop::Prefetch& prefetch : loop.prefetches) Prefetch(prefetch);
   f_->CloseIteration({});
 }
 

@@ -135,7 +135,7 @@ class Translator {
   TypedValue LoadMasked(const loop::Access& access, const Location& location);
   TypedValue LoadElements(DType type, const Location& location, bool invariant = false);
   void StoreElements(DType type, const Location& location, const TypedValue& value, bool streams);
-  void Prefetch(const loop::Access& access);
+  void Prefetch(const loop::Prefetch& prefetch);
   TypedValue LoadTile(const loop::Access& access);
   Operand& TileRegister(const loop::Access& access, int64_t& lane);
   Location Locate(const loop::Access& access);

@@ -187,7 +187,7 @@ IndexId Packing::Guarded(absl::optional<IndexId> flag, IndexId count) {
 
 ValueId Packing::ValueAt(const Place& at, Columns columns, const Panel* panel) {
   const ValueId value = RewriteValues(program_, nest_.step->value, [&](ValueId id) -> absl::optional<ValueId> {
-    const auto packed = absl::c_find_if(packed_, [&](const Packed& p) { return p.operand.read == id; });
+    const auto packed = FindPacked(id);
     if (packed == packed_.end()) return absl::nullopt;
     if (!packed->in_panels || columns == Columns::kInCopies) {
       return program_.AddLoad({packed->tensor, PlaceIn(*packed, at)});
@@ -230,15 +230,24 @@ std::vector<Access> Packing::ReadForPanel(const Place& at) {
   return accesses;
 }
 
-std::vector<Access> Packing::ReadInPlace(const Place& at) {
+std::vector<Access> Packing::ReadOfColumns(const Place& at) {
   std::vector<Access> accesses;
   for (const Contraction::Operand& operand : nest_.columns) {
-    const auto is_copy = [&](const Packed& packed) { return packed.operand.read == operand.read; };
-    if (absl::c_any_of(packed_, is_copy)) continue;
-    const ValueId value = Moved(operand.load, at.row, at.vector, at.lane, at.sums);
-    accesses.push_back(absl::get<loop::LoadValue>(program_[value].node).access);
+    const auto packed = FindPacked(operand.read);
+    if (packed == packed_.end() || !packed->in_panels) accesses.push_back(ReadOf(operand, at));
   }
   return accesses;
+}
+
+Access Packing::ReadOf(const Contraction::Operand& operand, const Place& at) {
+  const auto packed = FindPacked(operand.read);
+  if (packed != packed_.end()) return {packed->tensor, PlaceIn(*packed, at)};
+  const ValueId value = Moved(operand.load, at.row, at.vector, at.lane, at.sums);
+  return absl::get<loop::LoadValue>(program_[value].node).access;
+}
+
+std::vector<Packing::Packed>::const_iterator Packing::FindPacked(ValueId read) const {
+  return absl::c_find_if(packed_, [&](const Packed& packed) { return packed.operand.read == read; });
 }
 
 IndexList Packing::PlaceInPanel(const Panel& panel, const Place& at) {

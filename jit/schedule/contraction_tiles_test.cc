@@ -139,8 +139,10 @@ std::vector<std::string> PrefetchesOf(const loop::Program& program) {
   VisitItems(program, [&](const loop::Item& item) {
     const auto* loop = item.As<loop::Loop>();
     if (loop == nullptr) return;
-    for (const loop::Access& access : loop->prefetches) {
-      prefetches.push_back(absl::StrCat(program.vars[loop->var], ": ", loop::ToText(program, access)));
+    for (const loop::Prefetch& prefetch : loop->prefetches) {
+      const bool second = prefetch.cache == loop::Prefetch::Cache::kSecond;
+      const std::string element = loop::ToText(program, prefetch.access);
+      prefetches.push_back(absl::StrCat(program.vars[loop->var], second ? ": (2) " : ": ", element));
     }
   });
   return prefetches;
@@ -159,13 +161,52 @@ TEST(ContractionTiles, PanelsAreFetchedAhead) {
   options.sum_block = 32;
   ASSERT_EQ(TileContractions(program, options).value(), true);
   EXPECT_TRUE(loop::Verify(program).ok()) << loop::Verify(program);
-  EXPECT_THAT(PrefetchesOf(program), ::testing::ElementsAre("k_3: b[k_3 + 64*min(-s + 1, 1) - 32, 32*q + 32*q_2 + "
-                                                 "16*((p_3 + 1)%2) - 32*min(-s + 1, 1) + 32]"));
+  EXPECT_THAT(PrefetchesOf(program), ::testing::Contains("k_3: (2) b[k_3 + 64*min(-s + 1, 1) - 32, 32*q + 32*q_2 + "
+                                                           "16*((p_3 + 1)%2) - 32*min(-s + 1, 1) + 32]"));
   // By the two tiles below the topmost one of a block of rows; in the second such block, which has the panel, after the
   // last block of the sum alone.
   EXPECT_THAT(ToText(program),
               ::testing::HasSubstr("for z_4 in [0, min(-min(min(-s + 1, 1), min(4*p_2, 1)) + 1, min(p_3, 1) - min(p_3/3, 1))) "
-                                   "{\n                for k_3 in [32*s, min(32*s + 32, 64)) prefetch"));
+                                   "{\n                for r_6 in [0, 8) {\n                  "
+                                   "for k_3 in [32*s + 16*r_6, min(32*s + 16*r_6 + 16, min(32*s + 32, 64))) prefetch"));
+}
+
+// Tiles fetch the rows of the tile below, each in one of as many pieces of the sum; an element of eight is on its way to
+// the end of the row then. Copies of columns are fetched for the next block of the sum.
+TEST(ContractionTiles, RowsAndCopiesAreFetchedAhead) {
+  loop::Program program = fusion::ParseVerified(
+      "program p(a: f32[64, 512], b: f32[64, 512]) -> (c: f32[64, 64]) { for i in [0, 64) { for j in [0, 64) { "
+      "acc e: f32 = sum for k in [0, 512) { e += a[i, k] * b[j, k] } c[i, j] = e } } }");
+  ContractionTileOptions options = SmallestTile();
+  options.isa = Isa::kAvx512;
+  options.rows = 8;
+  options.vectors = 2;
+  options.sum_block = 256;
+  ASSERT_EQ(TileContractions(program, options).value(), true);
+  EXPECT_TRUE(loop::Verify(program).ok()) << loop::Verify(program);
+  EXPECT_THAT(PrefetchesOf(program),
+              ::testing::ElementsAre("k_3: (2) columns[2*q + 2*q_2 + p_2%2, k_3 + 256, 0]",
+                                     "k_3: (2) a[8*p + 8*p_2 + r_4 + 8, -1792*s - 256*r_4 + 8*k_3]"));
+  EXPECT_THAT(ToText(program), ::testing::HasSubstr("for r_4 in [0, 8) {\n                "
+                                                    "for k_3 in [256*s + 32*r_4, "));
+}
+
+// Several blocks of columns are enough to share out: each reads its copy once.
+TEST(ContractionTiles, BlocksOfColumnsAreSharedOut) {
+  const auto blocks_of_rows = [](absl::string_view columns) {
+    loop::Program program = fusion::ParseVerified(absl::StrCat(
+        "program p(a: f32[64, K], b: f32[", columns, ", K]) -> (c: f32[64, ", columns, "]) { for i in [0, 64) { for j in [0, ",
+        columns, ") { acc e: f32 = sum for k in [0, K) { e += a[i, k] * b[j, k] } c[i, j] = e } } }"));
+    ContractionTileOptions options = SmallestTile();
+    options.isa = Isa::kAvx512;
+    options.rows = 8;
+    options.vectors = 2;
+    options.row_block = 16;
+    EXPECT_TRUE(TileContractions(program, options).value());
+    return absl::StrContains(ToText(program), "for p in [0, 1)") ? 1 : 2;
+  };
+  EXPECT_EQ(blocks_of_rows("64"), 1);
+  EXPECT_EQ(blocks_of_rows("32"), 2);
 }
 
 // Columns that windows go over are read where they lie: of the next block of the sum, a vector at each step.
@@ -181,7 +222,8 @@ TEST(ContractionTiles, ColumnsInPlaceAreFetchedAhead) {
   options.sum_block = 32;
   ASSERT_EQ(TileContractions(program, options).value(), true);
   EXPECT_TRUE(loop::Verify(program).ok()) << loop::Verify(program);
-  EXPECT_THAT(PrefetchesOf(program), ::testing::ElementsAre("i_2: x[m_2 + 1, q_4 + 2*i_2, 32*q_2 + 32*q_3 + 16*(p_2%2)]"));
+  EXPECT_THAT(PrefetchesOf(program), ::testing::ElementsAre("i_2: (2) x[m_2 + 1, q_4 + 2*i_2, 32*q_2 + 32*q_3 + "
+                                                              "16*((p_2 + q_4)%2)]"));
 }
 
 // A tile that has all rows reads columns where they lie, four steps at a time for all tiles of a block; sums wait.

@@ -108,11 +108,11 @@ loop::Access CombineLanes(loop::Program& program, loop::TensorId vector, const I
   return at(pool.Const(0));
 }
 
-bool AddPrefetch(loop::Loop& loop, loop::Access access) {
-  const bool known = absl::c_any_of(loop.prefetches, [&](const loop::Access& other) {
-    return other.tensor == access.tensor && other.place == access.place;
+bool AddPrefetch(loop::Loop& loop, loop::Access access, loop::Prefetch::Cache cache) {
+  const bool known = absl::c_any_of(loop.prefetches, [&](const loop::Prefetch& other) {
+    return other.access.tensor == access.tensor && other.access.place == access.place;
   });
-  if (!known) loop.prefetches.push_back(std::move(access));
+  if (!known) loop.prefetches.push_back({std::move(access), cache});
   return !known;
 }
 

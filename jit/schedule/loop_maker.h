@@ -42,7 +42,7 @@ loop::Item InOwnLoops(loop::Program& program, const loop::LoopsAround& loops, lo
 loop::Scope Assignment(loop::TensorId tensor, IndexList place, loop::ValueId value);
 void Append(loop::Scope& scope, loop::Scope more);
 // Unless the loop prefetches it already; whether it did not.
-bool AddPrefetch(loop::Loop& loop, loop::Access access);
+bool AddPrefetch(loop::Loop& loop, loop::Access access, loop::Prefetch::Cache cache = loop::Prefetch::Cache::kFirst);
 
 // Combines the lanes of a vector in registers by halves, which `scope` gets, until one is left: its element. `around`: the
 // place of the vector but for its last axis, along which lanes are. `name`: of a half of so many lanes.

@@ -8,6 +8,7 @@
 #include "fusion/decided_copy.h"
 #include "fusion/scopes.h"
 #include "fusion/work.h"
+#include "jit/schedule/access_moves.h"
 #include "jit/schedule/replace_loops.h"
 #include "loop_ir/rewrite.h"
 #include "uops/mutant.h"
@@ -36,6 +37,9 @@ constexpr int64_t kMostUnrolled = 12;
 // Vectors of a tile at whose steps one more load does not show. Those of 6x2 take six cycles: products of large matrices
 // would take 1.05 of the time.
 constexpr int64_t kLeastToFetch = 16;
+
+// Steps of a loop that is short beside what it costs to begin it.
+constexpr int64_t kLeastSteps = 16;
 
 }  // namespace
 
@@ -131,38 +135,104 @@ Scope RegisterTile::Sums(TensorId tile, const Patch& patch, const absl::optional
   };
   if (!below) {
     Scope sums = over(patch.columns);
-    if (part && !nest_.is_ragged) PrefetchNextBlock(sums, patch, *part);
+    if (nest_.is_ragged) return sums;
+    if (part) PrefetchNextBlock(sums, patch, *part);
+    PrefetchNextRows(sums, patch, part);
     return sums;
   }
   const IndexId is_below = pool_.Min(Const(1), pool_.Add(below->before, below->in_block));
-  Scope scope = If(pool_.Sub(Const(1), is_below), [&] { return over(Packing::Columns::kInOperands); });
+  const auto panel_sums = [&](Packing::Columns columns) {
+    Scope sums = over(columns);
+    PrefetchNextRows(sums, patch, part);
+    return sums;
+  };
+  Scope scope = If(pool_.Sub(Const(1), is_below), [&] { return panel_sums(Packing::Columns::kInOperands); });
   Scope fetching = over(Packing::Columns::kInPanel);
   if (!PrefetchNextPanel(*fetching[0].As<Loop>(), patch, part, *below)) {
     Append(scope, If(is_below, [&] { return fetching; }));
     return scope;
   }
+  PrefetchNextRows(fetching, patch, part);
   const IndexId fetches = FetchesNextPanel(patch.extent, part, *below);
   Append(scope, If(fetches, [&] { return fetching; }));
-  Append(scope, If(pool_.Sub(is_below, fetches), [&] { return over(Packing::Columns::kInPanel); }));
+  Append(scope, If(pool_.Sub(is_below, fetches), [&] { return panel_sums(Packing::Columns::kInPanel); }));
   return scope;
 }
 
-// Columns that are read where they lie, of the next block of the sum. Hardware seldom guesses steps of windows, and
-// memory is slower than the tiles that read them first. At each step a tile fetches one vector; those below each other
-// take turns.
+// Columns of the next block of the sum. Hardware seldom guesses steps of windows, and memory, where copies of many
+// columns are, too, is slower than the tiles that read them first. At each step a tile fetches one vector; those below
+// each other take turns.
 void RegisterTile::PrefetchNextBlock(Scope& sums, const Patch& patch, const SumBlock& part) {
-  if (!IsLargeEnoughToFetch(patch.extent)) return;
-  Packing::Place at{patch.row, patch.vector, Const(0), {}};
-  Loop* innermost = nullptr;
-  for (Scope* scope = &sums; at.sums.size() < nest_.sums.size(); scope = &innermost->body) {
-    innermost = scope->size() == 1 ? (*scope)[0].As<Loop>() : nullptr;
-    if (innermost == nullptr || innermost->attributes.unroll) return;
-    at.sums.push_back(pool_.Var(innermost->var));
+  absl::optional<SumLoops> loops = LoopsOf(sums);
+  if (!loops || !IsLargeEnoughToFetch(patch.extent)) return;
+  IndexId turn = pool_.Div(part.row, Const(patch.extent.rows));
+  for (const IndexId around : part.around) turn = pool_.Add(turn, around);
+  const IndexId vector = pool_.Add(patch.vector, pool_.Mod(turn, Const(patch.extent.vectors)));
+  for (std::vector<IndexId>& step : loops->steps) {
+    step[0] = pool_.Add(step[0], part.length);
+    for (loop::Access& access : packing_.ReadOfColumns({patch.row, vector, Const(0), step})) {
+      AddPrefetch(*loops->innermost, std::move(access), loop::Prefetch::Cache::kSecond);
+    }
   }
-  at.sums[0] = pool_.Add(at.sums[0], part.length);
-  const IndexId tile = pool_.Div(part.row, Const(patch.extent.rows));
-  at.vector = pool_.Add(at.vector, pool_.Mod(tile, Const(patch.extent.vectors)));
-  for (loop::Access& access : packing_.ReadInPlace(at)) AddPrefetch(*innermost, std::move(access));
+}
+
+// Rows of the tile below, where they lie along the sum: they are so far apart, and each so short, that hardware does not
+// guess them. The steps are as many pieces as there are rows, in each of which the tile fetches one, by as many elements at
+// a step: places stay linear.
+void RegisterTile::PrefetchNextRows(Scope& sums, const Patch& patch, const absl::optional<SumBlock>& part) {
+  Loop* loop = nest_.sums.size() == 1 && sums.size() == 1 ? sums[0].As<Loop>() : nullptr;
+  if (loop == nullptr || loop->attributes.unroll || patch.rows_left || !IsLargeEnoughToFetch(patch.extent)) return;
+  std::vector<const Contraction::Operand*> fetched;
+  const IndexId below = pool_.Add(patch.row, Const(patch.extent.rows)), step = pool_.Var(loop->var);
+  const auto at = [&](const Contraction::Operand& operand, IndexId row, IndexId k) {
+    return packing_.ReadOf(operand, {row, Const(0), Const(0), {k}});
+  };
+  for (const Contraction::Operand& operand : nest_.rows) {
+    if (IsAlong(program_, at(operand, below, step), *loop)) fetched.push_back(&operand);
+  }
+  if (fetched.empty()) return;
+  const IndexId rows = Const(patch.extent.rows), steps = part ? part->length : packing_.LengthOfHull(0);
+  const IndexId in_piece = pool_.Max(Const(kLeastSteps), pool_.Div(pool_.Add(steps, pool_.Sub(rows, Const(1))), rows));
+  Loop piece = std::move(*loop);
+  const IndexId begin = piece.begin;
+  sums = make_.Counted("r", rows, kPlain, [&](IndexId row) {
+    piece.begin = pool_.Add(begin, pool_.Mul(in_piece, row));
+    piece.end = pool_.Min(piece.end, pool_.Add(piece.begin, in_piece));
+    const IndexId k = pool_.Add(begin, pool_.Mul(rows, pool_.Sub(step, piece.begin)));
+    for (const Contraction::Operand* operand : fetched) {
+      AddPrefetch(piece, at(*operand, pool_.Add(below, row), k), loop::Prefetch::Cache::kSecond);
+    }
+    return ScopeOf(std::move(piece));
+  });
+}
+
+// nullopt: all steps are written out.
+absl::optional<RegisterTile::SumLoops> RegisterTile::LoopsOf(Scope& sums) {
+  SumLoops loops{nullptr, {{}}};
+  Scope* scope = &sums;
+  for (size_t depth = 0; depth < nest_.sums.size(); ++depth) {
+    Loop* loop = scope->size() == 1 ? (*scope)[0].As<Loop>() : nullptr;
+    if (loop == nullptr) return absl::nullopt;
+    if (!loop->attributes.unroll) loops.innermost = loop;
+    loops.steps = StepsOf(*loop, loops.steps);
+    scope = &loop->body;
+  }
+  return loops.innermost != nullptr ? absl::make_optional(loops) : absl::nullopt;
+}
+
+// `around`, each with the steps of the loop, which is written out, or with its index.
+std::vector<std::vector<IndexId>> RegisterTile::StepsOf(const Loop& loop,
+                                                        const std::vector<std::vector<IndexId>>& around) {
+  const bool unrolls = loop.attributes.unroll;
+  const int64_t count = unrolls ? *KnownLength(program_, loop) : 1;
+  std::vector<std::vector<IndexId>> steps;
+  for (const std::vector<IndexId>& outer : around) {
+    for (int64_t i = 0; i < count; ++i) {
+      steps.push_back(outer);
+      steps.back().push_back(unrolls ? pool_.Add(loop.begin, Const(i)) : pool_.Var(loop.var));
+    }
+  }
+  return steps;
 }
 
 // So that the loads of a step leave time for one more.
@@ -186,7 +256,9 @@ bool RegisterTile::PrefetchNextPanel(Loop& sum, const Patch& patch, const absl::
   } else {
     vector = pool_.Add(vector, below.block_vectors);
   }
-  sum.prefetches = packing_.ReadForPanel({patch.row, vector, Const(0), {step}});
+  for (loop::Access& access : packing_.ReadForPanel({patch.row, vector, Const(0), {step}})) {
+    AddPrefetch(sum, std::move(access), loop::Prefetch::Cache::kSecond);
+  }
   return true;
 }
 

@@ -71,6 +71,14 @@ class RegisterTile {
                    const absl::optional<Below>& below);
   IndexId HasMore(const SumBlock& part);
   void PrefetchNextBlock(loop::Scope& sums, const Patch& patch, const SumBlock& part);
+  void PrefetchNextRows(loop::Scope& sums, const Patch& patch, const absl::optional<SumBlock>& part);
+  // The innermost of the loops over the sums that is not written out, and the steps of an iteration of it.
+  struct SumLoops {
+    loop::Loop* innermost;
+    std::vector<std::vector<IndexId>> steps;
+  };
+  absl::optional<SumLoops> LoopsOf(loop::Scope& sums);
+  std::vector<std::vector<IndexId>> StepsOf(const loop::Loop& loop, const std::vector<std::vector<IndexId>>& around);
   static bool IsLargeEnoughToFetch(Extent extent);
   bool PrefetchNextPanel(loop::Loop& sum, const Patch& patch, const absl::optional<SumBlock>& part, const Below& below);
   IndexId FetchesNextPanel(Extent extent, const absl::optional<SumBlock>& part, const Below& below);

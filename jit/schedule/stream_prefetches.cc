@@ -65,7 +65,7 @@ class StreamPrefetcher {
     auto* loop = item.As<Loop>();
     if (loop == nullptr) return;
     loops.push_back(loop);
-    for (const loop::Access& access : loop->prefetches) fetched_.insert(access.tensor);
+    for (const loop::Prefetch& prefetch : loop->prefetches) fetched_.insert(prefetch.access.tensor);
     for (Item& inner : loop->body) {
       if (loop->attributes.lanes == 0) Collect(inner, loops);
       else CollectReads(inner, *loop, loops);

@@ -30,7 +30,7 @@ std::string PrefetchesIn(const char* text) {
     VisitItems(block.body, [&](const loop::Item& item) {
       const auto* loop = item.As<loop::Loop>();
       if (loop == nullptr) return;
-      for (const loop::Access& access : loop->prefetches) {
+      for (const auto& [access, cache] : loop->prefetches) {
         lines.push_back(absl::StrCat(program.vars[loop->var], ": ", loop::ToText(program, access)));
       }
     });

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/types/optional.h"
 #include "jit/runtime/cpu_features.h"
 #include "jit/schedule/contraction.h"
 #include "loop_ir/program.h"
@@ -59,7 +60,7 @@ class TileGrid {
   // Blocks of tiles, of at most so many each; at least so many blocks, if there are so many tiles. Blocks are as long as
   // each other, but for what the last has less: so threads get equal shares. Where the number moves with a loop around,
   // or of the rows of an image, there are few, and mostly one block.
-  Blocks InBlocks(IndexId tiles, int64_t most, int64_t least_count = 1);
+  Blocks InBlocks(IndexId tiles, int64_t most, absl::optional<IndexId> least_count = absl::nullopt);
 
  private:
   int64_t RegistersOf(Extent tile) const;

@@ -224,9 +224,15 @@ class Tiling {
   }
   IndexId RowOf(const Band& band, IndexId tile) { return pool_.Add(band.first, Times(band.height, tile)); }
   // A product without a batch is shared out by its rows, or, of few rows, by its columns.
-  int64_t LeastBlocks() const { return nest_.batch.empty() ? kLeastBlocks : 1; }
+  IndexId LeastBlocks() { return Const(nest_.batch.empty() ? kLeastBlocks : 1); }
+  // Copies of columns are read once for each block of rows: what has several blocks of columns is shared out by these.
+  IndexId LeastRowBlocks(const Side& side) {
+    if (!nest_.batch.empty() || packing_.UsesPanels()) return LeastBlocks();
+    const IndexId others = pool_.Max(Const(0), pool_.Sub(BlocksOfColumns(side).count, Const(1)));
+    return pool_.Max(Const(1), pool_.Sub(LeastBlocks(), others));
+  }
   TileGrid::Blocks BlocksOfRows(const Band& band, const Side& side) {
-    return grid_.InBlocks(band.tiles, side.row_block, LeastBlocks());
+    return grid_.InBlocks(band.tiles, side.row_block, LeastRowBlocks(side));
   }
   TileGrid::Blocks BlocksOfColumns(const Side& side) { return grid_.InBlocks(side.tiles, side.column_block); }
 
