@@ -199,8 +199,14 @@ Footprint FootprintOf(const Program& program, const Item& item) {
 
 namespace {
 
+bool HasOneIteration(const IndexPool& pool, const Loop& loop) {
+  const auto begin = pool.ConstValue(loop.begin), end = pool.ConstValue(loop.end);
+  return begin && end && *end - *begin <= loop.step;
+}
+
 // At most `most`, in the order of the text.
 std::vector<TensorId> FindCarried(const Program& program, const Loop& loop, size_t most) {
+  if (HasOneIteration(program.pool, loop)) return {};
   const Footprint footprint = FootprintOf(program, loop.body);
   const BodyAccesses accesses(program, loop, footprint);
   absl::flat_hash_set<TensorId> seen;

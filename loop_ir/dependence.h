@@ -40,7 +40,8 @@ Footprint FootprintOf(const Program& program, const Item& item);
 // Conservative: a tensor that the body changes and does not declare is proven
 // apart only if along some axis every iteration stays within a window of its
 // own: each place there is an affine expression whose bounds over the inner loops
-// differ by less than the loop index moves it in one step. Masks are not used.
+// differ by less than the loop index moves it in one step; or where there is known to be
+// one iteration. Masks are not used.
 // A sum into an outer tensor is a dependence, whatever its order would change.
 absl::optional<TensorId> CarriedTensor(const Program& program, const Loop& loop);
 // All of them, in that order.

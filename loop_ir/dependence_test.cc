@@ -74,6 +74,10 @@ TEST(Dependence, CarriedTensor) {
     const char* loop;
     const char* carried;
   } kCases[] = {
+      // One iteration has none to depend on.
+      {"for i in [0, 1) { t[0] = t[1] }", ""},
+      {"for i in [3, 5) step 2 { r += w[i] }", ""},
+      {"for i in [3, 6) step 2 { r += w[i] }", "r"},
       // Nothing is changed, or only what the body declares.
       {"for v in [0, N) {}", ""},
       {"for v in [0, N) { temp l: f32  l = x[v, 0] }", ""},
