@@ -314,6 +314,25 @@ TEST(ContractionTiles, PutsShortBatchesInsideOfBlocks) {
   EXPECT_EQ(outermost("9", "0"), "g v");
 }
 
+// Of a gradient by windows of two: the sums of both places wait, since their results lie together, and apart from those of
+// the next column.
+TEST(ContractionTiles, ResultsOfWindowsAreStoredTogether) {
+  loop::Program program = fusion::ParseVerified(
+      "program p(g: f32[8, 64], x: f32[66, 32]) -> (y: f32[8, 32, 2]) { for r in [0, 2) { for o in [0, 8) {"
+      " for c in [0, 32) { acc s: f32 = sum for h in [0, 64) { s += g[o, h] * x[h + r, c] } y[o, c, r] = s } } } }");
+  ContractionTileOptions options = SmallestTile();
+  options.isa = Isa::kAvx512;
+  options.rows = 8;
+  ASSERT_EQ(TileContractions(program, options).value(), true);
+  EXPECT_TRUE(loop::Verify(program).ok()) << loop::Verify(program);
+  EXPECT_THAT(ToText(program), ::testing::HasSubstr(R"(
+            for r_6 in [0, 8) {
+              for v_4 in [0, 1) {
+                for l_4 in [0, 16) {
+                  for r_7 in [0, 2) unroll {
+                    y[)"));
+}
+
 TEST(ContractionTiles, TakesContractions) {
   for (const char* value : {
            "a[i, k] * b[k, j]",

@@ -91,7 +91,7 @@ Scope RegisterTile::At(const Patch& patch, const absl::optional<SumBlock>& part,
   scope.push_back(fusion::DeclarationOf(tile));
   Append(scope, Begin(tile, extent, part));
   Append(scope, Sums(tile, patch, part, below));
-  const auto finish = [&] { return Ends(tile, patch); };
+  const auto finish = [&] { return patch.kept ? Keep(tile, patch) : Ends(tile, patch); };
   if (!part) {
     Append(scope, finish());
     return scope;
@@ -105,6 +105,34 @@ Scope RegisterTile::At(const Patch& patch, const absl::optional<SumBlock>& part,
   const IndexId is_first = pool_.Sub(Const(1), pool_.Min(Const(1), part->number)), is_last = pool_.Sub(Const(1), more);
   Append(scope, If(NESTOR_MUTANT("epilogue_after_first_block") ? is_first : is_last, finish));
   return scope;
+}
+
+Scope RegisterTile::Keep(TensorId tile, const Patch& patch) {
+  return OverTile(patch.extent, [&](IndexId r, IndexId v, IndexId l) {
+    return Assignment(patch.kept->sums, PlaceOfKept(patch, r, v, l), program_.AddLoad({tile, {r, v, l}}));
+  });
+}
+
+IndexList RegisterTile::PlaceOfKept(const Patch& patch, IndexId r, IndexId v, IndexId l) {
+  IndexList place = patch.kept->around;
+  for (const IndexId e : {r, v, l}) place.push_back(e);
+  return place;
+}
+
+Scope RegisterTile::EndsOfKept(const Patch& patch, Inside around) {
+  return make_.Counted("r", Const(patch.extent.rows), kPlain, [&](IndexId r) {
+    return make_.Counted("v", Const(patch.extent.vectors), kPlain, [&](IndexId v) {
+      const IndexId vector = pool_.Add(patch.vector, v);
+      return make_.Counted("l", LanesOf(patch, vector), kPlain, [&](IndexId l) {
+        return around([&] {
+          loop::VarReplacement at(program_);
+          packing_.Locate(at, pool_.Add(patch.row, r), vector, l);
+          return FinishSum(program_, ranges_, nest_, {patch.kept->sums, PlaceOfKept(patch, r, v, l)}, at,
+                           packing_.ColumnAt(vector, l));
+        });
+      });
+    });
+  });
 }
 
 // Whether there are blocks after it, 0 or 1.

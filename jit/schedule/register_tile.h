@@ -31,6 +31,12 @@ class RegisterTile {
     absl::optional<IndexId> rows_left = absl::nullopt;  // rows that are kept, where that may be fewer
     bool is_whole = true;                               // not the last vector, which may have fewer lanes
     Packing::Columns columns = Packing::Columns::kInCopies;
+    // Where the sums wait for what is done with them (EndsOf): at [around.., row, vector, lane]. Not given: it is done.
+    struct Kept {
+      loop::TensorId sums;
+      IndexList around;
+    };
+    absl::optional<Kept> kept = absl::nullopt;
   };
   // Which part of the sums a tile takes.
   struct SumBlock {
@@ -56,6 +62,12 @@ class RegisterTile {
   // Of all the sums' steps, unless `part` is given.
   loop::Scope At(const Patch& patch, const absl::optional<SumBlock>& part = absl::nullopt,
                  const absl::optional<Below>& below = absl::nullopt);
+
+  // What is done with the sums that `patch` keeps, in the innermost of loops that `around` makes about it.
+  using Inside = absl::FunctionRef<loop::Scope(absl::FunctionRef<loop::Scope()> make)>;
+  loop::Scope EndsOfKept(const Patch& patch, Inside around);
+  // Whether `part` is the last one, 0 or 1.
+  IndexId IsLast(const SumBlock& part) { return pool_.Sub(pool_.Const(1), HasMore(part)); }
 
  private:
   using AtPlace = absl::FunctionRef<loop::Scope(IndexId r, IndexId v, IndexId l)>;
@@ -86,6 +98,8 @@ class RegisterTile {
   loop::Scope RaggedEnds(const Patch& patch, const Hull& common, bool before, StepAt step);
   loop::Scope RaggedSteps(const Hull& bounds, OverSteps body);
   loop::Scope If(IndexId condition, absl::FunctionRef<loop::Scope()> body);
+  loop::Scope Keep(loop::TensorId tile, const Patch& patch);
+  IndexList PlaceOfKept(const Patch& patch, IndexId r, IndexId v, IndexId l);
   IndexList PartialPlace(const SumBlock& part, IndexId r, IndexId v, IndexId l);
   loop::Scope Begin(loop::TensorId tile, Extent extent, const absl::optional<SumBlock>& part);
   IndexId RowToRead(const Patch& patch, IndexId r);

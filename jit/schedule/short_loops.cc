@@ -51,6 +51,21 @@ IndexList ShortLoops::PlaceInSums() const {
   return place;
 }
 
+loop::Scope ShortLoops::InSumsUnrolled(absl::FunctionRef<loop::Scope()> make) const {
+  loop::Scope scope = InSums(make);
+  loop::Loop* loop = scope[0].As<loop::Loop>();
+  for (size_t i = 0; i < in_sums_.size(); ++i) {
+    if (!KnownLength(program_, *loop)) break;
+    loop->attributes = kUnrolled;
+    if (i + 1 < in_sums_.size()) loop = loop->body[0].As<loop::Loop>();
+  }
+  return scope;
+}
+
+bool ShortLoops::IsAlongInSums(const loop::Access& access) const {
+  return !in_sums_.empty() && IsAlong(program_, access, *in_sums_.back().loop);
+}
+
 bool ShortLoops::SlideInSums(const loop::Access& access, const std::vector<const loop::Loop*>& sums) const {
   return absl::c_any_of(in_sums_, [&](const Short& batch) { return SlidesAlong(program_, access, sums, *batch.loop); });
 }

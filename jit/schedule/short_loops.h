@@ -26,11 +26,15 @@ class ShortLoops {
   // What `make` gives, in copies of those loops: of those around the blocks of a sum, and of those within.
   loop::Scope AroundSums(absl::FunctionRef<loop::Scope()> make) const { return Inside(around_sums_, make); }
   loop::Scope InSums(absl::FunctionRef<loop::Scope()> make) const { return Inside(in_sums_, make); }
+  // The same, written out, where all are short numbers.
+  loop::Scope InSumsUnrolled(absl::FunctionRef<loop::Scope()> make) const;
 
   // Of those within blocks of a sum, outermost first: how many iterations there are at most, and which this is.
   bool HasAnyInSums() const { return !in_sums_.empty(); }
   Shape ExtentsInSums() const;
   IndexList PlaceInSums() const;
+  // Whether the access goes along memory with the innermost of them.
+  bool IsAlongInSums(const loop::Access& access) const;
   // Whether the access moves with one of them, and what is summed slides over it.
   bool SlideInSums(const loop::Access& access, const std::vector<const loop::Loop*>& sums) const;
 

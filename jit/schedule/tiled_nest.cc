@@ -284,17 +284,46 @@ class Tiling {
         return make_.Counted("q", tiles, kPlain, [&](IndexId q) {
           const IndexId row = RowOf(band, pool_.Add(first_row, p));
           const IndexId vector = pool_.Add(side.first, Times(side.vectors, pool_.Add(first, q)));
-          const Patch patch{{band.height, side.vectors}, row, vector, absl::nullopt, side.is_whole};
+          Patch patch{{band.height, side.vectors}, row, vector, absl::nullopt, side.is_whole};
           absl::optional<SumBlock> part;
           if (blocks) part = BlockOfSum(*blocks, s, Times(band.height, p), Times(side.vectors, q));
           const auto tile = [&] { return register_tile_->At(patch, part, own); };
-          return columns_slide ? short_.InSums(tile) : tile();
+          if (!columns_slide) return tile();
+          return EndsLieAcross() ? KeptTiles(patch, part) : short_.InSums(tile);
         });
       });
     };
     return make_.Counted("s", blocks ? blocks->count : Const(1), kPlain, [&](IndexId s) {
       return columns_slide ? tiles_of(s) : short_.InSums([&] { return tiles_of(s); });
     });
+  }
+
+  // Whether results lie side by side along the innermost of the short loops, and apart along the columns.
+  bool EndsLieAcross() {
+    bool across = true;
+    for (const loop::Item& item : *nest_.core) {
+      const auto* statement = item.As<loop::Statement>();
+      if (statement == nullptr || statement->target.place.empty()) continue;
+      across = across && short_.IsAlongInSums(statement->target);
+    }
+    return across;
+  }
+
+  // Tiles at all iterations of the short loops around them, and then what is done with their sums: each line of memory is
+  // written once, not at each of these iterations, between which it would leave the first cache.
+  Scope KeptTiles(Patch patch, const absl::optional<SumBlock>& part) {
+    Shape shape = short_.ExtentsInSums();
+    for (const int64_t extent : {patch.extent.rows, patch.extent.vectors, lanes_}) shape.push_back(Const(extent));
+    const TensorId sums = program_.AddTensor({"sums", type_, shape, Storage::kTemp});
+    patch.kept = {sums, short_.PlaceInSums()};
+    Scope scope = {fusion::DeclarationOf(sums)};
+    Append(scope, short_.InSums([&] { return register_tile_->At(patch, part); }));
+    const auto ends = [&] {
+      return register_tile_->EndsOfKept(patch, [&](auto make) { return short_.InSumsUnrolled(make); });
+    };
+    if (!part) Append(scope, ends());
+    else Append(scope, make_.Counted("z", register_tile_->IsLast(*part), kPlain, [&](IndexId) { return ends(); }));
+    return scope;
   }
 
   // nullopt: it runs as one, being short, or as its bounds move.
