@@ -52,7 +52,8 @@ void Translator::Prefetch(const loop::Prefetch& prefetch) {
     else compute();
   }
   const bool second = prefetch.cache == loop::Prefetch::Cache::kSecond;
-  Emit(MakeMemory(second ? Opcode::kPrefetchSecond : Opcode::kPrefetch, type, lanes_.count, f_->Address(access.tensor, access.place, computed)));
+  Emit(MakeMemory(second ? Opcode::kPrefetchSecond : Opcode::kPrefetch, type, lanes_.count,
+                  f_->Address(access.tensor, access.place, computed)));
 }
 
 TypedValue Translator::LoadTile(const Access& access) {

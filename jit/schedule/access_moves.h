@@ -17,7 +17,7 @@ bool DependsOn(const loop::Program& program, const loop::Access& access, const l
 // The only axis along which the loop moves the place; nullopt: there are several, or none.
 absl::optional<size_t> OnlyAxisAlong(const loop::Program& program, const IndexList& place, const loop::Loop& loop);
 
-// Whether the access goes from element to element with the loop.
+// Whether the access goes from element to element with the loop: along the last axis that is not known to have one.
 bool IsAlong(loop::Program& program, const loop::Access& access, const loop::Loop& loop);
 
 // Whether the loop moves the last axis, by a number of elements, and no other.

@@ -176,7 +176,7 @@ bool Packing::IsInPlace(const Packed& packed) {
 
 IndexId Packing::Vectors() {
   if (nest_.jammed != nullptr) return ranges_.LengthOf(*nest_.jammed);
-  return pool_.Div(pool_.Add(columns_, pool_.Const(lanes_ - 1)), pool_.Const(lanes_));
+  return OverUp(pool_, columns_, pool_.Const(lanes_));
 }
 
 IndexId Packing::Guarded(absl::optional<IndexId> flag, IndexId count) {
@@ -223,9 +223,7 @@ Scope Packing::ToPanel(const Panel& panel, const Place& at) {
 std::vector<Access> Packing::ReadForPanel(const Place& at) {
   std::vector<Access> accesses;
   for (const Packed& packed : packed_) {
-    if (!packed.in_panels) continue;
-    const ValueId value = Moved(packed.operand.load, at.row, at.vector, at.lane, at.sums);
-    accesses.push_back(absl::get<loop::LoadValue>(program_[value].node).access);
+    if (packed.in_panels) accesses.push_back(OperandAt(packed.operand, at));
   }
   return accesses;
 }
@@ -242,8 +240,12 @@ std::vector<Access> Packing::ReadOfColumns(const Place& at) {
 Access Packing::ReadOf(const Contraction::Operand& operand, const Place& at) {
   const auto packed = FindPacked(operand.read);
   if (packed != packed_.end()) return {packed->tensor, PlaceIn(*packed, at)};
-  const ValueId value = Moved(operand.load, at.row, at.vector, at.lane, at.sums);
-  return absl::get<loop::LoadValue>(program_[value].node).access;
+  return OperandAt(operand, at);
+}
+
+Access Packing::OperandAt(const Contraction::Operand& operand, const Place& at) {
+  const ValueId load = Moved(operand.load, at.row, at.vector, at.lane, at.sums);
+  return AccessOf(program_, {load, load});
 }
 
 std::vector<Packing::Packed>::const_iterator Packing::FindPacked(ValueId read) const {

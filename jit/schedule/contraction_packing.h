@@ -73,8 +73,8 @@ class Packing {
   Panel PanelOf(int64_t vectors, IndexId first_vector, loop::Scope& scope);
   // Copies columns to the panel.
   loop::Scope ToPanel(const Panel& panel, const Place& at);
-  // The elements that are copied to a panel from there; those that are read for an operand, or for columns for which there is
-  // no panel, in copies or where they lie.
+  // The elements that are copied to a panel from there; those that are read, in copies or where they lie, for columns
+  // that have no panel, and for an operand.
   std::vector<loop::Access> ReadForPanel(const Place& at);
   std::vector<loop::Access> ReadOfColumns(const Place& at);
   loop::Access ReadOf(const Contraction::Operand& operand, const Place& at);
@@ -105,6 +105,7 @@ class Packing {
   std::vector<size_t> SumsOf(const loop::Access& access) const;
   bool FitsItsTensor(const Packed& packed) const;
   bool IsInPlace(const Packed& packed);
+  loop::Access OperandAt(const Contraction::Operand& operand, const Place& at);
   std::vector<Packed>::const_iterator FindPacked(loop::ValueId read) const;
   void AddPacked(const Contraction::Operand& operand, bool in_columns);
   bool FitsPanels(const Packed& packed) const;

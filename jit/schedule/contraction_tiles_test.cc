@@ -48,6 +48,15 @@ ContractionTileOptions SmallestTile() {
   return options;
 }
 
+// Of as many vectors as fetch what is read next.
+ContractionTileOptions FetchingTile() {
+  ContractionTileOptions options = SmallestTile();
+  options.isa = Isa::kAvx512;
+  options.rows = 8;
+  options.vectors = 2;
+  return options;
+}
+
 constexpr char kSmallProduct[] =
     "program p(a: f32[16, 8], b: f32[8, 16]) -> (c: f32[16, 16]) { for i in [0, 16) { for j in [0, 16) { "
     "acc e: f32 = sum for k in [0, 8) { e += a[i, k] * b[k, j] } c[i, j] = e } } }";
@@ -153,16 +162,17 @@ TEST(ContractionTiles, PanelsAreFetchedAhead) {
   loop::Program program = fusion::ParseVerified(
       "program p(a: f32[64, 64], b: f32[64, 64]) -> (c: f32[64, 64]) { for i in [0, 64) { for j in [0, 64) { "
       "acc e: f32 = sum for k in [0, 64) { e += a[i, k] * b[k, j] } c[i, j] = e } } }");
-  ContractionTileOptions options = SmallestTile();
-  options.isa = Isa::kAvx512;
-  options.rows = 8;
-  options.vectors = 2;
+  ContractionTileOptions options = FetchingTile();
   options.row_block = 4;
   options.sum_block = 32;
   ASSERT_EQ(TileContractions(program, options).value(), true);
   EXPECT_TRUE(loop::Verify(program).ok()) << loop::Verify(program);
-  EXPECT_THAT(PrefetchesOf(program), ::testing::Contains("k_3: (2) b[k_3 + 64*min(-s + 1, 1) - 32, 32*q + 32*q_2 + "
-                                                           "16*((p_3 + 1)%2) - 32*min(-s + 1, 1) + 32]"));
+  EXPECT_THAT(PrefetchesOf(program),
+              ::testing::ElementsAre("k_2: (2) a[32*p + 32*p_2 + 8*p_3 + r_4 + 8, -224*s - 128*r_4 + 8*k_2]",
+                                     "k_3: (2) b[k_3 + 64*min(-s + 1, 1) - 32, 32*q + 32*q_2 + "
+                                     "16*((p_3 + 1)%2) - 32*min(-s + 1, 1) + 32]",
+                                     "k_3: (2) a[32*p + 32*p_2 + 8*p_3 + r_6 + 8, -224*s - 128*r_6 + 8*k_3]",
+                                     "k_4: (2) a[32*p + 32*p_2 + 8*p_3 + r_8 + 8, -224*s - 128*r_8 + 8*k_4]"));
   // By the two tiles below the topmost one of a block of rows; in the second such block, which has the panel, after the
   // last block of the sum alone.
   EXPECT_THAT(ToText(program),
@@ -177,10 +187,7 @@ TEST(ContractionTiles, RowsAndCopiesAreFetchedAhead) {
   loop::Program program = fusion::ParseVerified(
       "program p(a: f32[64, 512], b: f32[64, 512]) -> (c: f32[64, 64]) { for i in [0, 64) { for j in [0, 64) { "
       "acc e: f32 = sum for k in [0, 512) { e += a[i, k] * b[j, k] } c[i, j] = e } } }");
-  ContractionTileOptions options = SmallestTile();
-  options.isa = Isa::kAvx512;
-  options.rows = 8;
-  options.vectors = 2;
+  ContractionTileOptions options = FetchingTile();
   options.sum_block = 256;
   ASSERT_EQ(TileContractions(program, options).value(), true);
   EXPECT_TRUE(loop::Verify(program).ok()) << loop::Verify(program);
@@ -197,10 +204,7 @@ TEST(ContractionTiles, BlocksOfColumnsAreSharedOut) {
     loop::Program program = fusion::ParseVerified(absl::StrCat(
         "program p(a: f32[64, K], b: f32[", columns, ", K]) -> (c: f32[64, ", columns, "]) { for i in [0, 64) { for j in [0, ",
         columns, ") { acc e: f32 = sum for k in [0, K) { e += a[i, k] * b[j, k] } c[i, j] = e } } }"));
-    ContractionTileOptions options = SmallestTile();
-    options.isa = Isa::kAvx512;
-    options.rows = 8;
-    options.vectors = 2;
+    ContractionTileOptions options = FetchingTile();
     options.row_block = 16;
     EXPECT_TRUE(TileContractions(program, options).value());
     return absl::StrContains(ToText(program), "for p in [0, 1)") ? 1 : 2;
@@ -215,10 +219,7 @@ TEST(ContractionTiles, ColumnsInPlaceAreFetchedAhead) {
       "program p(g: f32[64, 4, 32], x: f32[4, 66, 48]) -> (y: f32[3, 64, 32]) { for q in [0, 3) { for o in [0, 64) {"
       " for c in [0, 32) { acc s: f32 = sum for m in [0, 4) { for i in [0, 32) { s += g[o, m, i] * x[m, q + 2*i, c] } }"
       " y[q, o, c] = s } } } }");
-  ContractionTileOptions options = SmallestTile();
-  options.isa = Isa::kAvx512;
-  options.rows = 8;
-  options.vectors = 2;
+  ContractionTileOptions options = FetchingTile();
   options.sum_block = 32;
   ASSERT_EQ(TileContractions(program, options).value(), true);
   EXPECT_TRUE(loop::Verify(program).ok()) << loop::Verify(program);
@@ -320,9 +321,8 @@ TEST(ContractionTiles, ResultsOfWindowsAreStoredTogether) {
   loop::Program program = fusion::ParseVerified(
       "program p(g: f32[8, 64], x: f32[66, 32]) -> (y: f32[8, 32, 2]) { for r in [0, 2) { for o in [0, 8) {"
       " for c in [0, 32) { acc s: f32 = sum for h in [0, 64) { s += g[o, h] * x[h + r, c] } y[o, c, r] = s } } } }");
-  ContractionTileOptions options = SmallestTile();
-  options.isa = Isa::kAvx512;
-  options.rows = 8;
+  ContractionTileOptions options = FetchingTile();
+  options.vectors = 1;
   ASSERT_EQ(TileContractions(program, options).value(), true);
   EXPECT_TRUE(loop::Verify(program).ok()) << loop::Verify(program);
   EXPECT_THAT(ToText(program), ::testing::HasSubstr(R"(

@@ -123,4 +123,8 @@ IndexId OnlyIf(IndexPool& pool, IndexId flag, IndexId count) {
   return pool.Min(count, pool.Mul(flag, pool.Const(kMany)));
 }
 
+IndexId OverUp(IndexPool& pool, IndexId e, IndexId divisor) {
+  return pool.Div(pool.Add(e, pool.Sub(divisor, pool.Const(1))), divisor);
+}
+
 }  // namespace nestor::jit

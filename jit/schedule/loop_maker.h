@@ -53,6 +53,9 @@ loop::Access CombineLanes(loop::Program& program, loop::TensorId vector, const I
 // run time.
 IndexId OnlyIf(IndexPool& pool, IndexId flag, IndexId count);
 
+// The quotient, rounded up.
+IndexId OverUp(IndexPool& pool, IndexId e, IndexId divisor);
+
 }  // namespace nestor::jit
 
 #endif  // NESTOR_JIT_SCHEDULE_LOOP_MAKER_H_

@@ -190,7 +190,7 @@ class ParallelSums {
   }
 
   IndexId Over(IndexId e, IndexId divisor) { return pool_.Div(e, divisor); }
-  IndexId OverUp(IndexId e, IndexId divisor) { return Over(pool_.Add(e, pool_.Sub(divisor, pool_.Const(1))), divisor); }
+  IndexId OverUp(IndexId e, IndexId divisor) { return jit::OverUp(pool_, e, divisor); }
   IndexId AtLeastOne(IndexId e) { return ranges_.Positive(e) ? e : pool_.Max(e, pool_.Const(1)); }
 
   // ---- What stands for it

@@ -91,48 +91,21 @@ Scope RegisterTile::At(const Patch& patch, const absl::optional<SumBlock>& part,
   scope.push_back(fusion::DeclarationOf(tile));
   Append(scope, Begin(tile, extent, part));
   Append(scope, Sums(tile, patch, part, below));
-  const auto finish = [&] { return patch.kept ? Keep(tile, patch) : Ends(tile, patch); };
+  const auto finish = [&] { return patch.waiting ? Stored(tile, patch.extent, *patch.waiting) : Ends(tile, patch); };
   if (!part) {
     Append(scope, finish());
     return scope;
   }
-  const IndexId more = HasMore(*part);
-  Append(scope, If(more, [&] {
-    return OverTile(extent, [&](IndexId r, IndexId v, IndexId l) {
-      return Assignment(part->partial, PartialPlace(*part, r, v, l), program_.AddLoad({tile, {r, v, l}}));
-    });
-  }));
-  const IndexId is_first = pool_.Sub(Const(1), pool_.Min(Const(1), part->number)), is_last = pool_.Sub(Const(1), more);
-  Append(scope, If(NESTOR_MUTANT("epilogue_after_first_block") ? is_first : is_last, finish));
+  Append(scope, If(HasMore(*part), [&] { return Stored(tile, extent, PartialOf(*part)); }));
+  Append(scope, AtEnd(*part, finish));
   return scope;
 }
 
-Scope RegisterTile::Keep(TensorId tile, const Patch& patch) {
-  return OverTile(patch.extent, [&](IndexId r, IndexId v, IndexId l) {
-    return Assignment(patch.kept->sums, PlaceOfKept(patch, r, v, l), program_.AddLoad({tile, {r, v, l}}));
-  });
-}
-
-IndexList RegisterTile::PlaceOfKept(const Patch& patch, IndexId r, IndexId v, IndexId l) {
-  IndexList place = patch.kept->around;
-  for (const IndexId e : {r, v, l}) place.push_back(e);
-  return place;
-}
-
-Scope RegisterTile::EndsOfKept(const Patch& patch, Inside around) {
-  return make_.Counted("r", Const(patch.extent.rows), kPlain, [&](IndexId r) {
-    return make_.Counted("v", Const(patch.extent.vectors), kPlain, [&](IndexId v) {
-      const IndexId vector = pool_.Add(patch.vector, v);
-      return make_.Counted("l", LanesOf(patch, vector), kPlain, [&](IndexId l) {
-        return around([&] {
-          loop::VarReplacement at(program_);
-          packing_.Locate(at, pool_.Add(patch.row, r), vector, l);
-          return FinishSum(program_, ranges_, nest_, {patch.kept->sums, PlaceOfKept(patch, r, v, l)}, at,
-                           packing_.ColumnAt(vector, l));
-        });
-      });
-    });
-  });
+// After the last block of the sum.
+Scope RegisterTile::AtEnd(const SumBlock& part, absl::FunctionRef<Scope()> body) {
+  const IndexId is_first = pool_.Sub(Const(1), pool_.Min(Const(1), part.number));
+  const IndexId is_last = pool_.Sub(Const(1), HasMore(part));
+  return If(NESTOR_MUTANT("epilogue_after_first_block") ? is_first : is_last, body);
 }
 
 // Whether there are blocks after it, 0 or 1.
@@ -191,8 +164,9 @@ Scope RegisterTile::Sums(TensorId tile, const Patch& patch, const absl::optional
 // columns are, too, is slower than the tiles that read them first. At each step a tile fetches one vector; those below
 // each other take turns.
 void RegisterTile::PrefetchNextBlock(Scope& sums, const Patch& patch, const SumBlock& part) {
+  if (!IsLargeEnoughToFetch(patch.extent)) return;
   absl::optional<SumLoops> loops = LoopsOf(sums);
-  if (!loops || !IsLargeEnoughToFetch(patch.extent)) return;
+  if (!loops) return;
   IndexId turn = pool_.Div(part.row, Const(patch.extent.rows));
   for (const IndexId around : part.around) turn = pool_.Add(turn, around);
   const IndexId vector = pool_.Add(patch.vector, pool_.Mod(turn, Const(patch.extent.vectors)));
@@ -220,7 +194,7 @@ void RegisterTile::PrefetchNextRows(Scope& sums, const Patch& patch, const absl:
   }
   if (fetched.empty()) return;
   const IndexId rows = Const(patch.extent.rows), steps = part ? part->length : packing_.LengthOfHull(0);
-  const IndexId in_piece = pool_.Max(Const(kLeastSteps), pool_.Div(pool_.Add(steps, pool_.Sub(rows, Const(1))), rows));
+  const IndexId in_piece = pool_.Max(Const(kLeastSteps), OverUp(pool_, steps, rows));
   Loop piece = std::move(*loop);
   const IndexId begin = piece.begin;
   sums = make_.Counted("r", rows, kPlain, [&](IndexId row) {
@@ -378,10 +352,20 @@ Scope RegisterTile::If(IndexId condition, absl::FunctionRef<Scope()> body) {
   return make_.Counted("z", condition, kPlain, [&](IndexId) { return body(); });
 }
 
-IndexList RegisterTile::PartialPlace(const SumBlock& part, IndexId r, IndexId v, IndexId l) {
-  IndexList place = part.around;
-  for (const IndexId e : {pool_.Add(part.row, r), pool_.Add(part.vector, v), l}) place.push_back(e);
-  return place;
+RegisterTile::SumPlace RegisterTile::PartialOf(const SumBlock& part) {
+  return {part.partial, part.around, part.row, part.vector};
+}
+
+loop::Access RegisterTile::ElementOf(const SumPlace& sums, IndexId r, IndexId v, IndexId l) {
+  IndexList place = sums.around;
+  for (const IndexId e : {pool_.Add(sums.row, r), pool_.Add(sums.vector, v), l}) place.push_back(e);
+  return {sums.tensor, place};
+}
+
+Scope RegisterTile::Stored(TensorId tile, Extent extent, const SumPlace& sums) {
+  return OverTile(extent, [&](IndexId r, IndexId v, IndexId l) {
+    return Assignment(sums.tensor, ElementOf(sums, r, v, l).place, program_.AddLoad({tile, {r, v, l}}));
+  });
 }
 
 // At the identity, or what the blocks of the sum before have come to.
@@ -396,7 +380,7 @@ Scope RegisterTile::Begin(TensorId tile, Extent extent, const absl::optional<Sum
   Scope scope = If(pool_.Sub(Const(1), continues), identity);
   Append(scope, If(continues, [&] {
     return OverTile(extent, [&](IndexId r, IndexId v, IndexId l) {
-      return Assignment(tile, {r, v, l}, program_.AddLoad({part->partial, PartialPlace(*part, r, v, l)}));
+      return Assignment(tile, {r, v, l}, program_.AddLoad(ElementOf(PartialOf(*part), r, v, l)));
     });
   }));
   return scope;
@@ -448,27 +432,37 @@ Scope RegisterTile::Step(TensorId tile, const IndexList& in_tile, const Packing:
 // What the nest does with the sums of a tile. Where that takes many registers, it is done from
 // memory, one vector after the other: accumulators would have none left.
 Scope RegisterTile::Ends(TensorId tile, const Patch& patch) {
-  if (operations_after_sum_ <= kMostOnRegisters) return EndsOf(tile, patch, kUnrolled);
+  const auto as_they_are = [](absl::FunctionRef<Scope()> make) { return make(); };
+  const auto ends_of = [&](TensorId tensor, LoopAttributes attributes) {
+    return EndsOf({tensor, {}, Const(0), Const(0)}, patch, attributes, kVector, as_they_are);
+  };
+  if (operations_after_sum_ <= kMostOnRegisters) return ends_of(tile, kUnrolled);
   const Extent extent = patch.extent;
   const Shape shape = {Const(extent.rows), Const(extent.vectors), Const(lanes_)};
   const TensorId sums = program_.AddTensor({"sums", type_, shape, Storage::kTemp});
   Scope scope = {fusion::DeclarationOf(sums)};
-  Append(scope, OverTile(extent, [&](IndexId r, IndexId v, IndexId l) {
-    return Assignment(sums, {r, v, l}, program_.AddLoad({tile, {r, v, l}}));
-  }));
-  Append(scope, EndsOf(sums, patch, kPlain));
+  Append(scope, Stored(tile, extent, {sums, {}, Const(0), Const(0)}));
+  Append(scope, ends_of(sums, kPlain));
   return scope;
 }
 
-Scope RegisterTile::EndsOf(TensorId sums, const Patch& patch, LoopAttributes attributes) {
+Scope RegisterTile::EndsOfWaiting(const Patch& patch, const absl::optional<SumBlock>& part, Around around) {
+  const auto ends = [&] { return EndsOf(*patch.waiting, patch, kPlain, kPlain, around); };
+  return part ? AtEnd(*part, ends) : ends();
+}
+
+Scope RegisterTile::EndsOf(const SumPlace& sums, const Patch& patch, LoopAttributes attributes, LoopAttributes lanes,
+                           Around around) {
   return make_.Counted("r", Const(patch.extent.rows), attributes, [&](IndexId r) {
     return IfKept(patch, r, [&] {
       return make_.Counted("v", Const(patch.extent.vectors), attributes, [&](IndexId v) {
         const IndexId vector = pool_.Add(patch.vector, v);
-        return make_.Counted("l", LanesOf(patch, vector), kVector, [&](IndexId l) {
-          loop::VarReplacement at(program_);
-          packing_.Locate(at, pool_.Add(patch.row, r), vector, l);
-          return FinishSum(program_, ranges_, nest_, {sums, {r, v, l}}, at, packing_.ColumnAt(vector, l));
+        return make_.Counted("l", LanesOf(patch, vector), lanes, [&](IndexId l) {
+          return around([&] {
+            loop::VarReplacement at(program_);
+            packing_.Locate(at, pool_.Add(patch.row, r), vector, l);
+            return FinishSum(program_, ranges_, nest_, ElementOf(sums, r, v, l), at, packing_.ColumnAt(vector, l));
+          });
         });
       });
     });

@@ -24,6 +24,12 @@ loop::Scope FinishSum(loop::Program& program, loop::Ranges& ranges, const Contra
 class RegisterTile {
  public:
   using Extent = TileGrid::Extent;
+  // Where the sums of a tile are, in memory or registers: at [around.., row + r, vector + v, lane].
+  struct SumPlace {
+    loop::TensorId tensor;
+    IndexList around;
+    IndexId row, vector;
+  };
   // Where a tile lies: from a row and a vector of columns on.
   struct Patch {
     Extent extent;
@@ -31,12 +37,8 @@ class RegisterTile {
     absl::optional<IndexId> rows_left = absl::nullopt;  // rows that are kept, where that may be fewer
     bool is_whole = true;                               // not the last vector, which may have fewer lanes
     Packing::Columns columns = Packing::Columns::kInCopies;
-    // Where the sums wait for what is done with them (EndsOf): at [around.., row, vector, lane]. Not given: it is done.
-    struct Kept {
-      loop::TensorId sums;
-      IndexList around;
-    };
-    absl::optional<Kept> kept = absl::nullopt;
+    // Where the sums wait for what is done with them (EndsOfWaiting). Not given: it is done at once.
+    absl::optional<SumPlace> waiting = absl::nullopt;
   };
   // Which part of the sums a tile takes.
   struct SumBlock {
@@ -63,11 +65,10 @@ class RegisterTile {
   loop::Scope At(const Patch& patch, const absl::optional<SumBlock>& part = absl::nullopt,
                  const absl::optional<Below>& below = absl::nullopt);
 
-  // What is done with the sums that `patch` keeps, in the innermost of loops that `around` makes about it.
-  using Inside = absl::FunctionRef<loop::Scope(absl::FunctionRef<loop::Scope()> make)>;
-  loop::Scope EndsOfKept(const Patch& patch, Inside around);
-  // Whether `part` is the last one, 0 or 1.
-  IndexId IsLast(const SumBlock& part) { return pool_.Sub(pool_.Const(1), HasMore(part)); }
+  // What is done with the sums of `patch` that wait, once all steps are summed, in the innermost of the loops that
+  // `around` makes about it.
+  using Around = absl::FunctionRef<loop::Scope(absl::FunctionRef<loop::Scope()> make)>;
+  loop::Scope EndsOfWaiting(const Patch& patch, const absl::optional<SumBlock>& part, Around around);
 
  private:
   using AtPlace = absl::FunctionRef<loop::Scope(IndexId r, IndexId v, IndexId l)>;
@@ -98,9 +99,10 @@ class RegisterTile {
   loop::Scope RaggedEnds(const Patch& patch, const Hull& common, bool before, StepAt step);
   loop::Scope RaggedSteps(const Hull& bounds, OverSteps body);
   loop::Scope If(IndexId condition, absl::FunctionRef<loop::Scope()> body);
-  loop::Scope Keep(loop::TensorId tile, const Patch& patch);
-  IndexList PlaceOfKept(const Patch& patch, IndexId r, IndexId v, IndexId l);
-  IndexList PartialPlace(const SumBlock& part, IndexId r, IndexId v, IndexId l);
+  loop::Scope AtEnd(const SumBlock& part, absl::FunctionRef<loop::Scope()> body);
+  static SumPlace PartialOf(const SumBlock& part);
+  loop::Access ElementOf(const SumPlace& sums, IndexId r, IndexId v, IndexId l);
+  loop::Scope Stored(loop::TensorId tile, Extent extent, const SumPlace& sums);
   loop::Scope Begin(loop::TensorId tile, Extent extent, const absl::optional<SumBlock>& part);
   IndexId RowToRead(const Patch& patch, IndexId r);
   IndexId LanesOf(const Patch& patch, IndexId vector);
@@ -111,7 +113,8 @@ class RegisterTile {
   loop::Scope Step(loop::TensorId tile, const IndexList& in_tile, const Packing::Place& at, Packing::Columns columns,
                    const Packing::Panel* panel);
   loop::Scope Ends(loop::TensorId tile, const Patch& patch);
-  loop::Scope EndsOf(loop::TensorId sums, const Patch& patch, loop::LoopAttributes attributes);
+  loop::Scope EndsOf(const SumPlace& sums, const Patch& patch, loop::LoopAttributes attributes, loop::LoopAttributes lanes,
+                     Around around);
 
   loop::Program& program_;
   IndexPool& pool_;

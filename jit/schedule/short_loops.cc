@@ -5,7 +5,6 @@
 
 #include "absl/algorithm/container.h"
 #include "jit/schedule/access_moves.h"
-#include "jit/schedule/loop_maker.h"
 #include "jit/schedule/replace_loops.h"
 
 namespace nestor::jit {
@@ -32,9 +31,18 @@ void ShortLoops::TakeFrom(Contraction& nest, size_t kept, int64_t rows) {
   }
 }
 
-loop::Scope ShortLoops::Inside(const std::vector<Short>& loops, absl::FunctionRef<loop::Scope()> make) const {
+loop::Scope ShortLoops::InSumsUnrolled(absl::FunctionRef<loop::Scope()> make) const {
+  const bool known = absl::c_all_of(in_sums_, [&](const Short& batch) { return KnownLength(program_, *batch.loop); });
+  return Inside(in_sums_, make, known ? kUnrolled : kPlain);
+}
+
+loop::Scope ShortLoops::Inside(const std::vector<Short>& loops, absl::FunctionRef<loop::Scope()> make,
+                               loop::LoopAttributes attributes) const {
   loop::Scope scope = make();
-  for (size_t i = loops.size(); i-- > 0;) scope = AroundAnew(program_, *loops[i].loop, std::move(scope));
+  for (size_t i = loops.size(); i-- > 0;) {
+    scope = AroundAnew(program_, *loops[i].loop, std::move(scope));
+    scope[0].As<loop::Loop>()->attributes = attributes;
+  }
   return scope;
 }
 
@@ -49,17 +57,6 @@ IndexList ShortLoops::PlaceInSums() const {
   IndexList place;
   for (const Short& batch : in_sums_) place.push_back(pool.Sub(pool.Var(batch.loop->var), batch.loop->begin));
   return place;
-}
-
-loop::Scope ShortLoops::InSumsUnrolled(absl::FunctionRef<loop::Scope()> make) const {
-  loop::Scope scope = InSums(make);
-  loop::Loop* loop = scope[0].As<loop::Loop>();
-  for (size_t i = 0; i < in_sums_.size(); ++i) {
-    if (!KnownLength(program_, *loop)) break;
-    loop->attributes = kUnrolled;
-    if (i + 1 < in_sums_.size()) loop = loop->body[0].As<loop::Loop>();
-  }
-  return scope;
 }
 
 bool ShortLoops::IsAlongInSums(const loop::Access& access) const {

@@ -7,6 +7,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "jit/schedule/contraction.h"
+#include "jit/schedule/loop_maker.h"
 #include "loop_ir/program.h"
 #include "loop_ir/ranges.h"
 
@@ -24,9 +25,11 @@ class ShortLoops {
   void TakeFrom(Contraction& nest, size_t kept, int64_t rows);
 
   // What `make` gives, in copies of those loops: of those around the blocks of a sum, and of those within.
-  loop::Scope AroundSums(absl::FunctionRef<loop::Scope()> make) const { return Inside(around_sums_, make); }
-  loop::Scope InSums(absl::FunctionRef<loop::Scope()> make) const { return Inside(in_sums_, make); }
-  // The same, written out, where all are short numbers.
+  loop::Scope AroundSums(absl::FunctionRef<loop::Scope()> make) const {
+    return Inside(around_sums_, make, kPlain);
+  }
+  loop::Scope InSums(absl::FunctionRef<loop::Scope()> make) const { return Inside(in_sums_, make, kPlain); }
+  // The same, written out where the lengths of all are numbers.
   loop::Scope InSumsUnrolled(absl::FunctionRef<loop::Scope()> make) const;
 
   // Of those within blocks of a sum, outermost first: how many iterations there are at most, and which this is.
@@ -43,7 +46,8 @@ class ShortLoops {
     const loop::Loop* loop;
     int64_t most;  // iterations
   };
-  loop::Scope Inside(const std::vector<Short>& loops, absl::FunctionRef<loop::Scope()> make) const;
+  loop::Scope Inside(const std::vector<Short>& loops, absl::FunctionRef<loop::Scope()> make,
+                     loop::LoopAttributes attributes) const;
 
   loop::Program& program_;
   loop::Ranges& ranges_;

@@ -2,7 +2,6 @@
 
 #include "absl/algorithm/container.h"
 #include "jit/schedule/access_moves.h"
-#include "jit/schedule/loop_maker.h"
 
 namespace nestor::jit {
 
@@ -75,11 +74,10 @@ IndexId TileGrid::AreShared() {
   return pool_.Min(Const(1), pool_.Max(Const(0), pool_.Sub(one_more, MissingRows())));
 }
 
-TileGrid::Blocks TileGrid::InBlocks(IndexId tiles, int64_t most, absl::optional<IndexId> least_count) {
+TileGrid::Blocks TileGrid::InBlocks(IndexId tiles, int64_t most, IndexId least_count) {
   const IndexId full = OverUp(tiles, most);
   if (most == 1 || SharesOutRows() || pool_.HasVar(tiles)) return {full, Const(most)};
-  const IndexId count =
-      least_count && !pool_.IsConst(*least_count, 1) ? pool_.Max(full, pool_.Min(tiles, *least_count)) : full;
+  const IndexId count = pool_.IsConst(least_count, 1) ? full : pool_.Max(full, pool_.Min(tiles, least_count));
   const IndexId others = pool_.Max(pool_.Sub(count, Const(1)), Const(0));
   return {count, pool_.Div(pool_.Add(tiles, others), pool_.Max(count, Const(1)))};
 }

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "absl/types/optional.h"
 #include "jit/runtime/cpu_features.h"
 #include "jit/schedule/contraction.h"
+#include "jit/schedule/loop_maker.h"
 #include "loop_ir/program.h"
 #include "loop_ir/ranges.h"
 
@@ -60,7 +60,7 @@ class TileGrid {
   // Blocks of tiles, of at most so many each; at least so many blocks, if there are so many tiles. Blocks are as long as
   // each other, but for what the last has less: so threads get equal shares. Where the number moves with a loop around,
   // or of the rows of an image, there are few, and mostly one block.
-  Blocks InBlocks(IndexId tiles, int64_t most, absl::optional<IndexId> least_count = absl::nullopt);
+  Blocks InBlocks(IndexId tiles, int64_t most, IndexId least_count);
 
  private:
   int64_t RegistersOf(Extent tile) const;
@@ -69,7 +69,7 @@ class TileGrid {
   IndexId Const(int64_t value) { return pool_.Const(value); }
   IndexId Times(int64_t factor, IndexId e) { return pool_.Mul(Const(factor), e); }
   IndexId Over(IndexId e, int64_t divisor) { return pool_.Div(e, Const(divisor)); }
-  IndexId OverUp(IndexId e, int64_t divisor) { return Over(pool_.Add(e, Const(divisor - 1)), divisor); }
+  IndexId OverUp(IndexId e, int64_t divisor) { return jit::OverUp(pool_, e, Const(divisor)); }
 
   loop::Program& program_;
   IndexPool& pool_;

@@ -108,7 +108,7 @@ class Tiling {
     const IndexId any = pool_.Min(Const(1), columns_);
     return flag ? OnlyIf(pool_, any, *flag) : any;
   }
-  IndexId OverUp(IndexId e, int64_t divisor) { return Over(pool_.Add(e, Const(divisor - 1)), divisor); }
+  IndexId OverUp(IndexId e, int64_t divisor) { return jit::OverUp(pool_, e, Const(divisor)); }
 
   // ---- What is decided first
 
@@ -234,7 +234,7 @@ class Tiling {
   TileGrid::Blocks BlocksOfRows(const Band& band, const Side& side) {
     return grid_.InBlocks(band.tiles, side.row_block, LeastRowBlocks(side));
   }
-  TileGrid::Blocks BlocksOfColumns(const Side& side) { return grid_.InBlocks(side.tiles, side.column_block); }
+  TileGrid::Blocks BlocksOfColumns(const Side& side) { return grid_.InBlocks(side.tiles, side.column_block, Const(1)); }
 
   // The blocks into which the outermost sum is cut.
   struct SumBlocks {
@@ -289,7 +289,7 @@ class Tiling {
           if (blocks) part = BlockOfSum(*blocks, s, Times(band.height, p), Times(side.vectors, q));
           const auto tile = [&] { return register_tile_->At(patch, part, own); };
           if (!columns_slide) return tile();
-          return EndsLieAcross() ? KeptTiles(patch, part) : short_.InSums(tile);
+          return EndsLieAcross() ? TilesBeforeEnds(patch, part) : short_.InSums(tile);
         });
       });
     };
@@ -298,31 +298,24 @@ class Tiling {
     });
   }
 
-  // Whether results lie side by side along the innermost of the short loops, and apart along the columns.
+  // Whether results lie side by side along the innermost of the short loops, and so apart along the columns.
   bool EndsLieAcross() {
-    bool across = true;
-    for (const loop::Item& item : *nest_.core) {
+    return absl::c_all_of(*nest_.core, [&](const loop::Item& item) {
       const auto* statement = item.As<loop::Statement>();
-      if (statement == nullptr || statement->target.place.empty()) continue;
-      across = across && short_.IsAlongInSums(statement->target);
-    }
-    return across;
+      return statement == nullptr || statement->target.place.empty() || short_.IsAlongInSums(statement->target);
+    });
   }
 
   // Tiles at all iterations of the short loops around them, and then what is done with their sums: each line of memory is
   // written once, not at each of these iterations, between which it would leave the first cache.
-  Scope KeptTiles(Patch patch, const absl::optional<SumBlock>& part) {
+  Scope TilesBeforeEnds(Patch patch, const absl::optional<SumBlock>& part) {
     Shape shape = short_.ExtentsInSums();
     for (const int64_t extent : {patch.extent.rows, patch.extent.vectors, lanes_}) shape.push_back(Const(extent));
     const TensorId sums = program_.AddTensor({"sums", type_, shape, Storage::kTemp});
-    patch.kept = {sums, short_.PlaceInSums()};
+    patch.waiting = {sums, short_.PlaceInSums(), Const(0), Const(0)};
     Scope scope = {fusion::DeclarationOf(sums)};
     Append(scope, short_.InSums([&] { return register_tile_->At(patch, part); }));
-    const auto ends = [&] {
-      return register_tile_->EndsOfKept(patch, [&](auto make) { return short_.InSumsUnrolled(make); });
-    };
-    if (!part) Append(scope, ends());
-    else Append(scope, make_.Counted("z", register_tile_->IsLast(*part), kPlain, [&](IndexId) { return ends(); }));
+    Append(scope, register_tile_->EndsOfWaiting(patch, part, [&](auto make) { return short_.InSumsUnrolled(make); }));
     return scope;
   }
 

@@ -168,9 +168,9 @@ class Turner {
     const auto constant = [&](int64_t value) { return pool_.Const(value); };
     const Loop& batch = *nest.batch.back();
     const IndexId length = ranges_.LengthOf(batch);
-    const IndexId pairs = pool_.Max(RoundedUp(length, constant(2 * kMostInStrip)), constant(1));
+    const IndexId pairs = pool_.Max(OverUp(pool_, length, constant(2 * kMostInStrip)), constant(1));
     const IndexId strips = pool_.Mul(constant(2), pairs);
-    const IndexId rows = pool_.Min(RoundedUp(length, strips), constant(kMostInStrip));
+    const IndexId rows = pool_.Min(OverUp(pool_, length, strips), constant(kMostInStrip));
     const Loop over{program_.AddVar(program_.vars[batch.var]), constant(0), strips, 1, {}, {}};
     Loop whole{batch.var, pool_.Add(batch.begin, pool_.Mul(rows, pool_.Var(over.var))), {}, 1, {}, {}};
     whole.end = pool_.Add(whole.begin, rows);
@@ -181,10 +181,6 @@ class Turner {
     Scope scope = jit::Around(over, SumsAndEnds(nest, kept, {&strip, nest.column, nest.row}));
     ranges_.Leave();
     return Around(absl::MakeConstSpan(nest.batch).first(nest.batch.size() - 1), std::move(scope));
-  }
-  // The quotient.
-  IndexId RoundedUp(IndexId e, IndexId divisor) {
-    return pool_.Div(pool_.Add(e, pool_.Sub(divisor, pool_.Const(1))), divisor);
   }
 
   Program& program_;

@@ -1,0 +1,100 @@
+// Bounds of a contraction's sums: hulls, where they move with batch loops, and rows of a triangle; and what is read within
+// them.
+#include <cstddef>
+#include <iterator>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "absl/types/optional.h"
+#include "jit/schedule/access_moves.h"
+#include "jit/schedule/contraction.h"
+#include "jit/schedule/widen.h"
+#include "loop_ir/lanes.h"
+#include "loop_ir/rewrite.h"
+
+namespace nestor::jit {
+
+using loop::Access;
+using loop::Loop;
+using loop::Program;
+
+bool IsInRange(Program& program, loop::Ranges& ranges, const Contraction& nest, const Contraction::Operand& operand,
+               Steps steps) {
+  std::vector<Loop> inside = HullLoopsOf(nest);
+  for (size_t i = 0; i < inside.size() && steps == Steps::kOfSums; ++i) {
+    inside[i].begin = nest.sums[i]->begin;
+    inside[i].end = nest.sums[i]->end;
+  }
+  std::vector<const Loop*> nested = nest.batch;
+  if (nest.jammed != nullptr) nested.push_back(nest.jammed);
+  if (nest.row != nullptr) nested.push_back(nest.row);
+  const Hull columns = *HullOf(program, *nest.column);
+  inside.push_back({nest.column->var, columns.begin, columns.end, 1, {}, {}});
+  for (const Loop& loop : inside) nested.push_back(&loop);
+  const Access access = AccessOf(program, operand);
+  // Where another loop runs no iteration, a copy is made all the same: what the operand does
+  // not move with says nothing of its sizes.
+  std::vector<const Loop*> around;
+  absl::c_copy_if(nested, std::back_inserter(around),
+                  [&](const Loop* loop) { return DependsOn(program, access, *loop); });
+  for (const Loop* loop : around) ranges.Enter(*loop);
+  const auto is_in_range = [&](const Access& each) { return ranges.InRange(each.place, program[each.tensor].shape); };
+  std::vector<Access> others = AccessesOf(program, operand);
+  others.erase(others.begin());
+  const bool in_range = is_in_range(access) && absl::c_all_of(others, [&](const Access& other) {
+    return other.masked || is_in_range(other);
+  });
+  for (size_t i = 0; i < around.size(); ++i) ranges.Leave();
+  return in_range;
+}
+
+absl::optional<Hull> HullOf(const Program& program, const Loop& loop) {
+  const IndexPool& pool = program.pool;
+  const auto fixed = [&](IndexId e, IndexKind kind) -> absl::optional<IndexId> {
+    if (!pool.HasVar(e)) return e;
+    if (pool[e].kind != kind) return absl::nullopt;
+    for (IndexId arg : pool[e].args) {
+      if (!pool.HasVar(arg)) return arg;
+    }
+    return absl::nullopt;
+  };
+  const auto begin = fixed(loop.begin, IndexKind::kMax), end = fixed(loop.end, IndexKind::kMin);
+  if (!begin || !end) return absl::nullopt;
+  return Hull{*begin, *end};
+}
+
+std::vector<Loop> HullLoopsOf(const Contraction& nest) {
+  std::vector<Loop> loops;
+  for (size_t i = 0; i < nest.sums.size(); ++i) {
+    loops.push_back({nest.sums[i]->var, nest.hulls[i].begin, nest.hulls[i].end, 1, {}, {}});
+  }
+  return loops;
+}
+
+Hull BoundsAt(Program& program, const Contraction& nest, IndexId row) {
+  loop::VarReplacement replace(program);
+  replace.Set(nest.row->var, program.pool.Add(nest.row->begin, row));
+  return {replace(nest.sums[0]->begin), replace(nest.sums[0]->end)};
+}
+
+Hull CommonBounds(Program& program, const Contraction& nest, IndexId first, IndexId last) {
+  IndexPool& pool = program.pool;
+  const auto over = [&](IndexId e) {
+    return *ExtremesOver(program, e, nest.row->var, pool.Add(nest.row->begin, first), pool.Add(nest.row->begin, last));
+  };
+  return {over(nest.sums[0]->begin).greatest, over(nest.sums[0]->end).least};
+}
+
+std::vector<Hull> RaggedParts(Program& program, const Contraction& nest, const Hull& common, const Hull& bounds) {
+  IndexPool& pool = program.pool;
+  std::vector<Hull> parts;
+  if (HoldsVar(pool, nest.sums[0]->begin, nest.row->var)) {
+    parts.push_back({bounds.begin, pool.Min(common.begin, bounds.end)});
+  }
+  if (HoldsVar(pool, nest.sums[0]->end, nest.row->var)) {
+    parts.push_back({pool.Max(common.begin, common.end), bounds.end});
+  }
+  return parts;
+}
+
+}  // namespace nestor::jit
