@@ -34,6 +34,7 @@
 #include "jit/schedule/sum_order.h"
 #include "jit/schedule/sum_terms.h"
 #include "jit/schedule/transpose_tiles.h"
+#include "jit/schedule/trimmed_sums.h"
 #include "jit/schedule/turn_results.h"
 #include "jit/schedule/unroll_and_jam.h"
 #include "jit/schedule/unroll_sums.h"
@@ -88,6 +89,7 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
       {"split_residues", [](loop::Program& program) { return SplitResidues(program, {/*reorders_rounding=*/true}); },
        /*reorders_rounding=*/true},
       {"padded_sums", PadSums},
+      {"trimmed_sums", [=](loop::Program& program) { return TrimSums(program, contractions.bound); }},
       {"flatten_3", fusion::FlattenBlocks},
       {"sum_order", SumWindowsFirst, /*reorders_rounding=*/true},
       {"promote_sums", PromoteSums},

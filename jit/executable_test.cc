@@ -12,6 +12,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "gtest/gtest.h"
 #include "jit/compile.h"
 #include "jit/runtime/cpu_features.h"
@@ -257,6 +258,13 @@ constexpr char kPacked[] = R"(program packed(x: f32[N], w: f32[N]; $k: f32 = 1.0
   for i in [0, N) { y[i] = v[i] + u[i] }
 })";
 
+// The same, with an accumulator that is filled before its loop.
+const std::string& Summed() {
+  static const auto& text = *new std::string(
+      absl::StrReplaceAll(kPacked, {{"temp t: f32[N]", "acc t: f32[N] = sum"}, {"{ t[i] =", "parallel { t[i] +="}}));
+  return text;
+}
+
 // A call of the first N elements, and how many functions it ran.
 class CallsOfPacked {
  public:
@@ -285,9 +293,10 @@ class CallsOfPacked {
 };
 
 TEST(Executable, WhatFollowsFromBoundInputsIsKept) {
-  for (const bool poison : {false, true}) {
+  for (const auto& [text, poison] : {std::make_pair(std::string(kPacked), false), {kPacked, true}, {Summed(), false}, {Summed(), true}}) {
+    SCOPED_TRACE(text);
     CallsOfPacked calls;
-    const auto free = MustCompile(kPacked);
+    const auto free = MustCompile(text);
     const auto with_w = [&] {
       return free->Bind("w", TensorView{DType::kF32, {5}, {1}, calls.w_now.data()}).value();
     };

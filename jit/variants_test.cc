@@ -101,6 +101,7 @@ TEST(Variants, OfClassesOfSizes) {
 TEST(Variants, OfCallsThatComputeMuch) {
   CompileOptions options;
   options.executor = &InlineExecutor();
+  options.prefetching_bytes = int64_t{1} << 40;  // none of which has code of its own for being large
   const auto windows = MustCompile(kWindows, options);
   for (const Call& call : {Call{100, 3, 1}, Call{10000, 3, 1}, Call{400000, 17, 17}}) {
     ASSERT_TRUE(call.Run(*windows).ok());

@@ -14,7 +14,7 @@ namespace nestor::loop {
 ConstantBlocks ConstantBlocksOf(const Program& program, const std::vector<bool>& constant) {
   std::vector<bool> varies(program.tensors.size(), true);
   for (size_t i = 0; i < program.inputs.size(); ++i) varies[program.inputs[i].value] = !constant[i];
-  for (TensorId temp : program.temps) varies[temp.value] = program[temp].storage != Storage::kTemp;
+  for (TensorId temp : program.temps) varies[temp.value] = false;
   std::vector<Footprint> footprints;
   for (const Block& block : program.blocks) footprints.push_back(FootprintOf(program, block.body));
 

@@ -40,9 +40,11 @@ TEST(ConstantBlocks, Cases) {
   EXPECT_EQ(Found("for i in [0, N) { t[i] = w[i] } for i in [0, N) { u[i] = t[i] } for i in [1, N) { t[i] = x[i] }"
                   " for i in [0, N) { y[i] = t[i] + u[i] }", false, true),
             "----");
-  // Indices are read, too; accumulators of the program are filled by each run.
+  // Indices are read, too.
   EXPECT_EQ(Found("for i in [0, N) { t[i] = w[at[i] | 0.0] } for i in [0, N) { y[i] = t[i] }", false, true), "--");
-  EXPECT_EQ(Found("for i in [0, N) { s += w[i] } for i in [0, N) { y[i] = s }", false, true), "--");
+  // Accumulators are kept likewise.
+  EXPECT_EQ(Found("for i in [0, N) { s += w[i] } for i in [0, N) { y[i] = s }", false, true), "c- s");
+  EXPECT_EQ(Found("for i in [0, N) { s += w[i] } for i in [0, N) { s += x[i] } for i in [0, N) { y[i] = s }", false, true), "---");
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 // that are no products. Each run is held against the interpreter's on the scheduled program,
 // and of a strict one against the unfused program's, bit for bit (tests/jit_runs.h).
 #include <algorithm>
+#include <cstring>
 #include <iterator>
 #include <limits>
 #include <memory>
@@ -15,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "gtest/gtest.h"
+#include "interp/reference.h"
 #include "jit/compile.h"
 #include "jit/executable.h"
 #include "jit/kernel.h"
@@ -223,11 +225,38 @@ void MixSpecial(std::mt19937_64& random, Tensor& tensor) {
 
 enum class Values { kPlain, kSpecial };  // special: of f32 alone
 
+absl::StatusOr<Op> OpOf(const Case& c, DType type) {
+  const std::string name(Name(type)), wide = IsFloat(type) ? "f32" : "i32";
+  return Parse(absl::StrReplaceAll(
+      c.text, {{"T[", absl::StrCat(name, "[")}, {"T(", absl::StrCat(name, "(")}, {"S(", absl::StrCat(wide, "(")}}));
+}
+
+// In the order of the case's inputs.
+std::vector<Tensor> Draw(const Case& c, DType type, const Sizes& sizes, Values values, std::mt19937_64& random) {
+  std::vector<Tensor> drawn;
+  for (const auto& [name, letters] : c.inputs) {
+    Dims shape;
+    for (const char letter : std::string(letters)) shape.push_back(Extent(letter, sizes));
+    drawn.push_back(DrawTensor(type, shape, random));
+    if (values == Values::kSpecial) MixSpecial(random, drawn.back());
+  }
+  return drawn;
+}
+
+// The inputs are views of `drawn`.
+RunInputs Named(const Case& c, const std::vector<Tensor>& drawn) {
+  RunInputs inputs;
+  for (size_t i = 0; i < drawn.size(); ++i) inputs.tensors[c.inputs[i].first] = drawn[i];
+  return inputs;
+}
+
+std::string At(const Sizes& sizes, absl::string_view finding) {
+  return absl::StrCat("m ", sizes.m, ", n ", sizes.n, ", k ", sizes.k, ": ", finding);
+}
+
 Finding CheckCase(const Case& c, DType type, const jit::CompileOptions& options, const std::vector<Sizes>& all, bool bounded,
                   Values values = Values::kPlain) {
-  const std::string name(Name(type)), wide = IsFloat(type) ? "f32" : "i32";
-  const auto op = Parse(absl::StrReplaceAll(
-      c.text, {{"T[", absl::StrCat(name, "[")}, {"T(", absl::StrCat(name, "(")}, {"S(", absl::StrCat(wide, "(")}}));
+  const auto op = OpOf(c, type);
   if (!op.ok()) return op.status().ToString();
   const auto compiled = CompiledVariants::Compile(Lower(*op), options);
   if (!compiled.ok()) return compiled.status().ToString();
@@ -235,17 +264,54 @@ Finding CheckCase(const Case& c, DType type, const jit::CompileOptions& options,
   Counts counts;
   const JitRunOptions runs[] = {{GuardedMemory::Side::kEnd}, {GuardedMemory::Side::kBegin}};
   for (const Sizes& sizes : all) {
-    RunInputs inputs;  // views of `drawn`
-    std::vector<Tensor> drawn;
-    for (const auto& [name, letters] : c.inputs) {
-      Dims shape;
-      for (const char letter : std::string(letters)) shape.push_back(Extent(letter, sizes));
-      drawn.push_back(DrawTensor(type, shape, random));
-      if (values == Values::kSpecial) MixSpecial(random, drawn.back());
-      inputs.tensors[name] = drawn.back();
-    }
-    if (Finding finding = compiled->Check(inputs, runs, bounded && IsFloat(type), counts)) {
-      return absl::StrCat("m ", sizes.m, ", n ", sizes.n, ", k ", sizes.k, ": ", *finding);
+    const std::vector<Tensor> drawn = Draw(c, type, sizes, values, random);
+    const Finding finding = compiled->Check(Named(c, drawn), runs, bounded && IsFloat(type), counts);
+    if (finding) return At(sizes, *finding);
+  }
+  return absl::nullopt;
+}
+
+// The executable with all inputs but the first bound, called twice in one workspace: what is computed of bound inputs
+// alone is kept for the second call.
+Finding CheckBound(const CompiledVariants::Variant& variant, const Case& c, const std::vector<Tensor>& drawn,
+                   const std::vector<Tensor>& unfused, const std::vector<ReferenceTensor>& bounds, Counts& counts) {
+  std::shared_ptr<const jit::Executable> bound = variant.executable;
+  for (size_t i = 1; i < drawn.size(); ++i) {
+    auto next = bound->Bind(c.inputs[i].first, drawn[i]);
+    if (!next.ok()) return next.status().ToString();
+    bound = *std::move(next);
+  }
+  jit::Workspace workspace;
+  for (const char* call : {" first call", " second call"}) {
+    std::vector<Tensor> results = unfused;
+    for (Tensor& result : results) std::memset(result.data(), 0x55, static_cast<size_t>(result.num_bytes()));
+    const TensorView inputs[] = {drawn[0]};
+    const std::vector<TensorView> outputs(results.begin(), results.end());
+    const absl::Status status = bound->Run({inputs, outputs}, &workspace);
+    const Results got = status.ok() ? Results(std::move(results)) : Results(status);
+    const std::string what = absl::StrCat(Describe(variant.options, {}), call);
+    Finding finding = variant.options.mode == jit::Mode::kStrict ? Compare(unfused, got, what, counts)
+                                                                 : CompareWithBounds(bounds, got);
+    if (finding) return absl::StrCat(what, ": ", *finding);
+  }
+  return absl::nullopt;
+}
+
+Finding CheckBoundCase(const Case& c, const jit::CompileOptions& options, const std::vector<Sizes>& all, Values values) {
+  const auto op = OpOf(c, DType::kF32);
+  if (!op.ok()) return op.status().ToString();
+  const auto compiled = CompiledVariants::Compile(Lower(*op), options);
+  if (!compiled.ok()) return compiled.status().ToString();
+  std::mt19937_64 random(1);
+  Counts counts;
+  for (const Sizes& sizes : all) {
+    const std::vector<Tensor> drawn = Draw(c, DType::kF32, sizes, values, random);
+    const RunInputs inputs = Named(c, drawn);
+    const Results unfused = Run(compiled->unfused(), inputs);
+    const auto bounds = InterpretReference(compiled->unfused(), inputs);
+    if (!unfused.ok() || !bounds.ok()) continue;  // refused by law
+    for (const CompiledVariants::Variant& variant : compiled->variants()) {
+      if (Finding finding = CheckBound(variant, c, drawn, *unfused, *bounds, counts)) return At(sizes, *finding);
     }
   }
   return absl::nullopt;
@@ -332,6 +398,19 @@ TEST(JitContractions, SpecialValues) {
     if (!absl::c_linear_search(kNames, c.name)) continue;
     const Finding finding = CheckCase(c, DType::kF32, TinyTiles(), AllRemainders(), /*bounded=*/true, Values::kSpecial);
     EXPECT_FALSE(finding.has_value()) << c.name << ": " << *finding;
+  }
+}
+
+// Schedules of their own for inputs that are bound, for all sizes and for each class of them.
+TEST(JitContractions, BoundInputs) {
+  jit::CompileOptions options = TinyTiles();
+  options.size_classes.least_work = 0;
+  const std::vector<Sizes> all = {{4, 18, 3}, {5, 9, 4}, {11, 33, 5}, {1, 1, 1}, {2, 20, 2}, {6, 7, 3}};
+  for (const Case& c : Cases()) {
+    for (const Values values : {Values::kPlain, Values::kSpecial}) {
+      const Finding finding = CheckBoundCase(c, options, all, values);
+      EXPECT_FALSE(finding.has_value()) << c.name << ": " << *finding;
+    }
   }
 }
 

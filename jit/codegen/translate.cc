@@ -126,7 +126,7 @@ absl::StatusOr<Translation> Translator::Run() {
     const loop::Block& block = program_.blocks[i];
     const loop::Loop* parallel = ParallelLoop(block);
     if (i == 0 || steps[i] != steps[i - 1]) {
-      if (parallel != nullptr) NESTOR_RETURN_IF_ERROR(FillStep(block.body[0]));
+      if (parallel != nullptr) NESTOR_RETURN_IF_ERROR(FillStep(block.body[0], constant.is_constant[i]));
       BeginStep(parallel != nullptr, constant.is_constant[i]);
       ProgramTemps(steps[i]);
     }
@@ -184,10 +184,10 @@ std::vector<TensorId> Translator::TakeUnfilled(const loop::Item& item) {
 
 // A step of its own, before the parallel loop, for the accumulators that it touches
 // first.
-absl::Status Translator::FillStep(const loop::Item& item) {
+absl::Status Translator::FillStep(const loop::Item& item, bool constant) {
   const std::vector<TensorId> tensors = TakeUnfilled(item);
   if (tensors.empty()) return absl::OkStatus();
-  BeginStep(false);
+  BeginStep(/*parallel=*/false, constant);
   for (TensorId tensor : tensors) Fill(tensor);
   return EndStep();
 }

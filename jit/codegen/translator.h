@@ -67,11 +67,11 @@ class Translator {
   absl::Status CheckLanes();
   absl::Status CheckMemory();
   std::vector<TensorPlace> Places() const;
-  void BeginStep(bool parallel, bool constant = false);
+  void BeginStep(bool parallel, bool constant);
   absl::Status EndStep();
   void ProgramTemps(int step);
   std::vector<loop::TensorId> TakeUnfilled(const loop::Item& item);
-  absl::Status FillStep(const loop::Item& item);
+  absl::Status FillStep(const loop::Item& item, bool constant);
   void SequentialBlock(const loop::Block& block);
   void Scope(const loop::Scope& scope);
   void Item(const loop::Item& item);

@@ -9,18 +9,18 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/types/optional.h"
-#include "fusion/decided_copy.h"
 #include "fusion/scopes.h"
 #include "jit/schedule/access_moves.h"
 #include "jit/schedule/contraction.h"
 #include "jit/schedule/kept_sum.h"
 #include "jit/schedule/loop_maker.h"
 #include "jit/schedule/replace_loops.h"
+#include "jit/schedule/second_run.h"
+#include "jit/schedule/zero_factor.h"
 #include "jit/target/products.h"
 #include "loop_ir/lanes.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
-#include "uops/mutant.h"
 
 namespace nestor::jit {
 namespace {
@@ -45,12 +45,6 @@ struct Nest {
   const Scope* core = nullptr;  // what the innermost loop of the band holds
   const Statement* step = nullptr;
   const Loop* loop = nullptr;
-};
-
-// A load that is 0 at all steps that are added, and what else its product has for factors.
-struct Zero {
-  ValueId load;
-  std::vector<ValueId> others;  // that may be inf or NaN
 };
 
 class SumPadder {
@@ -117,9 +111,10 @@ class SumPadder {
   }
 
   absl::optional<Scope> PaddedAlong(const Nest& nest) {
-    const absl::optional<Zero> zero = ZeroOf(nest);
+    const absl::optional<ZeroFactor> zero = ZeroOf(nest);
     if (!zero) return absl::nullopt;
-    const size_t depth = zero->others.empty() || !IsOutermost(*nest.band[0]) ? 0 : LoopsOverImages(nest, *zero);
+    // A loop around goes over what lies in a cache already.
+    const size_t depth = zero->others.empty() || !IsOutermost(program_, *nest.band[0]) ? 0 : LoopsOverImages(nest, *zero);
     Loop whole = *nest.band[depth];
     Pad(nest, *zero, whole);
     const absl::optional<Contraction> found = ContractionOf(program_, whole);
@@ -136,34 +131,15 @@ class SumPadder {
 
   // ---- The zero
 
-  absl::optional<Zero> ZeroOf(const Nest& nest) {
-    std::vector<ValueId> loads;
-    VisitValues(program_, nest.step->value, [&](ValueId id, const loop::Value& value) {
-      if (absl::holds_alternative<loop::LoadValue>(value.node)) loads.push_back(id);
-    });
-    for (const ValueId load : loads) {
-      Zero zero{load, {}};
-      if (IsZeroWith(nest.step->value, zero) && CanBePadded(nest, zero)) return zero;
+  absl::optional<ZeroFactor> ZeroOf(const Nest& nest) {
+    for (const ValueId load : LoadsOf(program_, nest.step->value)) {
+      absl::optional<ZeroFactor> zero = ZeroFactorOf(program_, nest.step->value, load);
+      if (zero && CanBePadded(nest, *zero)) return zero;
     }
     return absl::nullopt;
   }
 
-  // Whether the value is 0 where the load is and all others are finite.
-  bool IsZeroWith(ValueId value, Zero& zero) const {
-    if (value == zero.load || IsPlusZero(program_, value)) return true;
-    if (const loop::ApplyValue* choice = AsApply(program_, value, ScalarOp::kSelect)) {
-      return IsZeroWith(choice->args[1], zero) && IsZeroWith(choice->args[2], zero);
-    }
-    const loop::ApplyValue* gated = AsApply(program_, value, ScalarOp::kMulz);
-    const loop::ApplyValue* product = gated != nullptr ? gated : AsApply(program_, value, ScalarOp::kMul);
-    if (product == nullptr) return false;
-    const bool first = IsZeroWith(product->args[0], zero), second = IsZeroWith(product->args[1], zero);
-    if (first == second) return first;
-    if (gated == nullptr && IsFloat(program_[value].type)) zero.others.push_back(product->args[first ? 1 : 0]);
-    return true;
-  }
-
-  bool CanBePadded(const Nest& nest, const Zero& zero) {
+  bool CanBePadded(const Nest& nest, const ZeroFactor& zero) {
     const Access& access = absl::get<loop::LoadValue>(program_[zero.load].node).access;
     const bool is_zero_outside = !access.masked || IsPlusZero(program_, access.fill);
     return is_zero_outside && OthersAreInRange(nest, zero) && absl::c_all_of(nest.sums, [&](const Loop* sum) {
@@ -172,7 +148,7 @@ class SumPadder {
   }
 
   // All loads but the zero are read at the added steps, too.
-  bool OthersAreInRange(const Nest& nest, const Zero& zero) {
+  bool OthersAreInRange(const Nest& nest, const ZeroFactor& zero) {
     for (const Loop* loop : nest.band) ranges_.Enter(*loop);
     for (const Loop& sum : nest.hulls) ranges_.Enter(sum);
     bool good = true;
@@ -226,7 +202,7 @@ class SumPadder {
   // ---- What becomes of the nest
 
   // The sums run over all steps, at which the zero's load may be outside.
-  void Pad(const Nest& nest, const Zero& zero, Loop& whole) {
+  void Pad(const Nest& nest, const ZeroFactor& zero, Loop& whole) {
     const ValueId fill = program_.AddConstant(Scalar::Zero(program_[zero.load].type));
     const auto is_sum = [&](const Loop& loop) {
       return absl::c_any_of(nest.sums, [&](const Loop* sum) { return sum->var == loop.var; });
@@ -250,32 +226,14 @@ class SumPadder {
     });
   }
 
-  // A loop around goes over what lies in a cache already.
-  bool IsOutermost(const Loop& loop) const {
-    return absl::c_any_of(program_.blocks, [&](const loop::Block& block) {
-      return absl::c_any_of(block.body, [&](const Item& item) { return item.As<Loop>() == &loop; });
-    });
-  }
-
   // Loops around that the other factors do not depend on, nor windows go along.
-  size_t LoopsOverImages(const Nest& nest, const Zero& zero) const {
+  size_t LoopsOverImages(const Nest& nest, const ZeroFactor& zero) const {
     const Access& access = absl::get<loop::LoadValue>(program_[zero.load].node).access;
     const auto is_over_images = [&](const Loop* loop) {
-      return loop != nest.loop && absl::c_none_of(zero.others, [&](ValueId other) { return Depends(other, *loop); }) &&
-             !SlidesAlong(program_, access, nest.sums, *loop);
+      const bool moves = absl::c_any_of(zero.others, [&](ValueId other) { return DependsOn(program_, other, *loop); });
+      return loop != nest.loop && !moves && !SlidesAlong(program_, access, nest.sums, *loop);
     };
     return absl::c_find_if_not(nest.band, is_over_images) - nest.band.begin();
-  }
-
-  bool Depends(ValueId value, const Loop& loop) const {
-    bool depends = false;
-    VisitValues(program_, value, [&](ValueId, const loop::Value& inner) {
-      const auto* load = absl::get_if<loop::LoadValue>(&inner.node);
-      const auto* index = absl::get_if<loop::IndexValue>(&inner.node);
-      depends = depends || (load != nullptr && DependsOn(program_, load->access, loop)) ||
-                (index != nullptr && HoldsVar(pool_, index->index, loop.var));
-    });
-    return depends;
   }
 
   // What the nest is made into: `whole`, with all steps, the sums as they were, and what is done with
@@ -311,24 +269,22 @@ class SumPadder {
   }
 
   // The nest `whole`, and that from loop number `depth` on as it was, where it has to run.
-  Scope WithSecondRun(const Nest& nest, const Zero& zero, size_t depth, Loop whole) {
+  Scope WithSecondRun(const Nest& nest, const ZeroFactor& zero, size_t depth, Loop whole) {
     const LoopsAround inside(nest.band.begin() + static_cast<int64_t>(depth), nest.band.end());
     Runs runs = RunsOf(nest, inside, std::move(whole));
     Scope scope = std::move(runs.before);
     Append(scope, ScopeOf(std::move(runs.whole)));
-    const IndexId is_doubtful = Flag("not_a_number", scope);
+    SecondRun again(program_, ranges_);
+    const IndexId is_doubtful = again.Flag("not_a_number", scope);
     const ValueId sum = program_.AddLoad({runs.kept.tensor, runs.kept.place});
-    Append(scope, FlagIf(program_.AddApply(ScalarOp::kNe, {sum, sum}), is_doubtful, {}, inside));
-    const IndexId is_wrong = Flag("not_finite", scope);
+    Append(scope, again.FlagIf(program_.AddApply(ScalarOp::kNe, {sum, sum}), is_doubtful, {}, inside));
+    const IndexId is_wrong = again.Flag("not_finite", scope);
     for (const ValueId other : zero.others) {
-      Append(scope, FlagIf(IsNotFinite(other), is_wrong, IsSet(is_doubtful), LoopsOf(nest, other, depth)));
+      Append(scope, again.FlagIf(again.IsNotFinite(other), is_wrong, again.IsSet(is_doubtful), LoopsOf(nest, other, depth)));
     }
-    VisitStatements(runs.sums, [&](Statement& statement) {
-      statement.target.masked = true;
-      statement.target.conditions.push_back(IsSet(is_wrong));
-    });
-    Append(scope, Copied(inside, std::move(runs.sums)));
-    Append(scope, Copied(inside, std::move(runs.ends)));
+    again.OnlyWhere(again.IsSet(is_wrong), runs.sums);
+    Append(scope, again.Copied(inside, std::move(runs.sums)));
+    Append(scope, again.Copied(inside, std::move(runs.ends)));
     return scope;
   }
 
@@ -340,45 +296,12 @@ class SumPadder {
            IsAlong(program_, store->target, *nest.band.back());
   }
 
-  // A number that is 1 or less, as an index.
-  IndexId Flag(absl::string_view name, Scope& scope) {
-    const TensorId flag =
-        program_.AddTensor({std::string(name), DType::kI64, {}, loop::Storage::kAccumulator, ReduceOp::kMax});
-    scope.push_back(fusion::DeclarationOf(flag));
-    return pool_.Load(flag.value, {});
-  }
-  IndexId IsSet(IndexId flag) {
-    return pool_.Condition(IndexKind::kEq, flag, pool_.Const(NESTOR_MUTANT("second_run_skipped") ? 2 : 1));
-  }
-
-  // Sets the flag if `value`, a bool, is true at some step of the loops; only where `condition` holds,
-  // if it is given.
-  Scope FlagIf(ValueId value, IndexId flag, IndexId condition, const LoopsAround& loops) {
-    Statement statement{{TensorId{static_cast<int32_t>(pool_[flag].value)}}, ReduceOp::kMax,
-                        program_.AddApply(ScalarOp::kCast, {value}, DType::kI64), {}};
-    statement.target.masked = condition.value >= 0;
-    if (statement.target.masked) statement.target.conditions = {condition};
-    return {InOwnLoops(program_, loops, std::move(statement))};
-  }
-
-  ValueId IsNotFinite(ValueId value) {
-    const ValueId zero = program_.AddConstant(Scalar::Zero(program_[value].type));
-    return program_.AddApply(ScalarOp::kNe, {program_.AddApply(ScalarOp::kMul, {value, zero}), zero});
-  }
-
   // Those from number `depth` on that the value depends on; sums with all their steps.
   LoopsAround LoopsOf(const Nest& nest, ValueId value, size_t depth) const {
     LoopsAround all(nest.band.begin() + static_cast<int64_t>(depth), nest.band.end()), loops;
     for (const Loop& sum : nest.hulls) all.push_back(&sum);
-    absl::c_copy_if(all, std::back_inserter(loops), [&](const Loop* loop) { return Depends(value, *loop); });
+    absl::c_copy_if(all, std::back_inserter(loops), [&](const Loop* loop) { return DependsOn(program_, value, *loop); });
     return loops;
-  }
-
-  // `body` in loops, with indices and tensors of its own.
-  Scope Copied(const LoopsAround& loops, Scope body) {
-    if (body.empty()) return {};
-    absl::optional<Loop> fresh = fusion::FreshCopy(program_, ranges_, *Around(loops, std::move(body))[0].As<Loop>());
-    return fresh ? ScopeOf(*std::move(fresh)) : Scope();
   }
 
   Program& program_;

@@ -3,6 +3,7 @@
 #include <iterator>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "jit/schedule/attributes.h"
 #include "loop_ir/dependence.h"
 
@@ -43,6 +44,12 @@ bool ReplaceLoops(loop::Program& program, loop::Ranges& ranges, Replace replace)
   bool changed = false;
   for (loop::Block& block : program.blocks) changed |= Visit(block.body, ranges, replace);
   return changed;
+}
+
+bool IsOutermost(const loop::Program& program, const Loop& loop) {
+  return absl::c_any_of(program.blocks, [&](const loop::Block& block) {
+    return absl::c_any_of(block.body, [&](const Item& item) { return item.As<Loop>() == &loop; });
+  });
 }
 
 const Loop* OnlyLoopIn(const Scope& scope) { return scope.size() == 1 ? scope[0].As<Loop>() : nullptr; }

@@ -17,6 +17,9 @@ namespace nestor::jit {
 bool ReplaceLoops(loop::Program& program, loop::Ranges& ranges,
                   absl::FunctionRef<absl::optional<loop::Scope>(loop::Loop& loop)> replace);
 
+// Whether no loop is around it.
+bool IsOutermost(const loop::Program& program, const loop::Loop& loop);
+
 // The loop that is all of the scope; null: there is none.
 const loop::Loop* OnlyLoopIn(const loop::Scope& scope);
 

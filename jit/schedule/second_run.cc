@@ -1,0 +1,60 @@
+#include "jit/schedule/second_run.h"
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "absl/types/optional.h"
+#include "fusion/decided_copy.h"
+#include "fusion/scopes.h"
+#include "jit/schedule/loop_maker.h"
+#include "loop_ir/rewrite.h"
+#include "uops/mutant.h"
+
+namespace nestor::jit {
+
+using loop::LoopsAround;
+using loop::Scope;
+using loop::Statement;
+using loop::TensorId;
+using loop::ValueId;
+
+IndexId SecondRun::Flag(absl::string_view name, Scope& scope) {
+  const TensorId flag =
+      program_.AddTensor({std::string(name), DType::kI64, {}, loop::Storage::kAccumulator, ReduceOp::kMax});
+  scope.push_back(fusion::DeclarationOf(flag));
+  return pool_.Load(flag.value, {});
+}
+
+IndexId SecondRun::IsSet(IndexId flag) {
+  return pool_.Condition(IndexKind::kEq, flag, pool_.Const(NESTOR_MUTANT("second_run_skipped") ? 2 : 1));
+}
+
+Scope SecondRun::FlagIf(ValueId value, IndexId flag, IndexId condition, const LoopsAround& loops) {
+  Statement statement{{TensorId{static_cast<int32_t>(pool_[flag].value)}}, ReduceOp::kMax,
+                      program_.AddApply(ScalarOp::kCast, {value}, DType::kI64), {}};
+  statement.target.masked = condition.value >= 0;
+  if (statement.target.masked) statement.target.conditions = {condition};
+  return {InOwnLoops(program_, loops, std::move(statement))};
+}
+
+ValueId SecondRun::IsNotFinite(ValueId value) {
+  const ValueId zero = program_.AddConstant(Scalar::Zero(program_[value].type));
+  return program_.AddApply(ScalarOp::kNe, {program_.AddApply(ScalarOp::kMul, {value, zero}), zero});
+}
+
+void SecondRun::OnlyWhere(IndexId condition, Scope& body) const {
+  VisitStatements(body, [&](Statement& statement) {
+    statement.target.masked = true;
+    statement.target.conditions.push_back(condition);
+  });
+}
+
+Scope SecondRun::Copied(const LoopsAround& loops, Scope body) {
+  if (body.empty()) return {};
+  absl::optional<loop::Loop> fresh =
+      fusion::FreshCopy(program_, ranges_, *Around(loops, std::move(body))[0].As<loop::Loop>());
+  return fresh ? ScopeOf(*std::move(fresh)) : Scope();
+}
+
+}  // namespace nestor::jit

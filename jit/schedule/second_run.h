@@ -1,0 +1,44 @@
+// Nests that run once more, as they were written, where a quicker form of them was wrong.
+#ifndef NESTOR_JIT_SCHEDULE_SECOND_RUN_H_
+#define NESTOR_JIT_SCHEDULE_SECOND_RUN_H_
+
+#include "absl/strings/string_view.h"
+#include "loop_ir/program.h"
+#include "loop_ir/ranges.h"
+
+namespace nestor::jit {
+
+//   acc not_finite: i64 = max
+//   for i in [0, N) { not_finite max= i64(w[i] * 0 != 0) }
+//   .. the quicker form ..
+//   for i in [0, N) { drop y[i] if not_finite[] == 1 = .. }
+//
+// Code tests a condition that holds all of a loop before the loop.
+class SecondRun {
+ public:
+  SecondRun(loop::Program& program, loop::Ranges& ranges) : program_(program), pool_(program.pool), ranges_(ranges) {}
+
+  // A number that is 1 or less, as an index; `scope` gets its declaration.
+  IndexId Flag(absl::string_view name, loop::Scope& scope);
+  // The condition that the flag is 1.
+  IndexId IsSet(IndexId flag);
+  // Sets the flag if `value`, a bool, is true at some step of the loops; only where `condition` holds,
+  // if there is one.
+  loop::Scope FlagIf(loop::ValueId value, IndexId flag, IndexId condition, const loop::LoopsAround& loops);
+  // Whether a float is inf or NaN.
+  loop::ValueId IsNotFinite(loop::ValueId value);
+
+  // Has all statements of `body` hold only where the condition does.
+  void OnlyWhere(IndexId condition, loop::Scope& body) const;
+  // `body` in the loops, with indices and tensors of its own. REQUIRES: `ranges` is at the place of the first one.
+  loop::Scope Copied(const loop::LoopsAround& loops, loop::Scope body);
+
+ private:
+  loop::Program& program_;
+  IndexPool& pool_;
+  loop::Ranges& ranges_;
+};
+
+}  // namespace nestor::jit
+
+#endif  // NESTOR_JIT_SCHEDULE_SECOND_RUN_H_

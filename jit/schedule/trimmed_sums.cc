@@ -1,0 +1,187 @@
+// The load that makes a step 0 is looked for first, then the sums along which it leaves its tensor.
+#include "jit/schedule/trimmed_sums.h"
+
+#include <iterator>
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/types/optional.h"
+#include "jit/schedule/access_moves.h"
+#include "jit/schedule/contraction.h"
+#include "jit/schedule/contraction_orientation.h"
+#include "jit/schedule/loop_maker.h"
+#include "jit/schedule/replace_loops.h"
+#include "jit/schedule/second_run.h"
+#include "jit/schedule/zero_factor.h"
+#include "jit/target/products.h"
+#include "loop_ir/dependence.h"
+#include "loop_ir/lanes.h"
+#include "loop_ir/ranges.h"
+#include "loop_ir/rewrite.h"
+
+namespace nestor::jit {
+namespace {
+
+using loop::Access;
+using loop::Item;
+using loop::Loop;
+using loop::LoopsAround;
+using loop::Program;
+using loop::Scope;
+using loop::Statement;
+using loop::ValueId;
+
+class SumTrimmer {
+ public:
+  SumTrimmer(Program& program, loop::Ranges& ranges, const std::vector<bool>& bound)
+      : program_(program), pool_(program.pool), ranges_(ranges), bound_(bound) {}
+
+  absl::optional<Scope> Trimmed(const Loop& outermost) {
+    if (!IsOutermost(program_, outermost)) return absl::nullopt;
+    const absl::optional<Contraction> nest = ContractionOf(program_, outermost);
+    if (!nest || nest->is_ragged || nest->step->op != ReduceOp::kSum) return absl::nullopt;
+    for (const ValueId load : LoadsOf(program_, nest->step->value)) {
+      const absl::optional<ZeroFactor> zero = ZeroFactorOf(program_, nest->step->value, load);
+      if (!zero) continue;
+      const std::vector<Loop> narrowed = NarrowedSums(*nest, load);
+      if (narrowed.empty()) continue;
+      if (zero->others.empty()) return ScopeOf(WithSums(outermost, narrowed));
+      if (!MayRunTwice(*nest->core) || !AreBound(zero->others)) continue;
+      return WithSecondRun(*nest, *zero, BandOf(outermost, *nest->core), WithSums(outermost, narrowed));
+    }
+    return absl::nullopt;
+  }
+
+ private:
+  static LoopsAround BandOf(const Loop& outermost, const Scope& core) {
+    LoopsAround band = {&outermost};
+    while (&band.back()->body != &core) band.push_back(OnlyLoopIn(band.back()->body));
+    return band;
+  }
+
+  // Those sums of which some steps read the load outside of its tensor, without bodies, over the others.
+  std::vector<Loop> NarrowedSums(const Contraction& nest, ValueId load) {
+    const Access& access = absl::get<loop::LoadValue>(program_[load].node).access;
+    if (!access.masked || !IsPlusZero(program_, access.fill)) return {};
+    LoopsAround around = nest.batch;
+    around.insert(around.end(), {nest.row, nest.column});
+    around.insert(around.end(), nest.sums.begin(), nest.sums.end());
+    for (const Loop* loop : around) ranges_.Enter(*loop);
+    std::vector<Loop> narrowed;
+    for (const Loop* sum : nest.sums) {
+      Loop narrow{sum->var, sum->begin, sum->end, 1, {}, {}};
+      const bool is_fixed = !pool_.HasVar(sum->begin) && !pool_.HasVar(sum->end);
+      if (is_fixed && Narrow(nest, access, narrow)) narrowed.push_back(std::move(narrow));
+    }
+    for (size_t i = 0; i < around.size(); ++i) ranges_.Leave();
+    return narrowed;
+  }
+
+  static Loop WithSums(Loop nest, const std::vector<Loop>& sums) {
+    VisitScopes(nest.body, [&](Scope& scope) {
+      for (Item& item : scope) {
+        auto* loop = item.As<Loop>();
+        if (loop == nullptr) continue;
+        for (const Loop& sum : sums) {
+          if (sum.var == loop->var) loop->begin = sum.begin, loop->end = sum.end;
+        }
+      }
+    });
+    return nest;
+  }
+
+  // To where the axes that move with the sum, and else with batch loops alone, lie in the tensor.
+  bool Narrow(const Contraction& nest, const Access& access, Loop& sum) {
+    const Shape& shape = program_[access.tensor].shape;
+    const Loop before = sum;
+    for (size_t axis = 0; axis < shape.size(); ++axis) {
+      const IndexId place = access.place[axis];
+      const auto coefficient = CoefficientOf(program_, place, sum.var);
+      if (!coefficient || !pool_.IsConst(*coefficient, 1)) continue;
+      const IndexId rest = pool_.Sub(place, pool_.Var(sum.var));
+      if (!MovesWithBatchAlone(nest, rest)) continue;
+      if (!ranges_.LessEqual(pool_.Const(0), place)) sum.begin = pool_.Max(sum.begin, pool_.Sub(pool_.Const(0), rest));
+      if (!ranges_.Less(place, shape[axis])) sum.end = pool_.Min(sum.end, pool_.Sub(shape[axis], rest));
+    }
+    return sum.begin != before.begin || sum.end != before.end;
+  }
+
+  bool MovesWithBatchAlone(const Contraction& nest, IndexId rest) const {
+    LoopsAround others = nest.sums;
+    others.insert(others.end(), {nest.row, nest.column});
+    const auto moves_with = [&](const Loop* loop) { return HoldsVar(pool_, rest, loop->var); };
+    return absl::c_none_of(others, moves_with) && absl::c_any_of(nest.batch, moves_with);
+  }
+
+  // Whether the statements give the same when they run again: they assign, and read nothing that they write.
+  bool MayRunTwice(const Scope& core) const {
+    const loop::Footprint footprint = FootprintOf(program_, core);
+    const bool reads_own = absl::c_any_of(footprint.reads, [&](loop::TensorId tensor) { return footprint.Changes(tensor); });
+    return !reads_own && absl::c_all_of(core, [](const Item& item) {
+      const auto* statement = item.As<Statement>();
+      return statement == nullptr || !statement->op;
+    });
+  }
+
+  bool AreBound(const std::vector<ValueId>& values) const {
+    return absl::c_all_of(values, [&](ValueId value) {
+      return absl::c_all_of(LoadsOf(program_, value), [&](ValueId load) {
+        return IsBound(program_, bound_, absl::get<loop::LoadValue>(program_[load].node).access.tensor);
+      });
+    });
+  }
+
+  Scope WithSecondRun(const Contraction& nest, const ZeroFactor& zero, const LoopsAround& band, Loop trimmed) {
+    Scope scope;
+    SecondRun again(program_, ranges_);
+    const IndexId not_finite = again.Flag("not_finite", scope);
+    for (const ValueId other : zero.others) {
+      Append(scope, again.FlagIf(again.IsNotFinite(other), not_finite, {}, LoopsOf(nest, other, band)));
+    }
+    Append(scope, ScopeOf(std::move(trimmed)));
+    Scope core = *nest.core;
+    VisitStatements(core, [&](Statement& statement) { SayWhereInside(zero.load, statement); });
+    again.OnlyWhere(again.IsSet(not_finite), core);
+    Append(scope, again.Copied(band, std::move(core)));
+    return scope;
+  }
+
+  // Has conditions say where the load is in its tensor, each axis for itself: so two axes of a temporary may still
+  // become one (fusion/merge_axes.h).
+  void SayWhereInside(ValueId load, Statement& statement) {
+    statement.value = RewriteValues(program_, statement.value, [&](ValueId id) -> absl::optional<ValueId> {
+      if (id != load) return absl::nullopt;
+      Access access = absl::get<loop::LoadValue>(program_[id].node).access;
+      for (size_t axis = 0; axis < access.place.size(); ++axis) {
+        const IndexId place = access.place[axis];
+        if (pool_.VarValue(place) >= 0) continue;
+        access.conditions.push_back(pool_.Condition(IndexKind::kLe, pool_.Const(0), place));
+        access.conditions.push_back(pool_.Condition(IndexKind::kLt, place, program_[access.tensor].shape[axis]));
+      }
+      return program_.AddLoad(std::move(access));
+    });
+  }
+
+  // Those that the value depends on.
+  LoopsAround LoopsOf(const Contraction& nest, ValueId value, LoopsAround all) const {
+    all.insert(all.end(), nest.sums.begin(), nest.sums.end());
+    LoopsAround loops;
+    absl::c_copy_if(all, std::back_inserter(loops), [&](const Loop* loop) { return DependsOn(program_, value, *loop); });
+    return loops;
+  }
+
+  Program& program_;
+  IndexPool& pool_;
+  loop::Ranges& ranges_;
+  const std::vector<bool>& bound_;
+};
+
+}  // namespace
+
+absl::StatusOr<bool> TrimSums(Program& program, const std::vector<bool>& bound) {
+  loop::Ranges ranges(program);
+  SumTrimmer trimmer(program, ranges, bound);
+  return ReplaceLoops(program, ranges, [&](Loop& loop) { return trimmer.Trimmed(loop); });
+}
+
+}  // namespace nestor::jit

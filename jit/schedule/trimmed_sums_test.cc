@@ -1,0 +1,63 @@
+#include "jit/schedule/trimmed_sums.h"
+
+#include "fusion/pass_testing.h"
+#include "gtest/gtest.h"
+
+namespace nestor::jit {
+namespace {
+
+constexpr fusion::Frame kFrame = {
+    "program p(x: f32[H, C, M], w: f32[N, R, C], v: f32[N], c: i32[H, C, M], k: i32[N, R, C])"
+    " -> (y: f32[N, H, M], z: i32[N, H, M]) {\n",
+    "\n  block { drop y[0, 0, 0] = 0.0 drop z[0, 0, 0] = i32(0) }\n}\n"};
+
+// `i`, `j`: how the names of a copy's indices end.
+#define OVER(i, j, body) "for i" i " in [0, N) { for h" j " in [0, H) { for j" j " in [0, M) { " body " } } }"
+#define SUM(s, r, type, rows, step)                                                                  \
+  "acc s" s ": " type " = sum for r" r " in [" rows ") { for l" r " in [0, C) { " step " } } "
+#define INSIDE "max(-h + 1, 0), min(R, -h + H + 1)"
+#define STEP "s += w[i, r, l] * x[h + r - 1, l, j | 0.0]"
+#define CHECK                                                                                     \
+  "acc not_finite: i64 = max for i_2 in [0, N) { for r_2 in [0, R) { for l_2 in [0, C) {"        \
+  " not_finite max= i64(w[i_2, r_2, l_2] * 0.0 != 0.0) } } } "
+#define ONCE_MORE(end)                                                                                      \
+  OVER("_3", "_2", SUM("_2", "_3", "f32", "0, R",                                                           \
+                       "drop s_2 if not_finite[] == 1 += w[i_3, r_3, l_3] * x[h_2 + r_3 - 1, l_3, j_2"             \
+                       " | 0.0 if h_2 + r_3 - 1 >= 0, h_2 + r_3 - 1 < H]")                                        \
+       "drop y[i_3, h_2, j_2] if not_finite[] == 1 = " end)
+
+absl::StatusOr<bool> WithBoundWeights(loop::Program& program) { return TrimSums(program, {false, true, false, false, false}); }
+
+TEST(TrimSums, TextInTextOut) {
+  fusion::ExpectPass(WithBoundWeights, kFrame, {
+      {OVER("", "", SUM("", "", "f32", "0, R", STEP) "y[i, h, j] = s"),
+       "block { " CHECK OVER("", "", SUM("", "", "f32", INSIDE, STEP) "y[i, h, j] = s") " " ONCE_MORE("s_2") " }"},
+      // So is what is done with the sums.
+      {OVER("", "", SUM("", "", "f32", "0, R", STEP) "y[i, h, j] = max(s, v[i])"),
+       "block { " CHECK OVER("", "", SUM("", "", "f32", INSIDE, STEP) "y[i, h, j] = max(s, v[i])") " " ONCE_MORE("max(s_2, v[i_3])") " }"},
+      // Integers, and gated products, are 0 whatever the other factor is.
+      {OVER("", "", SUM("", "", "i32", "0, R", "s += k[i, r, l] * c[h + r - 1, l, j | i32(0)]") "z[i, h, j] = s"),
+       OVER("", "", SUM("", "", "i32", INSIDE, "s += k[i, r, l] * c[h + r - 1, l, j | i32(0)]") "z[i, h, j] = s")},
+      {OVER("", "", SUM("", "", "f32", "0, R", "s += mulz(w[i, r, l], x[h + r - 1, l, j | 0.0])") "y[i, h, j] = s"),
+       OVER("", "", SUM("", "", "f32", INSIDE, "s += mulz(w[i, r, l], x[h + r - 1, l, j | 0.0])") "y[i, h, j] = s")},
+      // At one end.
+      {OVER("", "", SUM("", "", "i32", "0, R", "s += k[i, r, l] * c[h + r, l, j | i32(0)]") "z[i, h, j] = s"),
+       OVER("", "", SUM("", "", "i32", "0, min(R, -h + H)", "s += k[i, r, l] * c[h + r, l, j | i32(0)]") "z[i, h, j] = s")},
+      // Not where something else stands outside; nor other values; nor a sum that moves with the column; nor what may
+      // not run twice.
+      {OVER("", "", SUM("", "", "i32", "0, R", "s += k[i, r, l] * c[h + r - 1, l, j | i32(1)]") "z[i, h, j] = s"), ""},
+      {OVER("", "", SUM("", "", "i32", "0, R", "s += k[i, r, l] + c[h + r - 1, l, j | i32(0)]") "z[i, h, j] = s"), ""},
+      {OVER("", "", SUM("", "", "i32", "0, R", "s += k[i, r, l] * c[h, l, j + r - 1 | i32(0)]") "z[i, h, j] = s"), ""},
+      {OVER("", "", SUM("", "", "f32", "0, R", STEP) "y[i, h, j] += s"), ""},
+      {OVER("", "", SUM("", "", "f32", "0, R", STEP) "y[i, h, j] = s + y[i, h, j]"), ""},
+  });
+}
+
+// Unless they are bound, weights would be looked through in each call.
+TEST(TrimSums, OfOtherWeightsNothingIsKnown) {
+  fusion::ExpectPass([](loop::Program& program) { return TrimSums(program); }, kFrame,
+                     {{OVER("", "", SUM("", "", "f32", "0, R", STEP) "y[i, h, j] = s"), ""}});
+}
+
+}  // namespace
+}  // namespace nestor::jit

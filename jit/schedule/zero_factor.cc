@@ -1,0 +1,56 @@
+#include "jit/schedule/zero_factor.h"
+
+#include "absl/types/variant.h"
+#include "jit/schedule/access_moves.h"
+#include "jit/target/products.h"
+#include "loop_ir/lanes.h"
+#include "loop_ir/rewrite.h"
+
+namespace nestor::jit {
+
+using loop::Program;
+using loop::ValueId;
+
+namespace {
+
+bool IsZeroWith(const Program& program, ValueId value, ZeroFactor& zero) {
+  if (value == zero.load || IsPlusZero(program, value)) return true;
+  if (const loop::ApplyValue* choice = AsApply(program, value, ScalarOp::kSelect)) {
+    return IsZeroWith(program, choice->args[1], zero) && IsZeroWith(program, choice->args[2], zero);
+  }
+  const loop::ApplyValue* gated = AsApply(program, value, ScalarOp::kMulz);
+  const loop::ApplyValue* product = gated != nullptr ? gated : AsApply(program, value, ScalarOp::kMul);
+  if (product == nullptr) return false;
+  const bool first = IsZeroWith(program, product->args[0], zero), second = IsZeroWith(program, product->args[1], zero);
+  if (first == second) return first;
+  if (gated == nullptr && IsFloat(program[value].type)) zero.others.push_back(product->args[first ? 1 : 0]);
+  return true;
+}
+
+}  // namespace
+
+absl::optional<ZeroFactor> ZeroFactorOf(const Program& program, ValueId value, ValueId load) {
+  ZeroFactor zero{load, {}};
+  return IsZeroWith(program, value, zero) ? absl::make_optional(zero) : absl::nullopt;
+}
+
+std::vector<ValueId> LoadsOf(const Program& program, ValueId value) {
+  std::vector<ValueId> loads;
+  VisitValues(program, value, [&](ValueId id, const loop::Value& inner) {
+    if (absl::holds_alternative<loop::LoadValue>(inner.node)) loads.push_back(id);
+  });
+  return loads;
+}
+
+bool DependsOn(const Program& program, ValueId value, const loop::Loop& loop) {
+  bool depends = false;
+  VisitValues(program, value, [&](ValueId, const loop::Value& inner) {
+    const auto* load = absl::get_if<loop::LoadValue>(&inner.node);
+    const auto* index = absl::get_if<loop::IndexValue>(&inner.node);
+    depends = depends || (load != nullptr && DependsOn(program, load->access, loop)) ||
+              (index != nullptr && HoldsVar(program.pool, index->index, loop.var));
+  });
+  return depends;
+}
+
+}  // namespace nestor::jit
