@@ -132,12 +132,18 @@ Kind KindOf(ConvolutionResult result) {
   __builtin_unreachable();
 }
 
+// Of images; axes in oneDNN's order, whatever their strides.
+memory::desc ImagesDescriptor(const Tensor& images, bool channels_last) {
+  const memory::desc layout = DescriptorOf(images);
+  return channels_last ? layout.permute_axes({0, 2, 3, 1}) : layout;
+}
+
 // Gives the operands the layouts of their buffers.
 Convolution ConvolutionOf(ConvolutionStep step, Kind& kind, Buffers& buffers) {
-  const Tensor &x = buffers[kind.x.buffer], &w = buffers[kind.w.buffer];
-  kind.x.layout = DescriptorOf(x);
-  kind.w.layout = WeightsDescriptor(w, /*groups=*/x.shape()[1] / w.shape()[1]);
-  kind.y.layout = DescriptorOf(buffers[kind.y.buffer]);
+  const Tensor& w = buffers[kind.w.buffer];
+  kind.x.layout = ImagesDescriptor(buffers[kind.x.buffer], step.channels_last);
+  kind.w.layout = WeightsDescriptor(w, /*groups=*/kind.x.layout.dims()[1] / w.shape()[1]);
+  kind.y.layout = ImagesDescriptor(buffers[kind.y.buffer], step.channels_last);
   return {kind.x.layout, kind.w.layout, kind.y.layout, {step.stride, step.stride}, {step.pad, step.pad}};
 }
 

@@ -20,9 +20,10 @@ inline constexpr absl::string_view kOneDnnOwn = "oneDNN own";
 std::vector<PeerMaker> OneDnnProducts();
 
 // x [N, G * C, H, W], w [O, C, R, S] -> y [N, O, ..], with as many zeros on each side; G
-// follows from the shapes.
+// follows from the shapes. Or x [N, H, W, G * C] -> y [N, .., O].
 struct ConvolutionStep {
   int64_t stride = 1, pad = 0;
+  bool channels_last = false;
 };
 enum class ConvolutionResult {
   kForward,   // x, w -> y

@@ -58,6 +58,12 @@ std::string Convolution(int64_t stride, int64_t pad) {
   return absl::Substitute(
       "op f(x: f32[N, C, H, W], w: f32[O, C, R, S]) -> (y) { y = conv2d(x, w; stride=$0, pad=$1) }", stride, pad);
 }
+std::string ConvolutionChannelsLast(int64_t stride, int64_t pad) {
+  return absl::Substitute(
+      "op f(x: f32[N, H, W, C], w: f32[O, C, R, S]) -> (y) "
+      "{ u[n, c, h, v] = x[n, h, v, c]; t = conv2d(u, w; stride=$0, pad=$1); y[n, h, v, o] = t[n, o, h, v] }",
+      stride, pad);
+}
 std::string DepthwiseConvolution(int64_t stride, int64_t pad) {
   return absl::Substitute(
       "op f(x: f32[N, C, H, W], w: f32[C, 1, R, S]) -> (y) { y = conv2d(x, w; stride=$0, pad=$1, groups=C) }", stride,

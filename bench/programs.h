@@ -36,6 +36,8 @@ std::string MatrixProduct(DType type);
 std::string BatchedMatrixProduct();
 // x: f32[N, C, H, W], w: f32[O, C, R, S] -> y: f32[N, O, ..].
 std::string Convolution(int64_t stride, int64_t pad);
+// The same, with channels last: x: f32[N, H, W, C] -> y: f32[N, .., O].
+std::string ConvolutionChannelsLast(int64_t stride, int64_t pad);
 // x: f32[N, C, H, W], w: f32[C, 1, R, S] -> y: f32[N, C, ..], each channel by itself.
 std::string DepthwiseConvolution(int64_t stride, int64_t pad);
 // q: f32[B, L, D], k: f32[B, S, D], v: f32[B, S, E] -> y: f32[B, L, E].

@@ -33,6 +33,7 @@ TEST(ProgramsTest, OfFloats) {
   const Tensor other = Tensor::Of<float>({2, 1}, {7, 8}), ids = Tensor::Of<int64_t>({3}, {1, 0, 1});
   const float small = 1 / (1 + std::exp(1.f)), smaller = 1 / (1 + std::exp(4.f));
   const Tensor image = Tensor::Of<float>({1, 2, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
+  const Tensor image_last = Tensor::Of<float>({1, 2, 2, 2}, {1, 5, 2, 6, 3, 7, 4, 8});
   const Tensor window = Tensor::Of<float>({1, 2, 2, 2}, {1, 0, 0, 1, 0, 1, 0, 0});
   const Tensor windows = Tensor::Of<float>({2, 1, 2, 2}, {1, 0, 0, 1, 0, 1, 0, 0});
   // Scores of 0, so that attention is the mean of the values.
@@ -55,6 +56,7 @@ TEST(ProgramsTest, OfFloats) {
       {MatrixProduct(), {{"a", x}, {"b", other}}, {23, 17}},
       {Convolution(1, 0), {{"x", image}, {"w", window}}, {1 + 4 + 6}},
       {Convolution(2, 1), {{"x", image}, {"w", window}}, {1, 0, 0 + 7, 4}},
+      {ConvolutionChannelsLast(2, 1), {{"x", image_last}, {"w", window}}, {1, 0, 0 + 7, 4}},
       {DepthwiseConvolution(1, 0), {{"x", image}, {"w", windows}}, {1 + 4, 6}},
       {Attention(/*causal=*/false), {{"q", zero}, {"k", zero}, {"v", value}}, {2.5, 2.5}},
       {Attention(/*causal=*/true), {{"q", zero}, {"k", zero}, {"v", value}}, {1, 2.5}},

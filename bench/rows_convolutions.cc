@@ -1,4 +1,4 @@
-// Convolutions of images, channels first: the result, the gradient by the data and by the
+// Convolutions of images, channels first or last: the result, the gradient by the data and by the
 // weights. All three need the same products, those of the padding's zeros left out.
 #include "absl/strings/str_cat.h"
 #include "bench/convolution_work.h"
@@ -20,6 +20,8 @@ struct Layer {
 constexpr Layer kLayers[] = {
     {1, 64, 56, 64, 3, {.stride = 1, .pad = 1}, 0.95, 0.95, 0.95},
     {1, 256, 14, 256, 3, {.stride = 1, .pad = 1}, 0.95, 0.95, 0.95},
+    {1, 64, 56, 64, 3, {.stride = 1, .pad = 1, .channels_last = true}, 0.95, 0.95, 0.95},
+    {1, 256, 14, 256, 3, {.stride = 1, .pad = 1, .channels_last = true}, 0.95, 0.95, 0.95},
     {1, 3, 224, 64, 7, {.stride = 2, .pad = 3}, 0.9, 1.5, 1.0},
     {1, 256, 56, 64, 1, {.stride = 1, .pad = 0}, 0.95, 0.95, 0.95},
     {8, 64, 56, 128, 3, {.stride = 2, .pad = 1}, 1.0, 1.0, 1.0},
@@ -33,17 +35,22 @@ ConvolutionWork WorkOf(const Layer& layer, int64_t channels) {
 
 std::string Text(const Layer& layer) {
   return absl::StrCat(layer.window, "x", layer.window, layer.step.stride == 1 ? "" : " s2", " n", layer.images, " c",
-                      layer.channels, " ", layer.size, "^2 k", layer.kernels);
+                      layer.channels, " ", layer.size, "^2 k", layer.kernels,
+                      layer.step.channels_last ? " channels last" : "");
+}
+
+Dims ImagesOf(const Layer& layer, int64_t channels, int64_t size) {
+  if (layer.step.channels_last) return {layer.images, size, size, channels};
+  return {layer.images, channels, size, size};
 }
 
 struct Shapes {
   Dims x, w, y;
 };
 Shapes ShapesOf(const Layer& layer, int64_t channels) {
-  const int64_t result_size = ResultSize(WorkOf(layer, channels));
-  return {{layer.images, layer.channels, layer.size, layer.size},
+  return {ImagesOf(layer, layer.channels, layer.size),
           {layer.kernels, channels, layer.window, layer.window},
-          {layer.images, layer.kernels, result_size, result_size}};
+          ImagesOf(layer, layer.kernels, ResultSize(WorkOf(layer, channels)))};
 }
 
 Row ForwardRow(const Layer& layer) {
@@ -51,7 +58,8 @@ Row ForwardRow(const Layer& layer) {
   Row row;
   row.name = absl::StrCat("conv f32 ", Text(layer));
   row.buffers = {{"x", DType::kF32, x}, {"w", DType::kF32, w}, {"y", DType::kF32, y, Fill::kOutput}};
-  row.steps = {{.notation = Convolution(layer.step.stride, layer.step.pad), .bound = {"w"}}};
+  const auto notation = layer.step.channels_last ? ConvolutionChannelsLast : Convolution;
+  row.steps = {{.notation = notation(layer.step.stride, layer.step.pad), .bound = {"w"}}};
   row.multiply_adds = MultiplyAdds(WorkOf(layer, layer.channels));
   row.peers = OneDnnConvolutions(ConvolutionResult::kForward, layer.step);
   row.goal = {TimesPeer(kBestPeer, layer.times)};

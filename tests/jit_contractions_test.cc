@@ -84,6 +84,9 @@ const std::vector<Case>& Cases() {
       {"strips of an image", "op f(x: T[2, M, K], w: T[N, 2, 3, 3]) -> (y) "
        "{ y[o, h, i] = sum[c, q, r](x[c, h + q - 1, i + r - 1 | 0] * w[o, c, q, r]) where o < N, h < M, i < K }",
        {{"x", "2MK"}, {"w", "N233"}}},
+      {"windows of an image, channels last", "op f(x: T[M, 4, K], w: T[N, K, 3, 2]) -> (y) "
+       "{ y[h, i, o] = sum[c, q, r](x[h + q - 1, i + r - 1, c | 0] * w[o, c, q, r]) where o < N, h < M, i < 4 }",
+       {{"x", "M4K"}, {"w", "NK32"}}},
       {"strips of an image, a row and a column left out", "op f(x: T[3, 2, M, 9], w: T[N, 2, 3, 2]) -> (y) "
        "{ y[n, o, h, i] = sum[c, q, r](x[n, c, 2 * h + q - 1, 2 * i + r | 0] * w[o, c, q, r]) where o < N, h < (M + 1) / 2, i < 4 }",
        {{"x", "32M9"}, {"w", "N232"}}},

@@ -57,10 +57,11 @@ bool Packing::IsRow(const Contraction::Operand& operand) const {
   const bool overlaps = !FitsItsTensor({operand, false, SumsOf(access), {}});
   if (overlaps && MovesLastAlone(program_, access, *nest_.row)) return true;
   if (AreRowsOfTemporary(program_, access, *nest_.row)) return true;
-  bool in_sums = false;
+  const auto moves_with = [&](IndexId e) { return [this, e](const Loop* loop) { return HoldsVar(pool_, e, loop->var); }; };
+  bool in_sums = false;  // but for windows, whose few places lie at as many other rows
   for (IndexId e : access.place) {
-    in_sums = in_sums || absl::c_any_of(nest_.sums, [&](const Loop* sum) { return HoldsVar(pool_, e, sum->var); });
     if (in_sums && HoldsVar(pool_, e, nest_.row->var)) return false;
+    in_sums = in_sums || (absl::c_any_of(nest_.sums, moves_with(e)) && absl::c_none_of(nest_.batch, moves_with(e)));
   }
   return true;
 }

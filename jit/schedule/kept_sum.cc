@@ -61,17 +61,33 @@ Scope KeptSum::SumsAndEnds(loop::Ranges& ranges, const Scope& core, absl::Span<c
   return scope;
 }
 
-Strips StripsOf(Program& program, loop::Ranges& ranges, const Loop& loop, int64_t length) {
+namespace {
+
+Strips StripsOf(Program& program, const Loop& loop, IndexId strips, IndexId length) {
   IndexPool& pool = program.pool;
-  const IndexId rows = pool.Const(length);
-  const IndexId strips = pool.Div(pool.Add(ranges.LengthOf(loop), pool.Const(length - 1)), rows);
   Strips made;
   made.over = {program.AddVar(program.vars[loop.var]), pool.Const(0), strips, 1, {}, {}};
-  made.whole = {loop.var, pool.Add(loop.begin, pool.Mul(rows, pool.Var(made.over.var))), {}, 1, {}, {}};
-  made.whole.end = pool.Add(made.whole.begin, rows);
+  made.whole = {loop.var, pool.Add(loop.begin, pool.Mul(length, pool.Var(made.over.var))), {}, 1, {}, {}};
+  made.whole.end = pool.Add(made.whole.begin, length);
   made.strip = made.whole;
   made.strip.end = pool.Min(loop.end, made.whole.end);
   return made;
+}
+
+}  // namespace
+
+Strips StripsOf(Program& program, loop::Ranges& ranges, const Loop& loop, int64_t length) {
+  IndexPool& pool = program.pool;
+  const IndexId strips = pool.Div(pool.Add(ranges.LengthOf(loop), pool.Const(length - 1)), pool.Const(length));
+  return StripsOf(program, loop, strips, pool.Const(length));
+}
+
+Strips EvenStripsOf(Program& program, loop::Ranges& ranges, const Loop& loop, int64_t most) {
+  IndexPool& pool = program.pool;
+  const IndexId length = ranges.LengthOf(loop);
+  const IndexId pairs = pool.Max(OverUp(pool, length, pool.Const(2 * most)), pool.Const(1));
+  const IndexId strips = pool.Mul(pool.Const(2), pairs);
+  return StripsOf(program, loop, strips, pool.Min(OverUp(pool, length, strips), pool.Const(most)));
 }
 
 }  // namespace nestor::jit

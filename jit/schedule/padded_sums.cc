@@ -247,7 +247,7 @@ class SumPadder {
 
   Runs RunsOf(const Nest& nest, const LoopsAround& inside, Loop whole) {
     Runs runs{{}, std::move(whole), {}, {}, {}};
-    if (IsStoreAlone(nest)) {
+    if (IsStoreAlone(nest, inside)) {
       runs.sums = *nest.core;
       runs.kept = nest.core->back().As<Statement>()->target;
       return runs;
@@ -277,7 +277,9 @@ class SumPadder {
     SecondRun again(program_, ranges_);
     const IndexId is_doubtful = again.Flag("not_a_number", scope);
     const ValueId sum = program_.AddLoad({runs.kept.tensor, runs.kept.place});
-    Append(scope, again.FlagIf(program_.AddApply(ScalarOp::kNe, {sum, sum}), is_doubtful, {}, inside));
+    LoopsAround along = inside;
+    absl::c_stable_partition(along, [&](const Loop* loop) { return !IsAlong(program_, runs.kept, *loop); });
+    Append(scope, again.FlagIf(program_.AddApply(ScalarOp::kNe, {sum, sum}), is_doubtful, {}, along));
     const IndexId is_wrong = again.Flag("not_finite", scope);
     for (const ValueId other : zero.others) {
       Append(scope, again.FlagIf(again.IsNotFinite(other), is_wrong, again.IsSet(is_doubtful), LoopsOf(nest, other, depth)));
@@ -290,10 +292,10 @@ class SumPadder {
 
   // Whether all that is done with the sum is that it is stored, element by element, where it is read
   // again as quickly as from a temporary.
-  bool IsStoreAlone(const Nest& nest) {
+  bool IsStoreAlone(const Nest& nest, const LoopsAround& inside) {
     const auto* store = nest.core->back().As<Statement>();
     return store != nullptr && !store->op && !store->target.masked && absl::c_count_if(*nest.core, IsStatement) == 1 &&
-           IsAlong(program_, store->target, *nest.band.back());
+           absl::c_any_of(inside, [&](const Loop* loop) { return IsAlong(program_, store->target, *loop); });
   }
 
   // Those from number `depth` on that the value depends on; sums with all their steps.

@@ -111,6 +111,7 @@ bool ViewMaker::AddAxis(int axis, IndexId e, const LoopsAround& inside, View& vi
 Scope ViewMaker::Copy(const View& view, TensorId tensor) {
   const DType type = program_[view.operand.read].type;
   Shape begin(view.shape.size(), pool_.Const(0)), end = view.shape;
+  if (view.unused.value >= 0) end.back() = pool_.Sub(end.back(), view.unused);
   if (view.slack > 0) end.back() = pool_.Sub(end.back(), pool_.Const(view.slack));
   Scope scope = Fill(tensor, begin, end, [&](const IndexList& place) { return ElementOf(view, place); });
   if (view.slack == 0) return scope;
@@ -172,6 +173,13 @@ void ViewMaker::PutLast(const Loop& side, int64_t slack, View& view) const {
   Rotate(view, *axis, *axis + 1, view.place.size());
   view.shape.back() = pool_.Add(view.shape.back(), pool_.Const(slack));
   view.slack = slack;
+}
+
+void ViewMaker::MoveRowsApart(View& view) const {
+  constexpr int64_t kLongRow = 256, kLine = 16;
+  IndexId& length = view.shape.back();
+  view.unused = pool_.Mul(pool_.Const(kLine), pool_.Min(pool_.Const(1), pool_.Div(length, pool_.Const(kLongRow))));
+  length = pool_.Add(length, view.unused);
 }
 
 bool ViewMaker::HaveSameElements(const View& a, const View& b) const {

@@ -27,6 +27,7 @@ struct View {
   IndexList first;       // by axis of the operand: the place of the least element
   IndexList place;       // in the view, by the loops' indices
   int64_t slack = 0;     // of the last axis: elements without any of the operand, copied by themselves
+  IndexId unused = {};   // of the last axis: elements that are not copied, if any
 };
 
 class ViewMaker {
@@ -41,6 +42,9 @@ class ViewMaker {
   // The axis that the loop moves comes first, if it is not the last; comes last, with slack.
   void PutFirst(const loop::Loop& side, View& view) const;
   void PutLast(const loop::Loop& side, int64_t slack, View& view) const;
+
+  // Rows along the last axis do not begin at large powers of two, at which lines of a cache share few of its places.
+  void MoveRowsApart(View& view) const;
 
   // Whether the same elements lie at the same places of both, as far as both go: of loads alone.
   bool HaveSameElements(const View& a, const View& b) const;

@@ -38,6 +38,8 @@ constexpr int64_t kSlack = 16;
 // Iterations of a loop around windows that share a copy: for windows of three, a half more
 // is copied than there is.
 constexpr int64_t kStripLength = 4, kStripOfOneChannel = 16;
+// Of images with channels last, at most so many.
+constexpr int64_t kMostChannelsLast = 8;
 
 // Loops around windows that are known to be no longer, as those over the window of which a gradient is made,
 // share a copy whole.
@@ -87,7 +89,7 @@ class Materializer {
       const Loop& batch = *nest.batch[around - 1];
       const absl::optional<IndexId> most = MostIterations(batch);
       if (nest.row == nullptr || !most || !ranges_.Less(*most, pool_.Const(kMostShared + 1))) {
-        sharing.strip = StripsOf(program_, ranges_, batch, nest.row == nullptr ? kStripOfOneChannel : kStripLength);
+        sharing.strip = StripOf(nest, batch);
         break;
       }
       sharing.whole.insert(sharing.whole.begin(), batch);
@@ -97,6 +99,18 @@ class Materializer {
       for (; around > 0; --around) sharing.whole.insert(sharing.whole.begin(), *nest.batch[around - 1]);
     }
     return sharing;
+  }
+
+  Strips StripOf(const Contraction& nest, const Loop& batch) {
+    if (nest.row == nullptr) return StripsOf(program_, ranges_, batch, kStripOfOneChannel);
+    const bool channels_last = absl::c_any_of(nest.rows, [&](const Contraction::Operand& operand) {
+      const Access access = AccessOf(program_, operand);
+      const IndexId last = access.place.back();
+      return SlidesAlong(program_, access, nest.sums, batch) && !HoldsVar(pool_, last, nest.row->var) &&
+             !HoldsVar(pool_, last, batch.var);
+    });
+    if (channels_last) return EvenStripsOf(program_, ranges_, batch, kMostChannelsLast);
+    return StripsOf(program_, ranges_, batch, kStripLength);
   }
 
   // All iterations of batch loops, if they are few.
@@ -167,7 +181,20 @@ class Materializer {
     // Rows that lie across what is summed lie one after the other in the copy: tiles read them there.
     if (&side == nest.column && FillsLanes(AccessOf(program_, operand), nest, sharing)) views_.PutLast(side, kSlack, *view);
     else if (&side == nest.row) views_.PutFirst(side, *view);
+    if (&side == nest.row && RowsLieAlongLast(*view, nest)) views_.MoveRowsApart(*view);
     return view;
+  }
+
+  // Whether what is summed of a row lies along the last axis, and rows, of this loop or of one around, lie next to each
+  // other.
+  bool RowsLieAlongLast(const View& view, const Contraction& nest) const {
+    if (view.place.size() < 2) return false;
+    LoopsAround rows = nest.batch;
+    rows.push_back(nest.row);
+    const auto moves = [&](IndexId e) {
+      return absl::c_any_of(rows, [&](const Loop* row) { return HoldsVar(pool_, e, row->var); });
+    };
+    return !moves(view.place.back()) && moves(view.place[view.place.size() - 2]);
   }
 
   // Whether the operand is read at each place of a window that is a loop around, and results are stored across

@@ -29,7 +29,8 @@ namespace nestor::jit {
 // the copy is small is an assumption of the program (AssumeFewElements). Each element is
 // masked once, not once for each place of a window, and the inside of the copy, cut from its
 // borders by fusion::SplitLoops, not at all. In the copy rows lie one after the other; of columns
-// that are read at each place of a window around, whose results lie across, they lie side by side.
+// that are read at each place of a window around, whose results lie across, they lie side by side. Rows of channels, which
+// lie along the sum, do not begin at large powers of two, so that those of a tile fit the first cache together.
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run
 // changes nothing. REQUIRES: Verify accepts the program; and so it does afterwards.

@@ -113,6 +113,22 @@ TEST(PaddedViews, ShortLoopsShareThemWhole) {
   });
 }
 
+// Rows that lie next to each other do not begin at powers of two.
+TEST(PaddedViews, ChannelsLast) {
+  fusion::ExpectPass(MaterializePaddedViews, {
+      "program p(x: f32[N, C], w: f32[O, R, C]) -> (y: f32[N, O]) {\n", "\n}\n"}, {
+      {"for i in [0, N) { for o in [0, O) { acc s: f32 = sum for r in [0, R) { for c in [0, C) {"
+       " s += w[o, r, c] * x[i + r - 1, c | 0.0] } } y[i, o] = s } }",
+       "assume : 549755813887*C*N + 549755813887*C*R + 8796093022192*N*min(C/256, 1) + 8796093022192*R*min(C/256, 1)"
+       " block { temp view: f32[N + R, C + 16*min(C/256, 1)]"
+       " for t in [0, min(N + R, 1)) { for t_2 in [0, C) { view[t, t_2] = 0.0 } }"
+       " for t_3 in [1, min(N + R, N + 1)) { for t_2_2 in [0, C) { view[t_3, t_2_2] = x[t_3 - 1, t_2_2] } }"
+       " for t_4 in [N + 1, N + R) { for t_2_3 in [0, C) { view[t_4, t_2_3] = 0.0 } }"
+       " for i in [0, N) { for o in [0, O) { acc s: f32 = sum for r in [0, R) { for c in [0, C) {"
+       " s += w[o, r, c] * view[i + r, c] } } y[i, o] = s } } }"},
+  });
+}
+
 // Where results lie across channels and kernels, what is read at each place of a window has the lanes of a short sum: its
 // channels lie side by side in the view, and whole vectors of them can be read. In a long sum its rows are read where
 // they lie, one after the other.

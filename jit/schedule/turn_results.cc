@@ -163,22 +163,12 @@ class Turner {
            absl::c_all_of(nest.columns, slides) && absl::c_none_of(nest.rows, moves);
   }
 
-  // The same by strips of the innermost batch loop. Their number is even, so that two threads get equal shares.
+  // The same by strips of the innermost batch loop.
   Scope InStrips(const Contraction& nest) {
-    const auto constant = [&](int64_t value) { return pool_.Const(value); };
-    const Loop& batch = *nest.batch.back();
-    const IndexId length = ranges_.LengthOf(batch);
-    const IndexId pairs = pool_.Max(OverUp(pool_, length, constant(2 * kMostInStrip)), constant(1));
-    const IndexId strips = pool_.Mul(constant(2), pairs);
-    const IndexId rows = pool_.Min(OverUp(pool_, length, strips), constant(kMostInStrip));
-    const Loop over{program_.AddVar(program_.vars[batch.var]), constant(0), strips, 1, {}, {}};
-    Loop whole{batch.var, pool_.Add(batch.begin, pool_.Mul(rows, pool_.Var(over.var))), {}, 1, {}, {}};
-    whole.end = pool_.Add(whole.begin, rows);
-    const KeptSum kept(program_, ranges_, "turned", nest.accumulator, {&whole, nest.column, nest.row});
-    Loop strip = whole;
-    strip.end = pool_.Min(batch.end, whole.end);
-    ranges_.Enter(over);
-    Scope scope = jit::Around(over, SumsAndEnds(nest, kept, {&strip, nest.column, nest.row}));
+    const Strips strips = EvenStripsOf(program_, ranges_, *nest.batch.back(), kMostInStrip);
+    const KeptSum kept(program_, ranges_, "turned", nest.accumulator, {&strips.whole, nest.column, nest.row});
+    ranges_.Enter(strips.over);
+    Scope scope = jit::Around(strips.over, SumsAndEnds(nest, kept, {&strips.strip, nest.column, nest.row}));
     ranges_.Leave();
     return Around(absl::MakeConstSpan(nest.batch).first(nest.batch.size() - 1), std::move(scope));
   }
