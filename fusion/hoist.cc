@@ -54,16 +54,19 @@ class Written {
   absl::flat_hash_map<TensorId, absl::flat_hash_map<IndexList, int>> of_tensor_;  // how many, by place
 };
 
+enum class Hoisted { kAll, kWideComparisons };
+
 // What one loop's body computes and does not change.
 class Invariants {
  public:
   // `written`: before the loop.
-  Invariants(Program& program, loop::Ranges& ranges, const Written& written, const Loop& loop)
-      : program_(program), ranges_(ranges), written_(written), numbers_(program), invariance_(program, loop) {}
+  Invariants(Program& program, loop::Ranges& ranges, const Written& written, const Loop& loop, Hoisted hoisted)
+      : program_(program), ranges_(ranges), written_(written), hoisted_(hoisted), numbers_(program),
+        invariance_(program, loop) {}
 
   ValueId Extract(ValueId id) {
     if (!absl::holds_alternative<loop::ApplyValue>(program_[id].node)) return id;
-    if (invariance_.Holds(id) && IsSafe(id)) return TemporaryFor(id);
+    if (IsHoisted(id) && invariance_.Holds(id) && IsSafe(id)) return TemporaryFor(id);
     const loop::ApplyValue apply = absl::get<loop::ApplyValue>(program_[id].node);
     const DType type = program_[id].type;
     auto args = apply.args;
@@ -75,6 +78,12 @@ class Invariants {
   const std::vector<std::pair<TensorId, ValueId>>& extracted() const { return extracted_; }
 
  private:
+  bool IsHoisted(ValueId id) const {
+    if (hoisted_ == Hoisted::kAll) return true;
+    const auto& apply = absl::get<loop::ApplyValue>(program_[id].node);
+    return program_[id].type == DType::kBool && ByteSize(program_[apply.args.back()].type) == 8;
+  }
+
   // It has a value before the loop, also where the loop runs no iteration.
   bool IsSafe(ValueId id) {
     const auto known = safe_.find(id.value);
@@ -116,6 +125,7 @@ class Invariants {
   Program& program_;
   loop::Ranges& ranges_;
   const Written& written_;
+  const Hoisted hoisted_;
   ValueNumbers numbers_;
   const Invariance invariance_;
   absl::flat_hash_map<int32_t, bool> safe_;         // by value
@@ -125,7 +135,7 @@ class Invariants {
 
 class Hoister {
  public:
-  explicit Hoister(Program& program) : program_(program), ranges_(program) {}
+  Hoister(Program& program, Hoisted hoisted) : program_(program), ranges_(program), hoisted_(hoisted) {}
 
   // `declared`: takes what the scope must declare; null: it declares it itself.
   bool Run(Scope& scope, std::vector<TensorId>* declared) {
@@ -134,9 +144,11 @@ class Hoister {
     Scope result;
     for (Item& item : scope) {
       if (Loop* loop = item.As<Loop>()) {
-        changed |= HoistOutOf(*loop, result, declared);
+        if (hoisted_ == Hoisted::kAll || depth_ > 0) changed |= HoistOutOf(*loop, result, declared);
         ranges_.Enter(*loop);
+        ++depth_;
         changed |= Run(loop->body, nullptr);
+        --depth_;
         ranges_.Leave();
       }
       Note(item);
@@ -154,7 +166,7 @@ class Hoister {
   }
 
   bool HoistOutOf(Loop& loop, Scope& before, std::vector<TensorId>* declared) {
-    Invariants invariants(program_, ranges_, written_, loop);
+    Invariants invariants(program_, ranges_, written_, loop, hoisted_);
     VisitStatements(loop.body, [&](Statement& statement) {
       statement.value = invariants.Extract(statement.value);
       if (statement.position.valid()) statement.position = invariants.Extract(statement.position);
@@ -170,16 +182,22 @@ class Hoister {
 
   Program& program_;
   loop::Ranges ranges_;
+  const Hoisted hoisted_;
+  int depth_ = 0;    // loops around
   Written written_;  // by the statements before, in the scopes around
 };
 
-}  // namespace
-
-absl::StatusOr<bool> HoistInvariants(Program& program) {
-  Hoister hoister(program);
+absl::StatusOr<bool> Hoist(Program& program, Hoisted hoisted) {
+  Hoister hoister(program, hoisted);
   return RewriteTopScopes(program, [&](Scope& scope, bool is_program) {
     return hoister.Run(scope, is_program ? &program.temps : nullptr);
   });
 }
+
+}  // namespace
+
+absl::StatusOr<bool> HoistInvariants(Program& program) { return Hoist(program, Hoisted::kAll); }
+
+absl::StatusOr<bool> HoistWideComparisons(Program& program) { return Hoist(program, Hoisted::kWideComparisons); }
 
 }  // namespace nestor::fusion

@@ -23,6 +23,10 @@ namespace nestor::fusion {
 // program; and so it does afterwards.
 absl::StatusOr<bool> HoistInvariants(loop::Program& program);
 
+// The same of comparisons of numbers of 64 bits alone, out of loops inside of others: of indices above all. Beside f32
+// they would leave a loop half of its lanes.
+absl::StatusOr<bool> HoistWideComparisons(loop::Program& program);
+
 }  // namespace nestor::fusion
 
 #endif  // NESTOR_FUSION_HOIST_H_

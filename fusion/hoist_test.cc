@@ -92,5 +92,17 @@ TEST(Hoist, WhatMayBeUnwrittenStays) {
   });
 }
 
+// Beside f32, a comparison of indices would leave half of the lanes; what is compared in 32 bits does not, nor what the
+// outermost loop compares.
+TEST(Hoist, WideComparisons) {
+  ExpectPass(HoistWideComparisons, kFrame, {
+      {"for n in [0, N) { for m in [0, M) { w[n, m] = where(index(n) == 0, exp(v), x2[n, m]) } }",
+       "for n in [0, N) { temp h: bool  h = index(n) == 0  for m in [0, M) { w[n, m] = where(h, exp(v), x2[n, m]) } }"},
+      {"for n in [0, N) { for m in [0, M) { w[n, m] = where(x[n] == 0.0, v, x2[n, m]) } }", ""},
+      {"for n in [0, N) { for m in [0, M) { w[n, m] = where(index(m) == 0, v, x2[n, m]) } }", ""},
+      {"for n in [0, N) { y[n] = where(index($k) == 0, v, x[n]) }", ""},
+  });
+}
+
 }  // namespace
 }  // namespace nestor::fusion

@@ -119,6 +119,7 @@ class Collector {
     });
     if (const auto* statement = item.As<Statement>()) {
       nest_.contraction = nest_.contraction || IsContraction(*statement);
+      NoteFactors(*statement);
     }
     const Loop* loop = item.As<Loop>();
     if (loop == nullptr) return;
@@ -157,30 +158,90 @@ class Collector {
     return kept;
   }
 
+  // What is read for a value: the loops that move its place, along so many axes.
+  struct Factor {
+    LoopSet loops;
+    int rank;
+  };
+
+  // Of a load; of a tensor that was computed in the nest, as a product that is summed in loops of its own, what was read
+  // for it.
+  void AddFactors(const loop::Access& access, std::vector<Factor>& factors) const {
+    const auto computed = factors_.find(access.tensor.value);
+    if (computed == factors_.end()) {
+      Factor factor;
+      factor.loops = LoopsOf(access.place, &factor.rank);
+      factors.push_back(std::move(factor));
+      return;
+    }
+    for (const AxesOfFactor& of : computed->second) {
+      int rank = 0;
+      IndexList place;
+      for (size_t axis = 0; axis < access.place.size(); ++axis) {
+        if (of.moves[axis]) place.push_back(access.place[axis]);
+      }
+      factors.push_back({LoopsOf(place, &rank), of.rank});
+    }
+  }
+
+  std::vector<Factor> FactorsOf(const Statement& statement) const {
+    std::vector<Factor> factors;
+    loop::VisitValues(program_, statement.value, [&](loop::ValueId, const loop::Value& value) {
+      const auto* load = absl::get_if<loop::LoadValue>(&value.node);
+      if (load != nullptr) AddFactors(load->access, factors);
+    });
+    return factors;
+  }
+
+  void NoteFactors(const Statement& statement) {
+    const loop::Access& target = statement.target;
+    if (statement.op || target.place.size() < kRankOfProduct) return;
+    const std::vector<Factor> factors = FactorsOf(statement);
+    if (factors.size() > kMostFactors) return;
+    std::vector<AxesOfFactor>& known = factors_[target.tensor.value];
+    known.clear();
+    for (const Factor& factor : factors) {
+      AxesOfFactor of{{}, factor.rank};
+      for (const IndexId e : target.place) {
+        int rank = 0;
+        const LoopSet loops = LoopsOf({e}, &rank);
+        bool moves = false;
+        for (size_t i = 0; i < loops.size(); ++i) moves = moves || (loops[i] && factor.loops[i]);
+        of.moves.push_back(moves);
+      }
+      known.push_back(std::move(of));
+    }
+  }
+
   bool IsContraction(const Statement& statement) const {
     if (!statement.op) return false;
     const LoopSet kept = KeptBy(statement);
     if (std::find(kept.begin(), kept.end(), false) == kept.end()) return false;
-    bool found = false;
-    loop::VisitValues(program_, statement.value, [&](loop::ValueId, const loop::Value& value) {
-      const auto* load = absl::get_if<loop::LoadValue>(&value.node);
-      if (found || load == nullptr || load->access.place.size() < 2) return;
-      int rank = 0;
-      const LoopSet loops = LoopsOf(load->access.place, &rank);
+    for (const Factor& factor : FactorsOf(statement)) {
       bool reduced = false, misses_kept = false;
       for (size_t i = 0; i < kept.size(); ++i) {
-        reduced |= loops[i] && !kept[i];
-        misses_kept |= kept[i] && !loops[i];
+        reduced |= factor.loops[i] && !kept[i];
+        misses_kept |= kept[i] && !factor.loops[i];
       }
-      found = rank >= 2 && reduced && misses_kept;
-    });
-    return found;
+      if (factor.rank >= 2 && reduced && misses_kept) return true;
+    }
+    return false;
   }
+
+  // By axis of a tensor: whether it moves what was read for an element; that has so many axes of its own.
+  struct AxesOfFactor {
+    absl::InlinedVector<bool, 8> moves;
+    int rank;
+  };
+  // A product of two matrices before it is summed, at a step of a recurrence (elsewhere substitution has left none); no
+  // more operands than a product has.
+  static constexpr size_t kRankOfProduct = 4, kMostFactors = 4;
 
   const Program& program_;
   Nest nest_;
   std::vector<int32_t> vars_;                       // of the loops around
   absl::flat_hash_map<int32_t, size_t> declared_;   // depth, by tensor
+  absl::flat_hash_map<int32_t, std::vector<AxesOfFactor>> factors_;  // by tensor
   absl::flat_hash_set<size_t, AccessHash, AccessEqual> known_;  // numbers of nest_.accesses
 };
 

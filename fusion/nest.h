@@ -53,7 +53,8 @@ struct Nest {
   std::vector<NestAccess> accesses;  // to those, each once, by tensor, ascending
   // It holds a sum of products whose operands are read again and again, from
   // tensors of several dimensions, along loops that they do not depend on: a
-  // matrix product or convolution, not a sum over a row.
+  // matrix product or convolution, not a sum over a row. Operands are also those of a
+  // product that the nest stores before it sums it.
   bool contraction = false;
 
   const Touch* Find(loop::TensorId tensor) const;

@@ -79,6 +79,21 @@ TEST(Nest, Facts) {
   }
 }
 
+// A product that is summed at a step of a recurrence in loops of its own.
+TEST(Nest, ContractionThroughTemporaries) {
+  const auto is_contraction = [](absl::string_view wide, absl::string_view product) {
+    const Program program = Around(absl::StrCat(
+        "temp wide: f32[N, N, K, M] temp product: f32[N, N, K, M] for t in [0, N) { for i in [0, N) { for k in [0, K) {"
+        " for j in [0, M) { wide[t, i, k, j] = ", wide, " } for j in [0, M) { product[t, i, k, j] = ", product, " }"
+        " acc s: f32 = sum  for j in [0, M) { s += product[t, i, k, j] } y[i, k] = s } } }"));
+    return NestOf(program, ItemOf(program, 0)).contraction;
+  };
+  EXPECT_TRUE(is_contraction("x[i, j]", "wide[t, i, k, j] * w[j, k]"));
+  EXPECT_TRUE(is_contraction("w[j, k]", "wide[t, i, k, j]"));
+  EXPECT_FALSE(is_contraction("v[j]", "wide[t, i, k, j] * v[j]"));
+  EXPECT_FALSE(is_contraction("1.0", "wide[t, i, k, j]"));
+}
+
 // What is known of two nests, put together, is what is known of the loop that holds both.
 TEST(Nest, Joined) {
   const struct {

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "fusion/flatten.h"
+#include "fusion/hoist.h"
 #include "fusion/merge_axes.h"
 #include "fusion/split_loops.h"
 #include "fusion/work.h"
@@ -117,6 +118,7 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
       {"add_onto_dot_products", AddOntoDotProducts},
       {"multiply_add", FuseMultiplyAdd, /*reorders_rounding=*/true},
       {"transpose", [=](loop::Program& program) { return TransposeInTiles(program, isa); }},
+      {"wide_comparisons", fusion::HoistWideComparisons},
       {"flatten_4", fusion::FlattenBlocks},
       {"parallel", MarkParallel},
       // Maxima and sums of integers are the same in any order; sums of floats are not.
