@@ -209,7 +209,8 @@ class Collector {
         for (size_t i = 0; i < loops.size(); ++i) moves = moves || (loops[i] && factor.loops[i]);
         of.moves.push_back(moves);
       }
-      known.push_back(std::move(of));
+      const auto is_same = [&](const AxesOfFactor& other) { return other.moves == of.moves && other.rank == of.rank; };
+      if (std::none_of(known.begin(), known.end(), is_same)) known.push_back(std::move(of));
     }
   }
 

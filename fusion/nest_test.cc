@@ -90,6 +90,8 @@ TEST(Nest, ContractionThroughTemporaries) {
   };
   EXPECT_TRUE(is_contraction("x[i, j]", "wide[t, i, k, j] * w[j, k]"));
   EXPECT_TRUE(is_contraction("w[j, k]", "wide[t, i, k, j]"));
+  // Operands that move alike are one.
+  EXPECT_TRUE(is_contraction("x[i, j] + exp(x[i, j]) + log(x[i, j]) + sin(x[i, j])", "wide[t, i, k, j] * w[j, k]"));
   EXPECT_FALSE(is_contraction("v[j]", "wide[t, i, k, j] * v[j]"));
   EXPECT_FALSE(is_contraction("1.0", "wide[t, i, k, j]"));
 }
