@@ -10,6 +10,10 @@ using loop::Access;
 using loop::Loop;
 using loop::Program;
 
+bool MovesWithAny(const IndexPool& pool, IndexId e, absl::Span<const Loop* const> loops) {
+  return absl::c_any_of(loops, [&](const Loop* loop) { return HoldsVar(pool, e, loop->var); });
+}
+
 bool DependsOn(const Program& program, const Access& access, const Loop& loop) {
   const auto holds = [&](IndexId e) { return HoldsVar(program.pool, e, loop.var); };
   return absl::c_any_of(access.place, holds) || absl::c_any_of(access.conditions, holds);

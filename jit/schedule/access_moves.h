@@ -14,6 +14,9 @@ namespace nestor::jit {
 // Whether the access is another at another step of the loop.
 bool DependsOn(const loop::Program& program, const loop::Access& access, const loop::Loop& loop);
 
+// Whether the index is another at another step of some of the loops.
+bool MovesWithAny(const IndexPool& pool, IndexId e, absl::Span<const loop::Loop* const> loops);
+
 // The only axis along which the loop moves the place; nullopt: there are several, or none.
 absl::optional<size_t> OnlyAxisAlong(const loop::Program& program, const IndexList& place, const loop::Loop& loop);
 

@@ -323,7 +323,7 @@ class Matcher {
       const Access access = AccessOf(program_, operand);
       const auto of_row = absl::c_find_if(access.place, [&](IndexId e) { return HoldsVar(pool_, e, best.row->var); });
       return std::none_of(access.place.begin(), of_row, [&](IndexId e) {
-        return absl::c_any_of(best.sums, [&](const Loop* sum) { return HoldsVar(pool_, e, sum->var); });
+        return MovesWithAny(pool_, e, best.sums);
       });
     };
     return found.column == best.column && absl::c_all_of(found.rows, lies_along) &&

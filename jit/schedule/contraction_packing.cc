@@ -57,11 +57,10 @@ bool Packing::IsRow(const Contraction::Operand& operand) const {
   const bool overlaps = !FitsItsTensor({operand, false, SumsOf(access), {}});
   if (overlaps && MovesLastAlone(program_, access, *nest_.row)) return true;
   if (AreRowsOfTemporary(program_, access, *nest_.row)) return true;
-  const auto moves_with = [&](IndexId e) { return [this, e](const Loop* loop) { return HoldsVar(pool_, e, loop->var); }; };
   bool in_sums = false;  // but for windows, whose few places lie at as many other rows
   for (IndexId e : access.place) {
     if (in_sums && HoldsVar(pool_, e, nest_.row->var)) return false;
-    in_sums = in_sums || (absl::c_any_of(nest_.sums, moves_with(e)) && absl::c_none_of(nest_.batch, moves_with(e)));
+    in_sums = in_sums || (MovesWithAny(pool_, e, nest_.sums) && !MovesWithAny(pool_, e, nest_.batch));
   }
   return true;
 }

@@ -82,12 +82,13 @@ Strips StripsOf(Program& program, loop::Ranges& ranges, const Loop& loop, int64_
   return StripsOf(program, loop, strips, pool.Const(length));
 }
 
-Strips EvenStripsOf(Program& program, loop::Ranges& ranges, const Loop& loop, int64_t most) {
+Strips EvenStripsOf(Program& program, loop::Ranges& ranges, const Loop& loop) {
+  constexpr int64_t kMost = 8;
   IndexPool& pool = program.pool;
   const IndexId length = ranges.LengthOf(loop);
-  const IndexId pairs = pool.Max(OverUp(pool, length, pool.Const(2 * most)), pool.Const(1));
+  const IndexId pairs = pool.Max(OverUp(pool, length, pool.Const(2 * kMost)), pool.Const(1));
   const IndexId strips = pool.Mul(pool.Const(2), pairs);
-  return StripsOf(program, loop, strips, pool.Min(OverUp(pool, length, strips), pool.Const(most)));
+  return StripsOf(program, loop, strips, pool.Min(OverUp(pool, length, strips), pool.Const(kMost)));
 }
 
 }  // namespace nestor::jit

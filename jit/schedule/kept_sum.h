@@ -51,9 +51,9 @@ struct Strips {
   loop::Loop whole;  // the same, as if the last one had them all
 };
 Strips StripsOf(loop::Program& program, loop::Ranges& ranges, const loop::Loop& loop, int64_t length);
-// The same by an even number of strips as long as each other but for the last, of at most so many iterations: so two
-// threads get equal shares.
-Strips EvenStripsOf(loop::Program& program, loop::Ranges& ranges, const loop::Loop& loop, int64_t most);
+// The same by an even number of strips as long as each other but for the last, so that two threads get equal shares: of
+// at most 8 iterations of a loop over which windows slide, enough that what does not move with them is seldom read again.
+Strips EvenStripsOf(loop::Program& program, loop::Ranges& ranges, const loop::Loop& loop);
 
 }  // namespace nestor::jit
 

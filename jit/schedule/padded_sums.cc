@@ -281,9 +281,9 @@ class SumPadder {
     absl::c_stable_partition(along, [&](const Loop* loop) { return !IsAlong(program_, runs.kept, *loop); });
     Append(scope, again.FlagIf(program_.AddApply(ScalarOp::kNe, {sum, sum}), is_doubtful, {}, along));
     const IndexId is_wrong = again.Flag("not_finite", scope);
-    for (const ValueId other : zero.others) {
-      Append(scope, again.FlagIf(again.IsNotFinite(other), is_wrong, again.IsSet(is_doubtful), LoopsOf(nest, other, depth)));
-    }
+    LoopsAround loops = inside;
+    for (const Loop& sum : nest.hulls) loops.push_back(&sum);
+    Append(scope, again.FlagIfNotFinite(zero.others, is_wrong, again.IsSet(is_doubtful), loops));
     again.OnlyWhere(again.IsSet(is_wrong), runs.sums);
     Append(scope, again.Copied(inside, std::move(runs.sums)));
     Append(scope, again.Copied(inside, std::move(runs.ends)));
@@ -296,14 +296,6 @@ class SumPadder {
     const auto* store = nest.core->back().As<Statement>();
     return store != nullptr && !store->op && !store->target.masked && absl::c_count_if(*nest.core, IsStatement) == 1 &&
            absl::c_any_of(inside, [&](const Loop* loop) { return IsAlong(program_, store->target, *loop); });
-  }
-
-  // Those from number `depth` on that the value depends on; sums with all their steps.
-  LoopsAround LoopsOf(const Nest& nest, ValueId value, size_t depth) const {
-    LoopsAround all(nest.band.begin() + static_cast<int64_t>(depth), nest.band.end()), loops;
-    for (const Loop& sum : nest.hulls) all.push_back(&sum);
-    absl::c_copy_if(all, std::back_inserter(loops), [&](const Loop* loop) { return DependsOn(program_, value, *loop); });
-    return loops;
   }
 
   Program& program_;

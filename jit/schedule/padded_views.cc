@@ -38,8 +38,6 @@ constexpr int64_t kSlack = 16;
 // Iterations of a loop around windows that share a copy: for windows of three, a half more
 // is copied than there is.
 constexpr int64_t kStripLength = 4, kStripOfOneChannel = 16;
-// Of images with channels last, at most so many.
-constexpr int64_t kMostChannelsLast = 8;
 
 // Loops around windows that are known to be no longer, as those over the window of which a gradient is made,
 // share a copy whole.
@@ -105,11 +103,10 @@ class Materializer {
     if (nest.row == nullptr) return StripsOf(program_, ranges_, batch, kStripOfOneChannel);
     const bool channels_last = absl::c_any_of(nest.rows, [&](const Contraction::Operand& operand) {
       const Access access = AccessOf(program_, operand);
-      const IndexId last = access.place.back();
-      return SlidesAlong(program_, access, nest.sums, batch) && !HoldsVar(pool_, last, nest.row->var) &&
-             !HoldsVar(pool_, last, batch.var);
+      return SlidesAlong(program_, access, nest.sums, batch) &&
+             !MovesWithAny(pool_, access.place.back(), {nest.row, &batch});
     });
-    if (channels_last) return EvenStripsOf(program_, ranges_, batch, kMostChannelsLast);
+    if (channels_last) return EvenStripsOf(program_, ranges_, batch);
     return StripsOf(program_, ranges_, batch, kStripLength);
   }
 
@@ -191,10 +188,7 @@ class Materializer {
     if (view.place.size() < 2) return false;
     LoopsAround rows = nest.batch;
     rows.push_back(nest.row);
-    const auto moves = [&](IndexId e) {
-      return absl::c_any_of(rows, [&](const Loop* row) { return HoldsVar(pool_, e, row->var); });
-    };
-    return !moves(view.place.back()) && moves(view.place[view.place.size() - 2]);
+    return !MovesWithAny(pool_, view.place.back(), rows) && MovesWithAny(pool_, view.place[view.place.size() - 2], rows);
   }
 
   // Whether the operand is read at each place of a window that is a loop around, and results are stored across

@@ -1,13 +1,16 @@
 #include "jit/schedule/second_run.h"
 
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/types/optional.h"
 #include "fusion/decided_copy.h"
 #include "fusion/scopes.h"
 #include "jit/schedule/loop_maker.h"
+#include "jit/schedule/zero_factor.h"
 #include "loop_ir/rewrite.h"
 #include "uops/mutant.h"
 
@@ -36,6 +39,18 @@ Scope SecondRun::FlagIf(ValueId value, IndexId flag, IndexId condition, const Lo
   statement.target.masked = condition.value >= 0;
   if (statement.target.masked) statement.target.conditions = {condition};
   return {InOwnLoops(program_, loops, std::move(statement))};
+}
+
+Scope SecondRun::FlagIfNotFinite(absl::Span<const ValueId> values, IndexId flag, IndexId condition,
+                                 const LoopsAround& loops) {
+  Scope scope;
+  for (const ValueId value : values) {
+    LoopsAround of_value;
+    absl::c_copy_if(loops, std::back_inserter(of_value),
+                    [&](const loop::Loop* loop) { return DependsOn(program_, value, *loop); });
+    Append(scope, FlagIf(IsNotFinite(value), flag, condition, of_value));
+  }
+  return scope;
 }
 
 ValueId SecondRun::IsNotFinite(ValueId value) {

@@ -3,6 +3,7 @@
 #define NESTOR_JIT_SCHEDULE_SECOND_RUN_H_
 
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "loop_ir/program.h"
 #include "loop_ir/ranges.h"
 
@@ -25,8 +26,9 @@ class SecondRun {
   // Sets the flag if `value`, a bool, is true at some step of the loops; only where `condition` holds,
   // if there is one.
   loop::Scope FlagIf(loop::ValueId value, IndexId flag, IndexId condition, const loop::LoopsAround& loops);
-  // Whether a float is inf or NaN.
-  loop::ValueId IsNotFinite(loop::ValueId value);
+  // Likewise, if one of the values, floats, is inf or NaN at some step of those loops that it depends on.
+  loop::Scope FlagIfNotFinite(absl::Span<const loop::ValueId> values, IndexId flag, IndexId condition,
+                              const loop::LoopsAround& loops);
 
   // Has all statements of `body` hold only where the condition does.
   void OnlyWhere(IndexId condition, loop::Scope& body) const;
@@ -34,6 +36,8 @@ class SecondRun {
   loop::Scope Copied(const loop::LoopsAround& loops, loop::Scope body);
 
  private:
+  loop::ValueId IsNotFinite(loop::ValueId value);
+
   loop::Program& program_;
   IndexPool& pool_;
   loop::Ranges& ranges_;

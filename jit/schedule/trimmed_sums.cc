@@ -1,7 +1,6 @@
 // The load that makes a step 0 is looked for first, then the sums along which it leaves its tensor.
 #include "jit/schedule/trimmed_sums.h"
 
-#include <iterator>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -37,22 +36,42 @@ class SumTrimmer {
       : program_(program), pool_(program.pool), ranges_(ranges), bound_(bound) {}
 
   absl::optional<Scope> Trimmed(const Loop& outermost) {
-    if (!IsOutermost(program_, outermost)) return absl::nullopt;
+    // To look for padding takes less than to look for a contraction.
+    if (!IsOutermost(program_, outermost) || !HoldsPadding(outermost)) return absl::nullopt;
     const absl::optional<Contraction> nest = ContractionOf(program_, outermost);
     if (!nest || nest->is_ragged || nest->step->op != ReduceOp::kSum) return absl::nullopt;
-    for (const ValueId load : LoadsOf(program_, nest->step->value)) {
-      const absl::optional<ZeroFactor> zero = ZeroFactorOf(program_, nest->step->value, load);
-      if (!zero) continue;
-      const std::vector<Loop> narrowed = NarrowedSums(*nest, load);
+    for (const ZeroFactor& zero : PaddingOf(nest->step->value)) {
+      const std::vector<Loop> narrowed = NarrowedSums(*nest, zero.load);
       if (narrowed.empty()) continue;
-      if (zero->others.empty()) return ScopeOf(WithSums(outermost, narrowed));
-      if (!MayRunTwice(*nest->core) || !AreBound(zero->others)) continue;
-      return WithSecondRun(*nest, *zero, BandOf(outermost, *nest->core), WithSums(outermost, narrowed));
+      if (zero.others.empty()) return ScopeOf(WithSums(outermost, narrowed));
+      if (!MayRunTwice(*nest->core)) continue;
+      return WithSecondRun(*nest, zero, BandOf(outermost, *nest->core), WithSums(outermost, narrowed));
     }
     return absl::nullopt;
   }
 
  private:
+  // The loads that make the value +0 where they lie outside of their tensors, if all else that must be finite then is bound.
+  std::vector<ZeroFactor> PaddingOf(ValueId value) const {
+    std::vector<ZeroFactor> padding;
+    for (const ValueId load : LoadsOf(program_, value)) {
+      const Access& access = absl::get<loop::LoadValue>(program_[load].node).access;
+      if (!access.masked || !IsPlusZero(program_, access.fill)) continue;
+      absl::optional<ZeroFactor> zero = ZeroFactorOf(program_, value, load);
+      if (zero && AreBound(zero->others)) padding.push_back(*std::move(zero));
+    }
+    return padding;
+  }
+
+  bool HoldsPadding(const Loop& loop) const {
+    bool holds = false;
+    VisitItems(loop.body, [&](const Item& item) {
+      const auto* statement = item.As<Statement>();
+      holds = holds || (statement != nullptr && statement->op == ReduceOp::kSum && !PaddingOf(statement->value).empty());
+    });
+    return holds;
+  }
+
   static LoopsAround BandOf(const Loop& outermost, const Scope& core) {
     LoopsAround band = {&outermost};
     while (&band.back()->body != &core) band.push_back(OnlyLoopIn(band.back()->body));
@@ -62,7 +81,6 @@ class SumTrimmer {
   // Those sums of which some steps read the load outside of its tensor, without bodies, over the others.
   std::vector<Loop> NarrowedSums(const Contraction& nest, ValueId load) {
     const Access& access = absl::get<loop::LoadValue>(program_[load].node).access;
-    if (!access.masked || !IsPlusZero(program_, access.fill)) return {};
     LoopsAround around = nest.batch;
     around.insert(around.end(), {nest.row, nest.column});
     around.insert(around.end(), nest.sums.begin(), nest.sums.end());
@@ -107,10 +125,8 @@ class SumTrimmer {
   }
 
   bool MovesWithBatchAlone(const Contraction& nest, IndexId rest) const {
-    LoopsAround others = nest.sums;
-    others.insert(others.end(), {nest.row, nest.column});
-    const auto moves_with = [&](const Loop* loop) { return HoldsVar(pool_, rest, loop->var); };
-    return absl::c_none_of(others, moves_with) && absl::c_any_of(nest.batch, moves_with);
+    return MovesWithAny(pool_, rest, nest.batch) && !MovesWithAny(pool_, rest, nest.sums) &&
+           !MovesWithAny(pool_, rest, {nest.row, nest.column});
   }
 
   // Whether the statements give the same when they run again: they assign, and read nothing that they write.
@@ -135,9 +151,9 @@ class SumTrimmer {
     Scope scope;
     SecondRun again(program_, ranges_);
     const IndexId not_finite = again.Flag("not_finite", scope);
-    for (const ValueId other : zero.others) {
-      Append(scope, again.FlagIf(again.IsNotFinite(other), not_finite, {}, LoopsOf(nest, other, band)));
-    }
+    LoopsAround loops = band;
+    loops.insert(loops.end(), nest.sums.begin(), nest.sums.end());
+    Append(scope, again.FlagIfNotFinite(zero.others, not_finite, {}, loops));
     Append(scope, ScopeOf(std::move(trimmed)));
     Scope core = *nest.core;
     VisitStatements(core, [&](Statement& statement) { SayWhereInside(zero.load, statement); });
@@ -160,14 +176,6 @@ class SumTrimmer {
       }
       return program_.AddLoad(std::move(access));
     });
-  }
-
-  // Those that the value depends on.
-  LoopsAround LoopsOf(const Contraction& nest, ValueId value, LoopsAround all) const {
-    all.insert(all.end(), nest.sums.begin(), nest.sums.end());
-    LoopsAround loops;
-    absl::c_copy_if(all, std::back_inserter(loops), [&](const Loop* loop) { return DependsOn(program_, value, *loop); });
-    return loops;
   }
 
   Program& program_;

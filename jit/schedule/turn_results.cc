@@ -31,10 +31,6 @@ using loop::Program;
 using loop::Scope;
 using loop::Statement;
 
-// Iterations of a loop over which windows slide that share results, and what padded_views and blocks of sums make
-// for them: enough that what does not move with them is seldom read again.
-constexpr int64_t kMostInStrip = 8;
-
 class Turner {
  public:
   Turner(Program& program, loop::Ranges& ranges, Isa isa)
@@ -165,7 +161,7 @@ class Turner {
 
   // The same by strips of the innermost batch loop.
   Scope InStrips(const Contraction& nest) {
-    const Strips strips = EvenStripsOf(program_, ranges_, *nest.batch.back(), kMostInStrip);
+    const Strips strips = EvenStripsOf(program_, ranges_, *nest.batch.back());
     const KeptSum kept(program_, ranges_, "turned", nest.accumulator, {&strips.whole, nest.column, nest.row});
     ranges_.Enter(strips.over);
     Scope scope = jit::Around(strips.over, SumsAndEnds(nest, kept, {&strips.strip, nest.column, nest.row}));
