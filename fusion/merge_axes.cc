@@ -17,7 +17,9 @@
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/types/span.h"
 #include "absl/types/variant.h"
+#include "loop_ir/dependence.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
 #include "uops/index_expr.h"
@@ -42,19 +44,20 @@ struct Link {
   Loops loops;
 };
 
-// The temporaries whose last two axes all accesses reach in range, so that any of them may say
+// The pairs of axes of temporaries along which all accesses are in range, so that any of them may say
 // where its element is in an axis that is made of both.
 class Rows {
  public:
   explicit Rows(Program& program) : program_(program), ranges_(program) {
     for (int32_t i = 0; i < static_cast<int32_t>(program.tensors.size()); ++i) {
       const loop::TensorInfo& info = program.tensors[static_cast<size_t>(i)];
-      if (info.storage == loop::Storage::kTemp && !info.is_register && info.shape.size() > 1) found_.insert(TensorId{i});
+      if (info.storage != loop::Storage::kTemp || info.is_register) continue;
+      for (size_t axis = 0; axis + 1 < info.shape.size(); ++axis) found_.insert({TensorId{i}, axis});
     }
     for (const loop::Block& block : program.blocks) Visit(block.body);
   }
 
-  absl::flat_hash_set<TensorId> Take() { return std::move(found_); }
+  absl::flat_hash_set<Axes> Take() { return std::move(found_); }
 
  private:
   void Visit(const Scope& scope) {
@@ -79,11 +82,13 @@ class Rows {
   }
 
   void Look(const Access& access) {
-    if (!found_.contains(access.tensor)) return;
+    const auto is_candidate = [&](size_t axis) {
+      return found_.contains({access.tensor, axis}) || (axis > 0 && found_.contains({access.tensor, axis - 1}));
+    };
     for (IndexId condition : access.conditions) ranges_.Assume(condition);
     const Shape& shape = program_[access.tensor].shape;
-    for (size_t axis = shape.size() - 2; axis < shape.size(); ++axis) {
-      if (!ranges_.InRange(access.place[axis], shape[axis])) found_.erase(access.tensor);
+    for (size_t axis = 0; axis < shape.size(); ++axis) {
+      if (is_candidate(axis) && !ranges_.InRange(access.place[axis], shape[axis])) Drop(access.tensor, axis);
     }
     for (size_t i = 0; i < access.conditions.size(); ++i) ranges_.Forget();
   }
@@ -91,20 +96,26 @@ class Rows {
   void Gathers(IndexId e) {
     if (!program_.pool.HasLoad(e)) return;
     VisitIndex(program_.pool, e, [&](IndexId, const IndexNode& node) {
-      if (node.kind == IndexKind::kLoad) found_.erase(TensorId{static_cast<int32_t>(node.value)});
+      if (node.kind != IndexKind::kLoad) return;
+      const TensorId tensor{static_cast<int32_t>(node.value)};
+      for (size_t axis = 0; axis < program_[tensor].shape.size(); ++axis) Drop(tensor, axis);
     });
+  }
+
+  void Drop(TensorId tensor, size_t axis) {
+    found_.erase({tensor, axis});
+    if (axis > 0) found_.erase({tensor, axis - 1});
   }
 
   Program& program_;
   loop::Ranges ranges_;
-  absl::flat_hash_set<TensorId> found_;
+  absl::flat_hash_set<Axes> found_;
 };
 
 class Walks {
  public:
-  // `rows`: temporaries that alone change, in their last two axes; null: any tensor may, in axes
-  // that all accesses walk.
-  Walks(const Program& program, const absl::flat_hash_set<TensorId>* rows)
+  // `rows`: pairs of axes that alone change; null: any may that all accesses walk.
+  Walks(const Program& program, const absl::flat_hash_set<Axes>* rows)
       : program_(program), pool_(program.pool), rows_(rows) {
     VisitItems(program, [&](const Item& item) { Add(item); });
     SpoilLinked();
@@ -118,7 +129,7 @@ class Walks {
       if (bad_loops_.contains(link.loops) || seen.contains(link.loops)) continue;
       const std::vector<Link> group = LinkedTo(link);
       for (const Link& member : group) seen.insert(member.loops);
-      if (rows_ != nullptr && absl::c_none_of(group, [&](const Link& member) { return Reduces(member); })) continue;
+      if (rows_ != nullptr && absl::c_none_of(group, [&](const Link& member) { return SumsProducts(member); })) continue;
       std::vector<Link> with = links;
       with.insert(with.end(), group.begin(), group.end());
       if (AreApart(with)) links = std::move(with);
@@ -172,20 +183,26 @@ class Walks {
     }
     for (size_t axis = 0; axis + 1 < access.place.size(); ++axis) {
       const auto var = static_cast<int32_t>(pool_.VarValue(access.place[axis]));
-      if (rows_ != nullptr && !IsOfRows({access.tensor, axis})) bad_axes_.insert({access.tensor, axis});
+      if (rows_ != nullptr && !rows_->contains({access.tensor, axis})) bad_axes_.insert({access.tensor, axis});
       if (var >= 0 && Walk(access, axis, var)) links_.push_back({{access.tensor, axis}, var});
       else if (rows_ == nullptr) bad_axes_.insert({access.tensor, axis});
     }
   }
 
-  bool IsOfRows(const Axes& axes) const {
-    return rows_->contains(axes.first) && axes.second + 2 == program_[axes.first].shape.size();
-  }
-
-  // Whether there are loops inside those of the link: sums, to which each step costs much.
-  bool Reduces(const Link& link) const {
-    const Scope& body = inner_of_.at(link.loops)->body;
-    return absl::c_any_of(body, [](const Item& item) { return item.As<Loop>() != nullptr; });
+  // Whether there is a sum inside the loops of the link, of elements that all their iterations share: a product.
+  bool SumsProducts(const Link& link) const {
+    const Loop& inner = *inner_of_.at(link.loops);
+    const auto moves = [&](IndexId e) { return HoldsVar(pool_, e, link.loops) || HoldsVar(pool_, e, inner.var); };
+    bool shares = false;
+    for (const Item& item : inner.body) {
+      if (item.As<Loop>() == nullptr) continue;
+      VisitItems(item, [&](const Item& step) {
+        VisitAccesses(program_, step, [&](TensorId, absl::Span<const IndexId> place, loop::AccessKind kind) {
+          shares = shares || (kind == loop::AccessKind::kRead && !place.empty() && absl::c_none_of(place, moves));
+        });
+      });
+    }
+    return shares;
   }
 
   // Whether the loop with this index and the one inside it walk the axis and the next, whole.
@@ -261,7 +278,7 @@ class Walks {
 
   const Program& program_;
   const IndexPool& pool_;
-  const absl::flat_hash_set<TensorId>* const rows_;
+  const absl::flat_hash_set<Axes>* const rows_;
   absl::flat_hash_map<int32_t, const Loop*> inner_of_, outer_of_;  // by index: of pairs
   std::vector<Link> links_;                                        // in the order of the program
   absl::flat_hash_set<Axes> bad_axes_;
@@ -350,7 +367,7 @@ bool MergeAxes(Program& program) {
 absl::StatusOr<bool> MergeRowsOfTemporaries(Program& program) {
   bool changed = false;
   while (true) {
-    const absl::flat_hash_set<TensorId> rows = Rows(program).Take();
+    const absl::flat_hash_set<Axes> rows = Rows(program).Take();
     const std::vector<Link> links = Walks(program, &rows).Groups();
     if (links.empty()) return changed;
     Merger(program, links).Run();

@@ -25,8 +25,8 @@ namespace nestor::fusion {
 // prefetched; Verify accepts it afterwards.
 bool MergeAxes(loop::Program& program);
 
-// The same for the last two axes of temporaries, where a loop around a sum walks them so; other
-// accesses, which are proven in range along both, then compute their places:
+// The same for axes of temporaries that the loops around a sum of products walk so, a product being of something that
+// all their iterations share; other accesses, which are proven in range along both, then compute their places:
 //
 //   temp t: f32[C, H, W]                                       temp t: f32[C, H*W]
 //   for c { for i in [0, H) { for j in [0, W) {                for c { for i in [0, H*W) {
@@ -35,8 +35,8 @@ bool MergeAxes(loop::Program& program);
 //   } } }                                                      } }
 //   for c { for j { z[c, j] = t[c, 2*i, j + 1] } }              for c { for j { z[c, j] = t[c, W*2*i + j + 1] } }
 //
-// So the rows of an image, which are short, are columns of one product. Arguments keep their
-// shapes. Returns whether it changed anything; if not, the program is untouched. A second run changes
+// So the rows of an image, which are short, are columns of one product; with t[H, W, C], its points are rows of one.
+// Arguments keep their shapes. Returns whether it changed anything; if not, the program is untouched. A second run changes
 // nothing.
 absl::StatusOr<bool> MergeRowsOfTemporaries(loop::Program& program);
 

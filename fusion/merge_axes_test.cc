@@ -133,5 +133,25 @@ TEST(MergeAxes, RowsOfTemporaries) {
   expect(kFirst + "for c in [0, C) { for h in [0, H) { for j in [0, W) { y[c, h, j] = t[c, h, j] } } }", kNone);
 }
 
+// Any two axes that a product walks, as those of points that lie one after the other; not those of what it sums alone.
+TEST(MergeAxes, PointsOfTemporaries) {
+  constexpr char kSignature[] = "x: f32[N, H, W, C], w: f32[C, C]) -> (y: f32[N, H, W, C], m: f32[N, C])";
+  const std::string kFirst = "temp t: f32[N, H, W, C] temp u: f32[N, H, W, C] "
+                             "for a in [0, N) { for h in [0, H) { for q in [0, W) { for d in [0, C) { t[a, h, q, d] = x[a, h, q, d] } } } } ";
+  const std::string kEnd = "block { drop y[0, 0, 0, 0] = 0.0 drop m[0, 0] = 0.0 }";
+  const std::string before =
+      kFirst + "for n in [0, N) { for c in [0, C) { for i in [0, H) { for j in [0, W) { acc s: f32 = sum "
+               "for k in [0, C) { s += w[c, k]*t[n, i, j, k] } u[n, i, j, c] = s } } } } " + kEnd;
+  const std::string after =
+      "temp t: f32[N, H*W, C] temp u: f32[N, H*W, C] "
+      "for a in [0, N) { for h in [0, H) { for q in [0, W) { for d in [0, C) { t[a, W*h + q, d] = x[a, h, q, d] } } } } "
+      "for n in [0, N) { for c in [0, C) { for i in [0, H*W) { acc s: f32 = sum "
+      "for k in [0, C) { s += w[c, k]*t[n, i, k] } u[n, i, c] = s } } } " + kEnd;
+  Expect({kSignature, before.c_str(), kSignature, after.c_str()}, MergeRows);
+  const std::string means = kFirst + "for n in [0, N) { for c in [0, C) { acc s: f32 = sum "
+                            "for i in [0, H) { for j in [0, W) { s += t[n, i, j, c] } } m[n, c] = s } } " + kEnd;
+  Expect({kSignature, means.c_str(), kSignature, nullptr}, MergeRows);
+}
+
 }  // namespace
 }  // namespace nestor::fusion

@@ -35,6 +35,7 @@
 #include "jit/schedule/sum_order.h"
 #include "jit/schedule/sum_terms.h"
 #include "jit/schedule/transpose_tiles.h"
+#include "jit/schedule/temporary_layouts.h"
 #include "jit/schedule/trimmed_sums.h"
 #include "jit/schedule/turn_results.h"
 #include "jit/schedule/unroll_and_jam.h"
@@ -89,6 +90,7 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
       {"exact_residues", [](loop::Program& program) { return SplitResidues(program); }},
       {"split_residues", [](loop::Program& program) { return SplitResidues(program, {/*reorders_rounding=*/true}); },
        /*reorders_rounding=*/true},
+      {"layouts", [=](loop::Program& program) { return LayOutTemporaries(program, isa, contractions.bound); }},
       {"padded_sums", PadSums},
       {"trimmed_sums", [=](loop::Program& program) { return TrimSums(program, contractions.bound); }},
       {"flatten_3", fusion::FlattenBlocks},

@@ -170,6 +170,32 @@ const std::vector<Case>& Cases() {
   return cases;
 }
 
+// Layers of which the weights are bound: axes of what they pass on are laid out for that.
+const std::vector<Case>& LayerCases() {
+  static const auto& cases = *new std::vector<Case>{
+      {"points, windows, and what was before",
+       "op f(x: T[2, 3, M, K], w: T[N, 3], v: T[17, N, 3, 3], u: T[N, 17], d: T[N]) -> (y) { "
+       "a[b, o, h, i] = max(sum[c](x[b, c, h, i] * w[o, c]), T(0)); "
+       "e[b, o, h, i] = sum[c, q, r](a[b, c, h + q - 1, i + r - 1 | 0] * v[o, c, q, r]) where h < M, i < K; "
+       "y[b, o, h, i] = max(sum[c](e[b, c, h, i] * u[o, c]) + d[o] + a[b, o, h, i], T(0)) }",
+       {{"x", "23MK"}, {"w", "N3"}, {"v", "EN33"}, {"u", "NE"}, {"d", "N"}}},
+      {"every second point, and means",
+       "op f(x: T[2, 3, M, K], w: T[N, 3], v: T[17, N], u: T[N, 17]) -> (y, m) { "
+       "a[b, o, h, i] = sum[c](x[b, c, h, i] * w[o, c]); "
+       "e[b, o, h, i] = max(sum[c](a[b, c, 2*h, 2*i] * v[o, c]), T(0)) where h < (M + 1)/2, i < (K + 1)/2; "
+       "s[b, o, h, i] = sum[c](e[b, c, h, i] * u[o, c]); "
+       "y[b, o, h, i] = s[b, o, h, i] * max(s[b, o, h, i], T(1)); m[b, o] = sum[h, i](y[b, o, h, i]) }",
+       {{"x", "23MK"}, {"w", "N3"}, {"v", "EN"}, {"u", "NE"}}},
+      {"points, greatest of windows",
+       "op f(x: T[2, 3, M, K], w: T[N, 3], v: T[17, N], u: T[N, 17]) -> (y) { "
+       "a[b, o, h, i] = sum[c](x[b, c, h, i] * w[o, c]); e[b, o, h, i] = sum[c](a[b, c, h, i] * v[o, c]); "
+       "p[b, o, h, i] = max[q, r](e[b, o, h + q - 1, i + r - 1 | 0]) where h < M, i < K, q < 3, r < 3; "
+       "y[b, o, h, i] = sum[c](p[b, c, h, i] * u[o, c]) }",
+       {{"x", "23MK"}, {"w", "N3"}, {"v", "EN"}, {"u", "NE"}}},
+  };
+  return cases;
+}
+
 // Elements that are converted as they are read: S is a wider type, in which sums are. Of integers, two steps of a sum
 // lie in a word.
 const std::vector<Case>& WideCases() {
@@ -408,8 +434,10 @@ TEST(JitContractions, SpecialValues) {
 TEST(JitContractions, BoundInputs) {
   jit::CompileOptions options = TinyTiles();
   options.size_classes.least_work = 0;
-  const std::vector<Sizes> all = {{4, 18, 3}, {5, 9, 4}, {11, 33, 5}, {1, 1, 1}, {2, 20, 2}, {6, 7, 3}};
-  for (const Case& c : Cases()) {
+  const std::vector<Sizes> all = {{4, 18, 3}, {5, 9, 4}, {11, 33, 5}, {1, 1, 1}, {2, 20, 2}, {6, 7, 3}, {9, 40, 10}, {0, 5, 2}};
+  std::vector<Case> cases = Cases();
+  absl::c_copy(LayerCases(), std::back_inserter(cases));
+  for (const Case& c : cases) {
     for (const Values values : {Values::kPlain, Values::kSpecial}) {
       const Finding finding = CheckBoundCase(c, options, all, values);
       EXPECT_FALSE(finding.has_value()) << c.name << ": " << *finding;

@@ -127,8 +127,9 @@ bool Translator::StartsSum(const loop::Statement& statement) const {
   return moves && parts_of_gated_sums_.contains(load->access.tensor);
 }
 
-// Of the tile that item number `declaration` of the scope declares: the item behind it that is its
-// sum of gated products, where what stands between only starts the sum. nullopt: it has none.
+// Of the tile that item number `declaration` of the scope declares: the last of the items behind it that are its
+// sum of gated products, where what stands between only starts the sum. Beside it they may copy what they sum, which
+// they may do twice. nullopt: it has none.
 absl::optional<size_t> Translator::GatedSumOf(const loop::Scope& scope, size_t declaration) const {
   const auto* declared = scope[declaration].As<loop::Declaration>();
   if (declared == nullptr || KindOf(declared->tensor) != HomeKind::kTile) return absl::nullopt;
@@ -137,13 +138,31 @@ absl::optional<size_t> Translator::GatedSumOf(const loop::Scope& scope, size_t d
   const bool is_temp = program_[tile].storage == loop::Storage::kTemp;
   if (!is_temp || (type != DType::kF32 && type != DType::kF64)) return absl::nullopt;
   const auto is_of_tile = [&](const loop::Statement& statement) { return statement.target.tensor == tile; };
-  for (size_t i = declaration + 1; i < scope.size(); ++i) {
-    const auto starts = [&](const loop::Statement& s) { return is_of_tile(s) && StartsSum(s); };
-    const auto adds = [&](const loop::Statement& s) { return is_of_tile(s) && AddsGatedProduct(program_, s); };
-    if (scope[i].As<loop::Loop>() != nullptr && AllStatements(scope[i], adds)) return i;
-    if (!AllStatements(scope[i], starts)) return absl::nullopt;
+  const auto starts = [&](const loop::Statement& s) { return is_of_tile(s) && StartsSum(s); };
+  bool adds = false;
+  const auto adds_or_copies = [&](const loop::Statement& s) {
+    if (!is_of_tile(s)) return IsCopy(s);
+    adds = true;
+    return AddsGatedProduct(program_, s);
+  };
+  size_t i = declaration + 1;
+  while (i < scope.size() && AllStatements(scope[i], starts)) ++i;
+  absl::optional<size_t> last;
+  for (; i < scope.size() && scope[i].As<loop::Loop>() != nullptr; ++i) {
+    adds = false;
+    if (!AllStatements(scope[i], adds_or_copies) || !adds) break;
+    last = i;
   }
-  return absl::nullopt;
+  return last;
+}
+
+// Of an element to a temporary that is no tile.
+bool Translator::IsCopy(const loop::Statement& statement) const {
+  const LoadValue* load = AsLoad(program_, statement.value);
+  const TensorId target = statement.target.tensor;
+  return !statement.op && load != nullptr && load->access.tensor != target &&
+         program_[target].storage == loop::Storage::kTemp && KindOf(target) != HomeKind::kTile &&
+         KindOf(load->access.tensor) != HomeKind::kTile;
 }
 
 // Items first .. last: what starts the tile, and its sum.
@@ -152,11 +171,14 @@ void Translator::GatedSum(const loop::Scope& scope, size_t first, size_t last, T
     for (size_t i = first; i <= last; ++i) Item(scope[i]);
   };
   bool is_fused = false;
-  AllStatements(scope[last], [&](const loop::Statement& statement) {
-    const auto step = GatedStepOf(program_, statement.value);
-    if (step) ungated_.insert({step->gated_a.value, step->gated_b.value});
-    return is_fused = step.has_value();
-  });
+  for (size_t i = first; i <= last; ++i) {
+    AllStatements(scope[i], [&](const loop::Statement& statement) {
+      const auto step = GatedStepOf(program_, statement.value);
+      if (step) ungated_.insert({step->gated_a.value, step->gated_b.value});
+      is_fused = is_fused || step.has_value();
+      return true;
+    });
+  }
   without_gates_ = true;
   run();
   without_gates_ = false;

@@ -102,6 +102,7 @@ class Translator {
   // ---- Sums of gated products (translate_gated_sums.cc)
   void FindPartsOfGatedSums();
   bool StartsSum(const loop::Statement& statement) const;
+  bool IsCopy(const loop::Statement& statement) const;
   absl::optional<size_t> GatedSumOf(const loop::Scope& scope, size_t declaration) const;
   void GatedSum(const loop::Scope& scope, size_t first, size_t last, loop::TensorId tile);
   Operand AnyDoubtful(loop::TensorId tile, bool zeros);

@@ -1,6 +1,6 @@
 // The copy has an axis for each sum that the operand moves with, one for the innermost batch loop
-// and one for the columns, so that it is read where those loops are, whatever the operand's places
-// are made of.
+// and one for the columns (or rows, then these first), so that it is read where those loops are, whatever the operand's
+// places are made of.
 #include "jit/schedule/sampled_columns.h"
 
 #include <utility>
@@ -34,58 +34,76 @@ class Sampler {
  public:
   Sampler(Program& program, loop::Ranges& ranges) : program_(program), pool_(program.pool), ranges_(ranges), make_(program) {}
 
-  // The nest with a copy of its columns; nullopt where it needs none.
+  // The nest with a copy of its columns, or of its rows; nullopt where it needs none.
   absl::optional<Scope> Sampled(const Loop& loop) {
     const absl::optional<Contraction> nest = ContractionOf(program_, loop);
-    if (!nest || nest->batch.empty() || nest->is_ragged || nest->columns.size() != 1) return absl::nullopt;
-    if (!StoresRows(*nest) || !IsSampled(*nest)) return absl::nullopt;
-    return WithCopy(*nest);
+    if (!nest || nest->batch.empty() || nest->is_ragged) return absl::nullopt;
+    const Side columns{nest->column, nest->row, nest->columns, /*are_rows=*/false};
+    const Side rows{nest->row, nest->column, nest->rows, /*are_rows=*/true};
+    for (const Side& side : {columns, rows}) {
+      if (side.operands.size() == 1 && StoresPairs(*nest, side) && IsSampled(*nest, side)) return WithCopy(*nest, side);
+    }
+    return absl::nullopt;
   }
 
  private:
-  // Whether each element is stored at (.., i, j) of a temporary, i and j being the loops that the
+  struct Side {
+    const Loop* loop;
+    const Loop* other;
+    absl::Span<const Contraction::Operand> operands;
+    bool are_rows;
+  };
+
+  // Whether each element is stored at (.., i, j, ..) of a temporary, i and j being the loops that the
   // copy has axes for.
-  bool StoresRows(const Contraction& nest) const {
-    bool rows = true;
-    for (const Item& item : *nest.core) {
+  bool StoresPairs(const Contraction& nest, const Side& side) const {
+    return absl::c_all_of(*nest.core, [&](const Item& item) {
       const auto* statement = item.As<Statement>();
-      if (statement == nullptr || statement->target.place.empty()) continue;
+      if (statement == nullptr || statement->target.place.empty()) return true;
       const IndexList& place = statement->target.place;
-      const size_t rank = place.size();
-      rows = rows && rank > 1 && program_[statement->target.tensor].storage == loop::Storage::kTemp &&
-             pool_.VarValue(place[rank - 2]) == nest.batch.back()->var && pool_.VarValue(place[rank - 1]) == nest.column->var;
-    }
-    return rows;
+      const auto i = absl::c_find_if(place, [&](IndexId e) { return pool_.VarValue(e) == nest.batch.back()->var; });
+      return program_[statement->target.tensor].storage == loop::Storage::kTemp && i != place.end() &&
+             i + 1 != place.end() && pool_.VarValue(*(i + 1)) == side.loop->var;
+    });
   }
 
-  bool IsSampled(const Contraction& nest) {
-    const Access access = AccessOf(program_, nest.columns[0]);
+  // Whether of columns that lie side by side, or of rows that lie along the sum, just some are read.
+  bool IsSampled(const Contraction& nest, const Side& side) {
+    const Access access = AccessOf(program_, side.operands[0]);
     if (access.masked || access.place.empty() || !DependsOn(program_, access, *nest.batch.back())) return false;
-    const auto step = CoefficientOf(program_, access.place.back(), nest.column->var);
+    const auto axis = side.are_rows ? OnlyAxisAlong(program_, access.place, *side.loop) : access.place.size() - 1;
+    if (!axis || (side.are_rows && !LieAlongSum(nest, side, access))) return false;
+    const auto step = CoefficientOf(program_, access.place[*axis], side.loop->var);
     const auto number = step ? pool_.ConstValue(*step) : absl::nullopt;
-    return number && *number > 1 && IsInRange(program_, ranges_, nest, nest.columns[0]);
+    return number && *number > 1 && IsInRange(program_, ranges_, nest, side.operands[0]);
   }
 
-  absl::optional<Scope> WithCopy(const Contraction& nest) {
+  // Not where windows slide over them: a copy would have elements often.
+  bool LieAlongSum(const Contraction& nest, const Side& side, const Access& access) {
+    return IsAlong(program_, access, *nest.sums.back()) && !SlidesAlong(program_, access, nest.sums, *side.loop) &&
+           !SlidesAlong(program_, access, nest.sums, *nest.batch.back());
+  }
+
+  absl::optional<Scope> WithCopy(const Contraction& nest, const Side& side) {
     const std::vector<Loop> hulls = HullLoopsOf(nest);
-    const Access access = AccessOf(program_, nest.columns[0]);
+    const Access access = AccessOf(program_, side.operands[0]);
     std::vector<const Loop*> walked;
     for (const Loop& hull : hulls) {
       if (DependsOn(program_, access, hull)) walked.push_back(&hull);
     }
-    walked.push_back(nest.batch.back());
-    walked.push_back(nest.column);
+    walked.insert(side.are_rows ? walked.begin() : walked.end(), {nest.batch.back(), side.loop});
     loop::TensorInfo info;
     info.name = "sample";
-    info.type = program_[nest.columns[0].load].type;
+    info.type = program_[side.operands[0].load].type;
     for (const Loop* loop : walked) info.shape.push_back(ranges_.LengthOf(*loop));
     // What moves with a loop around has no place in a plan of memory.
     if (absl::c_any_of(info.shape, [&](IndexId extent) { return pool_.HasVar(extent); })) return absl::nullopt;
     AssumeFewElements(program_, info.shape);
     const TensorId sample = program_.AddTensor(std::move(info));
     Scope scope = {fusion::DeclarationOf(sample)};
-    Append(scope, Copy(nest.columns[0].load, walked, sample));
-    Append(scope, Around(*nest.row, Around(*nest.batch.back(), Around(*nest.column, CoreOf(nest, walked, sample)))));
+    Append(scope, Copy(side.operands[0].load, walked, sample));
+    Scope core = CoreOf(nest, side.operands[0].load, walked, sample);
+    Append(scope, Around(*side.other, Around(*nest.batch.back(), Around(*side.loop, std::move(core)))));
     return Around(absl::MakeConstSpan(nest.batch).first(nest.batch.size() - 1), std::move(scope));
   }
 
@@ -103,13 +121,13 @@ class Sampler {
     return Assignment(sample, place, RewriteIndices(program_, load, [&](IndexId e) { return replace(e); }));
   }
 
-  Scope CoreOf(const Contraction& nest, const std::vector<const Loop*>& walked, TensorId sample) {
+  Scope CoreOf(const Contraction& nest, ValueId load, const std::vector<const Loop*>& walked, TensorId sample) {
     IndexList place;
     for (const Loop* loop : walked) place.push_back(pool_.Sub(pool_.Var(loop->var), loop->begin));
     Scope core = *nest.core;
     VisitStatements(core, [&](Statement& statement) {
       statement.value = RewriteValues(program_, statement.value, [&](ValueId id) -> absl::optional<ValueId> {
-        return id == nest.columns[0].load ? absl::make_optional(program_.AddLoad({sample, place})) : absl::nullopt;
+        return id == load ? absl::make_optional(program_.AddLoad({sample, place})) : absl::nullopt;
       });
     });
     return core;

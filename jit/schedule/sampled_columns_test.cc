@@ -35,5 +35,35 @@ TEST(SampledColumns, TextInTextOut) {
       });
 }
 
+// Of points of which each is a row of its own.
+TEST(SampledColumns, RowsThatLieAlongTheSum) {
+  constexpr fusion::Frame kRows = {
+      "program p(x: f32[2*H, 2*W, C], w: f32[O, C], v: f32[O, C, 3]) -> (y: f32[H, W, O]) {\n temp t: f32[H, W, O]\n",
+      "\n  block { drop y[0, 0, 0] = 0.0 }\n}\n"};
+  fusion::ExpectPass(
+      CopySampledColumns, kRows,
+      {
+          {"for o in [0, O) { for i in [0, H) { for j in [0, W) { acc s: f32 = sum "
+           "for c in [0, C) { s += w[o, c] * x[2*i, 2*j + 1, c] } t[i, j, o] = s } } }",
+           R"(assume : 549755813887*C*H*W
+           block {
+             temp sample: f32[H, W, C]
+             for i_2 in [0, H) { for j_2 in [0, W) { for c_2 in [0, C) { sample[i_2, j_2, c_2] = x[2*i_2, 2*j_2 + 1, c_2] } } }
+             for o in [0, O) { for i in [0, H) { for j in [0, W) {
+               acc s: f32 = sum
+               for c in [0, C) { s += w[o, c] * sample[i, j, c] }
+               t[i, j, o] = s
+             } } }
+           })"},
+          // All of them; a result that keeps its shape; windows, of which a copy would have elements often.
+          {"for o in [0, O) { for i in [0, H) { for j in [0, W) { acc s: f32 = sum "
+           "for c in [0, C) { s += w[o, c] * x[2*i, j, c] } t[i, j, o] = s } } }", ""},
+          {"for o in [0, O) { for i in [0, H) { for j in [0, W) { acc s: f32 = sum "
+           "for c in [0, C) { s += w[o, c] * x[2*i, 2*j, c] } y[i, j, o] = s } } }", ""},
+          {"for o in [0, O) { for i in [0, H) { for j in [0, W) { acc s: f32 = sum "
+           "for r in [0, 3) { for c in [0, C) { s += v[o, c, r] * x[2*i, 2*j + r, c] } } t[i, j, o] = s } } }", ""},
+      });
+}
+
 }  // namespace
 }  // namespace nestor::jit

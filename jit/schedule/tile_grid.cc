@@ -59,11 +59,20 @@ std::vector<TileGrid::Band> TileGrid::Bands() {
 }
 
 bool TileGrid::SharesOutRows() const {
-  const auto is_of_image = [&](const Contraction::Operand& operand) {
+  return !nest_.is_ragged && tile_.rows > 2 && !pool_.ConstValue(rows_) && (AreOfImage() || ArePoints());
+}
+
+bool TileGrid::AreOfImage() const {
+  return absl::c_any_of(nest_.rows, [&](const Contraction::Operand& operand) {
     const loop::Access access = AccessOf(program_, operand);
     return SlidesAlong(program_, access, nest_.sums, *nest_.row) || AreRowsOfTemporary(program_, access, *nest_.row);
-  };
-  return !nest_.is_ragged && tile_.rows > 2 && !pool_.ConstValue(rows_) && absl::c_any_of(nest_.rows, is_of_image);
+  });
+}
+
+bool TileGrid::ArePoints() const {
+  return pool_[rows_].kind == IndexKind::kMul && absl::c_any_of(nest_.rows, [&](const Contraction::Operand& operand) {
+    return program_[AccessOf(program_, operand).tensor].storage == loop::Storage::kTemp;
+  });
 }
 
 // By how many tiles of the full height have more.

@@ -51,8 +51,8 @@ class TileGrid {
 
   // Of all rows; below them some may be left.
   std::vector<Band> Bands();
-  // Whether of an image, along which windows slide, or that lies in a copy: there are few rows, and a tile of which not
-  // all rows are kept is a large part of the work.
+  // Whether of an image, along which windows slide, or that lies in a copy, or of all points of an image in a temporary:
+  // there may be few rows, and a tile of which not all rows are kept is a large part of the work.
   bool SharesOutRows() const;
   // 1 where then no tile is left of which not all rows are kept, else 0.
   IndexId AreShared();
@@ -63,6 +63,9 @@ class TileGrid {
   Blocks InBlocks(IndexId tiles, int64_t most, IndexId least_count);
 
  private:
+  bool AreOfImage() const;
+  // Their number is a product, as where axes became one.
+  bool ArePoints() const;
   int64_t RegistersOf(Extent tile) const;
   IndexId MissingRows();
 

@@ -56,9 +56,19 @@ class Turner {
     return !nest.is_ragged && absl::c_all_of(*nest.core, is_plain) && is_fixed(*nest.row) && is_fixed(*nest.column);
   }
 
-  bool IsBetterTurned(const Contraction& nest) const {
+  bool IsBetterTurned(const Contraction& nest) {
     const auto slides = [&](const Contraction::Operand& operand) { return Slides(nest, operand); };
-    return (absl::c_all_of(nest.columns, slides) || LeavesLanesIdle(nest)) && FillsMoreLanes(nest);
+    const auto lies_across = [&](const Contraction::Operand& operand) { return LiesAcross(nest, operand); };
+    return (absl::c_all_of(nest.columns, slides) || absl::c_all_of(nest.columns, lies_across) || LeavesLanesIdle(nest)) &&
+           FillsMoreLanes(nest);
+  }
+
+  // Whether the operand is a temporary in which what is summed lies together, and columns apart.
+  bool LiesAcross(const Contraction& nest, const Contraction::Operand& operand) {
+    const Access access = AccessOf(program_, operand);
+    const auto lies_along = [&](const Loop* loop) { return IsAlong(program_, access, *loop); };
+    return program_[access.tensor].storage == loop::Storage::kTemp && !lies_along(nest.column) &&
+           absl::c_any_of(nest.sums, lies_along);
   }
 
   // Whether just the places of the results keep apart the rows of an image, which lie one after the other in the

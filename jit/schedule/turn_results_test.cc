@@ -122,5 +122,21 @@ TEST(TurnResults, SumsThatLieApartAreGathered) {
   });
 }
 
+// A temporary whose columns lie apart is read along what is summed.
+TEST(TurnResults, ColumnsThatLieApart) {
+  constexpr fusion::Frame kPoints = {
+      "program p(x: f32[N, C], w: f32[O, C]) -> (y: f32[O, N], one: f32[1]) {\n"
+      "  temp t: f32[N, C]\n  for i in [0, N) { for c in [0, C) { t[i, c] = x[i, c] } }\n",
+      "\n  block { drop one[0] = 0.0 }\n}\n"};
+  fusion::ExpectPass(ForAvx2, kPoints, {
+      {"for o in [0, O) { for j in [0, N) { acc s: f32 = sum for c in [0, C) { s += w[o, c] * t[j, c] } y[o, j] = max(s, 0.0) } }",
+       "assume : 549755813887*N*O block { temp turned: f32[N, O] for j in [0, N) { for o in [0, O) { "
+       "acc s: f32 = sum for c in [0, C) { s += w[o, c] * t[j, c] } turned[j, o] = s } } "
+       "for o_2 in [0, O) { for j_2 in [0, N) { y[o_2, j_2] = max(turned[j_2, o_2], 0.0) } } }"},
+      // Not of an argument, which may be packed as well.
+      {"for o in [0, O) { for j in [0, N) { acc s: f32 = sum for c in [0, C) { s += w[o, c] * x[j, c] } y[o, j] = s } }", ""},
+  });
+}
+
 }  // namespace
 }  // namespace nestor::jit

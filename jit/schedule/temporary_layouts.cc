@@ -1,0 +1,190 @@
+// Contractions are asked first, then statements pass on to each other what they want.
+#include "jit/schedule/temporary_layouts.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/functional/function_ref.h"
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
+#include "jit/schedule/access_moves.h"
+#include "jit/schedule/contraction.h"
+#include "jit/schedule/contraction_orientation.h"
+#include "jit/schedule/replace_loops.h"
+#include "jit/target/lanes.h"
+#include "loop_ir/dependence.h"
+#include "loop_ir/rewrite.h"
+
+namespace nestor::jit {
+namespace {
+
+using loop::Access;
+using loop::Item;
+using loop::Loop;
+using loop::LoopsAround;
+using loop::Program;
+using loop::Scope;
+using loop::Statement;
+using loop::TensorId;
+
+class Layouts {
+ public:
+  Layouts(Program& program, Isa isa, const std::vector<bool>& bound)
+      : program_(program), pool_(program.pool), isa_(isa), bound_(bound) {}
+
+  bool Run() {
+    if (!absl::c_linear_search(bound_, true)) return false;
+    for (const loop::Block& block : program_.blocks) Look(block.body);
+    const bool is_chain = absl::c_any_of(stored_, [&](TensorId tensor) { return summed_.contains(tensor); });
+    if (!is_chain) return false;
+    for (const Item* statement : others_) KeepWhatWindowsGoOver(*statement);
+    for (bool spreads = true; spreads;) {
+      spreads = false;
+      for (const Item* statement : others_) spreads = Spread(*statement) || spreads;
+    }
+    return MoveAxes();
+  }
+
+ private:
+  // ---- What contractions want
+
+  void Look(const Scope& scope) {
+    for (const Item& item : scope) {
+      if (item.As<Statement>() != nullptr) others_.push_back(&item);
+      const Loop* loop = item.As<Loop>();
+      if (loop == nullptr) continue;
+      const absl::optional<Contraction> nest = ContractionOf(program_, *loop);
+      if (nest) Ask(*nest);
+      else Look(loop->body);
+    }
+  }
+
+  void Ask(const Contraction& nest) {
+    std::vector<Access> weights, others;
+    for (const auto* operands : {&nest.rows, &nest.columns}) {
+      for (const Contraction::Operand& operand : *operands) {
+        Access access = AccessOf(program_, operand);
+        (IsBound(program_, bound_, access.tensor) ? weights : others).push_back(std::move(access));
+      }
+    }
+    if (weights.empty()) {
+      for (const Access& access : others) kept_.insert(access.tensor);
+      return;
+    }
+    const auto moves_any = [&](const std::vector<Access>& accesses, const Loop& loop) {
+      return absl::c_any_of(accesses, [&](const Access& access) { return DependsOn(program_, access, loop); });
+    };
+    LoopsAround sums, kernels = nest.batch;
+    absl::c_copy_if(nest.sums, std::back_inserter(sums), [&](const Loop* sum) { return moves_any(weights, *sum); });
+    for (const Access& access : others) {
+      if (WantLast(access.tensor, access.place, sums)) summed_.insert(access.tensor);
+    }
+    kernels.insert(kernels.end(), {nest.row, nest.column});
+    const auto is_no_kernel = [&](const Loop* loop) { return !moves_any(weights, *loop) || moves_any(others, *loop); };
+    kernels.erase(std::remove_if(kernels.begin(), kernels.end(), is_no_kernel), kernels.end());
+    for (const Item& item : *nest.core) {
+      if (item.As<Statement>() == nullptr) continue;
+      VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, loop::AccessKind kind) {
+        if (WantLast(tensor, place, kernels) && kind != loop::AccessKind::kRead) stored_.insert(tensor);
+      });
+    }
+  }
+
+  // The axis of a temporary that the bare index of one of the loops goes along, if there is one such axis. Returns whether
+  // there is.
+  bool WantLast(TensorId tensor, absl::Span<const IndexId> place, const LoopsAround& loops) {
+    return WantLast(tensor, place, [&](int64_t var) {
+      return absl::c_any_of(loops, [&](const Loop* loop) { return loop->var == var; });
+    });
+  }
+  bool WantLast(TensorId tensor, absl::Span<const IndexId> place, absl::FunctionRef<bool(int64_t var)> goes_last) {
+    const loop::TensorInfo& info = program_[tensor];
+    if (info.storage != loop::Storage::kTemp || info.is_register) return false;
+    const auto is_last = [&](IndexId e) { return pool_.VarValue(e) >= 0 && goes_last(pool_.VarValue(e)); };
+    if (absl::c_count_if(place, is_last) != 1) return false;
+    const auto axis = static_cast<size_t>(absl::c_find_if(place, is_last) - place.begin());
+    const auto extent = pool_.ConstValue(info.shape[axis]);
+    if (extent && *extent < 2 * LanesOf(info.type, isa_)) kept_.insert(tensor);
+    if (last_.try_emplace(tensor, axis).first->second != axis) kept_.insert(tensor);
+    return true;
+  }
+
+  // ---- What other statements want
+
+  void KeepWhatWindowsGoOver(const Item& statement) {
+    VisitAccesses(program_, statement, [&](TensorId tensor, absl::Span<const IndexId> place, loop::AccessKind) {
+      if (absl::c_any_of(place, [&](IndexId e) { return IsOfWindow(e); })) kept_.insert(tensor);
+    });
+  }
+
+  // Returns whether it is known of more tensors then.
+  bool Spread(const Item& statement) {
+    const size_t known = last_.size();
+    const auto visit = [&](loop::AccessVisitor visitor) { VisitAccesses(program_, statement, visitor); };
+    visit([&](TensorId from, absl::Span<const IndexId> place, loop::AccessKind) {
+      const auto axis = last_.find(from);
+      if (axis == last_.end() || kept_.contains(from)) return;
+      const int64_t last = pool_.VarValue(place[axis->second]);
+      if (last < 0) return;
+      visit([&](TensorId to, absl::Span<const IndexId> other, loop::AccessKind) {
+        if (last_.contains(to) || kept_.contains(to)) return;
+        WantLast(to, other, [&](int64_t var) { return var == last; });
+      });
+    });
+    return last_.size() > known;
+  }
+
+  bool IsOfWindow(IndexId e) const {
+    absl::flat_hash_set<int64_t> vars;
+    VisitIndex(pool_, e, [&](IndexId, const IndexNode& node) {
+      if (node.kind == IndexKind::kVar) vars.insert(node.value);
+    });
+    return vars.size() > 1;
+  }
+
+  // ---- What becomes of it
+
+  bool MoveAxes() {
+    const auto stays = [&](const auto& entry) {
+      return kept_.contains(entry.first) || entry.second + 1 == program_[entry.first].shape.size();
+    };
+    absl::erase_if(last_, stays);
+    const auto move = [&](IndexList& list, size_t axis) {
+      const auto from = list.begin() + static_cast<int64_t>(axis);
+      std::rotate(from, from + 1, list.end());
+    };
+    for (const auto& [tensor, axis] : last_) move(program_[tensor].shape, axis);
+    for (loop::Block& block : program_.blocks) {
+      RewritePlaces(program_, block.body, [&](TensorId tensor, IndexList& place) {
+        const auto axis = last_.find(tensor);
+        if (axis == last_.end()) return false;
+        move(place, axis->second);
+        return true;
+      });
+    }
+    return !last_.empty();
+  }
+
+  Program& program_;
+  IndexPool& pool_;
+  const Isa isa_;
+  const std::vector<bool>& bound_;
+  std::vector<const Item*> others_;                     // statements of no contraction
+  absl::flat_hash_map<TensorId, size_t> last_;          // the axis that is wanted there
+  absl::flat_hash_set<TensorId> kept_;                  // as they are
+  absl::flat_hash_set<TensorId> summed_, stored_;       // by contractions
+};
+
+}  // namespace
+
+absl::StatusOr<bool> LayOutTemporaries(Program& program, Isa isa, const std::vector<bool>& bound) {
+  return Layouts(program, isa, bound).Run();
+}
+
+}  // namespace nestor::jit
