@@ -21,7 +21,7 @@ namespace nestor::jit {
 namespace {
 
 constexpr int64_t kFunctionAlignment = 64;
-constexpr int64_t kPiecesPerThread = 4;
+constexpr int64_t kPiecesPerThread = 8;
 
 int64_t ValueOf(Operand operand, const int64_t* table) {
   return operand.kind == Operand::kTable ? table[operand.value] : operand.value;

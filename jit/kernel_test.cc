@@ -235,7 +235,7 @@ class ThreeInTurn : public Executor {
 };
 
 // No thread waits for another that got more: pieces cover a loop's iterations, none is longer than another by more
-// than one, and there are four for each thread or as many as there are iterations.
+// than one, and there are eight for each thread or as many as there are iterations.
 TEST(KernelTest, PiecesAreEqual) {
   const auto kernel =
       Kernel::Compile(Parse("program f(x: f32[N]) -> (y: f32[N]) { for i in [0, N) parallel { y[i] = x[i] } }"), {}).value();
@@ -258,7 +258,7 @@ TEST(KernelTest, PiecesAreEqual) {
     options.caller = &caller;
     EXPECT_EQ(kernel->Run(table.data(), memory, options), 0);
     EXPECT_EQ(next, n);
-    EXPECT_EQ(pieces, std::min<int64_t>(n, 12));
+    EXPECT_EQ(pieces, std::min<int64_t>(n, 24));
     EXPECT_LE(longest - shortest, n == 0 ? 0 : 1) << n;
   }
 }

@@ -213,6 +213,29 @@ TEST(ContractionTiles, BlocksOfColumnsAreSharedOut) {
   EXPECT_EQ(blocks_of_rows("32"), 2);
 }
 
+// Of the points of an image, whose number is a product, some tiles have one row less, so that none keeps a part of its
+// rows; and all are shared out in as many blocks of columns as there are tiles beside each other, up to 16.
+TEST(ContractionTiles, PointsOfATemporaryAreSharedOut) {
+  const auto text_of = [](absl::string_view points, absl::string_view read) {
+    loop::Program program = fusion::ParseVerified(absl::StrCat(
+        "program p(x: f32[", points, ", K], w: f32[K, 640]) -> (y: f32[", points, ", 640]) { temp t: f32[", points, ", K] for a in [0, ",
+        points, ") { for d in [0, K) { t[a, d] = x[a, d] } } for i in [0, ", points, ") { for j in [0, 640) { acc s: f32 = sum for k in [0, K) { s += ",
+        read, "[i, k] * w[k, j] } y[i, j] = s } } }"));
+    ContractionTileOptions options = FetchingTile();
+    options.panels = false;
+    EXPECT_TRUE(TileContractions(program, options).value());
+    EXPECT_TRUE(loop::Verify(program).ok()) << loop::Verify(program);
+    return ToText(program);
+  };
+  using ::testing::HasSubstr;
+  using ::testing::Not;
+  const auto has_lower_tiles = HasSubstr("f32[7, 2, 16] register");
+  EXPECT_THAT(text_of("H*W", "t"), has_lower_tiles);
+  EXPECT_THAT(text_of("H*W", "x"), Not(has_lower_tiles));
+  EXPECT_THAT(text_of("M", "t"), Not(has_lower_tiles));
+  EXPECT_THAT(text_of("H*W", "t"), HasSubstr("16/max((H*W + 7)/8"));
+}
+
 // Columns that windows go over are read where they lie: of the next block of the sum, a vector at each step.
 TEST(ContractionTiles, ColumnsInPlaceAreFetchedAhead) {
   loop::Program program = fusion::ParseVerified(

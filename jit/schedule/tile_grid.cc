@@ -7,6 +7,13 @@ namespace nestor::jit {
 
 using loop::Program;
 
+namespace {
+
+// Blocks of rows and columns together, where both may be few: so that two threads, say, get about equal shares.
+constexpr int64_t kLeastBlocksOfPoints = 16;
+
+}  // namespace
+
 TileGrid::TileGrid(Program& program, loop::Ranges& ranges, const Contraction& nest, int64_t lanes)
     : program_(program),
       pool_(program.pool),
@@ -86,6 +93,16 @@ IndexId TileGrid::AreShared() {
 TileGrid::Blocks TileGrid::InBlocks(IndexId tiles, int64_t most, IndexId least_count) {
   const IndexId full = OverUp(tiles, most);
   if (most == 1 || SharesOutRows() || pool_.HasVar(tiles)) return {full, Const(most)};
+  return InEvenBlocks(tiles, full, least_count);
+}
+
+TileGrid::Blocks TileGrid::InColumnBlocks(IndexId tiles, int64_t most, int64_t row_block) {
+  if (!ArePoints() || !SharesOutRows()) return InBlocks(tiles, most, Const(1));
+  const IndexId row_blocks = pool_.Max(OverUp(OverUp(rows_, tile_.rows), row_block), Const(1));
+  return InEvenBlocks(tiles, OverUp(tiles, most), pool_.Div(Const(kLeastBlocksOfPoints), row_blocks));
+}
+
+TileGrid::Blocks TileGrid::InEvenBlocks(IndexId tiles, IndexId full, IndexId least_count) {
   const IndexId count = pool_.IsConst(least_count, 1) ? full : pool_.Max(full, pool_.Min(tiles, least_count));
   const IndexId others = pool_.Max(pool_.Sub(count, Const(1)), Const(0));
   return {count, pool_.Div(pool_.Add(tiles, others), pool_.Max(count, Const(1)))};

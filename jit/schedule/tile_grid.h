@@ -61,11 +61,14 @@ class TileGrid {
   // each other, but for what the last has less: so threads get equal shares. Where the number moves with a loop around,
   // or of the rows of an image, there are few, and mostly one block.
   Blocks InBlocks(IndexId tiles, int64_t most, IndexId least_count);
+  // The same of tiles beside each other, where blocks of rows have so many tiles at most.
+  Blocks InColumnBlocks(IndexId tiles, int64_t most, int64_t row_block);
 
  private:
   bool AreOfImage() const;
   // Their number is a product, as where axes became one.
   bool ArePoints() const;
+  Blocks InEvenBlocks(IndexId tiles, IndexId full, IndexId least_count);
   int64_t RegistersOf(Extent tile) const;
   IndexId MissingRows();
 

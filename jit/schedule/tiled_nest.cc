@@ -234,7 +234,9 @@ class Tiling {
   TileGrid::Blocks BlocksOfRows(const Band& band, const Side& side) {
     return grid_.InBlocks(band.tiles, side.row_block, LeastRowBlocks(side));
   }
-  TileGrid::Blocks BlocksOfColumns(const Side& side) { return grid_.InBlocks(side.tiles, side.column_block, Const(1)); }
+  TileGrid::Blocks BlocksOfColumns(const Side& side) {
+    return grid_.InColumnBlocks(side.tiles, side.column_block, side.row_block);
+  }
 
   // The blocks into which the outermost sum is cut.
   struct SumBlocks {
