@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -187,6 +188,38 @@ TEST(Executable, SaysWhatTheCpuLacks) {
   options.isa = Isa::kAvx512;
   ExpectSaid(CompileScheduled(loop::ParseProgram(kAffine).value(), options).status(),
              absl::StatusCode::kFailedPrecondition, {"avx512", "lacks", "AVX512VL"}, "avx512");
+}
+
+// A sum of gated products that comes to NaN starts again with the gates (docs/jit.md): not where what it sums is
+// overwritten beside it, but where it is copied.
+TEST(Executable, SumsOfGatedProductsStartAgain) {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  const auto run = [&](const std::string& beside) {
+    const auto executable = MustCompile(absl::StrCat(R"(program p(a: f32[2], b: f32[2, 8]) -> (y: f32[8], z: f32[2, 8]) {
+  temp d: f32[2, 8] temp e: f32[2, 8]
+  for m in [0, 2) { for l in [0, 8) vector { d[m, l] = b[m, l] e[m, l] = 7.0 } }
+  for p in [0, 1) {
+    temp tile: f32[1, 8] register
+    for l in [0, 8) vector { tile[0, l] = 0.0 }
+    for m in [0, 2) {
+      for l in [0, 8) vector { tile[0, l] = tile[0, l] + mulz(a[m], d[m, l]) }
+      for l in [0, 8) vector { )", beside, R"( }
+    }
+    for l in [0, 8) vector { y[l] = tile[0, l] }
+  }
+  for m in [0, 2) { for l in [0, 8) vector { z[m, l] = e[m, l] } }
+})"));
+    Tensor a = Tensor::Of<float>({2}, {0, 2}), b = Tensor::Of<float>({2, 8}, std::vector<float>(16, 3));
+    b.values<float>()[0] = kInf;
+    Tensor y = Tensor::Of<float>({8}, std::vector<float>(8)), z = Tensor::Of<float>({2, 8}, std::vector<float>(16));
+    Workspace workspace;
+    const absl::Status status = executable->Run({{a, b}, {y, z}}, &workspace);
+    EXPECT_TRUE(status.ok()) << status;
+    EXPECT_EQ(FirstDifference(y, Tensor::Of<float>({8}, std::vector<float>(8, 6))).value_or(""), "") << beside;
+    return z.values<float>()[8];
+  };
+  EXPECT_EQ(run("e[m, l] = d[m, l]"), 3);
+  EXPECT_EQ(run("d[m, l] = e[m, l]"), 7);
 }
 
 // ---- Bind

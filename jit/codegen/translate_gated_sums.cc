@@ -17,6 +17,7 @@
 #include "absl/types/optional.h"
 #include "jit/codegen/translator.h"
 #include "jit/target/products.h"
+#include "loop_ir/dependence.h"
 #include "uops/mutant.h"
 
 namespace nestor::jit {
@@ -128,8 +129,8 @@ bool Translator::StartsSum(const loop::Statement& statement) const {
 }
 
 // Of the tile that item number `declaration` of the scope declares: the last of the items behind it that are its
-// sum of gated products, where what stands between only starts the sum. Beside it they may copy what they sum, which
-// they may do twice. nullopt: it has none.
+// sum of gated products, where what stands between only starts the sum. Beside it they may copy elements to where none
+// of them has read: that they may do twice. nullopt: it has none.
 absl::optional<size_t> Translator::GatedSumOf(const loop::Scope& scope, size_t declaration) const {
   const auto* declared = scope[declaration].As<loop::Declaration>();
   if (declared == nullptr || KindOf(declared->tensor) != HomeKind::kTile) return absl::nullopt;
@@ -139,16 +140,18 @@ absl::optional<size_t> Translator::GatedSumOf(const loop::Scope& scope, size_t d
   if (!is_temp || (type != DType::kF32 && type != DType::kF64)) return absl::nullopt;
   const auto is_of_tile = [&](const loop::Statement& statement) { return statement.target.tensor == tile; };
   const auto starts = [&](const loop::Statement& s) { return is_of_tile(s) && StartsSum(s); };
+  size_t i = declaration + 1;
+  while (i < scope.size() && AllStatements(scope[i], starts)) ++i;
+  absl::flat_hash_set<TensorId> read;
   bool adds = false;
   const auto adds_or_copies = [&](const loop::Statement& s) {
-    if (!is_of_tile(s)) return IsCopy(s);
+    if (!is_of_tile(s)) return IsCopy(s) && !read.contains(s.target.tensor);
     adds = true;
     return AddsGatedProduct(program_, s);
   };
-  size_t i = declaration + 1;
-  while (i < scope.size() && AllStatements(scope[i], starts)) ++i;
   absl::optional<size_t> last;
   for (; i < scope.size() && scope[i].As<loop::Loop>() != nullptr; ++i) {
+    read.merge(FootprintOf(program_, scope[i]).reads);
     adds = false;
     if (!AllStatements(scope[i], adds_or_copies) || !adds) break;
     last = i;
