@@ -49,17 +49,28 @@ struct Link {
 class Rows {
  public:
   explicit Rows(Program& program) : program_(program), ranges_(program) {
-    for (int32_t i = 0; i < static_cast<int32_t>(program.tensors.size()); ++i) {
-      const loop::TensorInfo& info = program.tensors[static_cast<size_t>(i)];
-      if (info.storage != loop::Storage::kTemp || info.is_register) continue;
-      for (size_t axis = 0; axis + 1 < info.shape.size(); ++axis) found_.insert({TensorId{i}, axis});
-    }
     for (const loop::Block& block : program.blocks) Visit(block.body);
   }
 
-  absl::flat_hash_set<Axes> Take() { return std::move(found_); }
+  absl::flat_hash_set<Axes> Pairs() const {
+    absl::flat_hash_set<Axes> pairs;
+    for (int32_t i = 0; i < static_cast<int32_t>(program_.tensors.size()); ++i) {
+      const TensorId tensor{i};
+      if (!IsMatrix(tensor)) continue;
+      for (size_t axis = 0; axis + 1 < program_[tensor].shape.size(); ++axis) {
+        if (!left_.contains({tensor, axis}) && !left_.contains({tensor, axis + 1})) pairs.insert({tensor, axis});
+      }
+    }
+    return pairs;
+  }
 
  private:
+  // Whether it is a temporary in memory with two axes or more.
+  bool IsMatrix(TensorId tensor) const {
+    const loop::TensorInfo& info = program_[tensor];
+    return info.storage == loop::Storage::kTemp && !info.is_register && info.shape.size() > 1;
+  }
+
   void Visit(const Scope& scope) {
     for (const Item& item : scope) {
       VisitIndices(program_, item, [&](IndexId e) { Gathers(e); });
@@ -82,13 +93,12 @@ class Rows {
   }
 
   void Look(const Access& access) {
-    const auto is_candidate = [&](size_t axis) {
-      return found_.contains({access.tensor, axis}) || (axis > 0 && found_.contains({access.tensor, axis - 1}));
-    };
+    if (!IsMatrix(access.tensor)) return;
     for (IndexId condition : access.conditions) ranges_.Assume(condition);
     const Shape& shape = program_[access.tensor].shape;
     for (size_t axis = 0; axis < shape.size(); ++axis) {
-      if (is_candidate(axis) && !ranges_.InRange(access.place[axis], shape[axis])) Drop(access.tensor, axis);
+      if (left_.contains({access.tensor, axis})) continue;
+      if (!ranges_.InRange(access.place[axis], shape[axis])) left_.insert({access.tensor, axis});
     }
     for (size_t i = 0; i < access.conditions.size(); ++i) ranges_.Forget();
   }
@@ -98,18 +108,13 @@ class Rows {
     VisitIndex(program_.pool, e, [&](IndexId, const IndexNode& node) {
       if (node.kind != IndexKind::kLoad) return;
       const TensorId tensor{static_cast<int32_t>(node.value)};
-      for (size_t axis = 0; axis < program_[tensor].shape.size(); ++axis) Drop(tensor, axis);
+      for (size_t axis = 0; axis < program_[tensor].shape.size(); ++axis) left_.insert({tensor, axis});
     });
-  }
-
-  void Drop(TensorId tensor, size_t axis) {
-    found_.erase({tensor, axis});
-    if (axis > 0) found_.erase({tensor, axis - 1});
   }
 
   Program& program_;
   loop::Ranges ranges_;
-  absl::flat_hash_set<Axes> found_;
+  absl::flat_hash_set<Axes> left_;  // single axes that an access may leave
 };
 
 class Walks {
@@ -367,7 +372,7 @@ bool MergeAxes(Program& program) {
 absl::StatusOr<bool> MergeRowsOfTemporaries(Program& program) {
   bool changed = false;
   while (true) {
-    const absl::flat_hash_set<Axes> rows = Rows(program).Take();
+    const absl::flat_hash_set<Axes> rows = Rows(program).Pairs();
     const std::vector<Link> links = Walks(program, &rows).Groups();
     if (links.empty()) return changed;
     Merger(program, links).Run();

@@ -142,18 +142,20 @@ absl::optional<size_t> Translator::GatedSumOf(const loop::Scope& scope, size_t d
   const auto starts = [&](const loop::Statement& s) { return is_of_tile(s) && StartsSum(s); };
   size_t i = declaration + 1;
   while (i < scope.size() && AllStatements(scope[i], starts)) ++i;
-  absl::flat_hash_set<TensorId> read;
+  loop::Footprint::Set read, copied;
   bool adds = false;
   const auto adds_or_copies = [&](const loop::Statement& s) {
-    if (!is_of_tile(s)) return IsCopy(s) && !read.contains(s.target.tensor);
-    adds = true;
-    return AddsGatedProduct(program_, s);
+    adds = adds || is_of_tile(s);
+    if (!is_of_tile(s)) copied.insert(s.target.tensor);
+    return is_of_tile(s) ? AddsGatedProduct(program_, s) : IsCopy(s);
   };
   absl::optional<size_t> last;
   for (; i < scope.size() && scope[i].As<loop::Loop>() != nullptr; ++i) {
-    read.merge(FootprintOf(program_, scope[i]).reads);
     adds = false;
+    copied.clear();
     if (!AllStatements(scope[i], adds_or_copies) || !adds) break;
+    read.merge(FootprintOf(program_, scope[i]).reads);
+    if (absl::c_any_of(copied, [&](TensorId tensor) { return read.contains(tensor); })) break;
     last = i;
   }
   return last;

@@ -9,12 +9,15 @@ namespace {
 constexpr fusion::Frame kFrame = {"program p(x: f32[C, 2*H, 2*W], w: f32[O, C]) -> (y: f32[O, H, W]) {\n temp t: f32[O, H, W]\n",
                                   "\n  block { drop y[0, 0, 0] = 0.0 }\n}\n"};
 
+#define NEST(read, stored)                                                  \
+  "for o in [0, O) { for i in [0, H) { for j in [0, W) { acc s: f32 = sum " \
+  "for c in [0, C) { s += w[o, c] * " read " } " stored " = s } } }"
+
 TEST(SampledColumns, TextInTextOut) {
   fusion::ExpectPass(
       CopySampledColumns, kFrame,
       {
-          {"for o in [0, O) { for i in [0, H) { for j in [0, W) { acc s: f32 = sum "
-           "for c in [0, C) { s += w[o, c] * x[c, 2*i + 1, 2*j] } t[o, i, j] = s } } }",
+          {NEST("x[c, 2*i + 1, 2*j]", "t[o, i, j]"),
            R"(assume : 549755813887*C*H*W
            block {
              temp sample: f32[C, H, W]
@@ -26,12 +29,9 @@ TEST(SampledColumns, TextInTextOut) {
              } } }
            })"},
           // Columns that lie side by side; a result that keeps its shape; what leaves the tensor.
-          {"for o in [0, O) { for i in [0, H) { for j in [0, W) { acc s: f32 = sum "
-           "for c in [0, C) { s += w[o, c] * x[c, 2*i, j] } t[o, i, j] = s } } }", ""},
-          {"for o in [0, O) { for i in [0, H) { for j in [0, W) { acc s: f32 = sum "
-           "for c in [0, C) { s += w[o, c] * x[c, 2*i, 2*j] } y[o, i, j] = s } } }", ""},
-          {"for o in [0, O) { for i in [0, H) { for j in [0, W) { acc s: f32 = sum "
-           "for c in [0, C) { s += w[o, c] * x[c, 2*i, 2*j + 2 | 0.0] } t[o, i, j] = s } } }", ""},
+          {NEST("x[c, 2*i, j]", "t[o, i, j]"), ""},
+          {NEST("x[c, 2*i, 2*j]", "y[o, i, j]"), ""},
+          {NEST("x[c, 2*i, 2*j + 2 | 0.0]", "t[o, i, j]"), ""},
       });
 }
 
@@ -43,8 +43,7 @@ TEST(SampledColumns, RowsThatLieAlongTheSum) {
   fusion::ExpectPass(
       CopySampledColumns, kRows,
       {
-          {"for o in [0, O) { for i in [0, H) { for j in [0, W) { acc s: f32 = sum "
-           "for c in [0, C) { s += w[o, c] * x[2*i, 2*j + 1, c] } t[i, j, o] = s } } }",
+          {NEST("x[2*i, 2*j + 1, c]", "t[i, j, o]"),
            R"(assume : 549755813887*C*H*W
            block {
              temp sample: f32[H, W, C]
@@ -56,10 +55,8 @@ TEST(SampledColumns, RowsThatLieAlongTheSum) {
              } } }
            })"},
           // All of them; a result that keeps its shape; windows, of which a copy would have elements often.
-          {"for o in [0, O) { for i in [0, H) { for j in [0, W) { acc s: f32 = sum "
-           "for c in [0, C) { s += w[o, c] * x[2*i, j, c] } t[i, j, o] = s } } }", ""},
-          {"for o in [0, O) { for i in [0, H) { for j in [0, W) { acc s: f32 = sum "
-           "for c in [0, C) { s += w[o, c] * x[2*i, 2*j, c] } y[i, j, o] = s } } }", ""},
+          {NEST("x[2*i, j, c]", "t[i, j, o]"), ""},
+          {NEST("x[2*i, 2*j, c]", "y[i, j, o]"), ""},
           {"for o in [0, O) { for i in [0, H) { for j in [0, W) { acc s: f32 = sum "
            "for r in [0, 3) { for c in [0, C) { s += v[o, c, r] * x[2*i, 2*j + r, c] } } t[i, j, o] = s } } }", ""},
       });

@@ -4,13 +4,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "absl/functional/function_ref.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "jit/schedule/access_moves.h"
@@ -39,7 +37,8 @@ class Layouts {
       : program_(program), pool_(program.pool), isa_(isa), bound_(bound) {}
 
   bool Run() {
-    if (!absl::c_linear_search(bound_, true)) return false;
+    // To look for temporaries takes less than to look for contractions.
+    if (!absl::c_linear_search(bound_, true) || absl::c_none_of(program_.tensors, HasAxes)) return false;
     for (const loop::Block& block : program_.blocks) Look(block.body);
     const bool is_chain = absl::c_any_of(stored_, [&](TensorId tensor) { return summed_.contains(tensor); });
     if (!is_chain) return false;
@@ -80,14 +79,18 @@ class Layouts {
     const auto moves_any = [&](const std::vector<Access>& accesses, const Loop& loop) {
       return absl::c_any_of(accesses, [&](const Access& access) { return DependsOn(program_, access, loop); });
     };
-    LoopsAround sums, kernels = nest.batch;
-    absl::c_copy_if(nest.sums, std::back_inserter(sums), [&](const Loop* sum) { return moves_any(weights, *sum); });
+    LoopsAround sides = nest.batch;
+    sides.insert(sides.end(), {nest.row, nest.column});
+    std::vector<int64_t> sums, kernels;
+    for (const Loop* loop : nest.sums) {
+      if (moves_any(weights, *loop)) sums.push_back(loop->var);
+    }
+    for (const Loop* loop : sides) {
+      if (moves_any(weights, *loop) && !moves_any(others, *loop)) kernels.push_back(loop->var);
+    }
     for (const Access& access : others) {
       if (WantLast(access.tensor, access.place, sums)) summed_.insert(access.tensor);
     }
-    kernels.insert(kernels.end(), {nest.row, nest.column});
-    const auto is_no_kernel = [&](const Loop* loop) { return !moves_any(weights, *loop) || moves_any(others, *loop); };
-    kernels.erase(std::remove_if(kernels.begin(), kernels.end(), is_no_kernel), kernels.end());
     for (const Item& item : *nest.core) {
       if (item.As<Statement>() == nullptr) continue;
       VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, loop::AccessKind kind) {
@@ -96,17 +99,15 @@ class Layouts {
     }
   }
 
-  // The axis of a temporary that the bare index of one of the loops goes along, if there is one such axis. Returns whether
-  // there is.
-  bool WantLast(TensorId tensor, absl::Span<const IndexId> place, const LoopsAround& loops) {
-    return WantLast(tensor, place, [&](int64_t var) {
-      return absl::c_any_of(loops, [&](const Loop* loop) { return loop->var == var; });
-    });
+  static bool HasAxes(const loop::TensorInfo& info) {
+    return info.storage == loop::Storage::kTemp && !info.is_register && info.shape.size() > 1;
   }
-  bool WantLast(TensorId tensor, absl::Span<const IndexId> place, absl::FunctionRef<bool(int64_t var)> goes_last) {
+
+  // The axis of a temporary that one of the indices goes along, bare, if there is one such axis. Returns whether there is.
+  bool WantLast(TensorId tensor, absl::Span<const IndexId> place, absl::Span<const int64_t> vars) {
     const loop::TensorInfo& info = program_[tensor];
-    if (info.storage != loop::Storage::kTemp || info.is_register) return false;
-    const auto is_last = [&](IndexId e) { return pool_.VarValue(e) >= 0 && goes_last(pool_.VarValue(e)); };
+    if (!HasAxes(info)) return false;
+    const auto is_last = [&](IndexId e) { return absl::c_linear_search(vars, pool_.VarValue(e)); };
     if (absl::c_count_if(place, is_last) != 1) return false;
     const auto axis = static_cast<size_t>(absl::c_find_if(place, is_last) - place.begin());
     const auto extent = pool_.ConstValue(info.shape[axis]);
@@ -134,7 +135,7 @@ class Layouts {
       if (last < 0) return;
       visit([&](TensorId to, absl::Span<const IndexId> other, loop::AccessKind) {
         if (last_.contains(to) || kept_.contains(to)) return;
-        WantLast(to, other, [&](int64_t var) { return var == last; });
+        WantLast(to, other, {last});
       });
     });
     return last_.size() > known;

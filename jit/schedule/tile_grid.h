@@ -59,9 +59,11 @@ class TileGrid {
 
   // Blocks of tiles, of at most so many each; at least so many blocks, if there are so many tiles. Blocks are as long as
   // each other, but for what the last has less: so threads get equal shares. Where the number moves with a loop around,
-  // or of the rows of an image, there are few, and mostly one block.
+  // or where rows are shared out, all have `most` tiles but the last: there are few, or where a block of equal length
+  // begins would not be seen to be behind the one before.
   Blocks InBlocks(IndexId tiles, int64_t most, IndexId least_count);
-  // The same of tiles beside each other, where blocks of rows have so many tiles at most.
+  // The same of tiles beside each other, where blocks of rows have so many tiles at most. Of points, which may be few,
+  // these and blocks of rows are so many together that threads get about equal shares.
   Blocks InColumnBlocks(IndexId tiles, int64_t most, int64_t row_block);
 
  private:
