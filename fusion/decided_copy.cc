@@ -83,7 +83,13 @@ class Copier {
     const ValueId value = CopyValue(statement.value);
     if (ChangesNothing(program_, {statement.target, statement.op, value, {}})) return absl::nullopt;
     const ValueId position = statement.position.valid() ? CopyValue(statement.position) : ValueId();
-    return Item{Statement{*target, statement.op, value, position}};
+    Statement copy{*target, statement.op, value, position};
+    for (IndexId condition : statement.needed_if) {
+      const auto decided = Decide(condition);
+      if (decided == false) return absl::nullopt;
+      if (!decided) copy.needed_if.push_back(Renamed(condition));
+    }
+    return Item{std::move(copy)};
   }
 
   // nullopt where it is always masked out.

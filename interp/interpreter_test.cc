@@ -133,6 +133,15 @@ TEST(Interpreter, MaskedAccessesFillAndDrop) {
   EXPECT_TRUE(BitEqual((*result)[0], Tensor::Of<float>({4}, {9, 7, 9, 2})));
 }
 
+TEST(Interpreter, LeavesOutWhatIsNotNeeded) {
+  const auto result = RunText(R"(program p(x: f32[N]) -> (y: f32[N]) {
+    for i in [0, N) { y[i] = 9.0 }
+    for i in [0, N) { y[i] += x[i - 1 | 0.0] * inf needed if 1 <= i, i < 3 }
+  })");
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_TRUE(BitEqual((*result)[0], Tensor::Of<float>({4}, {9, INFINITY, INFINITY, 9})));
+}
+
 TEST(Interpreter, ShuffledLoopsGiveTheSame) {
   const char* const text = R"(program p(x: f32[N]) -> (y: f32[N], last: f32) {
     for i in [0, N) parallel { y[i] = x[i] * 2.0 }

@@ -26,6 +26,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/base/attributes.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -181,9 +182,15 @@ class ValueWalk : protected loop::LoopWalk<Interpreter> {
   // rely on the store's conditions.
   absl::Status RunStatement(const loop::Statement& statement) {
     NESTOR_RETURN_IF_ERROR(CountStep());
+    if (!IsNeeded(statement)) return absl::OkStatus();
     const absl::optional<int64_t> offset = this->Locate(statement.target);
     if (!self().IsDecided()) return status_;
     return offset ? self().Store(statement, *offset) : absl::OkStatus();
+  }
+
+  // Whether all conditions under which the statement may be left out hold, or are not decided.
+  bool IsNeeded(const loop::Statement& statement) {
+    return absl::c_all_of(statement.needed_if, [&](IndexId c) { return this->EvalIndex(c).value_or(1) != 0; });
   }
 
   // False where locating the statement's target has failed, for the reason in status_.

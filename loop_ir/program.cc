@@ -147,6 +147,7 @@ void VisitIndices(const Program& program, const Item& item, absl::FunctionRef<vo
     for (const Prefetch& prefetch : loop->prefetches) VisitAccess(prefetch.access, visit);
   } else if (const Statement* statement = item.As<Statement>()) {
     VisitAccess(statement->target, visit);
+    for (IndexId c : statement->needed_if) visit(c);
     VisitValueIndices(program, statement->value, visit);
     if (statement->position.valid()) VisitValueIndices(program, statement->position, visit);
   } else {

@@ -114,6 +114,9 @@ struct Statement {
   ValueId value;
   ValueId position;
   bool streams = false;  // what is written is not read soon: whole vectors go past the caches
+  // Conditions. Where one does not hold, the statement may be left out, or not: results are the same, as a sum is
+  // after a product with 0. The interpreter leaves it out, code does where that is quicker.
+  IndexList needed_if = {};
 };
 
 // Declares a temp or an accumulator for the rest of the scope that it stands in.

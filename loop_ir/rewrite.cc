@@ -121,6 +121,7 @@ void RewriteIndices(Program& program, Scope& scope, IndexMap index) {
       statement->target = RewriteAccess(program, std::move(statement->target), index);
       statement->value = RewriteIndices(program, statement->value, index);
       if (statement->position.valid()) statement->position = RewriteIndices(program, statement->position, index);
+      RewriteList(statement->needed_if, index);
     } else {
       RewriteList(program[item.As<Declaration>()->tensor].shape, index);
     }

@@ -105,7 +105,8 @@ class Writer {
     const std::string value = s.position.valid()
                                   ? absl::StrCat("(", ValueText(s.value), ", ", ValueText(s.position), ")")
                                   : ValueText(s.value);
-    return absl::StrCat(s.streams ? "stream " : "", Store(s.target), " ", sign, "= ", value);
+    const std::string needed = s.needed_if.empty() ? "" : absl::StrCat(" needed if ", Indices(s.needed_if));
+    return absl::StrCat(s.streams ? "stream " : "", Store(s.target), " ", sign, "= ", value, needed);
   }
 
   std::string OneLine(const Item& item) {

@@ -179,9 +179,9 @@ absl::Status ExpressionParser::AppendPlace(Access& access) {
   return absl::OkStatus();
 }
 
-absl::Status ExpressionParser::Conditions(Access& access) {
+absl::Status ExpressionParser::Conditions(IndexList& conditions) {
   do {
-    NESTOR_RETURN_IF_ERROR(AppendIndex(access.conditions));
+    NESTOR_RETURN_IF_ERROR(AppendIndex(conditions));
   } while (Take(","));
   return absl::OkStatus();
 }
@@ -267,7 +267,7 @@ absl::StatusOr<Access> ExpressionParser::LoadAccess() {
   access.masked = Take("|");
   if (access.masked) {
     NESTOR_ASSIGN_OR_RETURN(access.fill, Fill(ReadType(program_[access.tensor])));
-    if (Take("if")) NESTOR_RETURN_IF_ERROR(Conditions(access));
+    if (Take("if")) NESTOR_RETURN_IF_ERROR(Conditions(access.conditions));
   }
   if (!Take("]")) return Expected(access.masked ? "',', 'if' or ']'" : "',', '|' or ']'");
   return access;

@@ -74,7 +74,7 @@ class ExpressionParser {
   absl::Status AppendPlace(Access& access);
   absl::StatusOr<Access> LoadAccess();
   // c, c, ...
-  absl::Status Conditions(Access& access);
+  absl::Status Conditions(IndexList& conditions);
 
   Program program_;
   std::vector<Token> tokens_;

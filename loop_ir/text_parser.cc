@@ -369,16 +369,24 @@ class ProgramParser : private ExpressionParser {
     if (Take("[")) {
       NESTOR_RETURN_IF_ERROR(List("]", [&] { return AppendPlace(statement.target); }));
     }
-    if (statement.target.masked && Take("if")) NESTOR_RETURN_IF_ERROR(Conditions(statement.target));
+    if (statement.target.masked && Take("if")) NESTOR_RETURN_IF_ERROR(Conditions(statement.target.conditions));
     NESTOR_RETURN_IF_ERROR(Operator(statement));
+    NESTOR_RETURN_IF_ERROR(ValueOf(statement));
+    if (!TakeNeeded()) return statement;
+    NESTOR_RETURN_IF_ERROR(Conditions(statement.needed_if));
+    return statement;
+  }
+
+  bool TakeNeeded() { return At("needed") && At("if", 1) && Take("needed") && Take("if"); }
+
+  absl::Status ValueOf(Statement& statement) {
     const bool pair = statement.op && IsArg(*statement.op);
     if (pair) NESTOR_RETURN_IF_ERROR(Need("("));
     NESTOR_ASSIGN_OR_RETURN(statement.value, Value());
-    if (!pair) return statement;
+    if (!pair) return absl::OkStatus();
     NESTOR_RETURN_IF_ERROR(Need(","));
     NESTOR_ASSIGN_OR_RETURN(statement.position, Value());
-    NESTOR_RETURN_IF_ERROR(Need(")"));
-    return statement;
+    return Need(")");
   }
 
   absl::Status Operator(Statement& statement) {

@@ -57,7 +57,7 @@ constexpr const char* kPrograms[] = {
     for c in [0, C) vector(8) unroll prefetch x[n + 1, c] prefetch(2) x[ids[min(n + 1, N - 1)], c] {
       stream y[n, c] = x[ids[n] checked, c] + x[n, c + 1 checked | 0.0 if n < 3]
     }
-    stream drop y[ids[n] checked, 0 checked] if n < 3 = 1.0
+    stream drop y[ids[n] checked, 0 checked] if n < 3 = 1.0 needed if n < 2, 0 < n
   }
 }
 )",
@@ -112,13 +112,15 @@ constexpr const char* kPrograms[] = {
 )",
 
     // Words that begin items are names where a name stands.
-    R"(program words(temp: f32[N], block: f32) -> (register: f32[N], drop: f32) {
+    R"(program words(temp: f32[N], block: f32) -> (register: f32[N], drop: f32, needed: f32[N]) {
   for stream in [0, N) {
     acc acc: f32 = sum
     temp r: f32
     register[stream] = temp[stream]
     acc += temp[stream]
     drop = block
+    needed[stream] = block needed if stream == 0
+    needed[stream] += block
     drop drop if stream == 0 max= acc
   }
 }

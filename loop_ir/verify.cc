@@ -362,6 +362,7 @@ class Verifier {
   absl::Status Check(const Statement& statement) {
     NESTOR_RETURN_IF_ERROR(Store(statement.target));
     NESTOR_RETURN_IF_ERROR(Tree(statement.value));
+    NESTOR_RETURN_IF_ERROR(Needed(statement));
     if (statement.position.valid()) NESTOR_RETURN_IF_ERROR(Tree(statement.position));
     const TensorId target = statement.target.tensor;
     const DType type = program_[target].type, given = program_[statement.value].type;
@@ -373,6 +374,14 @@ class Verifier {
     }
     if (!pair || program_[statement.position].type == DType::kI64) return absl::OkStatus();
     return Error("the position is ", program_[statement.position].type, ", not i64");
+  }
+
+  absl::Status Needed(const Statement& statement) const {
+    for (IndexId c : statement.needed_if) {
+      NESTOR_RETURN_IF_ERROR(Condition(c));
+      if (pool_.HasLoad(c)) return Error("whether a statement is needed follows from ", c, ", which reads elements");
+    }
+    return absl::OkStatus();
   }
 
   absl::Status Operator(const Statement& statement) const {

@@ -36,7 +36,8 @@
 // 14. Statements. A value has its target's type. An accumulation's op takes that
 //     type. argmax and argmin accumulate a pair with an i64 position, into an
 //     accumulator; other statements have no position. An accumulator is changed
-//     only by accumulation with its own op.
+//     only by accumulation with its own op. What says whether a statement is needed are
+//     conditions without loads.
 // 15. Attributes. A parallel or vector loop carries no dependence, as far as
 //     CarriedTensor (dependence.h) can prove. One with lanes is a vector loop that can run
 //     in them (lanes.h), a power of two, and holds no other one.

@@ -69,6 +69,7 @@ class IdChecker {
   }
   absl::Status Node(const Statement& statement) {
     NESTOR_RETURN_IF_ERROR(Access(statement.target));
+    NESTOR_RETURN_IF_ERROR(Indices(statement.needed_if));
     NESTOR_RETURN_IF_ERROR(Value(statement.value));
     return statement.position.valid() ? Value(statement.position) : absl::OkStatus();
   }

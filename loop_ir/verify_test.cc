@@ -106,6 +106,8 @@ TEST(Verify, RefusesText) {
       {14, "block { best argmin= (1.0, 3) }", "the accumulator best is of argmax, not argmin"},
       {14, "block { best argmax= (1.0, 3.0) }", "the position is f32, not i64"},
       {14, "block { best = 1.0 }", "the accumulator best is assigned to"},
+      {14, "for i in [0, N) { t[i] = 1.0 needed if i }", "expected a condition, found i"},
+      {14, "for i in [0, N) { t[i] = 1.0 needed if ids[i] < 3 }", "whether a statement is needed follows from ids[i] < 3"},
       {15, "for i in [0, N) parallel { r += t[i] }", "in `for i in [0, N) parallel`: iterations may depend"},
       {15, "for i in [0, N) vector { t[i] = t[i + 1] }", "depend on each other through t"},
       {15, "for i in [0, N) vector(6) { t[i] = 1.0 }", "in `for i in [0, N) vector(6)`: the loop cannot run in so many lanes"},

@@ -60,6 +60,13 @@ bool StaysInside(const loop::Program& program, const loop::Loop& loop, IndexId c
   return stays;
 }
 
+// Whether the number says so, whatever its parts are.
+bool IsAtMostOne(const IndexPool& pool, IndexId e) {
+  const IndexNode& node = pool[e];
+  if (node.kind == IndexKind::kMin) return absl::c_any_of(node.args, [&](IndexId arg) { return IsAtMostOne(pool, arg); });
+  return node.kind == IndexKind::kConst && node.value <= 1;
+}
+
 // A condition without which each statement of the loop is dropped, at all its steps alike; invalid:
 // there is none.
 IndexId GuardOf(const loop::Program& program, const loop::Loop& loop) {
@@ -190,6 +197,7 @@ Operand Translator::InRegister(Operand operand) {
 }
 
 void Translator::ScalarLoop(const loop::Loop& loop, Operand begin, Operand end) {
+  if (begin == Immediate(0) && end.kind != Operand::kImmediate && IsAtMostOne(program_.pool, loop.end)) return Choice(loop, end);
   f_->OpenRegion();
   const Operand index = f_->General(Opcode::kMoveG, begin);
   const int done = f_->list().NewLabel();
@@ -200,6 +208,19 @@ void Translator::ScalarLoop(const loop::Loop& loop, Operand begin, Operand end) 
   f_->CloseIteration(end);
   f_->Label(done);
   f_->CloseRegion();
+}
+
+// One iteration, or none.
+void Translator::Choice(const loop::Loop& loop, Operand runs) {
+  const int done = f_->list().NewLabel();
+  f_->Branch(Condition::kLessEqual, runs, Immediate(0), done);
+  f_->OpenRegion();
+  f_->OpenIteration(loop.var, Immediate(0), 0, 0, {});
+  Scope(loop.body);
+  for (const loop::Prefetch& prefetch : loop.prefetches) Prefetch(prefetch);
+  f_->CloseIteration({});
+  f_->CloseRegion();
+  f_->Label(done);
 }
 
 void Translator::UnrolledLoop(const loop::Loop& loop) {

@@ -49,6 +49,20 @@ loop_begin L1
 loop_end less g0, table[0], L1
 label L0
 return 0)"},
+      // One iteration or none: no jump back.
+      {"program choice(x: f32[N]) -> (y: f32[N])"
+       " { block { for z in [0, min(1, N)) { y[z] = x[z] * 2.0 } } }",
+       R"(
+choice.0
+c0 = f32 0x40000000
+g0 = move_g table[1]
+g1 = move_g table[2]
+branch less_equal table[0], 0, L0
+v2 = load.f32x1 f32 invariant [g1]
+v3 = mul.f32x1 v2, c0
+store.f32x1 f32 [g0], v3
+label L0
+return 0)"},
       // What is prefetched is at a place that no pointer follows.
       {"program ahead(x: f32[N]) -> (y: f32[N])"
        " { for i in [0, N) prefetch x[i*i] { y[i] = 2.0 } }",

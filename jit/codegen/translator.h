@@ -90,6 +90,7 @@ class Translator {
   void LoopItself(const loop::Loop& loop);
   void Guarded(const loop::Loop& loop, absl::FunctionRef<void()> run);
   void ScalarLoop(const loop::Loop& loop, Operand begin, Operand end);
+  void Choice(const loop::Loop& loop, Operand runs);
   void UnrolledLoop(const loop::Loop& loop);
   void VectorLoop(const loop::Loop& loop, Operand begin, Operand end);
   void VectorGroups(const loop::Loop& loop, Operand index, Operand end, int unroll);

@@ -12,7 +12,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "absl/types/optional.h"
 #include "absl/types/variant.h"
 #include "fusion/pass_testing.h"
@@ -665,6 +667,39 @@ TEST(ContractionTiles, PlacesOfAWindowGoAroundATile) {
                               "y[i, j, w] = s } } } }",
                               SmallBlocks(16)),
             "pqspqwzrvl 4");
+}
+
+// Steps of a window are written out; the first row is not needed at the first of them in the first tile, nor the last row at
+// the last one in the last tile.
+TEST(ContractionTiles, RowsThatAreNotNeededAreLeftOut) {
+  const auto steps_of = [](absl::string_view length, int sums) {
+    loop::Program program = fusion::ParseVerified(absl::StrReplaceAll(
+        "program p(w: f32[K, 3, 8], x: f32[K, N + 2]) -> (y: f32[N, 8]) { for i in [0, N) { for j in [0, 8) { acc s: f32 = sum "
+        "for k in [0, K) { for p in [0, 3) { s += x[k, i + p] * w[k, p, j] needed if 1 <= i + p, i + p < N + 1 } } y[i, j] = s } } }",
+        {{"N", length}}));
+    ContractionTileOptions options = SmallestTile();
+    options.rows = 4;
+    EXPECT_EQ(TileContractions(program, options).value(), true);
+    // Rows of a tile and windows' steps of each statement that sums in one, or the condition on it.
+    std::vector<std::string> steps;
+    for (absl::string_view line : absl::StrSplit(ToText(program), '\n')) {
+      const absl::string_view code = absl::StripAsciiWhitespace(line);
+      const bool is_sum = absl::StrContains(code, " + x[k");
+      if (is_sum || absl::StrContains(code, "[0, min(max(")) steps.emplace_back(code);
+      if (is_sum && --sums == 0) break;
+    }
+    return steps;
+  };
+  const auto step = [](absl::string_view row, absl::string_view column, int p, int number) {
+    const std::string tile = absl::StrCat("tile[", row, ", v_", number, ", l_", number, "]");
+    return absl::StrCat(tile, " = ", tile, " + x[k_3, 4*p_3 + 4*p_4", column, "] * columns[q + q_2 + v_", number, ", k_3, ", p,
+                        ", l_", number, "]");
+  };
+  EXPECT_THAT(steps_of("8", 5), testing::ElementsAre(step("r_3", " + r_3", 0, 5), "for z_3 in [0, min(max(4*p_3 + 4*p_4, 0), 1)) {",
+                                                step("0", "", 0, 4), step("r_4", " + r_4 + 1", 1, 6), step("r_5", " + r_5 + 2", 2, 7),
+                                                "for z_4 in [0, min(max(-4*p_3 - 4*p_4 + 4, 0), 1)) {", step("3", " + 5", 2, 8)));
+  // Whole tiles of any number of rows.
+  EXPECT_THAT(steps_of("N", 5), testing::Contains("for z_4 in [0, min(max(-4*p_4 - 4*p_5 + N - 4, 0), 1)) {"));
 }
 
 // A block has so many steps of all sums together.

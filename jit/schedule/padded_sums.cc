@@ -203,6 +203,7 @@ class SumPadder {
 
   // The sums run over all steps, at which the zero's load may be outside.
   void Pad(const Nest& nest, const ZeroFactor& zero, Loop& whole) {
+    const IndexList needed_if = BoundsThatMove(nest);
     const ValueId fill = program_.AddConstant(Scalar::Zero(program_[zero.load].type));
     const auto is_sum = [&](const Loop& loop) {
       return absl::c_any_of(nest.sums, [&](const Loop* sum) { return sum->var == loop.var; });
@@ -216,6 +217,7 @@ class SumPadder {
       }
     });
     VisitStatements(whole.body, [&](Statement& statement) {
+      if (statement.target.tensor == nest.step->target.tensor) absl::c_copy(needed_if, std::back_inserter(statement.needed_if));
       statement.value = RewriteValues(program_, statement.value, [&](ValueId id) -> absl::optional<ValueId> {
         if (id != zero.load) return absl::nullopt;
         Access access = absl::get<loop::LoadValue>(program_[id].node).access;
@@ -224,6 +226,19 @@ class SumPadder {
         return program_.AddLoad(std::move(access));
       });
     });
+  }
+
+  // The steps that there were before, as conditions.
+  IndexList BoundsThatMove(const Nest& nest) const {
+    IndexList conditions;
+    for (const Loop* sum : nest.sums) {
+      const IndexId begin = FixedOf(sum->begin, IndexKind::kMax, *nest.loop);
+      const IndexId end = FixedOf(sum->end, IndexKind::kMin, *nest.loop);
+      const IndexId step = pool_.Var(sum->var);
+      if (begin != sum->begin) conditions.push_back(pool_.Condition(IndexKind::kLe, Other(sum->begin, begin), step));
+      if (end != sum->end) conditions.push_back(pool_.Condition(IndexKind::kLt, step, Other(sum->end, end)));
+    }
+    return conditions;
   }
 
   // Loops around that the other factors do not depend on, nor windows go along.

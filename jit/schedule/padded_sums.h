@@ -14,7 +14,9 @@ namespace nestor::jit {
 //   } }
 //     ->
 //   for i in [0, N) { for j in [0, M) {
-//     acc s: f32 = sum  for r in [0, R) { s += w[i, r] * x[j + r - R + 1 | 0] }  y[i, j] = s
+//     acc s: f32 = sum
+//     for r in [0, R) { s += w[i, r] * x[j + r - R + 1 | 0] needed if R - j - 1 <= r, r < M - j }
+//     y[i, j] = s
 //   } }
 //   acc not_a_number: i64 = max
 //   for i in [0, N) { for j in [0, M) { not_a_number max= i64(y[i, j] != y[i, j]) } }

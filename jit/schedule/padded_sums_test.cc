@@ -19,7 +19,8 @@ constexpr fusion::Frame kFrame = {
 #define X(b, outside) "x[" b ", j + r - R + 1" outside "]"
 // A nest in which each product ends at the borders of x, that which runs on, and the second run of it.
 #define ENDS_AT(product, ends) OVER("", "", SUM("", "", "f32", INSIDE(""), "s += " product) ends)
-#define RUNS_ON(product, ends) OVER("", "", SUM("", "", "f32", "0, R", "s += " product) ends)
+#define NEEDED " needed if -j + R - 1 <= r, r < -j + M"
+#define RUNS_ON(product, ends) OVER("", "", SUM("", "", "f32", "0, R", "s += " product NEEDED) ends)
 #define ONCE_MORE(kept)                                                                                \
   OVER("_4", "_3", SUM("_2", "_3", "f32", INSIDE("_3"), "drop s_2 if not_finite[] == 1 += "            \
                        "w[i_4, -r_3 + R - 1] * x[b, j_3 + r_3 - R + 1]")                               \
@@ -56,7 +57,7 @@ TEST(PadSums, TextInTextOut) {
        OVER("_5", "_4", "y[b, i_5, 2*j_4] = max(padded[i_5, j_4], v[i_5])") " }"},
       // Integers, and gated products, are 0 whatever the other factor is.
       {OVER("", "", SUM("", "", "i32", INSIDE(""), "s += k[i, -r + R - 1] * c[j + r - R + 1]") " z[i, j] = s"),
-       OVER("", "", SUM("", "", "i32", "0, R", "s += k[i, -r + R - 1] * c[j + r - R + 1 | 0]") " z[i, j] = s")},
+       OVER("", "", SUM("", "", "i32", "0, R", "s += k[i, -r + R - 1] * c[j + r - R + 1 | 0]" NEEDED) " z[i, j] = s")},
       {ENDS_AT("mulz(" W ", " X("0", "") ")", " y[0, i, j] = s"),
        RUNS_ON("mulz(" W ", " X("0", " | 0.0") ")", " y[0, i, j] = s")},
       // Not where some of the steps that would be added lie inside of each operand; nor other values, nor

@@ -120,13 +120,15 @@ Scope RegisterTile::Sums(TensorId tile, const Patch& patch, const absl::optional
   const auto place = [&](const std::vector<IndexId>& sums, IndexId r, IndexId v, IndexId l) {
     return Packing::Place{RowToRead(patch, r), pool_.Add(patch.vector, v), l, sums};
   };
+  NeededRows needed = NeededRowsOf(patch, part);
   const auto over = [&](Packing::Columns columns) {
     const auto step = [&](const std::vector<IndexId>& sums, IndexId r, IndexId v, IndexId l) {
       return Step(tile, {r, v, l}, place(sums, r, v, l), columns, panel);
     };
     if (nest_.is_ragged) return RaggedSums(patch, step);
-    return OverSums(part, /*compact=*/!patch.is_whole, [&](const std::vector<IndexId>& sums) {
-      Scope scope = OverRows(patch, [&](IndexId r, IndexId v, IndexId l) { return step(sums, r, v, l); });
+    return OverSums(patch, part, needed, [&](const std::vector<IndexId>& sums) {
+      const auto at = [&](IndexId r, IndexId v, IndexId l) { return step(sums, r, v, l); };
+      Scope scope = needed.first_sum() < nest_.sums.size() ? OverNeededRows(patch, needed, sums, at) : OverRows(patch, at);
       if (panel == nullptr || columns == Packing::Columns::kInPanel) return scope;
       Append(scope, OverRow(Const(0), patch.extent.vectors, [&](IndexId r, IndexId v, IndexId l) {
         return packing_.ToPanel(*panel, place(sums, r, v, l));
@@ -137,7 +139,7 @@ Scope RegisterTile::Sums(TensorId tile, const Patch& patch, const absl::optional
   if (!below) {
     Scope sums = over(patch.columns);
     if (nest_.is_ragged) return sums;
-    if (part) PrefetchNextBlock(sums, patch, *part);
+    if (part) PrefetchNextBlock(sums, patch, *part, needed.first_sum());
     PrefetchNextRows(sums, patch, part);
     return sums;
   }
@@ -163,9 +165,9 @@ Scope RegisterTile::Sums(TensorId tile, const Patch& patch, const absl::optional
 // Columns of the next block of the sum. Hardware seldom guesses steps of windows, and memory, where copies of many
 // columns are, too, is slower than the tiles that read them first. At each step a tile fetches one vector; those below
 // each other take turns.
-void RegisterTile::PrefetchNextBlock(Scope& sums, const Patch& patch, const SumBlock& part) {
+void RegisterTile::PrefetchNextBlock(Scope& sums, const Patch& patch, const SumBlock& part, size_t first_without_loop) {
   if (!IsLargeEnoughToFetch(patch.extent)) return;
-  absl::optional<SumLoops> loops = LoopsOf(sums);
+  absl::optional<SumLoops> loops = LoopsOf(sums, first_without_loop);
   if (!loops) return;
   IndexId turn = pool_.Div(part.row, Const(patch.extent.rows));
   for (const IndexId around : part.around) turn = pool_.Add(turn, around);
@@ -183,7 +185,7 @@ void RegisterTile::PrefetchNextBlock(Scope& sums, const Patch& patch, const SumB
 // a step: places stay linear.
 void RegisterTile::PrefetchNextRows(Scope& sums, const Patch& patch, const absl::optional<SumBlock>& part) {
   Loop* loop = nest_.sums.size() == 1 && sums.size() == 1 ? sums[0].As<Loop>() : nullptr;
-  if (loop == nullptr || loop->attributes.unroll || patch.rows_left || !IsLargeEnoughToFetch(patch.extent)) return;
+  if (loop == nullptr || IsWrittenOut(0, patch, part) || patch.rows_left || !IsLargeEnoughToFetch(patch.extent)) return;
   std::vector<const Contraction::Operand*> fetched;
   const IndexId below = pool_.Add(patch.row, Const(patch.extent.rows)), step = pool_.Var(loop->var);
   const auto at = [&](const Contraction::Operand& operand, IndexId row, IndexId k) {
@@ -209,15 +211,19 @@ void RegisterTile::PrefetchNextRows(Scope& sums, const Patch& patch, const absl:
 }
 
 // nullopt: all steps are written out.
-absl::optional<RegisterTile::SumLoops> RegisterTile::LoopsOf(Scope& sums) {
+absl::optional<RegisterTile::SumLoops> RegisterTile::LoopsOf(Scope& sums, size_t first_without_loop) {
   SumLoops loops{nullptr, {{}}};
   Scope* scope = &sums;
-  for (size_t depth = 0; depth < nest_.sums.size(); ++depth) {
+  for (size_t depth = 0; depth < first_without_loop; ++depth) {
     Loop* loop = scope->size() == 1 ? (*scope)[0].As<Loop>() : nullptr;
     if (loop == nullptr) return absl::nullopt;
     if (!loop->attributes.unroll) loops.innermost = loop;
     loops.steps = StepsOf(*loop, loops.steps);
     scope = &loop->body;
+  }
+  for (size_t depth = first_without_loop; depth < nest_.sums.size(); ++depth) {
+    Loop steps{nest_.sums[depth]->var, Const(0), packing_.LengthOfHull(depth), 1, kUnrolled, {}};
+    loops.steps = StepsOf(steps, loops.steps);
   }
   return loops.innermost != nullptr ? absl::make_optional(loops) : absl::nullopt;
 }
@@ -283,27 +289,39 @@ IndexId RegisterTile::ColumnsFrom(IndexId vector) {
 }
 
 // Loops over the sums; of the first over those steps that `part` has, if it is given. Those of a
-// window are written out.
-Scope RegisterTile::OverSums(const absl::optional<SumBlock>& part, bool compact, OverSteps body,
-                             std::vector<IndexId> known) {
+// window are written out: here, where they say which rows are needed, else by code.
+Scope RegisterTile::OverSums(const Patch& patch, const absl::optional<SumBlock>& part, const NeededRows& needed,
+                             OverSteps body, std::vector<IndexId> known) {
   const size_t i = known.size();
   if (i == nest_.sums.size()) return body(known);
   const Loop& sum = *nest_.sums[i];
+  const auto at = [&](IndexId k) {
+    std::vector<IndexId> with = known;
+    with.push_back(k);
+    return OverSums(patch, part, needed, body, std::move(with));
+  };
+  if (i >= needed.first_sum()) {
+    Scope scope;
+    for (int64_t k = 0; k < *KnownLength(program_, sum); ++k) Append(scope, at(Const(k)));
+    return scope;
+  }
   const bool is_part = i == 0 && part.has_value();
   const IndexId from = is_part ? part->begin : pool_.Sub(sum.begin, nest_.hulls[i].begin);
   const IndexId to = is_part ? part->end : pool_.Sub(sum.end, nest_.hulls[i].begin);
-  const LoopAttributes attributes = !is_part && IsWrittenOut(i, compact) ? kUnrolled : kPlain;
-  return make_.Between(program_.vars[sum.var], from, to, attributes, [&](IndexId k) {
-    std::vector<IndexId> with = known;
-    with.push_back(k);
-    return OverSums(part, compact, body, std::move(with));
-  });
+  return make_.Between(program_.vars[sum.var], from, to, IsWrittenOut(i, patch, part) ? kUnrolled : kPlain, at);
+}
+
+NeededRows RegisterTile::NeededRowsOf(const Patch& patch, const absl::optional<SumBlock>& part) {
+  return {program_, ranges_, nest_, rows_, [&](size_t sum) {
+            return !patch.rows_left && IsWrittenOut(sum, patch, part) && nest_.sums[sum]->begin == nest_.hulls[sum].begin;
+          }};
 }
 
 // Whether the sum and those inside it have so few steps that they are written out: a window
-// of known size, of which `compact` code has the innermost.
-bool RegisterTile::IsWrittenOut(size_t sum, bool compact) {
-  if (compact && sum + 1 < nest_.sums.size()) return false;
+// of known size, of which code for the last vector has the innermost.
+bool RegisterTile::IsWrittenOut(size_t sum, const Patch& patch, const absl::optional<SumBlock>& part) {
+  if (sum == 0 && part) return false;
+  if (!patch.is_whole && sum + 1 < nest_.sums.size()) return false;
   int64_t steps = 1;
   for (size_t i = sum; i < nest_.sums.size(); ++i) {
     const auto length = KnownLength(program_, *nest_.sums[i]);
@@ -418,6 +436,22 @@ Scope RegisterTile::OverRows(const Patch& patch, AtPlace at) {
   Scope scope;
   for (int64_t r = 0; r < patch.extent.rows; ++r) Append(scope, OverRow(Const(r), patch.extent.vectors, at));
   return scope;
+}
+
+// Only those that are needed at the step; others after all those that always are, with which they share columns.
+Scope RegisterTile::OverNeededRows(const Patch& patch, NeededRows& needed, const std::vector<IndexId>& sums, AtPlace at) {
+  const auto [count, vectors] = patch.extent;
+  Scope always, sometimes;
+  for (int64_t r = 0, first = 0; r <= count; ++r) {
+    const IndexId is_needed = r < count ? needed.At(patch.row, r, count, sums) : Const(0);
+    if (pool_.IsConst(is_needed, 1)) continue;
+    Append(always, make_.Between("r", Const(first), Const(r), kUnrolled,
+                                 [&](IndexId row) { return OverRow(row, vectors, at); }));
+    Append(sometimes, If(is_needed, [&] { return OverRow(Const(r), vectors, at); }));
+    first = r + 1;
+  }
+  Append(always, std::move(sometimes));
+  return always;
 }
 
 // tile = tile op value

@@ -10,6 +10,7 @@
 #include "jit/schedule/contraction.h"
 #include "jit/schedule/contraction_packing.h"
 #include "jit/schedule/loop_maker.h"
+#include "jit/schedule/needed_rows.h"
 #include "jit/schedule/tile_grid.h"
 #include "loop_ir/program.h"
 #include "loop_ir/ranges.h"
@@ -77,20 +78,21 @@ class RegisterTile {
 
   IndexId Const(int64_t value) { return pool_.Const(value); }
   IndexId ColumnsFrom(IndexId vector);
-  loop::Scope OverSums(const absl::optional<SumBlock>& part, bool compact, OverSteps body,
+  loop::Scope OverSums(const Patch& patch, const absl::optional<SumBlock>& part, const NeededRows& needed, OverSteps body,
                        std::vector<IndexId> known = {});
-  bool IsWrittenOut(size_t sum, bool compact);
+  bool IsWrittenOut(size_t sum, const Patch& patch, const absl::optional<SumBlock>& part);
+  NeededRows NeededRowsOf(const Patch& patch, const absl::optional<SumBlock>& part);
   loop::Scope Sums(loop::TensorId tile, const Patch& patch, const absl::optional<SumBlock>& part,
                    const absl::optional<Below>& below);
   IndexId HasMore(const SumBlock& part);
-  void PrefetchNextBlock(loop::Scope& sums, const Patch& patch, const SumBlock& part);
+  void PrefetchNextBlock(loop::Scope& sums, const Patch& patch, const SumBlock& part, size_t first_without_loop);
   void PrefetchNextRows(loop::Scope& sums, const Patch& patch, const absl::optional<SumBlock>& part);
   // The innermost of the loops over the sums that is not written out, and the steps of an iteration of it.
   struct SumLoops {
     loop::Loop* innermost;
     std::vector<std::vector<IndexId>> steps;
   };
-  absl::optional<SumLoops> LoopsOf(loop::Scope& sums);
+  absl::optional<SumLoops> LoopsOf(loop::Scope& sums, size_t first_without_loop);
   std::vector<std::vector<IndexId>> StepsOf(const loop::Loop& loop, const std::vector<std::vector<IndexId>>& around);
   static bool IsLargeEnoughToFetch(Extent extent);
   bool PrefetchNextPanel(loop::Loop& sum, const Patch& patch, const absl::optional<SumBlock>& part, const Below& below);
@@ -110,6 +112,7 @@ class RegisterTile {
   loop::Scope OverTile(Extent extent, AtPlace at);
   loop::Scope OverRow(IndexId r, int64_t vectors, AtPlace at);
   loop::Scope OverRows(const Patch& patch, AtPlace at);
+  loop::Scope OverNeededRows(const Patch& patch, NeededRows& needed, const std::vector<IndexId>& sums, AtPlace at);
   loop::Scope Step(loop::TensorId tile, const IndexList& in_tile, const Packing::Place& at, Packing::Columns columns,
                    const Packing::Panel* panel);
   loop::Scope Ends(loop::TensorId tile, const Patch& patch);

@@ -1,6 +1,7 @@
 #include "jit/schedule/sum_order.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,9 @@ using loop::Loop;
 using loop::Program;
 using loop::Scope;
 
+// Steps of a loop that are written out.
+constexpr int64_t kFewSteps = 12;
+
 // A loop without its body.
 struct Head {
   int32_t var;
@@ -29,10 +33,20 @@ Loop* Inside(Loop& loop) {
   return absl::c_find_if(loop.body, [](const Item& item) { return item.As<Loop>() != nullptr; })->As<Loop>();
 }
 
-bool Order(Loop& outermost, const Contraction& nest) {
+std::vector<const Loop*> Ordered(Program& program, const Contraction& nest) {
   std::vector<const Loop*> ordered = nest.sums;
   std::stable_partition(ordered.begin(), ordered.end(),
                         [&](const Loop* loop) { return absl::c_linear_search(nest.windows, loop); });
+  const auto moves = [&](const Loop* loop) { return program.pool.HasVar(loop->begin) || program.pool.HasVar(loop->end); };
+  for (size_t i = 0; i + 1 < ordered.size(); ++i) {
+    const auto steps = KnownLength(program, *ordered[i]);
+    if (steps && *steps <= kFewSteps && moves(ordered[i + 1])) std::swap(ordered[i], ordered[i + 1]);
+  }
+  return ordered;
+}
+
+bool Order(Program& program, Loop& outermost, const Contraction& nest) {
+  const std::vector<const Loop*> ordered = Ordered(program, nest);
   if (ordered == nest.sums) return false;
   std::vector<Head> heads;
   for (const Loop* loop : ordered) heads.push_back({loop->var, loop->begin, loop->end});
@@ -54,7 +68,7 @@ absl::StatusOr<bool> SumWindowsFirst(Program& program) {
   loop::Ranges ranges(program);
   return ReplaceLoops(program, ranges, [&](Loop& loop) -> absl::optional<Scope> {
     const absl::optional<Contraction> nest = ContractionOf(program, loop);
-    if (!nest || !Order(loop, *nest)) return absl::nullopt;
+    if (!nest || !Order(program, loop, *nest)) return absl::nullopt;
     return ScopeOf(std::move(loop));
   });
 }

@@ -11,8 +11,15 @@ namespace nestor::jit {
 //     ->
 //   for r in [0, R) { for c in [0, C) { s += w[o, c, r] * x[c, i + r] } }
 //
-// in each nest that ContractionOf finds, so that the innermost loop is a long one. The order
-// of the sums changes, and with it their rounding.
+// in each nest that ContractionOf finds, so that the innermost loop is a long one. And where a sum of few steps is around one
+// whose bounds move with a batch, as padding has it (trimmed_sums.h), the two change places, so that the few steps can be
+// written out:
+//
+//   for r in [0, 3) { for q in [max(0, 1 - h), min(Q, H + 1 - h)) { .. } }
+//     ->
+//   for q in [max(0, 1 - h), min(Q, H + 1 - h)) { for r in [0, 3) { .. } }
+//
+// The order of the sums changes, and with it their rounding.
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run
 // changes nothing. REQUIRES: Verify accepts the program; and so it does afterwards.

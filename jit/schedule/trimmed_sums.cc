@@ -1,6 +1,7 @@
 // The load that makes a step 0 is looked for first, then the sums along which it leaves its tensor.
 #include "jit/schedule/trimmed_sums.h"
 
+#include <iterator>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -39,13 +40,14 @@ class SumTrimmer {
     // To look for padding takes less than to look for a contraction.
     if (!IsOutermost(program_, outermost) || !HoldsPadding(outermost)) return absl::nullopt;
     const absl::optional<Contraction> nest = ContractionOf(program_, outermost);
-    if (!nest || nest->is_ragged || nest->step->op != ReduceOp::kSum) return absl::nullopt;
+    if (!nest || nest->is_ragged || nest->step->op != ReduceOp::kSum || !nest->step->needed_if.empty()) return absl::nullopt;
     for (const ZeroFactor& zero : PaddingOf(nest->step->value)) {
-      const std::vector<Loop> narrowed = NarrowedSums(*nest, zero.load);
-      if (narrowed.empty()) continue;
-      if (zero.others.empty()) return ScopeOf(WithSums(outermost, narrowed));
+      const Inside inside = StepsInside(*nest, zero.load);
+      if (inside.sums.empty() && inside.needed_if.empty()) continue;
+      if (zero.others.empty()) return ScopeOf(Only(inside, nest->accumulator, outermost));
       if (!MayRunTwice(*nest->core)) continue;
-      return WithSecondRun(*nest, zero, BandOf(outermost, *nest->core), WithSums(outermost, narrowed));
+      return WithSecondRun(*nest, zero, BandOf(outermost, *nest->core),
+                           Only(inside, nest->accumulator, outermost));
     }
     return absl::nullopt;
   }
@@ -78,55 +80,66 @@ class SumTrimmer {
     return band;
   }
 
-  // Those sums of which some steps read the load outside of its tensor, without bodies, over the others.
-  std::vector<Loop> NarrowedSums(const Contraction& nest, ValueId load) {
+  // The steps that read a load in its tensor: sums of which not all do so, without bodies, over those that may; and
+  // conditions that say for which rows and columns they do.
+  struct Inside {
+    std::vector<Loop> sums;
+    IndexList needed_if;
+  };
+
+  Inside StepsInside(const Contraction& nest, ValueId load) {
     const Access& access = absl::get<loop::LoadValue>(program_[load].node).access;
     LoopsAround around = nest.batch;
     around.insert(around.end(), {nest.row, nest.column});
     around.insert(around.end(), nest.sums.begin(), nest.sums.end());
     for (const Loop* loop : around) ranges_.Enter(*loop);
-    std::vector<Loop> narrowed;
+    Inside inside;
     for (const Loop* sum : nest.sums) {
       Loop narrow{sum->var, sum->begin, sum->end, 1, {}, {}};
       const bool is_fixed = !pool_.HasVar(sum->begin) && !pool_.HasVar(sum->end);
-      if (is_fixed && Narrow(nest, access, narrow)) narrowed.push_back(std::move(narrow));
+      if (is_fixed && Narrow(nest, access, narrow, inside.needed_if)) inside.sums.push_back(std::move(narrow));
     }
     for (size_t i = 0; i < around.size(); ++i) ranges_.Leave();
-    return narrowed;
+    return inside;
   }
 
-  static Loop WithSums(Loop nest, const std::vector<Loop>& sums) {
+  static Loop Only(const Inside& inside, loop::TensorId sum, Loop nest) {
     VisitScopes(nest.body, [&](Scope& scope) {
       for (Item& item : scope) {
         auto* loop = item.As<Loop>();
         if (loop == nullptr) continue;
-        for (const Loop& sum : sums) {
+        for (const Loop& sum : inside.sums) {
           if (sum.var == loop->var) loop->begin = sum.begin, loop->end = sum.end;
         }
       }
     });
+    VisitStatements(nest.body, [&](Statement& statement) {
+      if (statement.target.tensor == sum) absl::c_copy(inside.needed_if, std::back_inserter(statement.needed_if));
+    });
     return nest;
   }
 
-  // To where the axes that move with the sum, and else with batch loops alone, lie in the tensor.
-  bool Narrow(const Contraction& nest, const Access& access, Loop& sum) {
+  // To where the axes that move with the sum, and else with batch loops alone, lie in the tensor. Of axes that move with
+  // a row or column, too, conditions say so.
+  bool Narrow(const Contraction& nest, const Access& access, Loop& sum, IndexList& needed_if) {
     const Shape& shape = program_[access.tensor].shape;
     const Loop before = sum;
     for (size_t axis = 0; axis < shape.size(); ++axis) {
-      const IndexId place = access.place[axis];
+      const IndexId place = access.place[axis], zero = pool_.Const(0);
       const auto coefficient = CoefficientOf(program_, place, sum.var);
       if (!coefficient || !pool_.IsConst(*coefficient, 1)) continue;
       const IndexId rest = pool_.Sub(place, pool_.Var(sum.var));
-      if (!MovesWithBatchAlone(nest, rest)) continue;
-      if (!ranges_.LessEqual(pool_.Const(0), place)) sum.begin = pool_.Max(sum.begin, pool_.Sub(pool_.Const(0), rest));
-      if (!ranges_.Less(place, shape[axis])) sum.end = pool_.Min(sum.end, pool_.Sub(shape[axis], rest));
+      if (MovesWithAny(pool_, rest, nest.sums)) continue;
+      const bool may_be_before = !ranges_.LessEqual(zero, place), may_be_behind = !ranges_.Less(place, shape[axis]);
+      if (MovesWithAny(pool_, rest, {nest.row, nest.column})) {
+        if (may_be_before) needed_if.push_back(pool_.Condition(IndexKind::kLe, zero, place));
+        if (may_be_behind) needed_if.push_back(pool_.Condition(IndexKind::kLt, place, shape[axis]));
+      } else if (MovesWithAny(pool_, rest, nest.batch)) {
+        if (may_be_before) sum.begin = pool_.Max(sum.begin, pool_.Sub(zero, rest));
+        if (may_be_behind) sum.end = pool_.Min(sum.end, pool_.Sub(shape[axis], rest));
+      }
     }
     return sum.begin != before.begin || sum.end != before.end;
-  }
-
-  bool MovesWithBatchAlone(const Contraction& nest, IndexId rest) const {
-    return MovesWithAny(pool_, rest, nest.batch) && !MovesWithAny(pool_, rest, nest.sums) &&
-           !MovesWithAny(pool_, rest, {nest.row, nest.column});
   }
 
   // Whether the statements give the same when they run again: they assign, and read nothing that they write.
@@ -152,7 +165,8 @@ class SumTrimmer {
     SecondRun again(program_, ranges_);
     const IndexId not_finite = again.Flag("not_finite", scope);
     LoopsAround loops = band;
-    loops.insert(loops.end(), nest.sums.begin(), nest.sums.end());
+    const std::vector<Loop> sums = HullLoopsOf(nest);
+    for (const Loop& sum : sums) loops.push_back(&sum);
     Append(scope, again.FlagIfNotFinite(zero.others, not_finite, {}, loops));
     Append(scope, ScopeOf(std::move(trimmed)));
     Scope core = *nest.core;

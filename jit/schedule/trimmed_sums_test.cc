@@ -43,11 +43,16 @@ TEST(TrimSums, TextInTextOut) {
       // At one end.
       {OVER("", "", SUM("", "", "i32", "0, R", "s += k[i, r, l] * c[h + r, l, j | i32(0)]") "z[i, h, j] = s"),
        OVER("", "", SUM("", "", "i32", "0, min(R, -h + H)", "s += k[i, r, l] * c[h + r, l, j | i32(0)]") "z[i, h, j] = s")},
-      // Not where something else stands outside; nor other values; nor a sum that moves with the column; nor what may
-      // not run twice.
+      // Of a column, the step says where it is needed.
+      {OVER("", "", SUM("", "", "i32", "0, R", "s += k[i, r, l] * c[h, l, j + r - 1 | i32(0)]") "z[i, h, j] = s"),
+       OVER("", "", SUM("", "", "i32", "0, R", "s += k[i, r, l] * c[h, l, j + r - 1 | i32(0)]"
+                        " needed if 0 <= j + r - 1, j + r - 1 < M") "z[i, h, j] = s")},
+      {OVER("", "", SUM("", "", "i32", "0, R", "s += k[i, r, l] * c[h + r, l, j + r - 1 | i32(0)]") "z[i, h, j] = s"),
+       OVER("", "", SUM("", "", "i32", "0, min(R, -h + H)", "s += k[i, r, l] * c[h + r, l, j + r - 1 | i32(0)]"
+                        " needed if 0 <= j + r - 1, j + r - 1 < M") "z[i, h, j] = s")},
+      // Not where something else stands outside; nor other values; nor what may not run twice.
       {OVER("", "", SUM("", "", "i32", "0, R", "s += k[i, r, l] * c[h + r - 1, l, j | i32(1)]") "z[i, h, j] = s"), ""},
       {OVER("", "", SUM("", "", "i32", "0, R", "s += k[i, r, l] + c[h + r - 1, l, j | i32(0)]") "z[i, h, j] = s"), ""},
-      {OVER("", "", SUM("", "", "i32", "0, R", "s += k[i, r, l] * c[h, l, j + r - 1 | i32(0)]") "z[i, h, j] = s"), ""},
       {OVER("", "", SUM("", "", "f32", "0, R", STEP) "y[i, h, j] += s"), ""},
       {OVER("", "", SUM("", "", "f32", "0, R", STEP) "y[i, h, j] = s + y[i, h, j]"), ""},
   });
