@@ -15,6 +15,7 @@
 #include "jit/schedule/loop_maker.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/lanes.h"
+#include "loop_ir/rewrite.h"
 
 namespace nestor::jit {
 namespace {
@@ -42,9 +43,9 @@ class StreamPrefetcher {
         Collect(nest, loops);
         for (TensorId tensor : program_.inputs) {
           const auto walk = walks_.find(tensor);
-          if (walk == walks_.end() || walk->second.count != 1 || walk->second.ahead == 0) continue;
-          if (fetched_.contains(tensor)) continue;
-          changed |= Prefetch(tensor, walk->second);
+          if (walk == walks_.end() || walk->second.count != 1 || fetched_.contains(tensor)) continue;
+          if (walk->second.ahead != 0) changed |= PrefetchAhead(tensor, walk->second);
+          else if (walk->second.planes >= 0) changed |= PrefetchNextPlane(tensor, walk->second);
         }
       }
     }
@@ -59,6 +60,7 @@ class StreamPrefetcher {
     Loop* loop = nullptr;   // one of them
     IndexList place;        // of the first read there
     int64_t ahead = 0;      // 1 or -1, which way the loops around it go through memory; 0 where they jump
+    int32_t planes = -1;    // the index of the loop that goes from plane to plane, where they jump after the last one
   };
 
   void Collect(Item& item, std::vector<const Loop*>& loops) {
@@ -79,7 +81,7 @@ class StreamPrefetcher {
       Walk& walk = walks_[tensor];
       if (walk.loop == &loop) return;
       const IndexList list(place.begin(), place.end());
-      walk = {walk.count + 1, &loop, list, DirectionOf(loops, list)};
+      walk = {walk.count + 1, &loop, list, DirectionOf(loops, list), PlanesOf(loops, list)};
     });
   }
 
@@ -112,7 +114,30 @@ class StreamPrefetcher {
     return lane && (pool_.IsConst(*lane, 1) || pool_.IsConst(*lane, -1)) ? direction : 0;
   }
 
-  bool Prefetch(TensorId tensor, const Walk& walk) {
+  // The outermost of the loops, up to the innermost, that go through memory in its order, if the one around it does not,
+  // and there are rows between: -1 if not.
+  int32_t PlanesOf(absl::Span<const Loop* const> loops, const IndexList& place) const {
+    if (absl::c_any_of(place, [&](IndexId e) { return pool_.HasLoad(e); })) return -1;
+    size_t next = place.size(), first = loops.size();
+    while (first > 0) {
+      const auto axis = OnlyAxisAlong(program_, place, *loops[first - 1]);
+      if (!axis || *axis >= next) break;
+      next = *axis;
+      --first;
+    }
+    return first > 0 && first + 3 <= loops.size() && next + 3 <= place.size() ? loops[first]->var : -1;
+  }
+
+  bool PrefetchNextPlane(TensorId tensor, const Walk& walk) {
+    loop::VarReplacement next(program_);
+    next.Set(walk.planes, pool_.Add(pool_.Var(walk.planes), pool_.Const(1)));
+    loop::Access access;
+    access.tensor = tensor;
+    for (const IndexId e : walk.place) access.place.push_back(next(e));
+    return AddPrefetch(*walk.loop, std::move(access), loop::Prefetch::Cache::kSecond);
+  }
+
+  bool PrefetchAhead(TensorId tensor, const Walk& walk) {
     const int64_t elements = walk.ahead * kBytesAhead / ByteSize(program_[tensor].type);
     loop::Access access;
     access.tensor = tensor;

@@ -144,6 +144,17 @@ TEST(StreamArguments, AheadWhereAnInputIsReadFromEndToEnd) {
   for (const auto& [program, prefetches] : kCases) EXPECT_EQ(PrefetchesIn(program), prefetches) << program;
 }
 
+TEST(StreamArguments, TheNextPlaneWhereAPieceOfEachIsRead) {
+  const auto copy = [](absl::string_view loops, absl::string_view place) {
+    return PrefetchesIn(absl::StrCat("program f(x: f32[C, H, W]) -> (y: f32[H, C, 16, W]) { for s in [0, H/16) { ", loops,
+                                     " { y[s, c, h, w] = x[", place, "] } } } } }").c_str());
+  };
+  EXPECT_EQ(copy("for c in [0, C) { for h in [0, 16) { for w in [0, W) vector", "c, 16*s + h, w"), "w: x[c + 1, 16*s + h, w]");
+  // Not where one row of each plane is, nor where a plane is read again and again.
+  EXPECT_EQ(copy("for h in [0, 16) { for c in [0, C) { for w in [0, W) vector", "c, 16*s + h, w"), "");
+  EXPECT_EQ(copy("for c in [0, C) { for h in [0, 16) { for w in [0, W) vector", "s, h, w"), "");
+}
+
 TEST(StreamArguments, BesideTheSumsOfATile) {
   constexpr char kProgram[] =
       "program f(x: f32[N, 8], w: f32[8], u: f32[N, 8], ids: i64[N]) -> (y: f32[N, 8]) { temp o: f32[N, 8] "
