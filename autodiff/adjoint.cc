@@ -1,10 +1,7 @@
 // Nodes are visited from the results to the arguments; each hands its adjoint on
-// to its operands, one case per micro-op, and contributions add up. Only nodes
-// that depend on what is differentiated by, through floats, take part.
-//
-// An adjoint that passed a select, a mask, a fill or a tie is 0 where its value
-// did not matter; there the partial derivative may be inf or NaN, so that the
-// product must be mulz. Whether an adjoint has passed one is carried along.
+// to its operands, one case per micro-op, and contributions add up. Only active
+// nodes (activity.h) take part. What an adjoint has passed is carried along, since
+// products with it depend on that (chain_rule.h).
 //
 // The adjoint of a recurrence is a recurrence that runs the other way. What each read of an
 // earlier step hands back is its carry: the adjoint of the read, one lag later. Its equation
@@ -14,63 +11,29 @@
 #include "autodiff/adjoint.h"
 
 #include <algorithm>
-#include <cmath>
-#include <map>
 #include <numeric>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
+#include "autodiff/activity.h"
 #include "autodiff/algebra.h"
-#include "autodiff/invariance.h"
+#include "autodiff/chain_rule.h"
 #include "autodiff/product_of_others.h"
 #include "autodiff/pull_back.h"
 #include "uops/call.h"
 #include "uops/invariant.h"
-#include "uops/module.h"
 #include "uops/mutant.h"
 #include "uops/recurrence.h"
 
 namespace nestor {
 namespace {
 
-// The notation of one partial derivative as an op over rank-0 operands.
-Op MakeDerivative(ScalarOp scalar_op, int operand, DType type, DType result) {
-  const ScalarOpRow& row = Row(scalar_op);
-  const bool choice = row.result == ResultType::kChoice;
-  std::string text = absl::StrCat("op derivative(a: ", choice ? "bool" : "T", "[]");
-  if (row.arity > 1) absl::StrAppend(&text, ", b: T[]");
-  if (row.arity > 2) absl::StrAppend(&text, ", c: T[]");
-  absl::StrAppend(&text, ", y: R[], g: R[]) -> (d) { d = ", row.derivatives[operand], " }");
-  const absl::StatusOr<Module> module = Module::Parse(text);
-  NESTOR_CHECK(module.ok(), absl::StrCat(text, "\n", module.status().ToString()));
-  const ArgumentSpecs specs = {{choice ? "b" : "a", {type, 0}}, {"y", {result, 0}}};
-  absl::StatusOr<Op> op = module->Instantiate("", specs);
-  NESTOR_CHECK(op.ok(), absl::StrCat(text, "\n", op.status().ToString()));
-  return *std::move(op);
-}
-
-// Made at first use and kept; thread-safe.
-const Op& DerivativeOf(ScalarOp scalar_op, int operand, DType type, DType result) {
-  static absl::Mutex mutex;
-  static auto* const made = new std::map<std::tuple<ScalarOp, int, DType, DType>, std::unique_ptr<Op>>;
-  const auto key = std::make_tuple(scalar_op, operand, type, result);
-  absl::MutexLock lock(&mutex);
-  std::unique_ptr<Op>& op = (*made)[key];
-  if (op == nullptr) op = std::make_unique<Op>(MakeDerivative(scalar_op, operand, type, result));
-  return *op;
-}
-
-// What an adjoint has passed: something that makes it 0 where it did not matter,
-// and, on the way back through a gradient, a mulz, behind which it need not be.
-enum Mask : uint8_t { kUnmasked = 0, kZeroed = 1, kUnbridled = 2 };
-
 class ReverseWalk {
  public:
   ReverseWalk(Op& op, absl::Span<const Seed> seeds, absl::Span<const NodeId> wrt)
       : op_(op), graph_(op.graph), pool_(op.graph.pool()), seeds_(seeds), wrt_(wrt),
         forward_size_(ForwardSize(seeds, op.graph)), algebra_(op.graph, forward_size_),
-        adjoints_(forward_size_), masks_(forward_size_, kUnmasked), active_(forward_size_, false) {}
+        chain_rule_(op.graph, algebra_), adjoints_(forward_size_), masks_(forward_size_, kUnmasked) {}
 
   absl::StatusOr<std::vector<NodeId>> Run() {
     FindActive();
@@ -91,47 +54,17 @@ class ReverseWalk {
     return size;
   }
 
+  void FindActive() {
+    std::vector<NodeId> results;
+    for (const Seed& seed : seeds_) results.push_back(seed.result);
+    active_ = ActiveNodes(op_, results, wrt_, forward_size_);
+  }
+
   void FindViews() {
     for (int i = 0; i < forward_size_; ++i) {
       const Recurrence* recurrence = graph_.As<Recurrence>(NodeId{i});
       if (recurrence != nullptr) views_[recurrence->carries[0]].push_back(NodeId{i});
     }
-  }
-
-  // ---- Which nodes take part
-
-  void FindActive() {
-    for (NodeId id : wrt_) active_[id.value] = true;
-    std::vector<NodeId> results;
-    for (const Seed& seed : seeds_) results.push_back(seed.result);
-    std::vector<bool> frozen(forward_size_, false);
-    for (NodeId id : CancellingExtrema(graph_, results)) frozen[id.value] = true;
-    do {
-      for (int i = 0; i < forward_size_; ++i) {
-        if (!frozen[i] && IsFloat(graph_.type(NodeId{i}))) FindActive(NodeId{i});
-      }
-    } while (ActivateCarries());
-  }
-
-  void FindActive(NodeId id) {
-    const auto add = [&](NodeId x) { active_[id.value] = active_[id.value] || active_[x.value]; };
-    const Map* map = graph_.As<Map>(id);
-    if (map == nullptr || map->tag == 0) return VisitOperands(graph_, id, add);
-    for (NodeId arg : op_.custom_calls[map->tag - 1].args) add(arg);
-  }
-
-  // A carry is what its body is. Whether one was not known to be active.
-  bool ActivateCarries() {
-    bool changed = false;
-    for (NodeId id : graph_.recurrences()) {
-      if (id.value >= forward_size_) continue;
-      const Recurrence& n = *graph_.As<Recurrence>(id);
-      for (size_t k = 0; k < n.carries.size(); ++k) {
-        if (!active_[n.bodies[k].value] || active_[n.carries[k].value]) continue;
-        active_[n.carries[k].value] = changed = true;
-      }
-    }
-    return changed;
   }
 
   void Contribute(NodeId to, NodeId adjoint, uint8_t mask) {
@@ -310,86 +243,11 @@ class ReverseWalk {
       if (!active_[map.args[i].value] || row.derivatives[i][0] == '\0') continue;
       const uint8_t mask = masks_[id.value];
       const Op& derivative = DerivativeOf(map.op, static_cast<int>(i), graph_.type(map.args.back()), graph_.type(id));
-      const NodeId d = Apply(derivative, ValuesOf(map.args), ValueOf(id), g, mask);
+      const NodeId d = chain_rule_.Apply(derivative, ValuesOf(map.args), ValueOf(id), g, mask);
       const uint8_t own = map.op == ScalarOp::kMulz ? kZeroed | kUnbridled : row.traits & kGate ? kZeroed : kUnmasked;
       Contribute(map.args[i], d, mask | own);
     }
     return absl::OkStatus();
-  }
-
-  // The derivative's rank-0 graph on whole tensors. What carries the adjoint goes
-  // through the algebra, or is multiplied by mulz.
-  NodeId Apply(const Op& derivative, absl::Span<const NodeId> args, NodeId y, NodeId g, uint8_t mask) {
-    const Graph& scalar = derivative.graph;
-    const Shape shape = graph_.shape(y);
-    std::vector<NodeId> image(scalar.size());
-    std::vector<bool> carries(scalar.size(), false);
-    for (size_t i = 0; i < args.size(); ++i) image[derivative.args[i].node.value] = args[i];
-    image[derivative.FindArgument("y")->node.value] = y;
-    const NodeId adjoint = derivative.FindArgument("g")->node;
-    image[adjoint.value] = g;
-    carries[adjoint.value] = true;
-    const std::vector<bool> live = Reachable(scalar, derivative.ResultNodes());
-    for (int i = 0; i < scalar.size(); ++i) {
-      if (!live[i]) continue;
-      if (const Constant* constant = scalar.As<Constant>(NodeId{i})) {
-        image[i] = graph_.AddSplat(graph_.AddConstant(constant->value), shape);
-      } else if (const Map* map = scalar.As<Map>(NodeId{i})) {
-        NodeList operands;
-        int carrier = -1;
-        for (size_t j = 0; j < map->args.size(); ++j) {
-          operands.push_back(image[map->args[j].value]);
-          if (carries[map->args[j].value]) carrier = static_cast<int>(j);
-        }
-        carries[i] = carrier >= 0;
-        image[i] = carrier < 0 ? graph_.AddMap(map->op, operands, scalar.type(NodeId{i}))
-                               : Carried(*map, operands, carrier, scalar.type(NodeId{i}), mask);
-      }
-    }
-    return image[derivative.results[0].node.value];
-  }
-
-  bool IsConstant(NodeId x) const {
-    const Reindex* reindex = graph_.As<Reindex>(x);
-    return graph_.As<Constant>(reindex == nullptr ? x : reindex->x) != nullptr;
-  }
-
-  // Whether elements of x may be inf or NaN though the arguments are finite: a row
-  // whose derivative or value is unbounded stands above, or a constant that is.
-  bool MayBeNonFinite(NodeId x) {
-    while (static_cast<int>(non_finite_.size()) < graph_.size()) {
-      const NodeId id{static_cast<int32_t>(non_finite_.size())};
-      bool may = false;
-      if (const Constant* constant = graph_.As<Constant>(id)) may = !std::isfinite(constant->value.ToDouble());
-      if (const Map* map = graph_.As<Map>(id)) may = (Row(map->op).traits & kUnbounded) != 0;
-      if (IsFloat(graph_.type(id))) VisitOperands(graph_, id, [&](NodeId y) { may = may || non_finite_[y.value]; });
-      non_finite_.push_back(may);
-    }
-    return non_finite_[x.value];
-  }
-
-  // A masked adjoint is 0 where its value did not matter: times what may be inf
-  // there, the product must be 0 all the same. Behind a mulz it may itself be inf,
-  // and what it meets is 0.
-  bool NeedsMulz(const NodeList& x, int carrier, uint8_t mask) {
-    if (mask == kUnmasked || IsConstant(x[1 - carrier])) return false;
-    return MayBeNonFinite(x[1 - carrier]) || ((mask & kUnbridled) && MayBeNonFinite(x[carrier]));
-  }
-
-  NodeId Carried(const Map& map, const NodeList& x, int carrier, DType type, uint8_t mask) {
-    switch (map.op) {
-      case ScalarOp::kNeg: return NESTOR_MUTANT("div_gradient_without_minus") ? x[0] : algebra_.Neg(x[0]);
-      case ScalarOp::kMul:
-        if (NeedsMulz(x, carrier, mask)) return graph_.AddMap(ScalarOp::kMulz, {x[carrier], x[1 - carrier]});
-        return algebra_.Mul(x[carrier], x[1 - carrier]);
-      case ScalarOp::kDiv:
-        // A quotient is unbounded itself.
-        if (mask != kUnmasked && !IsConstant(x[1])) {
-          return graph_.AddMap(ScalarOp::kMulz, {x[0], graph_.AddMap(ScalarOp::kRecip, {x[1]})});
-        }
-        return algebra_.Div(x[0], x[1]);
-      default: return graph_.AddMap(map.op, x, type);
-    }
   }
 
   // ---- Reindex
@@ -447,7 +305,7 @@ class ReverseWalk {
         return absl::OkStatus();
       case ReduceOp::kProd: {
         const NodeList factors = {Spread(g, n), ProductOfOthers(graph_, ValueOf(n.x), n.count)};
-        const bool guard = NeedsMulz(factors, 0, mask);
+        const bool guard = chain_rule_.NeedsMulz(factors, 0, mask);
         Contribute(n.x, guard ? graph_.AddMap(ScalarOp::kMulz, factors) : algebra_.Mul(factors[0], factors[1]), mask);
         return absl::OkStatus();
       }
@@ -557,12 +415,12 @@ class ReverseWalk {
   absl::Span<const NodeId> wrt_;
   const int forward_size_;
   Algebra algebra_;
+  ChainRule chain_rule_;
   std::vector<NodeId> adjoints_;
   std::vector<uint8_t> masks_;  // by forward node, of its adjoint
-  std::vector<bool> active_;
+  std::vector<bool> active_;    // by forward node
   absl::flat_hash_map<NodeId, std::vector<NodeId>> views_;  // of each recurrence, the oldest first, by its first carry
-  Block* block_ = nullptr;        // while the steps of a recurrence are walked
-  std::vector<bool> non_finite_;  // by node, as far as asked
+  Block* block_ = nullptr;  // while the steps of a recurrence are walked
 };
 
 }  // namespace

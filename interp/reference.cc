@@ -24,7 +24,6 @@
 #include "interp/reference.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 
@@ -34,12 +33,11 @@
 #include "interp/reference_arg.h"
 #include "interp/reference_recurrence.h"
 #include "interp/reference_rows.h"
+#include "interp/reference_step_operands.h"
 #include "interp/reference_sum.h"
 #include "interp/value_walk.h"
-#include "loop_ir/discrete_steps.h"
 #include "loop_ir/scans.h"
 #include "uops/invariant.h"
-#include "uops/operand_use.h"
 
 namespace nestor {
 namespace {
@@ -84,44 +82,6 @@ std::vector<bool> AccumulatedIn(const Program& program) {
 struct Cell {
   std::vector<Slot> elements;
   std::vector<ArgCandidates> args;  // of an arg accumulator
-};
-
-// What a program's discrete steps see.
-class StepOperands {
- public:
-  explicit StepOperands(const Program& program) : program_(program), steps_(program), only_(program.values.size()) {
-    for (size_t i = 0; i < program.values.size(); ++i) {
-      const auto* apply = absl::get_if<loop::ApplyValue>(&program.values[i].node);
-      if (apply == nullptr) continue;
-      const bool quotient = apply->op == ScalarOp::kDiv && steps_.Reach(ValueId{static_cast<int32_t>(i)});
-      any_quotient_ |= quotient;
-      FindOnly(*apply, program.values[i].type, only_[i]);
-    }
-  }
-
-  // Whether the tensor's elements have an enclosure for steps and another one.
-  bool IsSplit(TensorId id) const {
-    return any_quotient_ && program_[id].storage != Storage::kInput && steps_.Reach(id);
-  }
-  // Whether only steps see that operand of the value. One that passes on as well is taken as
-  // what passes on.
-  bool IsOnlyForSteps(ValueId value, size_t operand) const { return only_[value.value][operand]; }
-
- private:
-  using Operands = std::array<bool, 3>;
-
-  void FindOnly(const loop::ApplyValue& apply, DType target, Operands& only) const {
-    const DType operand = program_[apply.args.back()].type;
-    for (size_t i = 0; i < apply.args.size(); ++i) {
-      const OperandUse use = UseOf(apply.op, operand, target, static_cast<int>(i));
-      only[i] = use.steps && !use.passes;
-    }
-  }
-
-  const Program& program_;
-  const loop::DiscreteSteps steps_;
-  std::vector<Operands> only_;  // by value
-  bool any_quotient_ = false;   // that reaches a step
 };
 
 class ReferenceInterpreter : ValueWalk<ReferenceInterpreter, Enclosure> {

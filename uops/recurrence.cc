@@ -11,6 +11,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "uops/invariant.h"
+#include "uops/match_recurrence.h"
 
 namespace nestor {
 namespace {
@@ -213,107 +214,6 @@ absl::optional<IndexId> LagOf(IndexPool& pool, IndexId place, int axis, bool bac
   return lag;
 }
 
-namespace {
-
-// Finds out whether two systems are the same but for their carries: a walk over both at once,
-// from bodies to operands, where a carry leads on to its body.
-class Matching {
- public:
-  Matching(const Graph& graph, absl::Span<const NodeId> carries, absl::Span<const NodeId> bodies, const Recurrence& other)
-      : graph_(graph), pool_(graph.pool()), carries_(carries), bodies_(bodies), other_(other) {}
-
-  // What each node of the first system is in `other`, its first equation being number j there;
-  // nullopt where they differ.
-  absl::optional<absl::flat_hash_map<NodeId, NodeId>> From(size_t j) {
-    Pair(bodies_[0], other_.bodies[j]);
-    while (!open_.empty() && same_) {
-      const auto [ours, theirs] = open_.back();
-      open_.pop_back();
-      Compare(ours, theirs);
-    }
-    if (!same_) return absl::nullopt;
-    return std::move(images_);
-  }
-
- private:
-  // Nodes outside of both systems are one node, or differ.
-  void Pair(NodeId ours, NodeId theirs) {
-    if (ours == theirs) return;
-    const auto [image, is_new] = images_.try_emplace(ours, theirs);
-    const auto source = sources_.try_emplace(theirs, ours).first;
-    same_ = same_ && image->second == theirs && source->second == ours;
-    if (is_new) open_.emplace_back(ours, theirs);
-  }
-
-  void Compare(NodeId ours, NodeId theirs) {
-    const Node &a = graph_[ours], &b = graph_[theirs];
-    same_ = same_ && a.type == b.type && a.shape == b.shape && a.op.index() == b.op.index();
-    if (same_) absl::visit([&](const auto& op) { CompareOps(op, ours, theirs); }, a.op);
-  }
-
-  template <class Op>
-  const Op& Theirs(const Op&, NodeId theirs) const { return *graph_.As<Op>(theirs); }
-
-  void CompareOps(const Index& a, NodeId, NodeId theirs) { ComparePlaces({a.expr}, {Theirs(a, theirs).expr}); }
-  void CompareOps(const Reindex& a, NodeId, NodeId theirs) {
-    const Reindex& b = Theirs(a, theirs);
-    Pair(a.x, b.x);
-    Pair(a.fill, b.fill);
-    ComparePlaces(a.place, b.place);
-    ComparePlaces(a.conditions, b.conditions);
-  }
-  void CompareOps(const Map& a, NodeId, NodeId theirs) {
-    const Map& b = Theirs(a, theirs);
-    same_ = same_ && a.op == b.op && a.tag == b.tag && a.args.size() == b.args.size();
-    for (size_t i = 0; same_ && i < a.args.size(); ++i) Pair(a.args[i], b.args[i]);
-  }
-  void CompareOps(const Reduce& a, NodeId, NodeId theirs) {
-    const Reduce& b = Theirs(a, theirs);
-    same_ = same_ && a.op == b.op && a.count == b.count;
-    Pair(a.x, b.x);
-  }
-  void CompareOps(const Scatter& a, NodeId, NodeId theirs) {
-    const Scatter& b = Theirs(a, theirs);
-    same_ = same_ && a.op == b.op;
-    Pair(a.x, b.x);
-    ComparePlaces(a.place, b.place);
-  }
-  void CompareOps(const Carry& a, NodeId ours, NodeId theirs) {
-    const Carry& b = Theirs(a, theirs);
-    const auto k = absl::c_find(carries_, ours) - carries_.begin(), other = absl::c_find(other_.carries, theirs) - other_.carries.begin();
-    const bool are_own = k < static_cast<int64_t>(carries_.size()) && other < static_cast<int64_t>(other_.carries.size());
-    same_ = same_ && are_own && a.axis == b.axis && a.backward == b.backward;
-    if (same_) Pair(bodies_[k], other_.bodies[other]);
-  }
-  // Equal ones would be one node.
-  template <class Leaf>
-  void CompareOps(const Leaf&, NodeId, NodeId) { same_ = false; }
-
-  void ComparePlaces(const IndexList& a, const IndexList& b) {
-    same_ = same_ && a.size() == b.size();
-    for (size_t i = 0; same_ && i < a.size(); ++i) CompareIndices(a[i], b[i]);
-  }
-
-  void CompareIndices(IndexId a, IndexId b) {
-    if (a == b) return;  // what it loads is outside of both
-    const IndexNode &x = pool_[a], &y = pool_[b];
-    same_ = same_ && x.kind == y.kind && x.args.size() == y.args.size();
-    if (x.kind == IndexKind::kLoad) Pair(NodeId{static_cast<int32_t>(x.value)}, NodeId{static_cast<int32_t>(y.value)});
-    else same_ = same_ && x.value == y.value;
-    for (size_t i = 0; same_ && i < x.args.size(); ++i) CompareIndices(x.args[i], y.args[i]);
-  }
-
-  const Graph& graph_;
-  const IndexPool& pool_;
-  const absl::Span<const NodeId> carries_, bodies_;
-  const Recurrence& other_;
-  absl::flat_hash_map<NodeId, NodeId> images_, sources_;  // one to one
-  std::vector<std::pair<NodeId, NodeId>> open_;  // pairs that are to be compared
-  bool same_ = true;
-};
-
-}  // namespace
-
 class Settler::Impl {
  public:
   Impl(Graph& graph, std::vector<Equation> equations)
@@ -513,7 +413,7 @@ class Settler::Impl {
 
   // Whether the component is `other` with the first equation there as number j; takes it then.
   bool MeetAt(Component& component, const Recurrence& other, size_t j) {
-    const auto images = Matching(graph_, component.carries, component.bodies, other).From(j);
+    const auto images = MatchRecurrence(graph_, component.carries, component.bodies, other, j);
     if (!images) return false;
     const auto image = [&](NodeId x) {
       const auto it = images->find(x);

@@ -7,12 +7,13 @@
 #include "check/engines/program_generator.h"
 
 #include <algorithm>
-#include <limits>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "check/engines/index_generator.h"
+#include "check/engines/recording_builder.h"
+#include "check/engines/scalar_generator.h"
 #include "check/random.h"
 #include "uops/invariant.h"
 #include "uops/recurrence.h"
@@ -26,7 +27,7 @@ class Generator {
  public:
   Generator(uint64_t seed, const GeneratorOptions& options, std::vector<ConstructorCall>* calls)
       : options_(options), random_(seed), recurrences_(seed ^ 0x5ca1ab1e), graph_(op_.graph), pool_(op_.graph.pool()),
-        indices_(options_, random_, graph_, values_), calls_(calls) {
+        indices_(options_, random_, graph_, values_), scalars_(options_, random_), builder_(graph_, calls) {
     options_.floats_only |= options_.smooth;
   }
 
@@ -61,9 +62,9 @@ class Generator {
     }
     const int values = static_cast<int>(random_.Below(3));
     for (int i = 0; i < values; ++i) {
-      const DType type = options_.floats_only || random_.Chance(75) ? FloatType() : DType::kBool;
+      const DType type = options_.floats_only || random_.Chance(75) ? scalars_.FloatType() : DType::kBool;
       ParamInfo info{absl::StrCat("$a", i), type, {}, {}, {}};
-      if (random_.Chance(60)) info.value = Literal(type);
+      if (random_.Chance(60)) info.value = scalars_.Literal(type);
       op_.params.push_back(info);
     }
   }
@@ -80,7 +81,7 @@ class Generator {
   void DeclareArguments() {
     const int count = static_cast<int>(random_.Between(1, 4));
     for (int i = 0; i < count; ++i) {
-      const DType type = i > 0 && random_.Chance(35) ? IndexType() : ValueType();
+      const DType type = i > 0 && random_.Chance(35) ? scalars_.IndexType() : scalars_.ValueType();
       const bool shape_only = random_.Chance(6);
       AddArgument(kArguments[i], type, RandomShape(), shape_only);
     }
@@ -88,7 +89,7 @@ class Generator {
     for (IndexId dim : indices_.dimensions()) {
       if (Mentioned(dim)) continue;
       const bool shape_only = random_.Chance(50);
-      AddArgument(absl::StrCat("u", op_.args.size()), ValueType(), {dim}, shape_only);
+      AddArgument(absl::StrCat("u", op_.args.size()), scalars_.ValueType(), {dim}, shape_only);
     }
     if (values_.empty()) Keep(RandomConstant());
   }
@@ -124,39 +125,6 @@ class Generator {
     op_.results.push_back({kResults[0], zero});
   }
 
-  // ---- Types and constants
-
-  DType FloatType() {
-    if (options_.smooth) return random_.Pick({DType::kF64, DType::kF64, DType::kF32});
-    return random_.Pick({DType::kF32, DType::kF32, DType::kF32, DType::kF64, DType::kBF16, DType::kF16});
-  }
-  DType IndexType() { return random_.Chance(40) ? DType::kI64 : DrawIntegerType(random_); }
-  DType ValueType() {
-    if (options_.floats_only || random_.Chance(55)) return FloatType();
-    return random_.Chance(20) ? DType::kBool : IndexType();
-  }
-
-  // A constant that a literal can give.
-  Scalar Literal(DType type) {
-    if (type == DType::kBool) return Scalar::Of(type, random_.Chance(50));
-    if (IsInteger(type)) {
-      const int kind = static_cast<int>(random_.Below(20));
-      if (kind == 0) return Lowest(type);
-      if (kind == 1) return Highest(type);
-      const int64_t value = random_.Between(-2, 4);
-      return Scalar::Integer(type, IsUnsigned(type) ? std::abs(value) : value);
-    }
-    const int kind = static_cast<int>(random_.Below(options_.smooth ? 12 : 20));
-    if (kind < 8) return Scalar::Float(type, static_cast<double>(random_.Between(-3, 3)));
-    if (kind < 12) return Scalar::Float(type, static_cast<double>(random_.Between(-20, 20)) / 8);
-    if (kind < 15) return Scalar::Float(type, 0.1 * static_cast<double>(random_.Between(-30, 30)));
-    if (kind == 15) return Scalar::Float(type, -0.0);
-    if (kind == 16) return Lowest(type);
-    if (kind == 17) return Highest(type);
-    if (kind == 18) return Scalar::Float(type, std::numeric_limits<double>::quiet_NaN());
-    return Scalar::Float(type, 1e-41);
-  }
-
   // ---- Shapes
 
   // Often one that is there already.
@@ -172,39 +140,6 @@ class Generator {
     const int rank = static_cast<int>(random_.Pick({0, 1, 1, 1, 2, 2, 2, 3}));
     for (int i = 0; i < rank; ++i) shape.push_back(indices_.Extent());
     return shape;
-  }
-
-  // ---- Constructors, noted
-
-  NodeId Note(MicroOp asked, const Shape& shape, NodeId given, std::vector<int> axes = {}) {
-    if (calls_ != nullptr) {
-      calls_->push_back({Node{std::move(asked), graph_.type(given), shape}, std::move(axes), given});
-    }
-    return given;
-  }
-
-  NodeId AddIndex(IndexId expr, const Shape& shape) {
-    return Note(Index{expr}, shape, graph_.AddIndex(expr, shape));
-  }
-  NodeId AddReindex(NodeId x, const Shape& shape, const IndexList& place, NodeId fill, const IndexList& conditions) {
-    const NodeId given = graph_.AddReindex(x, shape, place, fill, conditions);
-    if (!fill.valid()) fill = graph_.AddConstant(Scalar::Zero(graph_.type(x)));
-    return Note(Reindex{x, place, fill, conditions}, shape, given);
-  }
-  NodeId AddMap(ScalarOp op, const NodeList& args, DType target = DType::kF32) {
-    const Shape shape = graph_.shape(args[0]);
-    return Note(Map{op, args}, shape, graph_.AddMap(op, args, target));
-  }
-  NodeId AddCast(NodeId x, DType type) { return AddMap(ScalarOp::kCast, {x}, type); }
-  NodeId AddReduce(ReduceOp op, NodeId x, const std::vector<int>& axes) {
-    Shape kept;
-    for (int axis = 0; axis < graph_.rank(x); ++axis) {
-      if (std::find(axes.begin(), axes.end(), axis) == axes.end()) kept.push_back(graph_.shape(x)[axis]);
-    }
-    return Note(Reduce{op, x, static_cast<int>(axes.size())}, kept, graph_.AddReduce(op, x, axes), axes);
-  }
-  NodeId AddScatter(ReduceOp op, NodeId x, const Shape& shape, const IndexList& place) {
-    return Note(Scatter{op, x, place}, shape, graph_.AddScatter(op, x, shape, place));
   }
 
   // ---- Nodes
@@ -225,7 +160,7 @@ class Generator {
   }
 
   NodeId RandomConstant() {
-    const Scalar value = Literal(ValueType());
+    const Scalar value = scalars_.Literal(scalars_.ValueType());
     const Shape shape = RandomShape();
     return graph_.AddSplat(graph_.AddConstant(value), shape);
   }
@@ -246,9 +181,9 @@ class Generator {
     const IndexId a = indices_.Affine(shape);
     const IndexId b = indices_.Linear(shape);
     const IndexId e = random_.Chance(20) ? pool_.Mul(a, b) : a;
-    const NodeId index = AddIndex(e, shape);
+    const NodeId index = builder_.AddIndex(e, shape);
     if (!options_.floats_only && random_.Chance(60)) return index;
-    return AddCast(index, ValueType());
+    return builder_.AddCast(index, scalars_.ValueType());
   }
 
   NodeId RandomFill(DType type) {
@@ -258,7 +193,7 @@ class Generator {
         if (param.type == type && random_.Chance(80)) return graph_.AddParam(param.name, type);
       }
     }
-    return graph_.AddConstant(Literal(type));
+    return graph_.AddConstant(scalars_.Literal(type));
   }
 
   NodeId RandomReindex(NodeId x, const Shape& shape) {
@@ -267,17 +202,17 @@ class Generator {
     const NodeId fill = RandomFill(graph_.type(x));
     IndexList conditions;
     while (random_.Chance(20)) conditions.push_back(indices_.Condition(shape));
-    return AddReindex(x, shape, place, fill, conditions);
+    return builder_.AddReindex(x, shape, place, fill, conditions);
   }
 
   // `x` with the type and shape that are needed.
   NodeId Conform(NodeId x, DType type, const Shape& shape) {
-    x = AddCast(x, type);
+    x = builder_.AddCast(x, type);
     return graph_.shape(x) == shape ? x : RandomReindex(x, shape);
   }
 
   NodeId Operand(DType type, const Shape& shape) {
-    if (random_.Chance(20)) return graph_.AddSplat(graph_.AddConstant(Literal(type)), shape);
+    if (random_.Chance(20)) return graph_.AddSplat(graph_.AddConstant(scalars_.Literal(type)), shape);
     std::vector<NodeId> fitting;
     for (NodeId id : values_) {
       if (graph_.type(id) == type) fitting.push_back(id);
@@ -294,33 +229,21 @@ class Generator {
       if (IsFloat(graph_.type(id))) floats.push_back(id);
     }
     if (!floats.empty()) return random_.Pick(floats);
-    return graph_.AddConstant(Literal(FloatType()));
+    return graph_.AddConstant(scalars_.Literal(scalars_.FloatType()));
   }
 
   // A node that may be computed with: with floats_only, a float.
   NodeId Source() { return options_.floats_only ? FloatNode() : random_.Pick(values_); }
 
-  bool Allowed(ScalarOp op) const {
-    if (options_.smooth) {
-      for (ScalarOp smooth : kSmoothOps) {
-        if (op == smooth) return true;
-      }
-      return false;
-    }
-    if (!options_.floats_only || op == ScalarOp::kCast) return true;
-    const ScalarOpRow& row = Row(op);
-    return Accepts(row.operands, DType::kF32) && (row.result == ResultType::kSame || row.result == ResultType::kChoice);
-  }
-
   NodeId RandomMap() {
     ScalarOp op = random_.Pick(AllScalarOps()).op;
-    while (!Allowed(op)) op = random_.Pick(AllScalarOps()).op;
+    while (!scalars_.Allowed(op)) op = random_.Pick(AllScalarOps()).op;
     NodeId x = Source();
-    if (op == ScalarOp::kCast) return AddCast(x, ValueType());
+    if (op == ScalarOp::kCast) return builder_.AddCast(x, scalars_.ValueType());
     for (int i = 0; i < 6 && !ResultTypeOf(op, graph_.type(x), DType::kF32); ++i) x = Source();
     while (!ResultTypeOf(op, graph_.type(x), DType::kF32)) {
       const DType type = random_.Pick(AllTypes());
-      if (ResultTypeOf(op, type, DType::kF32)) x = AddCast(x, type);
+      if (ResultTypeOf(op, type, DType::kF32)) x = builder_.AddCast(x, type);
     }
     const ScalarOpRow& row = Row(op);
     const Shape shape = graph_.shape(x);
@@ -330,18 +253,18 @@ class Generator {
     args.push_back(x);
     while (static_cast<int>(args.size()) < row.arity) args.push_back(random_.Chance(12) ? x : Operand(type, shape));
     if (random_.Chance(30)) std::swap(args[args.size() - 1], args[args.size() - std::min(row.arity, 2)]);
-    return AddMap(op, args);
+    return builder_.AddMap(op, args);
   }
 
   // The bool that a select goes by.
   NodeId RandomCondition(const Shape& shape) {
     if (!options_.floats_only && random_.Chance(50)) return Operand(DType::kBool, shape);
-    const DType type = FloatType();
+    const DType type = scalars_.FloatType();
     const NodeId a = Operand(type, shape);
     const NodeId b = Operand(type, shape);
     const ScalarOp compare =
         random_.Pick({ScalarOp::kEq, ScalarOp::kNe, ScalarOp::kLt, ScalarOp::kLe, ScalarOp::kGt, ScalarOp::kGe});
-    return AddMap(compare, {a, b});
+    return builder_.AddMap(compare, {a, b});
   }
 
   NodeId RandomReduce() {
@@ -362,19 +285,19 @@ class Generator {
     }
     if (axes.empty() && graph_.rank(x) > 0 && random_.Chance(85)) axes.push_back(0);
     random_.Shuffle(axes);
-    return AddReduce(op, x, axes);
+    return builder_.AddReduce(op, x, axes);
   }
 
   NodeId RandomScatter() {
     NodeId x = Source();
-    if (graph_.type(x) == DType::kBool) x = AddCast(x, IndexType());
+    if (graph_.type(x) == DType::kBool) x = builder_.AddCast(x, scalars_.IndexType());
     const Shape shape = RandomShape();
     const Shape over = graph_.shape(x);
     const IndexList place = indices_.PlaceIn(shape, over);
     const ReduceOp op = options_.smooth ? ReduceOp::kSum
                                         : random_.Pick({ReduceOp::kSum, ReduceOp::kSum, ReduceOp::kProd,
                                                         ReduceOp::kMax, ReduceOp::kMin});
-    return AddScatter(op, x, shape, place);
+    return builder_.AddScatter(op, x, shape, place);
   }
 
   // ---- Recurrences: one or two carries, each of which the other may read
@@ -388,13 +311,13 @@ class Generator {
     const NodeId like = Source();
     const Shape shape = graph_.shape(like);
     if (shape.empty()) return;
-    std::vector<ConstructorCall>* const calls = std::exchange(calls_, nullptr);  // a step has no value of its own
+    builder_.Pause();  // a step has no value of its own
     std::vector<Stepped> system;
     const int count = random_.Chance(30) ? 2 : 1;
     const bool backward = random_.Chance(35);
     const int axis = static_cast<int>(random_.Below(static_cast<int64_t>(shape.size())));
     for (int k = 0; k < count; ++k) {
-      const DType type = k == 0 || random_.Chance(70) ? graph_.type(like) : ValueType();
+      const DType type = k == 0 || random_.Chance(70) ? graph_.type(like) : scalars_.ValueType();
       system.push_back({graph_.AddCarry(type, shape, axis, backward), NodeId(), axis});
     }
     std::vector<NodeId> steps;
@@ -408,7 +331,7 @@ class Generator {
     random_.Shuffle(steps);
     const size_t kept = random_.Chance(70) ? 1 : steps.size();
     for (size_t i = 0; i < kept; ++i) Keep(settler.Settle(steps[i]));
-    calls_ = calls;
+    builder_.Resume();
   }
 
   // Of the carry's type and shape; what it is made of goes to `steps`.
@@ -420,8 +343,8 @@ class Generator {
     const int length = static_cast<int>(random_.Between(1, 3));
     for (int i = 0; i < length; ++i) {
       NodeId other = Operand(type, shape);
-      if (random_.Chance(25)) other = AddCast(EarlierStep(random_.Pick(system), backward, shape), type);
-      if (!steps.empty() && random_.Chance(20)) other = AddCast(random_.Pick(steps), type);
+      if (random_.Chance(25)) other = builder_.AddCast(EarlierStep(random_.Pick(system), backward, shape), type);
+      if (!steps.empty() && random_.Chance(20)) other = builder_.AddCast(random_.Pick(steps), type);
       value = StepMap(value, other);
       if (random_.Chance(30)) steps.push_back(value);
     }
@@ -433,10 +356,11 @@ class Generator {
     const DType type = graph_.type(a);
     for (;;) {
       const ScalarOpRow& row = random_.Pick(AllScalarOps());
-      if (row.result != ResultType::kSame || row.arity > 2 || !Allowed(row.op) || !Accepts(row.operands, type)) continue;
+      if (row.result != ResultType::kSame || row.arity > 2) continue;
+      if (!scalars_.Allowed(row.op) || !Accepts(row.operands, type)) continue;
       if (row.arity == 1 && random_.Chance(70)) continue;
-      if (row.arity == 1) return AddMap(row.op, {a});
-      return random_.Chance(50) ? AddMap(row.op, {a, b}) : AddMap(row.op, {b, a});
+      if (row.arity == 1) return builder_.AddMap(row.op, {a});
+      return random_.Chance(50) ? builder_.AddMap(row.op, {a, b}) : builder_.AddMap(row.op, {b, a});
     }
   }
 
@@ -452,7 +376,7 @@ class Generator {
     }
     IndexList conditions;
     if (random_.Chance(15)) conditions.push_back(indices_.Condition(over));
-    return AddReindex(stepped.carry, over, place, RandomFill(graph_.type(stepped.carry)), conditions);
+    return builder_.AddReindex(stepped.carry, over, place, RandomFill(graph_.type(stepped.carry)), conditions);
   }
 
   // A reduction of earlier steps over an axis of their own.
@@ -464,18 +388,14 @@ class Generator {
     const bool is_bool = type == DType::kBool;
     const ReduceOp op = is_bool ? random_.Pick({ReduceOp::kAny, ReduceOp::kAll})
                         : options_.smooth ? ReduceOp::kSum : random_.Pick({ReduceOp::kSum, ReduceOp::kSum, ReduceOp::kMax, ReduceOp::kMin});
-    const NodeId terms = is_bool ? read : AddMap(ScalarOp::kMul, {read, Operand(type, over)});
-    return AddReduce(op, terms, {static_cast<int>(over.size()) - 1});
+    const NodeId terms = is_bool ? read : builder_.AddMap(ScalarOp::kMul, {read, Operand(type, over)});
+    return builder_.AddReduce(op, terms, {static_cast<int>(over.size()) - 1});
   }
 
   // Names that others might think their own.
   static constexpr const char* kDims[] = {"N", "M", "k"};
   static constexpr const char* kArguments[] = {"x", "i", "t0", "acc"};
   static constexpr const char* kResults[] = {"y", "j", "t1"};
-  static constexpr ScalarOp kSmoothOps[] = {
-      ScalarOp::kNeg, ScalarOp::kSin, ScalarOp::kCos, ScalarOp::kTanh, ScalarOp::kSigmoid, ScalarOp::kErf,
-      ScalarOp::kAdd, ScalarOp::kSub, ScalarOp::kMul, ScalarOp::kFma, ScalarOp::kSquare, ScalarOp::kGelu,
-      ScalarOp::kSilu, ScalarOp::kSoftplus};
 
   GeneratorOptions options_;
   Random random_;
@@ -485,7 +405,8 @@ class Generator {
   IndexPool& pool_;
   std::vector<NodeId> values_;  // what a step may use
   IndexGenerator indices_;
-  std::vector<ConstructorCall>* calls_;
+  ScalarGenerator scalars_;
+  RecordingBuilder builder_;
 };
 
 }  // namespace

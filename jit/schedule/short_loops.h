@@ -36,8 +36,8 @@ class ShortLoops {
   bool HasAnyInSums() const { return !in_sums_.empty(); }
   Shape ExtentsInSums() const;
   IndexList PlaceInSums() const;
-  // Whether the access goes along memory with the innermost of them.
-  bool IsAlongInSums(const loop::Access& access) const;
+  // Whether what the statements of the scope store lies side by side along the innermost of them.
+  bool StoresLieAlongInSums(const loop::Scope& scope) const;
   // Whether the access moves with one of them, and what is summed slides over it.
   bool SlideInSums(const loop::Access& access, const std::vector<const loop::Loop*>& sums) const;
 

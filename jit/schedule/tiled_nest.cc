@@ -19,6 +19,7 @@
 #include "jit/schedule/register_tile.h"
 #include "jit/schedule/replace_loops.h"
 #include "jit/schedule/short_loops.h"
+#include "jit/schedule/sum_blocks.h"
 #include "jit/schedule/tile_grid.h"
 #include "jit/target/lanes.h"
 #include "loop_ir/rewrite.h"
@@ -70,7 +71,8 @@ class Tiling {
         runs_(runs),
         packing_(program, ranges, nest_, lanes_, {options.bound, options.panels}),
         grid_(program, ranges, nest_, lanes_),
-        short_(program, ranges) {}
+        short_(program, ranges),
+        sum_blocks_(program, nest_, packing_, short_) {}
 
   // Not for few rows of columns that lie well.
   bool IsWorth() { return packing_.IsInRange() && (!packing_.ColumnsLieWell() || !HasFewIterations(*nest_.row)); }
@@ -238,15 +240,10 @@ class Tiling {
     return grid_.InColumnBlocks(side.tiles, side.column_block, side.row_block);
   }
 
-  // The blocks into which the outermost sum is cut.
-  struct SumBlocks {
-    IndexId length, count;
-    TensorId partial;  // what tiles of a block of columns have come to
-  };
-
   // Tiles from number `first` on, in `count` blocks of rows.
   Scope ColumnBlock(const Band& band, const Side& side, IndexId first_block, IndexId count, IndexId first) {
-    const absl::optional<SumBlocks> blocks = BlocksOfSum(side);
+    const absl::optional<SumBlocks::Cut> blocks = sum_blocks_.CutAt(options_.sum_block, side.row_block * tile_.rows,
+                                                                    side.column_block * side.vectors, lanes_);
     Scope scope;
     if (blocks) scope.push_back(fusion::DeclarationOf(blocks->partial));
     if (!packing_.UsesPanels()) {
@@ -267,7 +264,7 @@ class Tiling {
 
   // Of one block of rows. `below`: of its topmost tile.
   Scope TileBlock(const Band& band, const Side& side, IndexId row_block, IndexId first,
-                  const absl::optional<SumBlocks>& blocks, absl::optional<RegisterTile::Below> below) {
+                  const absl::optional<SumBlocks::Cut>& blocks, absl::optional<RegisterTile::Below> below) {
     const IndexId height = BlocksOfRows(band, side).length, first_row = pool_.Mul(height, row_block);
     // The numbers say that what is kept for a block has room for it.
     const auto in_block = [&](IndexId tiles, int64_t most, IndexId left) {
@@ -288,23 +285,15 @@ class Tiling {
           const IndexId vector = pool_.Add(side.first, Times(side.vectors, pool_.Add(first, q)));
           Patch patch{{band.height, side.vectors}, row, vector, absl::nullopt, side.is_whole};
           absl::optional<SumBlock> part;
-          if (blocks) part = BlockOfSum(*blocks, s, Times(band.height, p), Times(side.vectors, q));
+          if (blocks) part = sum_blocks_.At(*blocks, s, Times(band.height, p), Times(side.vectors, q));
           const auto tile = [&] { return register_tile_->At(patch, part, own); };
           if (!columns_slide) return tile();
-          return EndsLieAcross() ? TilesBeforeEnds(patch, part) : short_.InSums(tile);
+          return short_.StoresLieAlongInSums(*nest_.core) ? TilesBeforeEnds(patch, part) : short_.InSums(tile);
         });
       });
     };
     return make_.Counted("s", blocks ? blocks->count : Const(1), kPlain, [&](IndexId s) {
       return columns_slide ? tiles_of(s) : short_.InSums([&] { return tiles_of(s); });
-    });
-  }
-
-  // Whether results lie side by side along the innermost of the short loops, and so apart along the columns.
-  bool EndsLieAcross() {
-    return absl::c_all_of(*nest_.core, [&](const loop::Item& item) {
-      const auto* statement = item.As<loop::Statement>();
-      return statement == nullptr || statement->target.place.empty() || short_.IsAlongInSums(statement->target);
     });
   }
 
@@ -319,37 +308,6 @@ class Tiling {
     Append(scope, short_.InSums([&] { return register_tile_->At(patch, part); }));
     Append(scope, register_tile_->EndsOfWaiting(patch, part, [&](auto make) { return short_.InSumsUnrolled(make); }));
     return scope;
-  }
-
-  // nullopt: it runs as one, being short, or as its bounds move.
-  absl::optional<SumBlocks> BlocksOfSum(const Side& side) {
-    const IndexId steps = packing_.LengthOfHull(0), length = LengthOfSumBlock();
-    const auto known = pool_.ConstValue(pool_.Sub(steps, length));
-    if (pool_.HasVar(nest_.sums[0]->begin) || pool_.HasVar(nest_.sums[0]->end) || (known && *known <= 0)) {
-      return absl::nullopt;
-    }
-    Shape shape = short_.ExtentsInSums();
-    for (const int64_t extent : {side.row_block * tile_.rows, side.column_block * side.vectors, lanes_}) {
-      shape.push_back(Const(extent));
-    }
-    const TensorId partial = program_.AddTensor({"partial", type_, shape, Storage::kTemp});
-    const IndexId others = pool_.Sub(length, Const(1));
-    return SumBlocks{length, pool_.Max(Const(1), pool_.Div(pool_.Add(steps, others), length)), partial};
-  }
-
-  // Of the outermost sum, so many steps that those of all sums together are about as many as a block has; at least one.
-  IndexId LengthOfSumBlock() {
-    IndexId inner = Const(1);
-    for (size_t i = 1; i < nest_.sums.size(); ++i) inner = pool_.Mul(inner, packing_.LengthOfHull(i));
-    return pool_.Max(pool_.Div(Const(options_.sum_block), pool_.Max(inner, Const(1))), Const(1));
-  }
-
-  // For a tile that is kept at `row` and `vector`.
-  SumBlock BlockOfSum(const SumBlocks& blocks, IndexId number, IndexId row, IndexId vector) {
-    IndexId begin = pool_.Mul(blocks.length, number);
-    if (NESTOR_MUTANT("sum_blocks_overlap")) begin = pool_.Max(pool_.Sub(begin, Const(1)), Const(0));
-    const IndexId end = pool_.Min(packing_.LengthOfHull(0), pool_.Add(begin, blocks.length));
-    return {number, blocks.count, begin, end, blocks.length, blocks.partial, short_.PlaceInSums(), row, vector};
   }
 
   // Columns beside whole tiles. So few vectors stay in the caches whatever the rows: there is more to share out
@@ -443,8 +401,8 @@ class Tiling {
     Scope scope = make_.Counted("q", if_any(blocks.count), kPlain, [&](IndexId q) {
       const IndexId before = pool_.Mul(in_block, q);
       const Shape shape = {Const(kFlatTiles * tile_.rows), Const(most * tile_.vectors), Const(lanes_)};
-      const SumBlocks sums{Const(length), pool_.Max(Const(1), OverUp(steps, length)),
-                           program_.AddTensor({"partial", type_, shape, Storage::kTemp})};
+      const SumBlocks::Cut sums{Const(length), pool_.Max(Const(1), OverUp(steps, length)),
+                                program_.AddTensor({"partial", type_, shape, Storage::kTemp})};
       Scope block = {fusion::DeclarationOf(sums.partial)};
       Append(block, make_.Counted("s", sums.count, kPlain, [&](IndexId s) {
         return make_.Between("p", first, end, kPlain, [&](IndexId p) {
@@ -454,7 +412,7 @@ class Tiling {
             const IndexId row = Times(tile_.rows, pool_.Sub(p, first));
             return register_tile_->At({{tile_.rows, tile_.vectors}, Times(tile_.rows, p), vector, rows_left(p),
                                        /*is_whole=*/true, Packing::Columns::kInOperands},
-                                      BlockOfSum(sums, s, row, Times(tile_.vectors, t)));
+                                      sum_blocks_.At(sums, s, row, Times(tile_.vectors, t)));
           });
         });
       }));
@@ -485,6 +443,7 @@ class Tiling {
   const Extent& tile_ = grid_.tile();
   const IndexId rows_ = grid_.rows(), columns_ = grid_.columns();  // how many
   ShortLoops short_;
+  SumBlocks sum_blocks_;
   IndexId flat_;  // see AreFlat
   absl::optional<IndexId> many_;  // 0 where the rows are few, and the nest runs as it was; else 1
 };

@@ -1,0 +1,36 @@
+// The outermost sum is cut, into as many steps as those of the others leave of a block.
+#include "jit/schedule/sum_blocks.h"
+
+#include "jit/schedule/loop_maker.h"
+#include "uops/mutant.h"
+
+namespace nestor::jit {
+
+absl::optional<SumBlocks::Cut> SumBlocks::CutAt(int64_t steps, int64_t rows, int64_t vectors, int64_t lanes) {
+  const loop::Loop& outermost = *nest_.sums[0];
+  const IndexId all = packing_.LengthOfHull(0), length = LengthOf(steps);
+  const auto known = pool_.ConstValue(pool_.Sub(all, length));
+  if (pool_.HasVar(outermost.begin) || pool_.HasVar(outermost.end) || (known && *known <= 0)) return absl::nullopt;
+  Shape shape = short_.ExtentsInSums();
+  for (const int64_t extent : {rows, vectors, lanes}) shape.push_back(pool_.Const(extent));
+  const loop::TensorId partial =
+      program_.AddTensor({"partial", program_[nest_.accumulator].type, shape, loop::Storage::kTemp});
+  return Cut{length, pool_.Max(pool_.Const(1), OverUp(pool_, all, length)), partial};
+}
+
+// At least one.
+IndexId SumBlocks::LengthOf(int64_t steps) {
+  const IndexId one = pool_.Const(1);
+  IndexId inner = one;
+  for (size_t i = 1; i < nest_.sums.size(); ++i) inner = pool_.Mul(inner, packing_.LengthOfHull(i));
+  return pool_.Max(pool_.Div(pool_.Const(steps), pool_.Max(inner, one)), one);
+}
+
+RegisterTile::SumBlock SumBlocks::At(const Cut& cut, IndexId number, IndexId row, IndexId vector) {
+  IndexId begin = pool_.Mul(cut.length, number);
+  if (NESTOR_MUTANT("sum_blocks_overlap")) begin = pool_.Max(pool_.Sub(begin, pool_.Const(1)), pool_.Const(0));
+  const IndexId end = pool_.Min(packing_.LengthOfHull(0), pool_.Add(begin, cut.length));
+  return {number, cut.count, begin, end, cut.length, cut.partial, short_.PlaceInSums(), row, vector};
+}
+
+}  // namespace nestor::jit

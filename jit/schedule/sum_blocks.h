@@ -1,0 +1,48 @@
+// The sum of a contraction in blocks of steps: what tiles have come to lies in memory from one block to the next, while the
+// columns of a block stay in the caches.
+#ifndef NESTOR_JIT_SCHEDULE_SUM_BLOCKS_H_
+#define NESTOR_JIT_SCHEDULE_SUM_BLOCKS_H_
+
+#include <cstdint>
+
+#include "absl/types/optional.h"
+#include "jit/schedule/contraction.h"
+#include "jit/schedule/contraction_packing.h"
+#include "jit/schedule/register_tile.h"
+#include "jit/schedule/short_loops.h"
+#include "loop_ir/program.h"
+
+namespace nestor::jit {
+
+class SumBlocks {
+ public:
+  // The blocks into which the outermost sum is cut.
+  struct Cut {
+    IndexId length, count;   // steps of a block; blocks
+    loop::TensorId partial;  // what tiles of a block of columns have come to
+  };
+
+  // REQUIRES: the arguments outlive this.
+  SumBlocks(loop::Program& program, const Contraction& nest, Packing& packing, ShortLoops& short_loops)
+      : program_(program), pool_(program.pool), nest_(nest), packing_(packing), short_(short_loops) {}
+
+  // In blocks of about so many steps of all sums together. Tiles are kept for so many rows and vectors of so many lanes, at
+  // each iteration of the short loops around sums. nullopt: the sum runs as one, being short, or as its bounds move.
+  absl::optional<Cut> CutAt(int64_t steps, int64_t rows, int64_t vectors, int64_t lanes);
+
+  // Block `number`, of a tile that is kept at `row` and `vector`.
+  RegisterTile::SumBlock At(const Cut& cut, IndexId number, IndexId row, IndexId vector);
+
+ private:
+  IndexId LengthOf(int64_t steps);
+
+  loop::Program& program_;
+  IndexPool& pool_;
+  const Contraction& nest_;
+  Packing& packing_;
+  ShortLoops& short_;
+};
+
+}  // namespace nestor::jit
+
+#endif  // NESTOR_JIT_SCHEDULE_SUM_BLOCKS_H_
