@@ -45,7 +45,7 @@ class SumTrimmer {
       const Inside inside = StepsInside(*nest, zero.load);
       if (inside.sums.empty() && inside.needed_if.empty()) continue;
       if (zero.others.empty()) return ScopeOf(Only(inside, nest->accumulator, outermost));
-      if (!MayRunTwice(*nest->core)) continue;
+      if (!MayRunTwice(*nest->core) || !absl::c_all_of(nest->sums, [&](const Loop* sum) { return IsFixed(*sum); })) continue;
       return WithSecondRun(*nest, zero, BandOf(outermost, *nest->core),
                            Only(inside, nest->accumulator, outermost));
     }
@@ -96,13 +96,15 @@ class SumTrimmer {
     Inside inside;
     for (const Loop* sum : nest.sums) {
       Loop narrow{sum->var, sum->begin, sum->end, 1, {}, {}};
-      const bool is_fixed = !pool_.HasVar(sum->begin) && !pool_.HasVar(sum->end);
-      if (is_fixed && Narrow(nest, access, narrow, inside.needed_if)) inside.sums.push_back(std::move(narrow));
+      if (IsFixed(*sum) && Narrow(nest, access, narrow, inside.needed_if)) inside.sums.push_back(std::move(narrow));
     }
     for (size_t i = 0; i < around.size(); ++i) ranges_.Leave();
     return inside;
   }
 
+  bool IsFixed(const Loop& sum) const { return !pool_.HasVar(sum.begin) && !pool_.HasVar(sum.end); }
+
+  // The nest with these steps alone.
   static Loop Only(const Inside& inside, loop::TensorId sum, Loop nest) {
     VisitScopes(nest.body, [&](Scope& scope) {
       for (Item& item : scope) {
@@ -165,8 +167,7 @@ class SumTrimmer {
     SecondRun again(program_, ranges_);
     const IndexId not_finite = again.Flag("not_finite", scope);
     LoopsAround loops = band;
-    const std::vector<Loop> sums = HullLoopsOf(nest);
-    for (const Loop& sum : sums) loops.push_back(&sum);
+    loops.insert(loops.end(), nest.sums.begin(), nest.sums.end());
     Append(scope, again.FlagIfNotFinite(zero.others, not_finite, {}, loops));
     Append(scope, ScopeOf(std::move(trimmed)));
     Scope core = *nest.core;

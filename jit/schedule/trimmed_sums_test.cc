@@ -50,10 +50,12 @@ TEST(TrimSums, TextInTextOut) {
       {OVER("", "", SUM("", "", "i32", "0, R", "s += k[i, r, l] * c[h + r, l, j + r - 1 | i32(0)]") "z[i, h, j] = s"),
        OVER("", "", SUM("", "", "i32", "0, min(R, -h + H)", "s += k[i, r, l] * c[h + r, l, j + r - 1 | i32(0)]"
                         " needed if 0 <= j + r - 1, j + r - 1 < M") "z[i, h, j] = s")},
-      // Not where something else stands outside; nor other values; nor what may not run twice.
+      // Not where something else stands outside; nor other values; nor what may not run twice, or whose weights lie in steps
+      // that a batch has.
       {OVER("", "", SUM("", "", "i32", "0, R", "s += k[i, r, l] * c[h + r - 1, l, j | i32(1)]") "z[i, h, j] = s"), ""},
       {OVER("", "", SUM("", "", "i32", "0, R", "s += k[i, r, l] + c[h + r - 1, l, j | i32(0)]") "z[i, h, j] = s"), ""},
       {OVER("", "", SUM("", "", "f32", "0, R", STEP) "y[i, h, j] += s"), ""},
+      {OVER("", "", "acc s: f32 = sum for r in [0, R) { for l in [0, min(C, h + 1)) { " STEP " } } y[i, h, j] = s"), ""},
       {OVER("", "", SUM("", "", "f32", "0, R", STEP) "y[i, h, j] = s + y[i, h, j]"), ""},
   });
 }
