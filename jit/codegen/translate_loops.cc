@@ -63,8 +63,8 @@ bool StaysInside(const loop::Program& program, const loop::Loop& loop, IndexId c
 // Whether the number says so, whatever its parts are.
 bool IsAtMostOne(const IndexPool& pool, IndexId e) {
   const IndexNode& node = pool[e];
-  if (node.kind == IndexKind::kMin) return absl::c_any_of(node.args, [&](IndexId arg) { return IsAtMostOne(pool, arg); });
-  return node.kind == IndexKind::kConst && node.value <= 1;
+  if (node.kind != IndexKind::kMin) return node.kind == IndexKind::kConst && node.value <= 1;
+  return absl::c_any_of(node.args, [&](IndexId arg) { return IsAtMostOne(pool, arg); });
 }
 
 // A condition without which each statement of the loop is dropped, at all its steps alike; invalid:
@@ -197,7 +197,8 @@ Operand Translator::InRegister(Operand operand) {
 }
 
 void Translator::ScalarLoop(const loop::Loop& loop, Operand begin, Operand end) {
-  if (begin == Immediate(0) && end.kind != Operand::kImmediate && IsAtMostOne(program_.pool, loop.end)) return Choice(loop, end);
+  const bool is_choice = begin == Immediate(0) && end.kind != Operand::kImmediate;
+  if (is_choice && IsAtMostOne(program_.pool, loop.end)) return Choice(loop, end);
   f_->OpenRegion();
   const Operand index = f_->General(Opcode::kMoveG, begin);
   const int done = f_->list().NewLabel();

@@ -1,5 +1,5 @@
-// Conditions are affine in the row: where the margin of one rises with it, the first tile says whether it holds in all, and
-// else the last tile does.
+// Conditions are affine in the row: where the margin of one rises with it, the first tile says whether it holds in all,
+// and else the last tile does.
 #include "jit/schedule/needed_rows.h"
 
 #include <algorithm>
@@ -55,7 +55,8 @@ IndexId NeededRows::MarginAt(IndexId margin, IndexId row, const std::vector<Inde
 }
 
 IndexId NeededRows::At(IndexId row, int64_t r, int64_t tile_rows, const std::vector<IndexId>& sums) {
-  const IndexId none = pool_.Const(0), in_first = pool_.Const(r), in_last = pool_.Sub(rows_, pool_.Const(tile_rows - r));
+  const IndexId none = pool_.Const(0), in_first = pool_.Const(r);
+  const IndexId in_last = pool_.Sub(rows_, pool_.Const(tile_rows - r));
   IndexId needed = pool_.Const(1);
   for (const auto& [margin, falls] : margins_) {
     if (ranges_.Less(none, MarginAt(margin, falls ? in_last : in_first, sums))) continue;

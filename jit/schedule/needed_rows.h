@@ -29,8 +29,8 @@ class NeededRows {
   // The first sum whose steps say whether a row is needed; the number of sums where none do.
   size_t first_sum() const { return first_sum_; }
 
-  // 1 where row `r` of a tile of so many rows that begins at `row` takes part in the step, else 0; the constant where that
-  // is so in all tiles. `sums`: the step, counted from the begin of hulls.
+  // 1 where row `r` of a tile of so many rows that begins at `row` takes part in the step, else 0; the constant 1 where
+  // it does in all tiles. `sums`: the step, counted from the begin of hulls.
   IndexId At(IndexId row, int64_t r, int64_t tile_rows, const std::vector<IndexId>& sums);
 
  private:

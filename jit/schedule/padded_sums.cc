@@ -217,7 +217,8 @@ class SumPadder {
       }
     });
     VisitStatements(whole.body, [&](Statement& statement) {
-      if (statement.target.tensor == nest.step->target.tensor) absl::c_copy(needed_if, std::back_inserter(statement.needed_if));
+      const bool is_step = statement.target.tensor == nest.step->target.tensor;
+      if (is_step) absl::c_copy(needed_if, std::back_inserter(statement.needed_if));
       statement.value = RewriteValues(program_, statement.value, [&](ValueId id) -> absl::optional<ValueId> {
         if (id != zero.load) return absl::nullopt;
         Access access = absl::get<loop::LoadValue>(program_[id].node).access;

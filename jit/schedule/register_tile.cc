@@ -121,7 +121,8 @@ Scope RegisterTile::Sums(TensorId tile, const Patch& patch, const absl::optional
     if (nest_.is_ragged) return RaggedSums(patch, step);
     return OverSums(patch, part, needed, [&](const std::vector<IndexId>& sums) {
       const auto at = [&](IndexId r, IndexId v, IndexId l) { return step(sums, r, v, l); };
-      Scope scope = needed.first_sum() < nest_.sums.size() ? OverNeededRows(patch, needed, sums, at) : OverRows(patch, at);
+      const bool some_are = needed.first_sum() < nest_.sums.size();
+      Scope scope = some_are ? OverNeededRows(patch, needed, sums, at) : OverRows(patch, at);
       if (panel == nullptr || columns == Packing::Columns::kInPanel) return scope;
       Append(scope, OverRow(Const(0), patch.extent.vectors, [&](IndexId r, IndexId v, IndexId l) {
         return packing_.ToPanel(*panel, place(sums, r, v, l));
@@ -186,7 +187,8 @@ Scope RegisterTile::OverSums(const Patch& patch, const absl::optional<SumBlock>&
 
 NeededRows RegisterTile::NeededRowsOf(const Patch& patch, const absl::optional<SumBlock>& part) {
   return {program_, ranges_, nest_, rows_, [&](size_t sum) {
-            return !patch.rows_left && IsWrittenOut(sum, patch, part) && nest_.sums[sum]->begin == nest_.hulls[sum].begin;
+            const bool is_whole = nest_.sums[sum]->begin == nest_.hulls[sum].begin;
+            return is_whole && !patch.rows_left && IsWrittenOut(sum, patch, part);
           }};
 }
 
@@ -312,7 +314,8 @@ Scope RegisterTile::OverRows(const Patch& patch, AtPlace at) {
 }
 
 // Only those that are needed at the step; others after all those that always are, with which they share columns.
-Scope RegisterTile::OverNeededRows(const Patch& patch, NeededRows& needed, const std::vector<IndexId>& sums, AtPlace at) {
+Scope RegisterTile::OverNeededRows(const Patch& patch, NeededRows& needed, const std::vector<IndexId>& sums,
+                                   AtPlace at) {
   const auto [count, vectors] = patch.extent;
   Scope always, sometimes;
   for (int64_t r = 0, first = 0; r <= count; ++r) {

@@ -1,5 +1,5 @@
-// What a register tile fetches ahead of the tiles that come after it: columns of the next block of the sum, rows of the tile
-// below, and the next panel.
+// What a register tile fetches ahead of the tiles that come after it: columns of the next block of the sum, rows of the
+// tile below, and the next panel.
 #include <algorithm>
 #include <utility>
 #include <vector>

@@ -37,7 +37,8 @@ std::vector<const Loop*> Ordered(Program& program, const Contraction& nest) {
   std::vector<const Loop*> ordered = nest.sums;
   std::stable_partition(ordered.begin(), ordered.end(),
                         [&](const Loop* loop) { return absl::c_linear_search(nest.windows, loop); });
-  const auto moves = [&](const Loop* loop) { return program.pool.HasVar(loop->begin) || program.pool.HasVar(loop->end); };
+  const IndexPool& pool = program.pool;
+  const auto moves = [&](const Loop* loop) { return pool.HasVar(loop->begin) || pool.HasVar(loop->end); };
   for (size_t i = 0; i + 1 < ordered.size(); ++i) {
     const auto steps = KnownLength(program, *ordered[i]);
     if (steps && *steps <= kFewSteps && moves(ordered[i + 1])) std::swap(ordered[i], ordered[i + 1]);

@@ -40,14 +40,16 @@ class SumTrimmer {
     // To look for padding takes less than to look for a contraction.
     if (!IsOutermost(program_, outermost) || !HoldsPadding(outermost)) return absl::nullopt;
     const absl::optional<Contraction> nest = ContractionOf(program_, outermost);
-    if (!nest || nest->is_ragged || nest->step->op != ReduceOp::kSum || !nest->step->needed_if.empty()) return absl::nullopt;
+    if (!nest || nest->is_ragged || nest->step->op != ReduceOp::kSum) return absl::nullopt;
+    if (!nest->step->needed_if.empty()) return absl::nullopt;
     for (const ZeroFactor& zero : PaddingOf(nest->step->value)) {
       const Inside inside = StepsInside(*nest, zero.load);
       if (inside.sums.empty() && inside.needed_if.empty()) continue;
       if (zero.others.empty()) return ScopeOf(Only(inside, nest->accumulator, outermost));
-      if (!MayRunTwice(*nest->core) || !absl::c_all_of(nest->sums, [&](const Loop* sum) { return IsFixed(*sum); })) continue;
-      return WithSecondRun(*nest, zero, BandOf(outermost, *nest->core),
-                           Only(inside, nest->accumulator, outermost));
+      const bool are_fixed = absl::c_all_of(nest->sums, [&](const Loop* sum) { return IsFixed(*sum); });
+      if (!are_fixed || !MayRunTwice(*nest->core)) continue;
+      Loop trimmed = Only(inside, nest->accumulator, outermost);
+      return WithSecondRun(*nest, zero, BandOf(outermost, *nest->core), std::move(trimmed));
     }
     return absl::nullopt;
   }
