@@ -32,12 +32,6 @@ class SignatureBinder {
  private:
   Op& op() { return environment_.op; }
 
-  // No statement's index is in scope in a signature.
-  absl::StatusOr<Shape> Extents(const std::vector<ast::Item>& dims) {
-    const StatementScope none;
-    return Resolver(environment_, none).Extents(dims);
-  }
-
   static bool IsVariable(const ast::TypeName& type) { return !TypeByName(type.text).has_value(); }
 
   absl::Status BindTypes() {
@@ -171,7 +165,7 @@ class SignatureBinder {
         return ErrorAt(arg.position, absl::StrCat("'", arg.name, "' is already defined"));
       }
       NESTOR_ASSIGN_OR_RETURN(const DType type, environment_.Type(arg.type));
-      NESTOR_ASSIGN_OR_RETURN(Shape shape, Extents(arg.dims));
+      NESTOR_ASSIGN_OR_RETURN(Shape shape, Resolver(environment_).Extents(arg.dims));
       const auto spec = specs_.find(arg.name);
       if (spec != specs_.end() && spec->second.rank && *spec->second.rank != static_cast<int>(shape.size())) {
         return absl::InvalidArgumentError(absl::StrCat("op ", syntax_.name, ": argument ", arg.name, " has ",

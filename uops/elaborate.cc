@@ -42,16 +42,6 @@ class Elaborator {
  private:
   Op& op() { return environment_.op; }
 
-  // What is said outside of statements holds no indices.
-  absl::StatusOr<IndexId> Index(const Expr& expr) {
-    const StatementScope none;
-    return Resolver(environment_, none).Index(expr);
-  }
-  absl::StatusOr<Shape> Extents(const std::vector<ast::Item>& dims) {
-    const StatementScope none;
-    return Resolver(environment_, none).Extents(dims);
-  }
-
   // ---- Statements
 
   absl::Status Run(const ast::Statement& statement) {
@@ -83,7 +73,7 @@ class Elaborator {
     block.index = statement.targets[0];
     NESTOR_RETURN_IF_ERROR(CheckFreeOfTensors(block.index, statement.target_positions[0]));
     environment_.index_names.insert(block.index);
-    NESTOR_ASSIGN_OR_RETURN(block.extent, Index(*statement.expr));
+    NESTOR_ASSIGN_OR_RETURN(block.extent, Resolver(environment_).Index(*statement.expr));
     if (op().graph.pool().HasLoad(block.extent)) {
       return ErrorAt(statement.expr->position, "a bound cannot depend on a tensor's values");
     }
@@ -236,7 +226,7 @@ class Elaborator {
     Shape shape;
     if (statement.kind == ast::StatementKind::kScatter) {
       NESTOR_ASSIGN_OR_RETURN(const DType type, environment_.Type(statement.type));
-      NESTOR_ASSIGN_OR_RETURN(shape, Extents(statement.dims));
+      NESTOR_ASSIGN_OR_RETURN(shape, Resolver(environment_).Extents(statement.dims));
       built.scatter = internal::ScatterTarget{statement.scatter_op, type, shape, {}, statement.type.position};
     }
     NESTOR_ASSIGN_OR_RETURN(prepared.scope, StatementScope::Analyze(statement, environment_, shape));
@@ -299,7 +289,7 @@ class Elaborator {
                                                   DidYouMean(value.name, known)));
     }
     if (param == nullptr || IsInteger(param->type)) {
-      NESTOR_ASSIGN_OR_RETURN(const IndexId index, Index(*value.expr));
+      NESTOR_ASSIGN_OR_RETURN(const IndexId index, Resolver(environment_).Index(*value.expr));
       if (op().graph.pool().HasLoad(index)) {
         return ErrorAt(value.expr->position, "a parameter cannot depend on a tensor's values");
       }
@@ -336,7 +326,7 @@ class Elaborator {
       return graph.AddParam(expr.text, type);
     }
     if (type == DType::kBool) return ErrorAt(expr.position, "expected true, false or a bool $param");
-    NESTOR_ASSIGN_OR_RETURN(const IndexId index, Index(expr));
+    NESTOR_ASSIGN_OR_RETURN(const IndexId index, Resolver(environment_).Index(expr));
     if (graph.pool().HasLoad(index)) {
       return ErrorAt(expr.position, "a parameter cannot depend on a tensor's values");
     }

@@ -33,7 +33,14 @@ ExprNode NodeOf(Form form, const Expr& expr) {
   return node;
 }
 
+const StatementScope& NoStatement() {
+  static const auto* const none = new StatementScope;
+  return *none;
+}
+
 }  // namespace
+
+Resolver::Resolver(Environment& environment) : Resolver(environment, NoStatement()) {}
 
 // ---- What is an index expression
 

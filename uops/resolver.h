@@ -17,6 +17,8 @@ class Resolver {
  public:
   // Both must outlive it; index expressions are added to the environment's op.
   Resolver(Environment& environment, const StatementScope& scope) : environment_(environment), scope_(scope) {}
+  // Outside of statements, where no index is in scope.
+  explicit Resolver(Environment& environment);
 
   absl::StatusOr<internal::ExprNodePtr> Value(const ast::Expr& expr) const;
   absl::StatusOr<IndexId> Index(const ast::Expr& expr) const;

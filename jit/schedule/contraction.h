@@ -3,6 +3,7 @@
 #ifndef NESTOR_JIT_SCHEDULE_CONTRACTION_H_
 #define NESTOR_JIT_SCHEDULE_CONTRACTION_H_
 
+#include <cstdint>
 #include <vector>
 
 #include "absl/types/optional.h"
@@ -10,6 +11,9 @@
 #include "loop_ir/ranges.h"
 
 namespace nestor::jit {
+
+// Steps of sums that tiles write out: more make long code, and no quicker.
+inline constexpr int64_t kMostWrittenOut = 12;
 
 // Bounds of symbols alone that hold those of a loop.
 struct Hull {

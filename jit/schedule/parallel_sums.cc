@@ -115,7 +115,7 @@ class ParallelSums {
     return nest;
   }
 
-  bool IsFixed(const Loop& loop) const { return loop.step == 1 && !pool_.HasVar(loop.begin) && !pool_.HasVar(loop.end); }
+  bool IsFixed(const Loop& loop) const { return loop.step == 1 && !BoundsMove(pool_, loop); }
 
   // The sum that is all of the nest but for accumulators, and statements behind it.
   bool FindSum(const Loop& top, Nest& nest) const {

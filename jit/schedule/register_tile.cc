@@ -31,9 +31,6 @@ namespace {
 // Scalar operations on a sum for which the registers beside a tile are enough.
 constexpr int kMostOnRegisters = 12;
 
-// Steps of sums that are written out: more make long code, and no quicker.
-constexpr int64_t kMostUnrolled = 12;
-
 }  // namespace
 
 Scope FinishSum(Program& program, loop::Ranges& ranges, const Contraction& nest, const loop::Access& sum,
@@ -200,10 +197,10 @@ bool RegisterTile::IsWrittenOut(size_t sum, const Patch& patch, const absl::opti
   int64_t steps = 1;
   for (size_t i = sum; i < nest_.sums.size(); ++i) {
     const auto length = KnownLength(program_, *nest_.sums[i]);
-    if (!length || *length > kMostUnrolled) return false;
+    if (!length || *length > kMostWrittenOut) return false;
     steps *= std::max<int64_t>(*length, 0);
   }
-  return steps <= kMostUnrolled;
+  return steps <= kMostWrittenOut;
 }
 
 // Steps of all rows of the tile, and those of some, row by row, before them and behind.

@@ -73,6 +73,8 @@ absl::optional<int64_t> KnownLength(loop::Program& program, const Loop& loop) {
   return program.pool.ConstValue(program.pool.Sub(loop.end, loop.begin));
 }
 
+bool BoundsMove(const IndexPool& pool, const Loop& loop) { return pool.HasVar(loop.begin) || pool.HasVar(loop.end); }
+
 bool BoundsMoveWith(const IndexPool& pool, const Loop& loop, int32_t var) {
   return HoldsVar(pool, loop.begin, var) || HoldsVar(pool, loop.end, var);
 }

@@ -32,7 +32,9 @@ bool LoadsFrom(const IndexPool& pool, IndexId e, loop::TensorId tensor);
 // How often the loop runs, if that is a number.
 absl::optional<int64_t> KnownLength(loop::Program& program, const loop::Loop& loop);
 
-// Whether a bound of the loop moves with the index of another.
+// Whether a bound of the loop moves with the index of some loop.
+bool BoundsMove(const IndexPool& pool, const loop::Loop& loop);
+// Whether one moves with that index.
 bool BoundsMoveWith(const IndexPool& pool, const loop::Loop& loop, int32_t var);
 
 // Whether none of the loops of a perfect nest, from `outermost` to `innermost`, carries a

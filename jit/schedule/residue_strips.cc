@@ -57,7 +57,7 @@ class Gatherer {
   absl::optional<Nest> NestOf(const Loop& outermost) const {
     Nest nest;
     for (const Loop* loop = &outermost; loop != nullptr; loop = OnlyLoopIn(loop->body)) {
-      if (pool_.HasVar(loop->begin) || pool_.HasVar(loop->end)) return absl::nullopt;
+      if (BoundsMove(pool_, *loop)) return absl::nullopt;
       nest.band.push_back(loop);
     }
     nest.core = &nest.band.back()->body;

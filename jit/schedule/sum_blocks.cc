@@ -1,21 +1,28 @@
 // The outermost sum is cut, into as many steps as those of the others leave of a block.
 #include "jit/schedule/sum_blocks.h"
 
+#include <utility>
+
 #include "jit/schedule/loop_maker.h"
+#include "jit/schedule/replace_loops.h"
 #include "uops/mutant.h"
 
 namespace nestor::jit {
 
 absl::optional<SumBlocks::Cut> SumBlocks::CutAt(int64_t steps, int64_t rows, int64_t vectors, int64_t lanes) {
   const loop::Loop& outermost = *nest_.sums[0];
-  const IndexId all = packing_.LengthOfHull(0), length = LengthOf(steps);
-  const auto known = pool_.ConstValue(pool_.Sub(all, length));
-  if (pool_.HasVar(outermost.begin) || pool_.HasVar(outermost.end) || (known && *known <= 0)) return absl::nullopt;
+  const IndexId length = LengthOf(steps);
+  const auto known = pool_.ConstValue(pool_.Sub(packing_.LengthOfHull(0), length));
+  if (BoundsMove(pool_, outermost) || (known && *known <= 0)) return absl::nullopt;
   Shape shape = short_.ExtentsInSums();
   for (const int64_t extent : {rows, vectors, lanes}) shape.push_back(pool_.Const(extent));
-  const loop::TensorId partial =
-      program_.AddTensor({"partial", program_[nest_.accumulator].type, shape, loop::Storage::kTemp});
-  return Cut{length, pool_.Max(pool_.Const(1), OverUp(pool_, all, length)), partial};
+  return BlocksOf(length, std::move(shape));
+}
+
+SumBlocks::Cut SumBlocks::BlocksOf(IndexId length, Shape kept) {
+  const DType type = program_[nest_.accumulator].type;
+  const loop::TensorId partial = program_.AddTensor({"partial", type, std::move(kept), loop::Storage::kTemp});
+  return {length, pool_.Max(pool_.Const(1), OverUp(pool_, packing_.LengthOfHull(0), length)), partial};
 }
 
 // At least one.

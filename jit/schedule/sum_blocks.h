@@ -31,6 +31,9 @@ class SumBlocks {
   // move.
   absl::optional<Cut> CutAt(int64_t steps, int64_t rows, int64_t vectors, int64_t lanes);
 
+  // In blocks of so many steps of the outermost sum, for which tiles are kept in a tensor of this shape.
+  Cut BlocksOf(IndexId length, Shape kept);
+
   // Block `number`, of a tile that is kept at `row` and `vector`.
   RegisterTile::SumBlock At(const Cut& cut, IndexId number, IndexId row, IndexId vector);
 

@@ -1,7 +1,6 @@
 #include "jit/schedule/sum_order.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -19,9 +18,6 @@ using loop::Loop;
 using loop::Program;
 using loop::Scope;
 
-// Steps of a loop that are written out.
-constexpr int64_t kFewSteps = 12;
-
 // A loop without its body.
 struct Head {
   int32_t var;
@@ -37,11 +33,10 @@ std::vector<const Loop*> Ordered(Program& program, const Contraction& nest) {
   std::vector<const Loop*> ordered = nest.sums;
   std::stable_partition(ordered.begin(), ordered.end(),
                         [&](const Loop* loop) { return absl::c_linear_search(nest.windows, loop); });
-  const IndexPool& pool = program.pool;
-  const auto moves = [&](const Loop* loop) { return pool.HasVar(loop->begin) || pool.HasVar(loop->end); };
   for (size_t i = 0; i + 1 < ordered.size(); ++i) {
     const auto steps = KnownLength(program, *ordered[i]);
-    if (steps && *steps <= kFewSteps && moves(ordered[i + 1])) std::swap(ordered[i], ordered[i + 1]);
+    const bool is_written_out = steps && *steps <= kMostWrittenOut;
+    if (is_written_out && BoundsMove(program.pool, *ordered[i + 1])) std::swap(ordered[i], ordered[i + 1]);
   }
   return ordered;
 }

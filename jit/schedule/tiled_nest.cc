@@ -387,7 +387,7 @@ class Tiling {
   // over many columns, which are read where they lie, along memory; then the next ones.
   Scope FlatRows() {
     const int64_t most = kFlatBlocks * options_.column_block, length = std::min(kFlatSteps, options_.sum_block);
-    const IndexId steps = packing_.LengthOfHull(0), wide = grid_.WholeTiles(), done = Times(tile_.vectors, wide);
+    const IndexId wide = grid_.WholeTiles(), done = Times(tile_.vectors, wide);
     const TileGrid::Blocks blocks = grid_.InBlocks(wide, most, LeastBlocks());
     const IndexId in_block = blocks.length, tiles = OverUp(rows_, tile_.rows);
     const IndexId first = NESTOR_MUTANT("last_rows_skipped") ? tiles : IfNotFlat(Over(rows_, tile_.rows));
@@ -401,8 +401,7 @@ class Tiling {
     Scope scope = make_.Counted("q", if_any(blocks.count), kPlain, [&](IndexId q) {
       const IndexId before = pool_.Mul(in_block, q);
       const Shape shape = {Const(kFlatTiles * tile_.rows), Const(most * tile_.vectors), Const(lanes_)};
-      const SumBlocks::Cut sums{Const(length), pool_.Max(Const(1), OverUp(steps, length)),
-                                program_.AddTensor({"partial", type_, shape, Storage::kTemp})};
+      const SumBlocks::Cut sums = sum_blocks_.BlocksOf(Const(length), shape);
       Scope block = {fusion::DeclarationOf(sums.partial)};
       Append(block, make_.Counted("s", sums.count, kPlain, [&](IndexId s) {
         return make_.Between("p", first, end, kPlain, [&](IndexId p) {

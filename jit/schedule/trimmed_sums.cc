@@ -46,8 +46,8 @@ class SumTrimmer {
       const Inside inside = StepsInside(*nest, zero.load);
       if (inside.sums.empty() && inside.needed_if.empty()) continue;
       if (zero.others.empty()) return ScopeOf(Only(inside, nest->accumulator, outermost));
-      const bool are_fixed = absl::c_all_of(nest->sums, [&](const Loop* sum) { return IsFixed(*sum); });
-      if (!are_fixed || !MayRunTwice(*nest->core)) continue;
+      const bool moves = absl::c_any_of(nest->sums, [&](const Loop* sum) { return BoundsMove(pool_, *sum); });
+      if (moves || !MayRunTwice(*nest->core)) continue;
       Loop trimmed = Only(inside, nest->accumulator, outermost);
       return WithSecondRun(*nest, zero, BandOf(outermost, *nest->core), std::move(trimmed));
     }
@@ -97,14 +97,13 @@ class SumTrimmer {
     for (const Loop* loop : around) ranges_.Enter(*loop);
     Inside inside;
     for (const Loop* sum : nest.sums) {
+      if (BoundsMove(pool_, *sum)) continue;
       Loop narrow{sum->var, sum->begin, sum->end, 1, {}, {}};
-      if (IsFixed(*sum) && Narrow(nest, access, narrow, inside.needed_if)) inside.sums.push_back(std::move(narrow));
+      if (Narrow(nest, access, narrow, inside.needed_if)) inside.sums.push_back(std::move(narrow));
     }
     for (size_t i = 0; i < around.size(); ++i) ranges_.Leave();
     return inside;
   }
-
-  bool IsFixed(const Loop& sum) const { return !pool_.HasVar(sum.begin) && !pool_.HasVar(sum.end); }
 
   // The nest with these steps alone.
   static Loop Only(const Inside& inside, loop::TensorId sum, Loop nest) {

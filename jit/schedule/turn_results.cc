@@ -52,8 +52,8 @@ class Turner {
       const auto* declaration = item.As<loop::Declaration>();
       return declaration == nullptr || declaration->tensor == nest.accumulator;
     };
-    const auto is_fixed = [&](const Loop& side) { return !pool_.HasVar(side.begin) && !pool_.HasVar(side.end); };
-    return !nest.is_ragged && absl::c_all_of(*nest.core, is_plain) && is_fixed(*nest.row) && is_fixed(*nest.column);
+    return !nest.is_ragged && absl::c_all_of(*nest.core, is_plain) && !BoundsMove(pool_, *nest.row) &&
+           !BoundsMove(pool_, *nest.column);
   }
 
   bool IsBetterTurned(const Contraction& nest) {
@@ -165,7 +165,7 @@ class Turner {
     const auto moves = [&](const Contraction::Operand& operand) {
       return DependsOn(program_, AccessOf(program_, operand), batch);
     };
-    return !(length && *length <= 1) && !pool_.HasVar(batch.begin) && !pool_.HasVar(batch.end) &&
+    return !(length && *length <= 1) && !BoundsMove(pool_, batch) &&
            absl::c_all_of(nest.columns, slides) && absl::c_none_of(nest.rows, moves);
   }
 
