@@ -98,7 +98,7 @@ fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
       {"promote_sums", PromoteSums},
       {"strips", [=](loop::Program& program) { return RunInStrips(program, options.schedule.strips); }},
       {"paired_steps", PairSteps},
-      {"turn_results", [=](loop::Program& program) { return TurnResults(program, isa); }},
+      {"turn_results", [=](loop::Program& program) { return TurnResults(program, isa, contractions.bound); }},
       {"padded_views", MaterializePaddedViews},
       {"sampled_columns", CopySampledColumns},
       {"rows_of_temporaries", fusion::MergeRowsOfTemporaries},

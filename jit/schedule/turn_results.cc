@@ -13,6 +13,7 @@
 #include "absl/types/span.h"
 #include "jit/schedule/access_moves.h"
 #include "jit/schedule/contraction.h"
+#include "jit/schedule/contraction_orientation.h"
 #include "jit/schedule/kept_sum.h"
 #include "jit/schedule/loop_maker.h"
 #include "jit/schedule/replace_loops.h"
@@ -33,8 +34,8 @@ using loop::Statement;
 
 class Turner {
  public:
-  Turner(Program& program, loop::Ranges& ranges, Isa isa)
-      : program_(program), pool_(program.pool), ranges_(ranges), isa_(isa) {}
+  Turner(Program& program, loop::Ranges& ranges, Isa isa, const std::vector<bool>& bound)
+      : program_(program), pool_(program.pool), ranges_(ranges), isa_(isa), bound_(bound) {}
 
   absl::optional<Scope> Turned(const Loop& loop) {
     const absl::optional<Contraction> nest = ContractionOf(program_, loop);
@@ -58,9 +59,19 @@ class Turner {
 
   bool IsBetterTurned(const Contraction& nest) {
     const auto slides = [&](const Contraction::Operand& operand) { return Slides(nest, operand); };
-    const auto lies_across = [&](const Contraction::Operand& operand) { return LiesAcross(nest, operand); };
-    return (absl::c_all_of(nest.columns, slides) || absl::c_all_of(nest.columns, lies_across) || LeavesLanesIdle(nest)) &&
+    return (absl::c_all_of(nest.columns, slides) || OnlyColumnsLieAcross(nest) || LeavesLanesIdle(nest)) &&
            FillsMoreLanes(nest);
+  }
+
+  // Whether lanes along columns would have to be put together in each call, and lanes along rows need not be: they lie
+  // side by side, or are packed once.
+  bool OnlyColumnsLieAcross(const Contraction& nest) {
+    const auto lies_across = [&](const Contraction::Operand& operand) { return LiesAcross(nest, operand); };
+    const auto is_at_hand = [&](const Contraction::Operand& operand) {
+      const Access access = AccessOf(program_, operand);
+      return IsBound(program_, bound_, access.tensor) || !MovesWithAny(pool_, access.place.back(), nest.sums);
+    };
+    return absl::c_all_of(nest.columns, lies_across) && absl::c_all_of(nest.rows, is_at_hand);
   }
 
   // Whether the operand is a temporary in which what is summed lies together, and columns apart.
@@ -183,13 +194,14 @@ class Turner {
   IndexPool& pool_;
   loop::Ranges& ranges_;
   const Isa isa_;
+  const std::vector<bool>& bound_;
 };
 
 }  // namespace
 
-absl::StatusOr<bool> TurnResults(Program& program, Isa isa) {
+absl::StatusOr<bool> TurnResults(Program& program, Isa isa, const std::vector<bool>& bound) {
   loop::Ranges ranges(program);
-  Turner turner(program, ranges, isa);
+  Turner turner(program, ranges, isa, bound);
   return ReplaceLoops(program, ranges, [&](Loop& loop) { return turner.Turned(loop); });
 }
 

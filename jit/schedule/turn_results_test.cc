@@ -122,20 +122,31 @@ TEST(TurnResults, SumsThatLieApartAreGathered) {
   });
 }
 
-// A temporary whose columns lie apart is read along what is summed.
+// A temporary whose columns lie apart is read along what is summed, if kernels need not be packed for each call instead.
+constexpr fusion::Frame kPoints = {
+    "program p(x: f32[N, C], w: f32[O, C], v: f32[C, O]) -> (y: f32[O, N], one: f32[1]) {\n"
+    "  temp t: f32[N, C]\n  for i in [0, N) { for c in [0, C) { t[i, c] = x[i, c] } }\n",
+    "\n  block { drop one[0] = 0.0 }\n}\n"};
+#define POINTS(kernel, points)                                                                                         \
+  "for o in [0, O) { for j in [0, N) { acc s: f32 = sum for c in [0, C) { s += " kernel " * " points " } y[o, j] = "   \
+  "max(s, 0.0) } }"
+#define POINTS_TURNED(kernel)                                                                                          \
+  "assume : 549755813887*N*O block { temp turned: f32[N, O] for j in [0, N) { for o in [0, O) { "                      \
+  "acc s: f32 = sum for c in [0, C) { s += " kernel " * t[j, c] } turned[j, o] = s } } "                               \
+  "for o_2 in [0, O) { for j_2 in [0, N) { y[o_2, j_2] = max(turned[j_2, o_2], 0.0) } } }"
+
 TEST(TurnResults, ColumnsThatLieApart) {
-  constexpr fusion::Frame kPoints = {
-      "program p(x: f32[N, C], w: f32[O, C]) -> (y: f32[O, N], one: f32[1]) {\n"
-      "  temp t: f32[N, C]\n  for i in [0, N) { for c in [0, C) { t[i, c] = x[i, c] } }\n",
-      "\n  block { drop one[0] = 0.0 }\n}\n"};
   fusion::ExpectPass(ForAvx2, kPoints, {
-      {"for o in [0, O) { for j in [0, N) { acc s: f32 = sum for c in [0, C) { s += w[o, c] * t[j, c] } y[o, j] = max(s, 0.0) } }",
-       "assume : 549755813887*N*O block { temp turned: f32[N, O] for j in [0, N) { for o in [0, O) { "
-       "acc s: f32 = sum for c in [0, C) { s += w[o, c] * t[j, c] } turned[j, o] = s } } "
-       "for o_2 in [0, O) { for j_2 in [0, N) { y[o_2, j_2] = max(turned[j_2, o_2], 0.0) } } }"},
+      {POINTS("v[c, o]", "t[j, c]"), POINTS_TURNED("v[c, o]")},
+      {POINTS("w[o, c]", "t[j, c]"), ""},
       // Not of an argument, which may be packed as well.
-      {"for o in [0, O) { for j in [0, N) { acc s: f32 = sum for c in [0, C) { s += w[o, c] * x[j, c] } y[o, j] = s } }", ""},
+      {POINTS("v[c, o]", "x[j, c]"), ""},
   });
+}
+
+TEST(TurnResults, KernelsThatArePackedOnce) {
+  const auto bound = [](loop::Program& program) { return TurnResults(program, Isa::kAvx2, {false, true, false}); };
+  fusion::ExpectPass(bound, kPoints, {{POINTS("w[o, c]", "t[j, c]"), POINTS_TURNED("w[o, c]")}});
 }
 
 }  // namespace
