@@ -31,7 +31,7 @@ bool SlidesAlong(const loop::Program& program, const loop::Access& access, const
                  const loop::Loop& loop);
 
 // Whether the rows of an operand lie side by side in a temporary, as those of an image do in its copy: so close to
-// each other at all steps that tiles read them there.
+// each other at all steps that tiles read them there, where an iteration of a batch loop has a part of it.
 bool AreRowsOfTemporary(loop::Program& program, const loop::Access& access, const loop::Loop& row);
 
 // Whether a copy of what such loops read has each element once: no condition masks it, and each axis moves with one of

@@ -56,7 +56,9 @@ bool Packing::IsRow(const Contraction::Operand& operand) const {
   if (access.masked || operand.is_computed()) return false;
   const bool overlaps = !FitsItsTensor({operand, false, SumsOf(access), {}});
   if (overlaps && MovesLastAlone(program_, access, *nest_.row)) return true;
-  if (AreRowsOfTemporary(program_, access, *nest_.row)) return true;
+  // Those of one matrix lie far apart from step to step of the sum, often by a power of two at which lines of a cache
+  // share few of its places.
+  if (operand.batch_loops > 0 && AreRowsOfTemporary(program_, access, *nest_.row)) return true;
   bool in_sums = false;  // but for windows, whose few places lie at as many other rows
   for (IndexId e : access.place) {
     if (in_sums && HoldsVar(pool_, e, nest_.row->var)) return false;

@@ -14,6 +14,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/substitute.h"
 #include "absl/strings/strip.h"
 #include "absl/types/optional.h"
 #include "absl/types/variant.h"
@@ -785,6 +786,21 @@ TEST(ContractionTiles, LastRowsOfATemporaryAreProven) {
   ASSERT_TRUE(loop::MarkChecked(program).ok());
   EXPECT_THAT(ToText(program), testing::HasSubstr("panel"));
   EXPECT_THAT(ToText(program), testing::Not(testing::HasSubstr("checked")));
+}
+
+// Rows of a temporary that lie side by side are read there, but for those of one matrix, which go into a copy.
+TEST(ContractionTiles, RowsSideBySide) {
+  const auto copies_rows = [](absl::string_view batch) {
+    loop::Program program = fusion::ParseVerified(absl::Substitute(
+        "program p(x: f32[$0K, M], d: f32[K, N]) -> (c: f32[$0M, N]) { temp t: f32[$0K, M] $1for a in [0, K) { for b in [0, M) { "
+        "t[$2a, b] = x[$2a, b] } } $3 $1for i in [0, M) { for j in [0, N) { acc s: f32 = sum for k in [0, K) { "
+        "s += t[$2k, i] * d[k, j] } c[$2i, j] = s } } $3 }",
+        batch, batch.empty() ? "" : "for g in [0, G) { ", batch.empty() ? "" : "g, ", batch.empty() ? "" : "}"));
+    EXPECT_TRUE(TileContractions(program, SmallestTile()).value());
+    return absl::StrContains(ToText(program), "temp rows: f32[");
+  };
+  EXPECT_TRUE(copies_rows(""));
+  EXPECT_FALSE(copies_rows("G, "));
 }
 
 // Memory is planned before any loop runs: no copy is as long as a loop around says.

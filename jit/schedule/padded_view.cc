@@ -183,16 +183,22 @@ void ViewMaker::MoveRowsApart(View& view) const {
 }
 
 bool ViewMaker::HaveSameElements(const View& a, const View& b) const {
-  const auto is_zero_outside = [&](const Access& access) {
-    return !access.masked || IsPlusZero(program_, access.fill);
-  };
   const Access x = AccessOf(program_, a.operand), y = AccessOf(program_, b.operand);
   const auto same_axes = [](const View::Axis& i, const View::Axis& j) {
     return i.of_operand == j.of_operand && i.step == j.step;
   };
   return !a.operand.is_computed() && !b.operand.is_computed() && a.slack == b.slack && x.tensor == y.tensor &&
-         x.conditions == y.conditions && is_zero_outside(x) && is_zero_outside(y) && a.first == b.first &&
+         x.conditions == y.conditions && HaveSameOutside(x, y) && a.first == b.first &&
          absl::c_equal(a.axes, b.axes, same_axes);
+}
+
+// Views have zeros outside of tensors that are not masked.
+bool ViewMaker::HaveSameOutside(const Access& x, const Access& y) const {
+  const auto is_zero = [&](const Access& access) { return !access.masked || IsPlusZero(program_, access.fill); };
+  if (is_zero(x) || is_zero(y)) return is_zero(x) && is_zero(y);
+  const auto constant = [&](const Access& access) { return absl::get_if<loop::ConstantValue>(&program_[access.fill].node); };
+  const loop::ConstantValue *a = constant(x), *b = constant(y);
+  return x.fill == y.fill || (a != nullptr && b != nullptr && a->value.bits == b->value.bits);
 }
 
 TensorId ViewMaker::Declare(const View& view, Scope& scope) {

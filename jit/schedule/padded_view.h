@@ -54,6 +54,7 @@ class ViewMaker {
   loop::TensorId Declare(const View& view, loop::Scope& scope);
 
  private:
+  bool HaveSameOutside(const loop::Access& x, const loop::Access& y) const;
   bool KnowsIndices(const View& view, const loop::LoopsAround& inside) const;
   bool AddAxis(int axis, IndexId e, const loop::LoopsAround& inside, View& view);
   loop::Scope Copy(const View& view, loop::TensorId tensor);

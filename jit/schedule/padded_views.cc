@@ -329,12 +329,18 @@ class Materializer {
     });
   }
 
+  bool AreSame(const View& a, const View& b) const {
+    return a.shape == b.shape && a.place == b.place && views_.HaveSameElements(a, b);
+  }
+
   // The batch loops, around the views, and around those that share them, rows and columns.
   Scope Rebuilt(const Contraction& nest, const Sharing& sharing, const std::vector<View>& views) {
     Scope scope;
     std::vector<TensorId> tensors;
     for (const View& view : views) {
-      tensors.push_back(views_.Declare(view, scope));
+      const auto same = absl::c_find_if(views, [&](const View& other) { return AreSame(other, view); });
+      const size_t i = static_cast<size_t>(same - views.begin());
+      tensors.push_back(i < tensors.size() ? tensors[i] : views_.Declare(view, scope));
     }
     Scope core = *nest.core;
     for (size_t i = 0; i < views.size(); ++i) ReadInstead(views[i], tensors[i], core);

@@ -57,6 +57,12 @@ TEST(PaddedViews, TextInTextOut) {
       {WINDOWS("w[o, r] * (x[b, 2*i | 0.0] + x[b, 2*i + 1 | 0.0])"),
        VIEWED("549755813887*(N + 16)", "N + 16", "for t in [0, N + 16) { view[t] = x[b, 2*t | 0.0] + x[b, 2*t + 1 | 0.0] }",
               "w[o, r] * view[i]")},
+      // What is read twice is copied once.
+      {WINDOWS("x[b, i + r - 1 | -inf] * w[o, r] * x[b, i + r - 1 | -inf]"),
+       VIEWED("549755813887*(N + R + 16)", "N + R + 16",
+              "for t in [0, 1) { view[t] = -inf } for t_2 in [1, N + 1) { view[t_2] = x[b, t_2 - 1] }"
+              " for t_3 in [N + 1, N + R + 16) { view[t_3] = -inf }",
+              "view[i + r] * w[o, r] * view[i + r]")},
       // Not what is in range, of steps of no known sign, looked up, or with conditions of its own.
       {WINDOWS("w[o, r] * x[b, i]"), ""},
       {WINDOWS("w[o, r] * x[b, i + $d*r | 0.0]"), ""},
