@@ -350,6 +350,22 @@ class Matcher {
     });
   }
 
+  // Whether results of all places of a small window around lie next to each other: a tile with columns of which has
+  // them all is stored line by line.
+  bool StoresPlacesTogether(const Contraction& found) const {
+    const auto is_small_window = [&](const Loop* loop) {
+      const auto slides = [&](const auto& operand) { return SlidesAlong(program_, AccessOf(program_, operand), found.sums, *loop); };
+      const auto length = KnownLength(program_, *loop);
+      return absl::c_any_of(found.columns, slides) && length && *length <= kShort;
+    };
+    return absl::c_all_of(*core_, [&](const Item& item) {
+      const auto* statement = item.As<Statement>();
+      if (statement == nullptr || statement->target.place.empty()) return true;
+      const auto along = [&](const Loop* loop) { return HoldsVar(pool_, statement->target.place.back(), loop->var); };
+      return absl::c_any_of(found.batch, [&](const Loop* loop) { return along(loop) && is_small_window(loop); });
+    });
+  }
+
   bool HasManySteps(const Contraction& found) const {
     int64_t steps = 1;
     for (const Loop* sum : found.sums) {
@@ -361,7 +377,8 @@ class Matcher {
   }
 
   // Many columns count most, unless they would be packed for a few rows; then results that lie
-  // next to each other, operands that do, rows over which windows go, as they are read where they lie, and many rows.
+  // next to each other, operands that do, columns of which results of all places of a window do, rows over which windows
+  // go, as they are read where they lie, and many rows.
   int LaneScore(const Contraction& found) {
     const bool few_rows = IsWindow(found, *found.row, kFewRows);
     const bool lie_well = absl::c_all_of(found.columns, [&](const Contraction::Operand& operand) {
@@ -377,9 +394,10 @@ class Matcher {
     for (const Contraction::Operand& operand : found.columns) {
       score += 2 * IsAlong(program_, AccessOf(program_, operand), *found.column);
     }
-    score += HasManySteps(found) && absl::c_none_of(found.columns, [&](const Contraction::Operand& operand) {
+    const bool of_windows = absl::c_any_of(found.columns, [&](const Contraction::Operand& operand) {
       return IsOfWindows(AccessOf(program_, operand), found);
     });
+    score += of_windows ? 2 * (lie_well && StoresPlacesTogether(found)) : HasManySteps(found);
     for (const Contraction::Operand& operand : found.rows) {
       const Access access = AccessOf(program_, operand);
       score += IsAlong(program_, access, *found.row) ||

@@ -14,7 +14,7 @@ namespace {
 // "ROW COLUMN" of y[o, c, s] = sum[h](g[o, h] * x[c, h + s]) for so many places each.
 std::string TileOf(const char* o, const char* c, const char* s, const char* value = "g[o, h] * x[c, h + s]") {
   const std::string text = absl::StrCat(
-      "program p(g: f32[O, H], x: f32[C, X], shape_o: shape f32[O], z: shape f32[S]) -> (y: f32[", o, ", ", c, ", ", s,
+      "program p(g: f32[O, H], x: f32[C, X], v: f32[H, O], u: f32[X, C], shape_o: shape f32[O], z: shape f32[S]) -> (y: f32[", o, ", ", c, ", ", s,
       "]) { for o in [0, ", o, ") { for c in [0, ", c, ") { for s in [0, ", s,
       ") { acc a: f32 = sum for h in [0, H) { a += ", value, " } y[o, c, s] = a } } } }");
   loop::Program program = fusion::ParseVerified(text);
@@ -38,6 +38,13 @@ TEST(ContractionOf, TakesColumnsThatFillVectors) {
   EXPECT_EQ(TileOf("3", "C", "7"), "o s");
   EXPECT_EQ(TileOf("8", "C", "7"), "c o");
   EXPECT_EQ(TileOf("O", "2", "3", "g[o, h] * x[c, s]"), "o s");
+}
+
+// Windows over columns that lie side by side: a tile with those has the results of all their places, which are stored
+// line by line.
+TEST(ContractionOf, TakesColumnsWhoseResultsLieTogether) {
+  EXPECT_EQ(TileOf("O", "C", "3", "v[h, o] * u[h + s, c]"), "o c");
+  EXPECT_EQ(TileOf("O", "C", "3", "v[h, o] * x[c, h + s]"), "c o") << "not side by side";
 }
 
 // Windows of an image, whose results lie one after the other: of its rows and columns, both short, tiles take those along
