@@ -788,6 +788,23 @@ TEST(ContractionTiles, LastRowsOfATemporaryAreProven) {
   EXPECT_THAT(ToText(program), testing::Not(testing::HasSubstr("checked")));
 }
 
+// A few rows leave registers for more vectors, of which images often have 7 or 14 in a row.
+TEST(ContractionTiles, FewRowsHaveWideTiles) {
+  const auto text_of = [](absl::string_view rows) {
+    loop::Program program = fusion::ParseVerified(absl::Substitute(
+        "program p(a: f32[$0, K], b: f32[K, N]) -> (c: f32[$0, N]) { for i in [0, $0) { for j in [0, N) { "
+        "acc s: f32 = sum for k in [0, K) { s += a[i, k] * exp(b[k, j]) } c[i, j] = s } } }", rows));
+    ContractionTileOptions options;
+    options.isa = Isa::kAvx512;
+    EXPECT_TRUE(TileContractions(program, options).value());
+    return ToText(program);
+  };
+  EXPECT_THAT(text_of("3"), testing::HasSubstr("f32[3, 7, 16] register"));
+  EXPECT_THAT(text_of("2"), testing::HasSubstr("f32[2, 7, 16] register"));
+  EXPECT_THAT(text_of("5"), testing::HasSubstr("f32[5, 5, 16] register"));
+  EXPECT_THAT(text_of("M"), testing::HasSubstr("f32[8, 3, 16] register"));
+}
+
 // Rows of a temporary that lie side by side are read there, but for those of one matrix, which go into a copy.
 TEST(ContractionTiles, RowsSideBySide) {
   const auto copies_rows = [](absl::string_view batch) {

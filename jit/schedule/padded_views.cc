@@ -36,8 +36,9 @@ using loop::ValueId;
 constexpr int64_t kSlack = 16;
 
 // Iterations of a loop around windows that share a copy: for windows of three, a half more
-// is copied than there is.
-constexpr int64_t kStripLength = 4, kStripOfOneChannel = 16;
+// is copied than there is. Where a copy is read for a tile of rows alone, or for one of them, copying takes as long as
+// what reads it: strips are longer.
+constexpr int64_t kStripLength = 4, kStripOfFewKernels = 16, kFewKernels = 8;
 
 // Loops around windows that are known to be no longer, as those over the window of which a gradient is made,
 // share a copy whole.
@@ -100,14 +101,16 @@ class Materializer {
   }
 
   Strips StripOf(const Contraction& nest, const Loop& batch) {
-    if (nest.row == nullptr) return StripsOf(program_, ranges_, batch, kStripOfOneChannel);
+    if (nest.row == nullptr) return StripsOf(program_, ranges_, batch, kStripOfFewKernels);
     const bool channels_last = absl::c_any_of(nest.rows, [&](const Contraction::Operand& operand) {
       const Access access = AccessOf(program_, operand);
       return SlidesAlong(program_, access, nest.sums, batch) &&
              !MovesWithAny(pool_, access.place.back(), {nest.row, &batch});
     });
     if (channels_last) return EvenStripsOf(program_, ranges_, batch);
-    return StripsOf(program_, ranges_, batch, kStripLength);
+    const auto kernels = KnownLength(program_, *nest.row);
+    const bool are_few = kernels && *kernels <= kFewKernels;
+    return StripsOf(program_, ranges_, batch, are_few ? kStripOfFewKernels : kStripLength);
   }
 
   // All iterations of batch loops, if they are few.

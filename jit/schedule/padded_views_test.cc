@@ -1,7 +1,11 @@
 #include "jit/schedule/padded_views.h"
 
+#include "absl/strings/string_view.h"
+#include "absl/strings/substitute.h"
 #include "fusion/pass_testing.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "loop_ir/text.h"
 
 namespace nestor::jit {
 namespace {
@@ -189,6 +193,21 @@ TEST(PaddedViews, RowsOfAStripShareThem) {
        " for k in [4*p, min(H, 4*p + 4)) { for o in [0, O) { for l in [0, W) { acc s: f32 = sum for c in [0, C) {"
        " for q in [0, 3) { s += w[o, c, q] * view[c, -4*p + k + q, l + q] } } y[o, k, l] = s } } } }"},
   });
+}
+
+// A copy that few kernels read is made for more rows at a time: less of it is copied twice.
+TEST(PaddedViews, StripsOfFewKernelsAreLonger) {
+  const auto text_of = [](absl::string_view kernels) {
+    loop::Program program = fusion::ParseVerified(absl::Substitute(
+        "program p(w: f32[$0, C, 3], x: f32[C, H, W]) -> (y: f32[$0, H, W]) { for o in [0, $0) { for k in [0, H) { "
+        "for l in [0, W) { acc s: f32 = sum for c in [0, C) { for q in [0, 3) { "
+        "s += w[o, c, q] * x[c, k + q - 1, l + q | 0.0] } } y[o, k, l] = s } } } }", kernels));
+    EXPECT_TRUE(MaterializePaddedViews(program).value());
+    return ToText(program);
+  };
+  EXPECT_THAT(text_of("O"), testing::HasSubstr("temp view: f32[C, 7, W + 19]"));
+  EXPECT_THAT(text_of("9"), testing::HasSubstr("temp view: f32[C, 7, W + 19]"));
+  EXPECT_THAT(text_of("8"), testing::HasSubstr("temp view: f32[C, 19, W + 19]"));
 }
 
 // Nests of a strip that read the same elements share a view as large as the largest.

@@ -12,6 +12,9 @@ namespace {
 // Blocks of rows and columns together, where both may be few: so that two threads, say, get about equal shares.
 constexpr int64_t kLeastBlocksOfPoints = 16;
 
+// Of a tile of few rows: rows of images often have 7 * 2^n vectors.
+constexpr int64_t kMostVectors = 7;
+
 }  // namespace
 
 TileGrid::TileGrid(Program& program, loop::Ranges& ranges, const Contraction& nest, int64_t lanes)
@@ -27,7 +30,7 @@ void TileGrid::Choose(const Options& options) {
   const bool wide = options.isa == Isa::kAvx512;
   const int registers = wide ? 32 : 16;
   tile_ = wide ? Extent{8, 3} : Extent{6, 2};
-  const int64_t most_vectors = options.vectors > 0 ? options.vectors : 2 * tile_.vectors;
+  const int64_t most_vectors = options.vectors > 0 ? options.vectors : kMostVectors;
   if (options.rows > 0) tile_.rows = options.rows;
   if (options.vectors > 0) tile_.vectors = options.vectors;
   while (RegistersOf(tile_) > registers && tile_.rows > 1) --tile_.rows;

@@ -39,7 +39,8 @@ class TileGrid {
   IndexId rows() const { return rows_; }
   IndexId columns() const { return columns_; }
 
-  // Chooses the widest tile: as many rows as there are, or an even share of them, and as many vectors as then fit.
+  // Chooses the widest tile: as many rows as there are, or an even share of them, and as many vectors as then fit,
+  // up to 7.
   void Choose(const Options& options);
   const Extent& tile() const { return tile_; }
 
