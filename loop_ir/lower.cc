@@ -15,9 +15,8 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
-#include "loop_ir/intervals.h"
+#include "loop_ir/domain_collector.h"
 #include "uops/invariant.h"
 #include "uops/recurrence.h"
 
@@ -170,11 +169,6 @@ class Lowering {
     for (IndexId e : list) result.push_back(ImportOver(e, at));
     return result;
   }
-  IndexList Vars(absl::Span<const int32_t> vars) {
-    IndexList place;
-    for (int32_t v : vars) place.push_back(program_.pool.Var(v));
-    return place;
-  }
 
   // ---- Pieces of blocks
 
@@ -262,55 +256,17 @@ class Lowering {
   // ---- Domains: what the node asks of sizes and $params
 
   void AddDomain(const Shape& extents, const IndexList& places, const IndexList& values) {
-    loop::Domain domain{ImportList(extents), {}, {}};
-    ReserveDomainVars(extents.size());
-    const IndexList vars = Vars(program_.domain_vars);
-    for (IndexId place : places) AddAffineParts(ImportOver(place, vars), domain.places);
-    for (IndexId value : values) AddValue(ImportOver(value, vars), domain.values);
-    Keep(std::move(domain));
+    const Shape imported_extents = ImportList(extents);
+    const IndexList vars = domains_.Vars(extents.size());
+    const IndexList imported_places = ImportList(places, vars);
+    domains_.Add(imported_extents, imported_places, ImportList(values, vars));
   }
 
   // The row-major position among the last `count` axes is a value, too.
   void AddPositionDomain(const Shape& extents, int count) {
-    ReserveDomainVars(extents.size());
+    const IndexList vars = domains_.LastVars(extents.size(), count);
     const Shape all = ImportList(extents);
-    const IndexList vars = Vars(absl::Span<const int32_t>(program_.domain_vars.data(), all.size()).last(count));
-    const Shape inner(all.end() - count, all.end());
-    loop::Domain domain{all, {}, {}};
-    AddUnlessSmall(RowMajor(vars, inner), domain.values);
-    Keep(std::move(domain));
-  }
-
-  void ReserveDomainVars(size_t rank) {
-    while (program_.domain_vars.size() < rank) program_.domain_vars.push_back(program_.AddVar("d"));
-  }
-
-  // Equal ones once, and none that hold for every size or ask nothing new.
-  void Keep(loop::Domain domain) {
-    const bool has_new_extents = domain_extents_.insert(domain.extents).second;
-    const bool plain = std::all_of(domain.extents.begin(), domain.extents.end(),
-                                   [&](IndexId e) { return loop::IsPlainExtent(program_.pool, e); });
-    if (domain.places.empty() && domain.values.empty() && (plain || !has_new_extents)) return;
-    if (domains_.insert(domain).second) program_.domains.push_back(std::move(domain));
-  }
-
-  // What is not affine may overflow at an access, but its affine parts may not.
-  void AddAffineParts(IndexId e, IndexList& parts) {
-    const IndexNode node = program_.pool[e];
-    if (program_.pool.IsAffine(e) && !program_.pool.HasLoad(e) && !IsCondition(node.kind)) {
-      return AddUnlessSmall(e, parts);
-    }
-    for (IndexId arg : node.args) AddAffineParts(arg, parts);
-  }
-
-  void AddValue(IndexId e, IndexList& values) {
-    if (program_.pool.HasLoad(e)) return AddAffineParts(e, values);
-    AddUnlessSmall(e, values);
-  }
-
-  void AddUnlessSmall(IndexId e, IndexList& list) {
-    if (loop::IsAlwaysSmall(program_.pool, e)) return;
-    if (std::find(list.begin(), list.end(), e) == list.end()) list.push_back(e);
+    domains_.Add(all, {}, {RowMajor(vars, Shape(all.end() - count, all.end()))});
   }
 
   // ---- One case per micro-op
@@ -442,14 +398,13 @@ class Lowering {
   const Op& op_;
   const Graph& graph_;
   Program program_;
+  loop::DomainCollector domains_{program_};
   absl::flat_hash_map<NodeId, TensorId> tensors_;
   std::vector<bool> live_;
   absl::flat_hash_map<NodeId, std::vector<NodeId>> steps_;  // of each recurrence to come, by its first carry
   absl::flat_hash_map<NodeId, int> step_axes_;              // of all steps
   Scope* step_scope_ = nullptr;  // of the recurrence that is being lowered: what one step does
   IndexId step_;                 // its index
-  absl::flat_hash_set<loop::Domain> domains_;
-  absl::flat_hash_set<Shape> domain_extents_;
 };
 
 }  // namespace

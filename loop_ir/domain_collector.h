@@ -1,0 +1,41 @@
+// Collects the domains of a program (Program::domains) while an op is lowered. CheckDomains reads all of them before
+// each run, so none is kept that holds for all sizes and $params, and none twice.
+#ifndef NESTOR_LOOP_IR_DOMAIN_COLLECTOR_H_
+#define NESTOR_LOOP_IR_DOMAIN_COLLECTOR_H_
+
+#include <cstddef>
+
+#include "absl/container/flat_hash_set.h"
+#include "loop_ir/program.h"
+#include "uops/graph.h"
+#include "uops/index_expr.h"
+
+namespace nestor::loop {
+
+class DomainCollector {
+ public:
+  // REQUIRES: `program` outlives this.
+  explicit DomainCollector(Program& program) : program_(program), pool_(program.pool) {}
+
+  // The loop indices of a domain of `rank` axes; the last `count` of them.
+  IndexList Vars(size_t rank) { return LastVars(rank, rank); }
+  IndexList LastVars(size_t rank, size_t count);
+
+  // Adds a domain to the program, unless it asks nothing new. `places`, which may be conditions, and `values` are over
+  // Vars(extents.size()). Of places, and of values that gather, the domain has the affine parts.
+  void Add(const Shape& extents, const IndexList& places, const IndexList& values);
+
+ private:
+  void AddAffineParts(IndexId e, IndexList& parts);
+  void AddUnlessSmall(IndexId e, IndexList& list);
+  void Keep(Domain domain);
+
+  Program& program_;
+  IndexPool& pool_;
+  absl::flat_hash_set<Domain> domains_;
+  absl::flat_hash_set<Shape> extents_;
+};
+
+}  // namespace nestor::loop
+
+#endif  // NESTOR_LOOP_IR_DOMAIN_COLLECTOR_H_
