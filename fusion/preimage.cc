@@ -32,6 +32,7 @@
 #include <algorithm>
 
 #include "absl/container/flat_hash_set.h"
+#include "fusion/equation_system.h"
 #include "uops/index_expr.h"
 #include "uops/mutant.h"
 
@@ -42,16 +43,9 @@ using loop::Loop;
 using loop::Program;
 using loop::Ranges;
 
-struct Term {
-  IndexId atom, coefficient;
-};
-
-// An equation apart: the sum of the terms, each with an undetermined index, equals
-// `known`, which is in terms of the result.
-struct Sides {
-  std::vector<Term> terms;
-  IndexId known;
-};
+using Equation = EquationSystem::Equation;
+using Sides = EquationSystem::Sides;
+using Term = EquationSystem::Term;
 
 // a / divisor where that is a polynomial, each term of `a` being divisible.
 absl::optional<IndexId> Quotient(IndexPool& pool, IndexId a, IndexId divisor) {
@@ -78,18 +72,21 @@ class Solver {
  public:
   Solver(Program& program, absl::Span<const Loop* const> nest, const IndexList& element, const Shape& shape,
          bool ordered, Ranges& ranges)
-      : pool_(program.pool), nest_(nest), element_(element), shape_(shape), ordered_(ordered), ranges_(ranges) {
-    for (size_t v = 0; v < program.vars.size(); ++v) replacement_.push_back(pool_.Var(static_cast<int64_t>(v)));
-    unknown_.resize(program.vars.size());
-    for (const Loop* loop : nest) unknown_[loop->var] = true;
-  }
+      : pool_(program.pool),
+        nest_(nest),
+        element_(element),
+        shape_(shape),
+        ordered_(ordered),
+        ranges_(ranges),
+        system_(program, nest) {}
 
   absl::optional<Preimage> Solve(const IndexList& place) {
-    for (size_t axis = 0; axis < place.size(); ++axis) equations_.push_back({place[axis], element_[axis]});
+    for (size_t axis = 0; axis < place.size(); ++axis) system_.Add({place[axis], element_[axis]});
     for (;;) {
       while (SolveOne()) {
       }
-      const auto first = std::find_if(nest_.begin(), nest_.end(), [&](const Loop* l) { return unknown_[l->var]; });
+      const auto first =
+          std::find_if(nest_.begin(), nest_.end(), [&](const Loop* l) { return !system_.IsDetermined(l->var); });
       if (first == nest_.end()) break;
       if (!IterateWindow(**first)) IterateSelf(**first);
       if (!defined_) break;
@@ -100,22 +97,11 @@ class Solver {
   }
 
  private:
-  struct Equation {
-    IndexId left;   // in terms of the nest
-    IndexId right;  // in terms of the result
-  };
-
   // ---- Small things
 
   IndexId Const(int64_t value) { return pool_.Const(value); }
-  IndexId InResult(IndexId e) { return SubstituteVars(pool_, e, replacement_); }
   IndexId Extent(const Loop& loop) { return pool_.Sub(loop.end, loop.begin); }
-
-  bool IsKnown(IndexId e) const {
-    std::vector<int64_t> vars;
-    CollectVars(pool_, e, vars);
-    return std::none_of(vars.begin(), vars.end(), [&](int64_t v) { return unknown_[v]; });
-  }
+  bool HasKnownBounds(const Loop& loop) const { return system_.IsKnown(loop.begin) && system_.IsKnown(loop.end); }
 
   const Loop& LoopOf(int64_t var) const {
     return **std::find_if(nest_.begin(), nest_.end(), [&](const Loop* l) { return l->var == var; });
@@ -134,43 +120,12 @@ class Solver {
     Require(IndexKind::kLt, e, end);
   }
 
-  void Determine(int64_t var, IndexId value) {
-    replacement_[var] = value;
-    unknown_[var] = false;
-  }
-
-  void Drop(size_t equation) { equations_.erase(equations_.begin() + static_cast<int64_t>(equation)); }
-
-  // nullopt of what is not affine.
-  absl::optional<Sides> SidesOf(const Equation& equation) {
-    const auto polynomial = pool_.IsAffine(equation.left) ? Polynomial::Of(pool_, equation.left) : absl::nullopt;
-    if (!polynomial) return absl::nullopt;
-    Sides sides{{}, equation.right};
-    for (const Polynomial::Term& term : polynomial->terms()) {
-      IndexId factor = Const(term.coefficient), unknown;
-      for (IndexId atom : term.atoms) {
-        if (IsKnown(atom)) factor = pool_.Mul(factor, InResult(atom));
-        else unknown = atom;
-      }
-      if (unknown.value < 0) sides.known = pool_.Sub(sides.known, factor);
-      else AddTerm(sides.terms, {unknown, factor});
-    }
-    if (!pool_.IsAffine(sides.known)) return absl::nullopt;
-    return sides;
-  }
-
-  void AddTerm(std::vector<Term>& terms, Term term) {
-    const auto same = std::find_if(terms.begin(), terms.end(), [&](const Term& t) { return t.atom == term.atom; });
-    if (same == terms.end()) terms.push_back(term);
-    else same->coefficient = pool_.Add(same->coefficient, term.coefficient);
-  }
-
   // ---- Solving
 
   // True where an equation was used up.
   bool SolveOne() {
-    for (size_t i = 0; i < equations_.size(); ++i) {
-      const auto sides = SidesOf(equations_[i]);
+    for (size_t i = 0; i < system_.equations().size(); ++i) {
+      const auto sides = system_.SidesOf(system_.equations()[i]);
       if (sides && (SolveLinear(*sides, i) || SolveRadix(*sides, i) || SolvePair(*sides, i))) return true;
     }
     return false;
@@ -182,8 +137,8 @@ class Solver {
     const int64_t var = pool_.VarValue(sides.terms[0].atom);
     const int sign = var < 0 ? 0 : Sign(sides.terms[0].coefficient);
     if (sign == 0) return false;
-    Determine(var, Divided(Signed(sign, sides.known), Signed(sign, sides.terms[0].coefficient)));
-    Drop(equation);
+    system_.Determine(var, Divided(Signed(sign, sides.known), Signed(sign, sides.terms[0].coefficient)));
+    system_.Drop(equation);
     return true;
   }
 
@@ -212,8 +167,8 @@ class Solver {
 
   bool SplitDigit(const Sides& sides, const Term& digit, int sign, IndexId radix, size_t equation) {
     const Loop& loop = LoopOf(pool_.VarValue(digit.atom));
-    if (!IsKnown(loop.begin) || !IsKnown(loop.end)) return false;
-    if (!ranges_.LessEqual(InResult(Extent(loop)), radix)) return false;
+    if (!HasKnownBounds(loop)) return false;
+    if (!ranges_.LessEqual(system_.InResult(Extent(loop)), radix)) return false;
     IndexId rest = Const(0);
     for (const Term& term : sides.terms) {
       if (term.atom == digit.atom) continue;
@@ -221,36 +176,28 @@ class Solver {
       if (!quotient) return false;
       rest = pool_.Add(rest, pool_.Mul(*quotient, term.atom));
     }
-    const IndexId begin = InResult(loop.begin);
+    const IndexId begin = system_.InResult(loop.begin);
     const IndexId z = pool_.Sub(Signed(sign, sides.known), begin);
-    Determine(loop.var, pool_.Add(begin, pool_.Mod(z, radix)));
-    equations_[equation] = {rest, pool_.Div(z, radix)};
+    system_.Determine(loop.var, pool_.Add(begin, pool_.Mod(z, radix)));
+    system_.Replace(equation, {rest, pool_.Div(z, radix)});
     return true;
   }
 
   // X/D == p and X % D == q. Where D is 0 both are undefined, and 0 <= q < D false.
   bool SolvePair(const Sides& sides, size_t equation) {
-    const auto quotient = Alone(sides, IndexKind::kDiv);
+    const auto quotient = system_.Alone(sides, IndexKind::kDiv);
     if (!quotient || !ranges_.NonNegative(quotient->args[1])) return false;
-    for (size_t j = 0; j < equations_.size(); ++j) {
-      const auto other = SidesOf(equations_[j]);
-      const auto remainder = other ? Alone(*other, IndexKind::kMod) : absl::nullopt;
+    for (size_t j = 0; j < system_.equations().size(); ++j) {
+      const auto other = system_.SidesOf(system_.equations()[j]);
+      const auto remainder = other ? system_.Alone(*other, IndexKind::kMod) : absl::nullopt;
       if (!remainder || remainder->args != quotient->args) continue;
       RequireWithin(Const(0), other->known, quotient->args[1]);
-      equations_[equation] = {quotient->args[0],
-                              pool_.Add(pool_.Mul(sides.known, quotient->args[1]), other->known)};
-      Drop(j);
+      system_.Replace(equation, {quotient->args[0],
+                                 pool_.Add(pool_.Mul(sides.known, quotient->args[1]), other->known)});
+      system_.Drop(j);
       return true;
     }
     return false;
-  }
-
-  // The one term, where it is a node of that kind by a symbolic divisor.
-  absl::optional<IndexNode> Alone(const Sides& sides, IndexKind kind) const {
-    if (sides.terms.size() != 1 || !pool_.IsConst(sides.terms[0].coefficient, 1)) return absl::nullopt;
-    const IndexNode& node = pool_[sides.terms[0].atom];
-    if (node.kind != kind || pool_.HasVar(node.args[1])) return absl::nullopt;
-    return node;
   }
 
   // ---- Iterating
@@ -269,21 +216,21 @@ class Solver {
   };
 
   void IterateSelf(const Loop& loop) {
-    const IndexId begin = InResult(loop.begin), end = InResult(loop.end);
+    const IndexId begin = system_.InResult(loop.begin), end = system_.InResult(loop.end);
     Narrowed range{begin, end, pool_.Sub(end, begin), absl::nullopt, absl::nullopt};
-    for (size_t i = equations_.size(); i-- > 0;) {
-      if (Narrow(loop.var, equations_[i], range)) Drop(i);
+    for (size_t i = system_.equations().size(); i-- > 0;) {
+      if (Narrow(loop.var, system_.equations()[i], range)) system_.Drop(i);
     }
     if (!range.modulus) {
       AddLoop(loop.var, range.begin, range.end, range.trips);
-      return Determine(loop.var, pool_.Var(loop.var));
+      return system_.Determine(loop.var, pool_.Var(loop.var));
     }
     const IndexId first = pool_.Add(range.begin, 
                                     pool_.Mod(pool_.Sub(NESTOR_MUTANT("scatter_inverted_with_wrong_residue") ? pool_.Add(*range.residue, Const(1)) : *range.residue,
                                                         range.begin), *range.modulus));
     const IndexId behind = pool_.Sub(pool_.Sub(range.end, first), Const(1));
     AddLoop(loop.var, Const(0), pool_.Add(pool_.Div(behind, *range.modulus), Const(1)), range.trips);
-    Determine(loop.var, pool_.Add(first, pool_.Mul(*range.modulus, pool_.Var(loop.var))));
+    system_.Determine(loop.var, pool_.Add(first, pool_.Mul(*range.modulus, pool_.Var(loop.var))));
   }
 
   // Of loops that elements share among them: no element of the axis repeats another
@@ -296,12 +243,12 @@ class Solver {
 
   // Uses up (v + r)/D == z, D >= 0, and (v + r) % D == z, D > 0.
   bool Narrow(int64_t var, const Equation& equation, Narrowed& range) {
-    const auto sides = SidesOf(equation);
+    const auto sides = system_.SidesOf(equation);
     if (!sides) return false;
-    const auto quotient = Alone(*sides, IndexKind::kDiv), remainder = Alone(*sides, IndexKind::kMod);
+    const auto quotient = system_.Alone(*sides, IndexKind::kDiv), remainder = system_.Alone(*sides, IndexKind::kMod);
     if (!quotient && !remainder) return false;
     const IndexNode node = quotient ? *quotient : *remainder;
-    const auto inner = SidesOf({node.args[0], Const(0)});  // v == -r
+    const auto inner = system_.SidesOf({node.args[0], Const(0)});  // v == -r
     if (!inner || inner->terms.size() != 1 || pool_.VarValue(inner->terms[0].atom) != var) return false;
     if (!pool_.IsConst(inner->terms[0].coefficient, 1)) return false;
     const IndexId shared = Shared(range.trips, equation.right);
@@ -342,7 +289,7 @@ class Solver {
   // In place of v's loop one of a window that slides along v, if there is one.
   bool IterateWindow(const Loop& v) {
     absl::optional<Slide> best;
-    for (size_t i = 0; i < equations_.size(); ++i) {
+    for (size_t i = 0; i < system_.equations().size(); ++i) {
       const auto slide = SlideOf(i, v);
       if (slide && IsWindow(Extent(*slide->window), Extent(best ? *best->window : v))) best = slide;
     }
@@ -351,7 +298,7 @@ class Solver {
   }
 
   absl::optional<Slide> SlideOf(size_t equation, const Loop& v) {
-    const auto sides = SidesOf(equations_[equation]);
+    const auto sides = system_.SidesOf(system_.equations()[equation]);
     if (!sides || sides->terms.size() != 2) return absl::nullopt;
     const bool first = pool_.VarValue(sides->terms[0].atom) == v.var;
     const Term& own = sides->terms[first ? 0 : 1];
@@ -362,7 +309,7 @@ class Solver {
     const Loop& loop = LoopOf(window);
     const Slide slide{equation, &loop, Signed(sign, own.coefficient), Signed(sign, other.coefficient),
                       Signed(sign, sides->known), sign * Sign(other.coefficient)};
-    if (!IsKnown(loop.begin) || !IsKnown(loop.end) || (ordered_ && slide.sign == 0)) return absl::nullopt;
+    if (!HasKnownBounds(loop) || (ordered_ && slide.sign == 0)) return absl::nullopt;
     return slide;
   }
 
@@ -405,7 +352,7 @@ class Solver {
   // The window's index k, of which d*k == known mod c. In terms of v = (known - d*k)/c
   // these are neighbours: from low/c + 1 to high/c, where d*k is at an end.
   void IterateResidues(const Loop& v, const Slide& slide) {
-    const IndexId begin = InResult(slide.window->begin), end = InResult(slide.window->end);
+    const IndexId begin = system_.InResult(slide.window->begin), end = system_.InResult(slide.window->end);
     const IndexId below = pool_.Sub(begin, Const(1)), last = pool_.Sub(end, Const(1));
     const IndexId low = slide.sign > 0 ? pool_.Sub(slide.known, end) : pool_.Add(slide.known, below);
     const IndexId high = slide.sign > 0 ? pool_.Sub(slide.known, begin) : pool_.Add(slide.known, last);
@@ -414,19 +361,19 @@ class Solver {
             pool_.Div(pool_.Sub(end, begin), slide.c));
     const IndexId count = pool_.Add(pool_.Var(slide.window->var), Const(1));
     const IndexId value = pool_.Add(before, count);
-    Determine(v.var, value);
-    Determine(slide.window->var, pool_.Mul(slide.d, pool_.Sub(slide.known, pool_.Mul(slide.c, value))));
-    Drop(slide.equation);
+    system_.Determine(v.var, value);
+    system_.Determine(slide.window->var, pool_.Mul(slide.d, pool_.Sub(slide.known, pool_.Mul(slide.c, value))));
+    system_.Drop(slide.equation);
   }
 
   // All of the window's indices; then one unknown is left, and must come out whole.
   void IterateAll(const Slide& slide) {
     const int32_t window = slide.window->var;
-    const IndexId begin = InResult(slide.window->begin), end = InResult(slide.window->end);
+    const IndexId begin = system_.InResult(slide.window->begin), end = system_.InResult(slide.window->end);
     const IndexId k = pool_.Var(window);
     AddLoop(window, Const(0), pool_.Sub(end, begin), pool_.Sub(end, begin));
     const bool down = ordered_ && slide.sign > 0;
-    Determine(window, down ? pool_.Sub(pool_.Sub(end, Const(1)), k) : pool_.Add(begin, k));
+    system_.Determine(window, down ? pool_.Sub(pool_.Sub(end, Const(1)), k) : pool_.Add(begin, k));
   }
 
   // ---- The result
@@ -436,19 +383,20 @@ class Solver {
     for (const Loop* loop : nest_) {
       const bool iterated =
           std::any_of(loops_.begin(), loops_.end(), [&](const Loop& l) { return l.var == loop->var; });
-      if (!iterated) RequireWithin(InResult(loop->begin), replacement_[loop->var], InResult(loop->end));
+      if (iterated) continue;
+      RequireWithin(system_.InResult(loop->begin), system_.ValueOf(loop->var), system_.InResult(loop->end));
     }
     if (!asked) return absl::nullopt;
     Preimage result{loops_, trips_, {}, Undecided()};
-    for (const Loop* loop : nest_) result.solution.push_back(replacement_[loop->var]);
+    for (const Loop* loop : nest_) result.solution.push_back(system_.ValueOf(loop->var));
     return result;
   }
 
   // What was not solved is asked. Not of gathered places in every iteration: that
   // would walk the whole nest for each element.
   bool RequireEquations() {
-    for (const Equation& equation : equations_) {
-      const IndexId left = InResult(equation.left);
+    for (const Equation& equation : system_.equations()) {
+      const IndexId left = system_.InResult(equation.left);
       std::vector<int64_t> vars;
       CollectVars(pool_, left, vars);
       const bool varies = std::any_of(loops_.begin(), loops_.end(), [&](const Loop& l) {
@@ -478,12 +426,10 @@ class Solver {
   const Shape& shape_;
   const bool ordered_;
   Ranges& ranges_;
-  std::vector<Equation> equations_;
-  IndexList replacement_;      // by loop index: what it is in the result
-  std::vector<bool> unknown_;  // by loop index
-  std::vector<Loop> loops_;    // `ranges` has entered them
+  EquationSystem system_;
+  std::vector<Loop> loops_;  // `ranges` has entered them
   IndexList trips_;
-  bool defined_ = true;        // but for the last, if one of its bounds may have no value
+  bool defined_ = true;      // but for the last, if one of its bounds may have no value
   IndexList conditions_;
 };
 

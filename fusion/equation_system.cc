@@ -1,0 +1,55 @@
+#include "fusion/equation_system.h"
+
+#include <algorithm>
+
+namespace nestor::fusion {
+
+EquationSystem::EquationSystem(loop::Program& program, absl::Span<const loop::Loop* const> nest)
+    : pool_(program.pool) {
+  for (size_t v = 0; v < program.vars.size(); ++v) values_.push_back(pool_.Var(static_cast<int64_t>(v)));
+  unknown_.resize(program.vars.size());
+  for (const loop::Loop* loop : nest) unknown_[loop->var] = true;
+}
+
+void EquationSystem::Determine(int64_t var, IndexId value) {
+  values_[var] = value;
+  unknown_[var] = false;
+}
+
+bool EquationSystem::IsKnown(IndexId e) const {
+  std::vector<int64_t> vars;
+  CollectVars(pool_, e, vars);
+  return std::none_of(vars.begin(), vars.end(), [&](int64_t v) { return unknown_[v]; });
+}
+
+absl::optional<EquationSystem::Sides> EquationSystem::SidesOf(const Equation& equation) {
+  const auto polynomial = pool_.IsAffine(equation.left) ? Polynomial::Of(pool_, equation.left) : absl::nullopt;
+  if (!polynomial) return absl::nullopt;
+  Sides sides{{}, equation.right};
+  for (const Polynomial::Term& term : polynomial->terms()) {
+    IndexId factor = pool_.Const(term.coefficient), unknown;
+    for (IndexId atom : term.atoms) {
+      if (IsKnown(atom)) factor = pool_.Mul(factor, InResult(atom));
+      else unknown = atom;
+    }
+    if (unknown.value < 0) sides.known = pool_.Sub(sides.known, factor);
+    else AddTerm(sides.terms, {unknown, factor});
+  }
+  if (!pool_.IsAffine(sides.known)) return absl::nullopt;
+  return sides;
+}
+
+void EquationSystem::AddTerm(std::vector<Term>& terms, Term term) {
+  const auto same = std::find_if(terms.begin(), terms.end(), [&](const Term& t) { return t.atom == term.atom; });
+  if (same == terms.end()) terms.push_back(term);
+  else same->coefficient = pool_.Add(same->coefficient, term.coefficient);
+}
+
+absl::optional<IndexNode> EquationSystem::Alone(const Sides& sides, IndexKind kind) const {
+  if (sides.terms.size() != 1 || !pool_.IsConst(sides.terms[0].coefficient, 1)) return absl::nullopt;
+  const IndexNode& node = pool_[sides.terms[0].atom];
+  if (node.kind != kind || pool_.HasVar(node.args[1])) return absl::nullopt;
+  return node;
+}
+
+}  // namespace nestor::fusion
