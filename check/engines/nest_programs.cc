@@ -7,42 +7,30 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "check/engines/expression_generator.h"
+#include "check/engines/nest_axes.h"
 #include "check/engines/program_generator.h"
 
 namespace nestor {
 namespace {
 
-// An axis: its dimension, and the index that runs over it.
-struct Axis {
-  const char* dimension;
-  const char* index;
-};
-constexpr Axis kAxes[] = {{"M", "i"}, {"N", "j"}, {"K", "k"}, {"L", "l"}, {"..B", "..b"}};
-constexpr int kPack = 4;
-
-using Axes = std::vector<int>;  // of kAxes
-
 class Writer {
  public:
-  Writer(Random& random, DType type) : random_(random), type_(type), has_pack_(random.Chance(15)) {}
+  Writer(Random& random, DType type) : random_(random), type_(type), expressions_(random, type) {}
 
   std::string Run() {
     const int statements = random_.Pick({1, 1, 1, 2, 2, 3, 4});
     for (int i = 0; i < statements; ++i) AddStatement();
     ChooseResults();
-    if (arguments_.empty()) Access({0}, /*fresh=*/true);  // a dimension is one of some argument
-    return absl::StrCat("op drawn(", absl::StrJoin(arguments_, ", "),
+    // A dimension is one of some argument.
+    if (expressions_.arguments().empty()) expressions_.Access({0}, /*fresh=*/true);
+    return absl::StrCat("op drawn(", absl::StrJoin(expressions_.arguments(), ", "),
                         params_.empty() ? "" : absl::StrCat("; ", absl::StrJoin(params_, ", ")), ") -> (",
                         absl::StrJoin(results_, ", "), ") {\n  ", absl::StrJoin(statements_, "\n  "), "\n}\n");
   }
 
  private:
-  struct Value {
-    std::string name;
-    Axes axes;
-  };
-
-  // ---- Axes
+  bool IsFloat() const { return nestor::IsFloat(type_); }
 
   Axes Drawn(int count) {
     Axes all = {0, 1, 2, 3};
@@ -50,145 +38,26 @@ class Writer {
     all.resize(static_cast<size_t>(count));
     return all;
   }
-  Axes Subset(const Axes& axes, int percent) {
-    Axes subset;
-    for (int axis : axes) {
-      if (random_.Chance(percent)) subset.push_back(axis);
-    }
-    return subset;
-  }
-  static Axes Union(Axes a, const Axes& b) {
-    for (int axis : b) {
-      if (std::find(a.begin(), a.end(), axis) == a.end()) a.push_back(axis);
-    }
-    return a;
-  }
-  static std::vector<std::string> Indices(const Axes& axes) {
-    std::vector<std::string> names;
-    for (int axis : axes) names.emplace_back(kAxes[axis].index);
-    return names;
-  }
-  static std::string Dimensions(const Axes& axes) {
-    std::vector<std::string> names;
-    for (int axis : axes) names.emplace_back(kAxes[axis].dimension);
-    return absl::StrJoin(names, ", ");
-  }
-
-  // ---- Operands
-
-  bool IsFloat() const { return nestor::IsFloat(type_); }
-  bool Is16Bit() const { return type_ == DType::kF16 || type_ == DType::kBF16; }
-
-  std::string NewArgument(absl::string_view type, const std::string& shape) {
-    const std::string name = absl::StrCat("x", arguments_.size());
-    arguments_.push_back(absl::StrCat(name, ": ", type, "[", shape, "]"));
-    return name;
-  }
-
-  // A value over just these axes, in any order.
-  Value ValueOver(Axes axes, bool fresh = false) {
-    std::vector<Value> fitting;
-    for (const Value& value : values_) {
-      if (std::is_permutation(value.axes.begin(), value.axes.end(), axes.begin(), axes.end())) fitting.push_back(value);
-    }
-    if (!fresh && !fitting.empty() && random_.Chance(60)) return random_.Pick(fitting);
-    random_.Shuffle(axes);
-    if (has_pack_ && random_.Chance(50)) axes.insert(axes.begin(), kPack);
-    Value made{NewArgument(Name(type_), Dimensions(axes)), axes};
-    if (random_.Chance(50) && std::find(axes.begin(), axes.end(), kPack) == axes.end()) values_.push_back(made);
-    return made;
-  }
-
-  std::string Access(const Axes& axes, bool fresh = false) {
-    const Value value = ValueOver(axes, fresh);
-    if (value.axes.empty()) return value.name;
-    if (value.axes[0] == kPack) needs_pack_ = true;
-    return absl::StrCat(value.name, "[", absl::StrJoin(Place(value.axes), ", "), Condition(value.axes), "]");
-  }
-
-  // The indices, but for one now and then that is the first or last of its axis: what does not
-  // move with a loop, and exists only where that has an iteration.
-  std::vector<std::string> Place(const Axes& axes) {
-    std::vector<std::string> place = Indices(axes);
-    const auto fixed = static_cast<size_t>(random_.Below(static_cast<int64_t>(axes.size())));
-    if (axes[fixed] == kPack || !random_.Chance(14)) return place;
-    place[fixed] = random_.Chance(60) ? "0" : absl::StrCat(kAxes[axes[fixed]].dimension, " - 1");
-    return place;
-  }
-
-  // A triangle, a band or a border now and then.
-  std::string Condition(const Axes& axes) {
-    if (axes.empty() || axes.back() == kPack || !random_.Chance(12)) return "";
-    const char* const index = kAxes[axes.back()].index;
-    const char* const other = kAxes[axes.front() == kPack ? axes.back() : axes.front()].index;
-    switch (random_.Below(4)) {
-      case 0: return absl::StrCat(" if ", index, " <= ", other);
-      case 1: return absl::StrCat(" if ", index, " + 2 > ", other, ", ", index, " < ", other, " + 3");
-      case 2: return absl::StrCat(" if ", index, " % 2 == 0");
-      default: return absl::StrCat(" if ", index, " < ", kAxes[axes.back()].dimension, " - 1");
-    }
-  }
-
-  std::string Literal() {
-    if (!IsFloat()) return absl::StrCat(random_.Between(IsUnsigned(type_) ? 0 : -2, 3));
-    return random_.Pick({std::string("0.5"), std::string("2.0"), std::string("-1.25"), std::string("0.1"),
-                         std::string("3.0"), std::string("0.0"), std::string("-0.0")});
-  }
-
-  std::string Leaf(const Axes& axes) {
-    const int kind = static_cast<int>(random_.Below(10));
-    if (kind == 0) return absl::StrCat(Name(type_), "(", Literal(), ")");
-    if (kind == 1 && !axes.empty()) return absl::StrCat(Name(type_), "(", kAxes[random_.Pick(axes)].index, ")");
-    return Access(kind < 7 ? axes : Subset(axes, 60));
-  }
-
-  // A scalar expression over at most these axes.
-  std::string Expression(const Axes& axes, int depth) {
-    if (depth == 0 || random_.Chance(25)) return Leaf(axes);
-    if (IsFloat() && random_.Chance(35)) return Unary(Expression(axes, depth - 1));
-    const std::string a = Expression(axes, depth - 1);
-    const std::string b = Expression(axes, depth - 1);
-    switch (random_.Below(8)) {
-      case 0: return absl::StrCat("(", a, " - ", b, ")");
-      case 1: return absl::StrCat("max(", a, ", ", b, ")");
-      case 2: return absl::StrCat("min(", a, ", ", b, ")");
-      case 3: return absl::StrCat("where(", a, " < ", b, ", ", Leaf(axes), ", ", b, ")");
-      case 4: return Quotient(a, b);
-      case 5: return absl::StrCat("(", a, " + ", b, ")");
-      default: return absl::StrCat("(", a, " * ", b, ")");
-    }
-  }
-
-  std::string Quotient(const std::string& a, const std::string& b) {
-    if (IsFloat()) return absl::StrCat("(", a, " / (abs(", b, ") + 1.0))");
-    return absl::StrCat(random_.Chance(50) ? "floordiv(" : "mod(", a, ", ", b, ")");
-  }
-
-  std::string Unary(const std::string& a) {
-    switch (random_.Below(8)) {
-      case 0: return absl::StrCat("exp(-abs(", a, "))");
-      case 1: return absl::StrCat("relu(", a, ")");
-      case 2: return absl::StrCat("tanh(", a, ")");
-      case 3: return absl::StrCat("sqrt(abs(", a, ") + 0.5)");
-      case 4: return absl::StrCat("sigmoid(", a, ")");
-      case 5: return absl::StrCat("abs(", a, ")");
-      case 6: return absl::StrCat("square(", a, ")");
-      default: return absl::StrCat("(-", a, ")");
-    }
-  }
 
   // ---- Statements
 
-  // Names what a statement over `axes` defines, a pack that it mentions in front.
+  // Returns the name of what a statement over `axes` defines. Without a pack, expressions may read it from here on.
   std::string Define(const Axes& axes, const std::string& expression) {
+    const bool has_pack = expressions_.mentions_pack();
+    const std::string name = DefineUnread(axes, expression);
+    if (!has_pack) expressions_.AddValue(name, axes);
+    return name;
+  }
+
+  // The same of what no expression reads, being of another type. A pack that the statement mentions comes in front.
+  std::string DefineUnread(const Axes& axes, const std::string& expression) {
     const std::string name = absl::StrCat("t", statements_.size());
     Axes left = axes;
-    if (needs_pack_) left.insert(left.begin(), kPack);
+    if (expressions_.mentions_pack()) left.insert(left.begin(), kPack);
     const std::string indices = left.empty() ? "" : absl::StrCat("[", absl::StrJoin(Indices(left), ", "), "]");
     statements_.push_back(absl::StrCat(name, indices, " = ", expression, Ranges(axes)));
-    if (!needs_pack_) values_.push_back({name, axes});
     names_.push_back(name);
-    needs_pack_ = false;
+    expressions_.BeginStatement();
     return name;
   }
 
@@ -218,19 +87,19 @@ class Writer {
 
   void AddMap() {
     const Axes axes = Drawn(random_.Pick({1, 2, 2, 3}));
-    Define(axes, Expression(axes, 3));
+    Define(axes, expressions_.Expression(axes, 3));
   }
 
   // Expressions of the same operands that differ in one constant, or in nothing.
   void AddTwins() {
     const Axes axes = Drawn(random_.Pick({1, 2}));
-    const std::string a = Access(axes), b = Access(axes);
+    const std::string a = expressions_.Access(axes), b = expressions_.Access(axes);
     const std::vector<std::string> constants =
         IsFloat() ? std::vector<std::string>{"0.0", "-0.0", "1.0", b} : std::vector<std::string>{"0", "1", "-1", b};
     const std::string op = random_.Pick({std::string("max"), std::string("min"), std::string("max"),
                                          IsFloat() ? std::string("pow") : std::string("min")});
     const int count = static_cast<int>(random_.Between(2, 3));
-    const bool in_one = needs_pack_ || random_.Chance(30);
+    const bool in_one = expressions_.mentions_pack() || random_.Chance(30);
     const bool zeros = random_.Chance(50);  // of both signs
     std::string sum = b;
     for (int i = 0; i < count; ++i) {
@@ -255,21 +124,24 @@ class Writer {
     Axes batch;
     if (random_.Chance(25)) batch.push_back(all[3]);
     else if (random_.Chance(30)) sums.push_back(all[3]);
-    const std::string a = Factor(Union(Union(rows, sums), Subset(batch, 80)));
-    const std::string b = Factor(Union(Union(columns, sums), Subset(batch, 80)));
+    const std::string a = Factor(Union(Union(rows, sums), Subset(random_, batch, 80)));
+    const std::string b = Factor(Union(Union(columns, sums), Subset(random_, batch, 80)));
     const std::string combined = random_.Chance(70)   ? absl::StrCat(a, " * ", b)
                                  : random_.Chance(50) ? absl::StrCat("mulz(", a, ", ", b, ")")
                                                       : absl::StrCat("abs(", a, " - ", b, ")");
-    const std::string third = random_.Chance(10) ? absl::StrCat(" * ", Access(sums)) : "";
+    const std::string third = random_.Chance(10) ? absl::StrCat(" * ", expressions_.Access(sums)) : "";
     Axes left = Union(Union(batch, rows), columns);
     if (random_.Chance(20)) random_.Shuffle(left);
     const std::string total =
         absl::StrCat(SumOp(), "[", absl::StrJoin(Indices(sums), ", "), "](", combined, third, ")");
-    Define(left,
-           random_.Chance(40) ? absl::StrCat(total, random_.Chance(50) ? " + " : " * ", Expression(left, 1)) : total);
+    Define(left, random_.Chance(40) ? absl::StrCat(total, random_.Chance(50) ? " + " : " * ",
+                                                   expressions_.Expression(left, 1))
+                                    : total);
   }
 
-  std::string Factor(const Axes& axes) { return random_.Chance(20) ? Expression(axes, 1) : Access(axes); }
+  std::string Factor(const Axes& axes) {
+    return random_.Chance(20) ? expressions_.Expression(axes, 1) : expressions_.Access(axes);
+  }
 
   // A convolution of one or two axes, or a pooling.
   void AddWindow() {
@@ -277,7 +149,8 @@ class Writer {
     if (params_.empty()) params_ = {"$s = 1 in [1, 3]", "$p = 1 in [0, 2]"};
     const std::string stride = strided ? "$s" : "1", pad = padded ? "$p" : "0";
     const std::string place = absl::StrCat(strided ? "$s*i" : "i", " + r", padded ? " - $p" : "");
-    const std::string x = NewArgument(Name(type_), "K, M"), w = pools ? "" : NewArgument(Name(type_), "N, K, R");
+    const std::string x = expressions_.NewArgument(Name(type_), "K, M");
+    const std::string w = pools ? "" : expressions_.NewArgument(Name(type_), "N, K, R");
     const std::string extent = absl::StrCat("(M + 2*", pad, " - ", pools ? "2" : "R", ") / ", stride, " + 1");
     const std::string name = absl::StrCat("t", statements_.size());
     if (pools) {
@@ -295,19 +168,20 @@ class Writer {
   void AddRows() {
     const Axes axes = Drawn(random_.Pick({2, 2, 3}));
     const Axes rows(axes.begin(), axes.end() - 1);
-    const std::string body = Expression(axes, 2);
+    const std::string body = expressions_.Expression(axes, 2);
     const std::string index = kAxes[axes.back()].index;
+    const bool has_pack = expressions_.mentions_pack();
     const std::string name = Define(rows, absl::StrCat(SumOp(), "[", index, "](", body, ")"));
-    if (!random_.Chance(60) || values_.empty() || values_.back().name != name) return;
+    if (!random_.Chance(60) || has_pack) return;
     const std::string total = rows.empty() ? name : absl::StrCat(name, "[", absl::StrJoin(Indices(rows), ", "), "]");
-    Define(axes, absl::StrCat(Access(axes), random_.Chance(50) ? " - " : " * ", total));
+    Define(axes, absl::StrCat(expressions_.Access(axes), random_.Chance(50) ? " - " : " * ", total));
   }
 
   // What a sum, a product or the like has come to at each step, and what is made of that.
   void AddScan() {
     const Axes axes = Drawn(random_.Pick({1, 1, 2}));
-    const std::string a = Access(axes), b = Access(axes);
-    if (needs_pack_) { Define(axes, absl::StrCat(a, " - ", b)); return; }
+    const std::string a = expressions_.Access(axes), b = expressions_.Access(axes);
+    if (expressions_.mentions_pack()) { Define(axes, absl::StrCat(a, " - ", b)); return; }
     const std::string name = absl::StrCat("t", statements_.size());
     const std::string steps = kAxes[axes.back()].index;
     const auto at = [&](const std::string& step) {
@@ -324,7 +198,7 @@ class Writer {
         absl::StrCat(last, " * ", b, " + ", a)};
     std::string body = absl::StrCat(at(steps), " = ", random_.Pick(kinds));
     names_.push_back(name);
-    values_.push_back({name, axes});
+    expressions_.AddValue(name, axes);
     if (random_.Chance(40)) {
       const std::string made = absl::StrCat(name, "_made");
       absl::StrAppend(&body, "; ", made, "[", absl::StrJoin(Indices(axes), ", "), "] = ", at(steps), " * ", b);
@@ -337,8 +211,8 @@ class Writer {
   // Sums of the same tensor along both axes, and over all.
   void AddColumns() {
     const Axes axes = Drawn(2);
-    const std::string body = Access(axes, /*fresh=*/true);
-    if (needs_pack_) { Define(axes, body); return; }
+    const std::string body = expressions_.Access(axes, /*fresh=*/true);
+    if (expressions_.mentions_pack()) { Define(axes, body); return; }
     Define({axes[1]}, absl::StrCat(SumOp(), "[", kAxes[axes[0]].index, "](", body, ")"));
     if (random_.Chance(50)) {
       Define({}, absl::StrCat(SumOp(), "[", Indices(axes)[0], ", ", Indices(axes)[1], "](", body, ")"));
@@ -350,15 +224,14 @@ class Writer {
                               i, "](", body, ")"));
     }
     if (random_.Chance(40)) {
-      Define({axes[0]},
-             absl::StrCat(random_.Chance(50) ? "argmax[" : "argmin[", kAxes[axes[1]].index, "](", body, ")")),
-          values_.pop_back();
+      DefineUnread({axes[0]},
+                   absl::StrCat(random_.Chance(50) ? "argmax[" : "argmin[", kAxes[axes[1]].index, "](", body, ")"));
     }
   }
 
   // Neighbours, repetitions, concatenations and reversals of one tensor.
   void AddShift() {
-    const std::string x = NewArgument(Name(type_), "M, N");
+    const std::string x = expressions_.NewArgument(Name(type_), "M, N");
     const std::string name = absl::StrCat("t", statements_.size());
     const std::string fill = random_.Chance(50) ? " | 2" : "";
     const std::string float_fill = IsFloat() && !fill.empty() ? " | 2.0" : fill;
@@ -392,12 +265,12 @@ class Writer {
   }
 
   void AddScatter() {
-    const std::string x = NewArgument(Name(type_), "M, N");
+    const std::string x = expressions_.NewArgument(Name(type_), "M, N");
     const std::string name = absl::StrCat("t", statements_.size());
     std::string place = random_.Pick({std::string("j, i"), std::string("2*i + 1, j"), std::string("i, j"),
                                       std::string("3*i - j, j"), std::string("j, i + 1"), std::string("2*i, 3*j"),
                                       std::string("i + j, j"), std::string("i / 2, j"), std::string("i % 2, j")});
-    if (random_.Chance(40)) place = absl::StrCat(NewArgument(Name(random_.Chance(50) ? DType::kI64 : DrawIntegerType(random_)), "M"), "[i], j");
+    if (random_.Chance(40)) place = absl::StrCat(NewIndices("M"), "[i], j");
     const std::string op = random_.Pick(
         {std::string("+="), std::string("+="), std::string("max="), std::string("min="), std::string("*=")});
     const std::string extent = random_.Pick(
@@ -406,10 +279,14 @@ class Writer {
     names_.push_back(name);
   }
 
+  // An argument to gather or scatter by.
+  std::string NewIndices(const std::string& shape) {
+    return expressions_.NewArgument(Name(random_.Chance(50) ? DType::kI64 : DrawIntegerType(random_)), shape);
+  }
+
   void AddGather() {
-    const std::string x = NewArgument(Name(type_), "M, N");
-    const std::string ids =
-        NewArgument(Name(random_.Chance(50) ? DType::kI64 : DrawIntegerType(random_)), "K");
+    const std::string x = expressions_.NewArgument(Name(type_), "M, N");
+    const std::string ids = NewIndices("K");
     const std::string name = absl::StrCat("t", statements_.size());
     const std::string place =
         random_.Chance(60) ? absl::StrCat(ids, "[k], j") : absl::StrCat("(", ids, "[k] + 1) / 2, j");
@@ -424,7 +301,10 @@ class Writer {
     const Axes axes = Drawn(random_.Pick({1, 2}));
     const int count = static_cast<int>(random_.Between(8, 26));
     std::vector<std::string> names, terms;
-    for (int i = 0; i < count; ++i) names.push_back(Access(Subset(axes, 85), /*fresh=*/arguments_.size() < 8));
+    for (int i = 0; i < count; ++i) {
+      const bool fresh = expressions_.arguments().size() < 8;
+      names.push_back(expressions_.Access(Subset(random_, axes, 85), fresh));
+    }
     for (int i = 0; i < count; ++i) {
       terms.push_back(absl::StrCat("(", names[static_cast<size_t>(i)], random_.Chance(50) ? " - " : " * ",
                                    names[static_cast<size_t>(random_.Below(count))], ")"));
@@ -450,11 +330,9 @@ class Writer {
 
   Random& random_;
   const DType type_;
-  const bool has_pack_;
-  bool needs_pack_ = false;  // the statement mentions it
-  std::vector<std::string> arguments_, params_, statements_, names_, results_;
+  ExpressionGenerator expressions_;
+  std::vector<std::string> params_, statements_, names_, results_;
   std::vector<std::string> wanted_;  // names that are to be results
-  std::vector<Value> values_;
 };
 
 }  // namespace

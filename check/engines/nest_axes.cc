@@ -1,0 +1,36 @@
+#include "check/engines/nest_axes.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_join.h"
+
+namespace nestor {
+
+Axes Union(Axes a, const Axes& b) {
+  for (int axis : b) {
+    if (std::find(a.begin(), a.end(), axis) == a.end()) a.push_back(axis);
+  }
+  return a;
+}
+
+Axes Subset(Random& random, const Axes& axes, int percent) {
+  Axes subset;
+  for (int axis : axes) {
+    if (random.Chance(percent)) subset.push_back(axis);
+  }
+  return subset;
+}
+
+std::vector<std::string> Indices(const Axes& axes) {
+  std::vector<std::string> names;
+  for (int axis : axes) names.emplace_back(kAxes[axis].index);
+  return names;
+}
+
+std::string Dimensions(const Axes& axes) {
+  std::vector<std::string> names;
+  for (int axis : axes) names.emplace_back(kAxes[axis].dimension);
+  return absl::StrJoin(names, ", ");
+}
+
+}  // namespace nestor
