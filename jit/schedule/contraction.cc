@@ -354,7 +354,9 @@ class Matcher {
   // them all is stored line by line.
   bool StoresPlacesTogether(const Contraction& found) const {
     const auto is_small_window = [&](const Loop* loop) {
-      const auto slides = [&](const auto& operand) { return SlidesAlong(program_, AccessOf(program_, operand), found.sums, *loop); };
+      const auto slides = [&](const Contraction::Operand& operand) {
+        return SlidesAlong(program_, AccessOf(program_, operand), found.sums, *loop);
+      };
       const auto length = KnownLength(program_, *loop);
       return absl::c_any_of(found.columns, slides) && length && *length <= kShort;
     };
@@ -377,8 +379,8 @@ class Matcher {
   }
 
   // Many columns count most, unless they would be packed for a few rows; then results that lie
-  // next to each other, operands that do, columns of which results of all places of a window do, rows over which windows
-  // go, as they are read where they lie, and many rows.
+  // next to each other, operands that do, columns of which results of all places of a window do, rows over which
+  // windows go, as they are read where they lie, and many rows.
   int LaneScore(const Contraction& found) {
     const bool few_rows = IsWindow(found, *found.row, kFewRows);
     const bool lie_well = absl::c_all_of(found.columns, [&](const Contraction::Operand& operand) {

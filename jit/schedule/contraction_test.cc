@@ -14,7 +14,8 @@ namespace {
 // "ROW COLUMN" of y[o, c, s] = sum[h](g[o, h] * x[c, h + s]) for so many places each.
 std::string TileOf(const char* o, const char* c, const char* s, const char* value = "g[o, h] * x[c, h + s]") {
   const std::string text = absl::StrCat(
-      "program p(g: f32[O, H], x: f32[C, X], v: f32[H, O], u: f32[X, C], shape_o: shape f32[O], z: shape f32[S]) -> (y: f32[", o, ", ", c, ", ", s,
+      "program p(g: f32[O, H], x: f32[C, X], v: f32[H, O], u: f32[X, C], shape_o: shape f32[O], z: shape f32[S]) -> "
+      "(y: f32[", o, ", ", c, ", ", s,
       "]) { for o in [0, ", o, ") { for c in [0, ", c, ") { for s in [0, ", s,
       ") { acc a: f32 = sum for h in [0, H) { a += ", value, " } y[o, c, s] = a } } } }");
   loop::Program program = fusion::ParseVerified(text);

@@ -809,8 +809,8 @@ TEST(ContractionTiles, FewRowsHaveWideTiles) {
 TEST(ContractionTiles, RowsSideBySide) {
   const auto copies_rows = [](absl::string_view batch) {
     loop::Program program = fusion::ParseVerified(absl::Substitute(
-        "program p(x: f32[$0K, M], d: f32[K, N]) -> (c: f32[$0M, N]) { temp t: f32[$0K, M] $1for a in [0, K) { for b in [0, M) { "
-        "t[$2a, b] = x[$2a, b] } } $3 $1for i in [0, M) { for j in [0, N) { acc s: f32 = sum for k in [0, K) { "
+        "program p(x: f32[$0K, M], d: f32[K, N]) -> (c: f32[$0M, N]) { temp t: f32[$0K, M] $1for a in [0, K) { "
+        "for b in [0, M) { t[$2a, b] = x[$2a, b] } } $3 $1for i in [0, M) { for j in [0, N) { acc s: f32 = sum for k in [0, K) { "
         "s += t[$2k, i] * d[k, j] } c[$2i, j] = s } } $3 }",
         batch, batch.empty() ? "" : "for g in [0, G) { ", batch.empty() ? "" : "g, ", batch.empty() ? "" : "}"));
     EXPECT_TRUE(TileContractions(program, SmallestTile()).value());

@@ -196,7 +196,9 @@ bool ViewMaker::HaveSameElements(const View& a, const View& b) const {
 bool ViewMaker::HaveSameOutside(const Access& x, const Access& y) const {
   const auto is_zero = [&](const Access& access) { return !access.masked || IsPlusZero(program_, access.fill); };
   if (is_zero(x) || is_zero(y)) return is_zero(x) && is_zero(y);
-  const auto constant = [&](const Access& access) { return absl::get_if<loop::ConstantValue>(&program_[access.fill].node); };
+  const auto constant = [&](const Access& access) {
+    return absl::get_if<loop::ConstantValue>(&program_[access.fill].node);
+  };
   const loop::ConstantValue *a = constant(x), *b = constant(y);
   return x.fill == y.fill || (a != nullptr && b != nullptr && a->value.bits == b->value.bits);
 }

@@ -23,8 +23,8 @@ namespace nestor::jit {
 // column (to be read in place: a packed copy would hold each element often); and for masked
 // windows of a nest that WindowsOf finds, which then runs in lanes. Places are linear
 // in the indices of its rows or columns and of the sums, and conditions hold none of these.
-// Where windows overlap along the innermost batch loop, too, strips of it share a view, longer ones of few kernels; where it
-// is known to be short, or is a strip itself, all of it does, and so on for the one around it. Nests
+// Where windows overlap along the innermost batch loop, too, strips of it share a view, longer ones of few kernels;
+// where it is known to be short, or is a strip itself, all of it does, and so on for the one around it. Nests
 // of one loop, as of a strip, that read the same elements share a view as large as the largest. That
 // the copy is small is an assumption of the program (AssumeFewElements). Each element is
 // masked once, not once for each place of a window, and the inside of the copy, cut from its

@@ -69,7 +69,8 @@ class Turner {
     const auto lies_across = [&](const Contraction::Operand& operand) { return LiesAcross(nest, operand); };
     const auto is_at_hand = [&](const Contraction::Operand& operand) {
       const Access access = AccessOf(program_, operand);
-      return IsBound(program_, bound_, access.tensor) || !MovesWithAny(pool_, access.place.back(), nest.sums);
+      const bool lies_together = !access.place.empty() && MovesWithAny(pool_, access.place.back(), nest.sums);
+      return !lies_together || IsBound(program_, bound_, access.tensor);
     };
     return absl::c_all_of(nest.columns, lies_across) && absl::c_all_of(nest.rows, is_at_hand);
   }

@@ -23,8 +23,8 @@ namespace nestor::jit {
 //
 // for nests that ContractionOf finds, with windows of known size, or where rows of known length
 // leave many lanes of their last vector idle, or of a temporary in which what is summed lies together, and columns
-// apart, while kernels lie side by side or are bound (`bound`, by input; empty: none is), so that they are packed once: else
-// there is as much to pack either way. Lanes along the row of an
+// apart, while kernels lie side by side or are bound (`bound`, by input; empty: none is), so that they are packed once:
+// else there is as much to pack either way. Lanes along the row of an
 // image lose what is left over beside whole vectors, and fetch each element once for each
 // place in a window. There are as many kernels, O, as one likes, most often whole vectors of
 // them; `w` is packed for them, once for all images, and of `x` single elements go to all

@@ -122,7 +122,7 @@ TEST(TurnResults, SumsThatLieApartAreGathered) {
   });
 }
 
-// A temporary whose columns lie apart is read along what is summed, if kernels need not be packed for each call instead.
+// A temporary whose columns lie apart is read along what is summed, if kernels need not be packed in each call instead.
 constexpr fusion::Frame kPoints = {
     "program p(x: f32[N, C], w: f32[O, C], v: f32[C, O]) -> (y: f32[O, N], one: f32[1]) {\n"
     "  temp t: f32[N, C]\n  for i in [0, N) { for c in [0, C) { t[i, c] = x[i, c] } }\n",
