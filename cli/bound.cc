@@ -8,10 +8,14 @@
 #include "absl/algorithm/container.h"
 #include "fusion/bytes_walked.h"
 #include "fusion/statistics.h"
+#include "loop_ir/dependence.h"
 #include "uops/invariant.h"
 
 namespace nestor::cli {
 namespace {
+
+using loop::Storage;
+using loop::TensorId;
 
 constexpr double kLeastShare = 0.5;
 
@@ -31,33 +35,70 @@ double SecondsOfArithmetic(const fusion::Statistics& statistics, const Rates& ra
 
 int64_t RegisterBytes(jit::Isa isa) { return (isa == jit::Isa::kAvx512 ? 32 : 16) * jit::VectorBytes(isa); }
 
-// What calls that follow each other fetch from beyond a cache: nothing if all that a call touches stays in it.
-double BytesFromBeyond(int64_t cache_bytes, const loop::SizedProgram& sized, double touched_bytes) {
-  if (touched_bytes <= static_cast<double>(cache_bytes)) return 0;
-  return fusion::EstimateBytesWalked(sized, cache_bytes).Total();
+// A tensor that this part of a program has from another one, or makes for it (PartOf).
+struct PassedOn {
+  TensorId tensor;
+  Storage storage;
+  int64_t bytes;
+};
+
+std::vector<PassedOn> PassedOnIn(const loop::SizedProgram& sized) {
+  const loop::Program& program = sized.program();
+  std::vector<PassedOn> passed;
+  for (size_t i = 0; i < program.tensors.size(); ++i) {
+    const TensorId id{static_cast<int32_t>(i)};
+    const Storage storage = program[id].storage;
+    const bool is_argument = absl::c_linear_search(program.inputs, id) || absl::c_linear_search(program.outputs, id);
+    if (is_argument || (storage != Storage::kInput && storage != Storage::kOutput)) continue;
+    const absl::StatusOr<int64_t> bytes = sized.Bytes(id);
+    if (bytes.ok()) passed.push_back({id, storage, *bytes});
+  }
+  return passed;
 }
 
-// `touched_bytes`: of the whole call, by each thread.
-std::vector<Load> LoadsOf(const loop::SizedProgram& sized, const fusion::Statistics& statistics, double touched_bytes,
-                          const Rates& rates) {
+// What calls that follow each other fetch from beyond a cache: nothing if all that a call touches stays in it. What one
+// part of a program passes on to another stays there, too, if it is no larger.
+class CacheModel {
+ public:
+  // `touched_bytes`: of the whole call, by each thread. REQUIRES: `sized` is of `program`.
+  CacheModel(loop::Program& program, const loop::SizedProgram& sized, double touched_bytes)
+      : program_(program), sized_(sized), touched_bytes_(touched_bytes), passed_on_(PassedOnIn(sized)) {}
+
+  double BytesFromBeyond(int64_t cache_bytes) {
+    if (touched_bytes_ <= static_cast<double>(cache_bytes)) return 0;
+    for (const PassedOn& passed : passed_on_) {
+      program_[passed.tensor].storage = passed.bytes <= cache_bytes ? Storage::kTemp : passed.storage;
+    }
+    return fusion::EstimateBytesWalked(sized_, cache_bytes).Total();
+  }
+
+ private:
+  loop::Program& program_;
+  const loop::SizedProgram& sized_;
+  const double touched_bytes_;
+  const std::vector<PassedOn> passed_on_;
+};
+
+std::vector<Load> LoadsOf(CacheModel& model, const fusion::Statistics& statistics, const Rates& rates) {
   std::vector<Load> loads = {{"compute", SecondsOfArithmetic(statistics, rates)}};
   int64_t nearer = RegisterBytes(rates.isa);
   for (const bench::CacheRate& cache : rates.caches) {
-    const double bytes = BytesFromBeyond(nearer, sized, touched_bytes);
+    const double bytes = model.BytesFromBeyond(nearer);
     loads.push_back({cache.name, SecondsOf(bytes, cache.gigabytes * rates.threads)});
     nearer = cache.bytes;
   }
-  loads.push_back({"memory", SecondsOf(BytesFromBeyond(nearer, sized, touched_bytes), rates.peaks.copy_gigabytes)});
+  loads.push_back({"memory", SecondsOf(model.BytesFromBeyond(nearer), rates.peaks.copy_gigabytes)});
   return loads;
 }
 
 }  // namespace
 
-absl::StatusOr<Bound> BoundOf(const loop::Program& program, const loop::Sizes& sizes, double touched_bytes,
-                              double seconds, const Rates& rates) {
+absl::StatusOr<Bound> BoundOf(loop::Program program, const loop::Sizes& sizes, double touched_bytes, double seconds,
+                              const Rates& rates) {
   NESTOR_ASSIGN_OR_RETURN(const fusion::Statistics statistics, fusion::StatisticsOf(program, sizes));
   NESTOR_ASSIGN_OR_RETURN(const loop::SizedProgram sized, loop::SizedProgram::Create(program, sizes));
-  const std::vector<Load> loads = LoadsOf(sized, statistics, touched_bytes / rates.threads, rates);
+  CacheModel model(program, sized, touched_bytes / rates.threads);
+  const std::vector<Load> loads = LoadsOf(model, statistics, rates);
   const auto most = absl::c_max_element(loads, [](const Load& a, const Load& b) { return a.seconds < b.seconds; });
   const double share = seconds > 0 ? std::min(most->seconds / seconds, 1.0) : 0;
   return Bound{share < kLeastShare ? "latency" : most->resource, share};
@@ -70,13 +111,29 @@ absl::StatusOr<double> BytesTouched(const loop::Program& program, const loop::Si
 }
 
 loop::Program PartOf(loop::Program program, absl::Span<const size_t> items) {
+  loop::Scope rest;
   size_t number = 0;
   for (loop::Block& block : program.blocks) {
     loop::Scope kept;
     for (loop::Item& item : block.body) {
-      if (absl::c_binary_search(items, number++)) kept.push_back(std::move(item));
+      (absl::c_binary_search(items, number++) ? kept : rest).push_back(std::move(item));
     }
     block.body = std::move(kept);
+  }
+  const loop::Footprint others = FootprintOf(program, rest);
+  loop::Footprint own;
+  for (const loop::Block& block : program.blocks) {
+    const loop::Footprint of_block = FootprintOf(program, block.body);
+    own.reads.insert(of_block.reads.begin(), of_block.reads.end());
+    own.writes.insert(of_block.writes.begin(), of_block.writes.end());
+    own.accumulates.insert(of_block.accumulates.begin(), of_block.accumulates.end());
+  }
+  for (const TensorId tensor : own.writes) {
+    Storage& storage = program[tensor].storage;
+    if (storage == Storage::kTemp && others.Touches(tensor)) storage = Storage::kOutput;
+  }
+  for (const TensorId tensor : own.reads) {
+    if (others.Changes(tensor) && !own.Changes(tensor)) program[tensor].storage = Storage::kInput;
   }
   return program;
 }

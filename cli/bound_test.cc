@@ -2,6 +2,7 @@
 #include "cli/bound.h"
 
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -69,6 +70,30 @@ program p(x: f32[N, C]) -> (y: f32[N, C]) {
   const auto bound = BoundOf(program, {{"N", 100}, {"C", 1000}}, 8e5, 1e-3, MadeUp());
   ASSERT_TRUE(bound.ok()) << bound.status();
   EXPECT_EQ(bound->by, "memory");
+}
+
+// What one part passes on to another comes from where there is room for it, and goes there.
+TEST(Bound, OfAPartThatOthersFeed) {
+  const loop::Program program = loop::ParseProgram(R"(
+program p(x: f32[N]) -> (y: f32[N], z: f32[N]) {
+  temp t: f32[N]
+  for i in [0, N) { t[i] = x[i] + 1.0 }
+  for i in [0, N) { y[i] = t[i] + 2.0 }
+  for i in [0, N) { z[i] = t[i] + y[i] }
+})").value();
+  const auto bound_of = [&](size_t item, int64_t n) {
+    const std::vector<size_t> items = {item};
+    const auto bound = BoundOf(PartOf(program, items), {{"N", n}}, 16.0 * static_cast<double>(n),
+                               1e-8 * static_cast<double>(n), MadeUp());
+    EXPECT_TRUE(bound.ok()) << bound.status();
+    return absl::StrFormat("%s %.2f", bound->by, bound->share);
+  };
+  // x is read, and t written; t is read, and y written.
+  EXPECT_EQ(bound_of(0, 100000), "memory 0.80");
+  EXPECT_EQ(bound_of(1, 100000), "memory 0.80");
+  EXPECT_EQ(bound_of(2, 100000), "memory 1.00");
+  // The last cache holds t, but not all that the call touches.
+  EXPECT_EQ(bound_of(1, 20000), "latency 0.40");
 }
 
 TEST(PartOf, KeepsItemsByTheirNumber) {
