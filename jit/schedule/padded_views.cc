@@ -38,7 +38,10 @@ constexpr int64_t kSlack = 16;
 // Iterations of a loop around windows that share a copy: for windows of three, a half more
 // is copied than there is. Where a copy is read for a tile of rows alone, or for one of them, copying takes as long as
 // what reads it: strips are longer.
-constexpr int64_t kStripLength = 4, kStripOfFewKernels = 16, kFewKernels = 8;
+constexpr int64_t kStripLength = 4, kStripOfFewKernels = 8, kStripOfOneChannel = 16;
+
+// Of a contraction, at most a tile of rows.
+constexpr int64_t kFewKernels = 8;
 
 // Loops around windows that are known to be no longer, as those over the window of which a gradient is made,
 // share a copy whole.
@@ -101,7 +104,7 @@ class Materializer {
   }
 
   Strips StripOf(const Contraction& nest, const Loop& batch) {
-    if (nest.row == nullptr) return StripsOf(program_, ranges_, batch, kStripOfFewKernels);
+    if (nest.row == nullptr) return StripsOf(program_, ranges_, batch, kStripOfOneChannel);
     const bool channels_last = absl::c_any_of(nest.rows, [&](const Contraction::Operand& operand) {
       const Access access = AccessOf(program_, operand);
       return SlidesAlong(program_, access, nest.sums, batch) &&
