@@ -48,8 +48,8 @@ std::vector<PassedOn> PassedOnIn(const loop::SizedProgram& sized) {
   for (size_t i = 0; i < program.tensors.size(); ++i) {
     const TensorId id{static_cast<int32_t>(i)};
     const Storage storage = program[id].storage;
-    const bool is_argument = absl::c_linear_search(program.inputs, id) || absl::c_linear_search(program.outputs, id);
-    if (is_argument || (storage != Storage::kInput && storage != Storage::kOutput)) continue;
+    if (storage != Storage::kInput && storage != Storage::kOutput) continue;
+    if (absl::c_linear_search(program.inputs, id) || absl::c_linear_search(program.outputs, id)) continue;
     const absl::StatusOr<int64_t> bytes = sized.Bytes(id);
     if (bytes.ok()) passed.push_back({id, storage, *bytes});
   }

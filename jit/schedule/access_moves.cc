@@ -36,6 +36,13 @@ bool IsAlong(Program& program, const Access& access, const Loop& loop) {
   return last > 0;
 }
 
+bool StoresLieAlong(Program& program, const loop::Scope& scope, const Loop& loop) {
+  return absl::c_all_of(scope, [&](const loop::Item& item) {
+    const auto* statement = item.As<loop::Statement>();
+    return statement == nullptr || statement->target.place.empty() || IsAlong(program, statement->target, loop);
+  });
+}
+
 bool MovesLastAlone(Program& program, const Access& access, const Loop& loop) {
   for (size_t axis = 0; axis < access.place.size(); ++axis) {
     const auto step = CoefficientOf(program, access.place[axis], loop.var);

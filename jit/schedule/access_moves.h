@@ -23,6 +23,9 @@ absl::optional<size_t> OnlyAxisAlong(const loop::Program& program, const IndexLi
 // Whether the access goes from element to element with the loop: along the last axis that is not known to have one.
 bool IsAlong(loop::Program& program, const loop::Access& access, const loop::Loop& loop);
 
+// Whether all that statements of the scope store goes from element to element with the loop; scalars apart.
+bool StoresLieAlong(loop::Program& program, const loop::Scope& scope, const loop::Loop& loop);
+
 // Whether the loop moves the last axis, by a number of elements, and no other.
 bool MovesLastAlone(loop::Program& program, const loop::Access& access, const loop::Loop& loop);
 

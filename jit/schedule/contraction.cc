@@ -360,11 +360,8 @@ class Matcher {
       const auto length = KnownLength(program_, *loop);
       return absl::c_any_of(found.columns, slides) && length && *length <= kShort;
     };
-    return absl::c_all_of(*core_, [&](const Item& item) {
-      const auto* statement = item.As<Statement>();
-      if (statement == nullptr || statement->target.place.empty()) return true;
-      const auto along = [&](const Loop* loop) { return HoldsVar(pool_, statement->target.place.back(), loop->var); };
-      return absl::c_any_of(found.batch, [&](const Loop* loop) { return along(loop) && is_small_window(loop); });
+    return absl::c_any_of(found.batch, [&](const Loop* loop) {
+      return is_small_window(loop) && StoresLieAlong(program_, *core_, *loop);
     });
   }
 

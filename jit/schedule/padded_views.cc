@@ -6,6 +6,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/types/optional.h"
+#include "absl/types/span.h"
 #include "fusion/split_loops.h"
 #include "jit/schedule/access_moves.h"
 #include "jit/schedule/contraction.h"
@@ -344,9 +345,9 @@ class Materializer {
     Scope scope;
     std::vector<TensorId> tensors;
     for (const View& view : views) {
-      const auto same = absl::c_find_if(views, [&](const View& other) { return AreSame(other, view); });
-      const size_t i = static_cast<size_t>(same - views.begin());
-      tensors.push_back(i < tensors.size() ? tensors[i] : views_.Declare(view, scope));
+      const auto before = absl::MakeConstSpan(views).first(tensors.size());
+      const auto same = absl::c_find_if(before, [&](const View& other) { return AreSame(other, view); });
+      tensors.push_back(same != before.end() ? tensors[same - before.begin()] : views_.Declare(view, scope));
     }
     Scope core = *nest.core;
     for (size_t i = 0; i < views.size(); ++i) ReadInstead(views[i], tensors[i], core);

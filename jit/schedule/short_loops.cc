@@ -60,11 +60,7 @@ IndexList ShortLoops::PlaceInSums() const {
 }
 
 bool ShortLoops::StoresLieAlongInSums(const loop::Scope& scope) const {
-  return absl::c_all_of(scope, [&](const loop::Item& item) {
-    const auto* statement = item.As<loop::Statement>();
-    if (statement == nullptr || statement->target.place.empty()) return true;
-    return !in_sums_.empty() && IsAlong(program_, statement->target, *in_sums_.back().loop);
-  });
+  return !in_sums_.empty() && StoresLieAlong(program_, scope, *in_sums_.back().loop);
 }
 
 bool ShortLoops::SlideInSums(const loop::Access& access, const std::vector<const loop::Loop*>& sums) const {
