@@ -101,6 +101,23 @@ void VisitComparisons(Program& program, const Statement& statement, ComparisonVi
   for (IndexId gate : GatesOf(program, statement.value)) VisitCondition(program.pool, gate, visit);
 }
 
+namespace {
+
+// Whether bounds that are numbers, or extremes with one, are at most kMostOfFilter steps apart.
+bool HasFewSteps(const IndexPool& pool, const Loop& loop) {
+  constexpr int64_t kMostOfFilter = 16;
+  const auto number = [&](IndexId e, IndexKind extreme) -> absl::optional<int64_t> {
+    if (const auto own = pool.ConstValue(e)) return own;
+    if (pool[e].kind != extreme) return absl::nullopt;
+    const auto first = pool.ConstValue(pool[e].args[0]);
+    return first ? first : pool.ConstValue(pool[e].args[1]);
+  };
+  const auto begin = number(loop.begin, IndexKind::kMax), end = number(loop.end, IndexKind::kMin);
+  return begin && end && *end - *begin <= kMostOfFilter;
+}
+
+}  // namespace
+
 absl::optional<Window> WindowOf(const Program& program, const Loop& outermost) {
   Window window{{&outermost}, nullptr};
   const auto only = [&] { return window.loops.back()->body.size() == 1 ? &window.loops.back()->body[0] : nullptr; };
@@ -109,10 +126,14 @@ absl::optional<Window> WindowOf(const Program& program, const Loop& outermost) {
   if (window.step == nullptr || !window.step->op) return absl::nullopt;
   if (program[window.step->target.tensor].storage != loop::Storage::kAccumulator) return absl::nullopt;
   const auto* apply = absl::get_if<loop::ApplyValue>(&program[window.step->value].node);
-  return apply != nullptr && apply->op == ScalarOp::kMul ? absl::nullopt : absl::make_optional(std::move(window));
+  const bool sums_products = apply != nullptr && apply->op == ScalarOp::kMul;
+  const auto has_few = [&](const Loop* loop) { return HasFewSteps(program.pool, *loop); };
+  if (sums_products && (window.step->target.masked || !absl::c_all_of(window.loops, has_few))) return absl::nullopt;
+  return window;
 }
 
-void VisitWindow(Program& program, const Window& window, ComparisonVisitor visit) {
+void VisitWindow(Program& program, const Window& window, absl::FunctionRef<bool(const Access&, size_t)> asks,
+                 ComparisonVisitor visit) {
   IndexPool& pool = program.pool;
   const auto extreme = [&](IndexId e, bool least) -> absl::optional<IndexId> {
     loop::VarReplacement replace(program);
@@ -131,6 +152,7 @@ void VisitWindow(Program& program, const Window& window, ComparisonVisitor visit
     if (load == nullptr || !load->access.masked) continue;
     const Access access = load->access;
     for (size_t axis = 0; axis < access.place.size(); ++axis) {
+      if (!asks(access, axis)) continue;
       if (const auto least = extreme(access.place[axis], true)) visit({pool.Const(0), *least});
       if (const auto greatest = extreme(access.place[axis], false)) {
         visit({pool.Add(*greatest, pool.Const(1)), program[access.tensor].shape[axis]});

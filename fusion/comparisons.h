@@ -42,11 +42,15 @@ struct Window {
   const loop::Statement* step;
 };
 
-// Of the loops from this one on, where they hold nothing else, and sum no products: those are for tiles.
+// Of the loops from this one on, where they hold nothing else. Of products only where each of them is known to have few
+// steps at all places, as a filter has, and where no condition says that they are summed: other sums of products are for
+// tiles, or seldom run.
 absl::optional<Window> WindowOf(const loop::Program& program, const loop::Loop& outermost);
 
-// Where all places of a window are in range, of the masked loads of what it accumulates.
-void VisitWindow(loop::Program& program, const Window& window, ComparisonVisitor visit);
+// Where all places of a window are in range, of the masked loads of what it accumulates, along the axes that `asks` is
+// true of.
+void VisitWindow(loop::Program& program, const Window& window,
+                 absl::FunctionRef<bool(const loop::Access& access, size_t axis)> asks, ComparisonVisitor visit);
 
 }  // namespace nestor::fusion
 

@@ -184,6 +184,7 @@ class Splitter {
       if (!seen.insert(c).second || !DependsOn(c, loop.var, inner)) return;
       if (!ranges_.LessEqual(c.left, c.right) && !ranges_.Less(c.right, c.left)) open.push_back(c);
     };
+    const bool has_windows_of_sizes = at_ == CutAt::kWindows && HoldsWindowsOfSizes(loop);
     ranges_.Enter(loop);
     VisitItems(loop.body, [&](const Item& item) {
       const auto* inner_loop = item.As<Loop>();
@@ -191,7 +192,10 @@ class Splitter {
       const auto window = may_be_window ? WindowOf(program_, *inner_loop) : absl::nullopt;
       if (window) {
         for (const IndexId bound : {inner_loop->begin, inner_loop->end}) VisitExtreme(pool_, bound, add);
-        VisitWindow(program_, *window, add);
+        const auto asks = [&](const Access& access, size_t axis) {
+          return has_windows_of_sizes || !IsMaskedInLanes(access, axis, loop);
+        };
+        VisitWindow(program_, *window, asks, add);
       }
       const Statement* statement = item.As<Statement>();
       if (at_ != CutAt::kMasks || statement == nullptr) return;
@@ -200,6 +204,24 @@ class Splitter {
     });
     ranges_.Leave();
     return open;
+  }
+
+  // Whether bounds of loops inside move with the loop: windows are smaller at its borders.
+  bool HoldsWindowsOfSizes(const Loop& loop) const {
+    bool holds = false;
+    VisitItems(loop.body, [&](const Item& item) {
+      const auto* inner = item.As<Loop>();
+      holds = holds || (inner != nullptr && (HoldsVar(pool_, inner->begin, loop.var) || HoldsVar(pool_, inner->end, loop.var)));
+    });
+    return holds;
+  }
+
+  // Whether lanes of the loop can each have a mask for the axis, so that it need not be cut there: elements of one or
+  // two bytes have none on some machines.
+  bool IsMaskedInLanes(const Access& access, size_t axis, const Loop& loop) {
+    constexpr int kLeastBytes = 4;
+    const auto step = axis + 1 == access.place.size() ? CoefficientOf(program_, access.place[axis], loop.var) : absl::nullopt;
+    return step && pool_.IsConst(*step, 1) && ByteSize(program_[access.tensor].type) >= kLeastBytes;
   }
 
   bool DependsOn(const Comparison& c, int64_t var, const absl::flat_hash_set<int64_t>& inner) const {

@@ -31,9 +31,10 @@ namespace nestor::fusion {
 // REQUIRES: Verify accepts the program; and so it does afterwards.
 absl::StatusOr<bool> SplitLoops(loop::Program& program);
 
-// The same at the borders of windows over which anything but products is summed or compared: where the bounds of the
-// loops over the window, extremes that move with a loop around, change from one argument to the other, and where masked
-// loads begin or cease to be in range at all places of the window.
+// The same at the borders of windows over which anything but products is summed or compared, or products in few steps:
+// where the bounds of the loops over the window, extremes that move with a loop around, change from one argument to the
+// other, and where masked loads begin or cease to be in range at all places of the window; but not along their last axis,
+// if each iteration of the loop goes up by one there, and windows inside have one size: lanes of the loop can be masked.
 //
 //   for v in [0, N) { acc m: f32 = max  for r in [max(1 - v, 0), min(N + 1 - v, 3)) { m max= x[v + r - 1] }  y[v] = m }
 //     ->  for v in [0, min(N, 1)) { ..  for r in [1 - v, ..) { .. } }

@@ -102,17 +102,84 @@ TEST(SplitWindows, AtBordersOfAnImage) {
        " for j_3 in [max(M - 1, 1), M) { acc m_3: f32 = max for r_3 in [0, -j_3 + M + 1) { m_3 max= x[i, j_3 + r_3 - 1] }"
        " y[i, j_3] = m_3 } }"},
       // Masked loads, which hold inside, so that the code tests none.
+      {"for i in [0, N) { for j in [0, M) { acc s: f32 = sum for r in [0, 3) { s += exp(x[i, 2*j + r - 1 | 0.0]) } y[i, j] = s } }",
+       R"(
+         for i in [0, N) {
+           for j in [0, min(M, 1)) {
+             acc s: f32 = sum
+             for r in [0, 3) { s += exp(x[i, 2*j + r - 1 | 0.0]) }
+             y[i, j] = s
+           }
+           for j_2 in [1, M/2) {
+             acc s_2: f32 = sum
+             for r_2 in [0, 3) { s_2 += exp(x[i, 2*j_2 + r_2 - 1 | 0.0]) }
+             y[i, j_2] = s_2
+           }
+           for j_3 in [max(M/2, 1), M) {
+             acc s_3: f32 = sum
+             for r_3 in [0, 3) { s_3 += exp(x[i, 2*j_3 + r_3 - 1 | 0.0]) }
+             y[i, j_3] = s_3
+           }
+         })"},
+      {"for i in [0, N) { for j in [0, M) { acc s: f32 = sum for r in [0, 3) { s += w[r] * x[i + r - 1, j + r - 1 | 0.0] } y[i, j] = s } }",
+       R"(
+         block {
+           for i in [0, min(N, 1)) {
+             for j in [0, M) {
+               acc s: f32 = sum
+               for r in [0, 3) { s += w[r] * x[i + r - 1, j + r - 1 | 0.0] }
+               y[i, j] = s
+             }
+           }
+           for i_2 in [1, N - 1) {
+             for j_2 in [0, M) {
+               acc s_2: f32 = sum
+               for r_2 in [0, 3) { s_2 += w[r_2] * x[i_2 + r_2 - 1, j_2 + r_2 - 1 | 0.0] }
+               y[i_2, j_2] = s_2
+             }
+           }
+           for i_3 in [max(N - 1, 1), N) {
+             for j_3 in [0, M) {
+               acc s_3: f32 = sum
+               for r_3 in [0, 3) { s_3 += w[r_3] * x[i_3 + r_3 - 1, j_3 + r_3 - 1 | 0.0] }
+               y[i_3, j_3] = s_3
+             }
+           }
+         })"},
+      // Sums of products of few steps.
+      {"for i in [0, N) { for j in [0, M) { acc s: f32 = sum for r in [max(-j + 1, 0), min(-j + M + 1, 3)) { s += w[r] * x[i, j + r - 1] }"
+       " y[i, j] = s } }",
+       R"(
+         for i in [0, N) {
+           for j in [0, min(M, 1)) {
+             acc s: f32 = sum
+             for r in [-j + 1, min(-j + M + 1, 3)) { s += w[r] * x[i, j + r - 1] }
+             y[i, j] = s
+           }
+           for j_2 in [1, M - 1) {
+             acc s_2: f32 = sum
+             for r_2 in [0, 3) { s_2 += w[r_2] * x[i, j_2 + r_2 - 1] }
+             y[i, j_2] = s_2
+           }
+           for j_3 in [max(M - 1, 1), M) {
+             acc s_3: f32 = sum
+             for r_3 in [0, -j_3 + M + 1) { s_3 += w[r_3] * x[i, j_3 + r_3 - 1] }
+             y[i, j_3] = s_3
+           }
+         })"},
+      // Not where lanes can be masked.
       {"for i in [0, N) { for j in [0, M) { acc s: f32 = sum for r in [0, 3) { s += exp(x[i, j + r - 1 | 0.0]) } y[i, j] = s } }",
-       "for i in [0, N) { for j in [0, min(M, 1)) { acc s: f32 = sum for r in [0, 3) { s += exp(x[i, j + r - 1 | 0.0]) } y[i, j] = s }"
-       " for j_2 in [1, M - 1) { acc s_2: f32 = sum for r_2 in [0, 3) { s_2 += exp(x[i, j_2 + r_2 - 1 | 0.0]) } y[i, j_2] = s_2 }"
-       " for j_3 in [max(M - 1, 1), M) { acc s_3: f32 = sum for r_3 in [0, 3) { s_3 += exp(x[i, j_3 + r_3 - 1 | 0.0]) }"
-       " y[i, j_3] = s_3 } }"},
-      // A border that may be long, a sum of products, what is no window of one statement, and what does not move.
+       ""},
+      // A border that may be long, a sum of products of many steps, or that is seldom made, what is no window of one
+      // statement, and what does not move.
       {"for i in [0, N) { for j in [0, M) { acc m: f32 = max for r in [max(-j + N, 0), min(-j + M + 1, 3)) { m max= x[i, j + r - N] }"
        " y[i, j] = m } }",
        ""},
-      {"for i in [0, N) { for j in [0, M) { acc s: f32 = sum for r in [max(-j + 1, 0), min(-j + M + 1, 3)) { s += w[r] * x[i, j + r - 1] }"
+      {"for i in [0, N) { for j in [0, M) { acc s: f32 = sum for r in [max(-j + 1, 0), min(-j + M + 1, 17)) { s += w[0] * x[i, j + r - 1] }"
        " y[i, j] = s } }",
+       ""},
+      {"for i in [0, N) { for j in [0, M) { acc s: f32 = sum for r in [max(-j + 1, 0), min(-j + M + 1, 3)) {"
+       " drop s if N == 1 += w[r] * x[i, j + r - 1] } y[i, j] = s } }",
        ""},
       {"for i in [0, N) { for j in [0, M) { acc m: f32 = max for r in [max(-j + 1, 0), min(-j + M + 1, 3)) {"
        " m max= x[i, j + r - 1] m max= w[r] } y[i, j] = m } }",

@@ -12,8 +12,8 @@ namespace {
 class LaneCheck {
  public:
   // Without ranges, accesses are in range as they are marked.
-  LaneCheck(Program& program, Ranges* ranges, const Loop& loop)
-      : program_(program), ranges_(ranges), var_(loop.var) {
+  LaneCheck(Program& program, Ranges* ranges, const Loop& loop, LaneMasks masks)
+      : program_(program), ranges_(ranges), var_(loop.var), masks_(masks) {
     VisitItems(loop.body, [&](const Item& item) {
       const auto* declaration = item.As<Declaration>();
       if (declaration != nullptr) own_.insert(declaration->tensor);
@@ -37,14 +37,14 @@ class LaneCheck {
   }
 
   bool Stores(const Statement& statement) {
-    if (!Place(statement.target)) return false;
+    if (!Place(statement.target, /*may_be_masked=*/false)) return false;
     return Values(statement.value) && (!statement.position.valid() || Values(statement.position));
   }
 
   bool Values(ValueId root) {
     bool good = true;
     VisitValues(program_, root, [&](ValueId, const Value& value) {
-      if (const auto* load = absl::get_if<LoadValue>(&value.node)) good = good && Place(load->access);
+      if (const auto* load = absl::get_if<LoadValue>(&value.node)) good = good && Place(load->access, CanBeMasked(load->access));
       if (const auto* index = absl::get_if<IndexValue>(&value.node)) good = good && Linear(index->index);
     });
     return good;
@@ -68,14 +68,25 @@ class LaneCheck {
     return coefficient && !program_.pool.HasLoad(e) && program_.pool.ConstValue(*coefficient).has_value();
   }
 
-  bool Place(const Access& access) {
+  // Whether lanes can have a mask each: of elements in memory that are no booleans, which are masks themselves.
+  bool CanBeMasked(const Access& access) const {
+    const TensorInfo& info = program_[access.tensor];
+    return masks_ == LaneMasks::kLoads && access.masked && info.type != DType::kBool && !info.is_register && !info.shape.empty();
+  }
+
+  // `may_be_masked`: the place may be out of range along one axis on which it goes up by one from lane to lane.
+  bool Place(const Access& access, bool may_be_masked) {
     for (IndexId condition : access.conditions) {
       if (Differs(condition)) return false;
     }
     for (size_t axis = 0; axis < access.place.size(); ++axis) {
       const IndexId e = access.place[axis];
       if (!Differs(e)) continue;
-      if (program_.pool.HasLoad(e) || !IsLinearIn(program_.pool, e, var_) || !InRange(access, axis)) return false;
+      if (program_.pool.HasLoad(e) || !IsLinearIn(program_.pool, e, var_)) return false;
+      if (InRange(access, axis)) continue;
+      const bool masks = may_be_masked && program_.pool.IsConst(*CoefficientOf(program_, e, var_), 1);
+      if (!masks) return false;
+      may_be_masked = false;
     }
     return true;
   }
@@ -91,6 +102,7 @@ class LaneCheck {
   Program& program_;
   Ranges* const ranges_;
   const int32_t var_;
+  const LaneMasks masks_;
   absl::flat_hash_set<TensorId> own_;  // declared in the loop
 };
 
@@ -126,12 +138,12 @@ bool LoadsOnlyInputs(const Program& program, IndexId e) {
   return inputs;
 }
 
-bool RunsInLanes(Program& program, Ranges& ranges, const Loop& loop) {
-  return loop.step == 1 && LaneCheck(program, &ranges, loop).Body(loop);
+bool RunsInLanes(Program& program, Ranges& ranges, const Loop& loop, LaneMasks masks) {
+  return loop.step == 1 && LaneCheck(program, &ranges, loop, masks).Body(loop);
 }
 
 bool RunsInLanesAsMarked(Program& program, const Loop& loop) {
-  return loop.step == 1 && LaneCheck(program, nullptr, loop).Body(loop);
+  return loop.step == 1 && LaneCheck(program, nullptr, loop, LaneMasks::kLoads).Body(loop);
 }
 
 }  // namespace nestor::loop

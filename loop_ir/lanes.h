@@ -21,14 +21,19 @@ bool IsLinearIn(const IndexPool& pool, IndexId e, int32_t var);
 // Whether all that e loads, if anything, are inputs, which no code changes.
 bool LoadsOnlyInputs(const Program& program, IndexId e);
 
+// Loads whose elements may be out of range in some lanes, and are masked there.
+enum class LaneMasks { kNone, kLoads };
+
 // Whether iterations of the loop can run side by side in the lanes of vectors, each
 // inner loop once for all lanes: inner bounds, conditions and gathered places do not
 // depend on the loop's index, places are linear in it and proven in range, values of
 // index expressions linear with a constant coefficient, and no tensor that the body
-// declares lies in memory. The loop carries no dependence: that is the caller's to know
-// (loop_ir/dependence.h). REQUIRES: `ranges` is at the place of the loop.
-bool RunsInLanes(Program& program, Ranges& ranges, const Loop& loop);
-// The same by what accesses are marked with. REQUIRES: the program is proven (proofs.h).
+// declares lies in memory. With kLoads, masked loads of what is no boolean may leave their
+// range along one axis, along which they go up by one from lane to lane. The loop carries
+// no dependence: that is the caller's to know (loop_ir/dependence.h). REQUIRES: `ranges` is
+// at the place of the loop.
+bool RunsInLanes(Program& program, Ranges& ranges, const Loop& loop, LaneMasks masks = LaneMasks::kNone);
+// The same with kLoads, by what accesses are marked with. REQUIRES: the program is proven (proofs.h).
 bool RunsInLanesAsMarked(Program& program, const Loop& loop);
 
 }  // namespace nestor::loop

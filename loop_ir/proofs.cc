@@ -126,7 +126,7 @@ absl::StatusOr<bool> MarkLanes(Program& program, absl::FunctionRef<int(const Loo
   bool changed = false;
   ProofWalk walk(program);
   const auto runs_in_lanes = [&](const Loop& loop) {
-    return program.proven ? RunsInLanesAsMarked(program, loop) : RunsInLanes(program, walk.ranges(), loop);
+    return program.proven ? RunsInLanesAsMarked(program, loop) : RunsInLanes(program, walk.ranges(), loop, LaneMasks::kLoads);
   };
   const auto mark = [&](Loop& loop) {
     LoopAttributes& attributes = loop.attributes;
@@ -156,7 +156,7 @@ absl::Status VerifyProofs(const Program& program) {
     const LoopAttributes& attributes = loop.attributes;
     if (attributes.lanes == 0) return true;
     const bool good = attributes.vector && std::has_single_bit(static_cast<unsigned>(attributes.lanes)) &&
-                      RunsInLanes(copy, walk.ranges(), loop);
+                      RunsInLanes(copy, walk.ranges(), loop, LaneMasks::kLoads);
     if (!good) error(ToText(copy, Item{loop}), "the loop cannot run in so many lanes");
     VisitItems(loop.body, [&](const Item& item) {
       const auto* inner = item.As<Loop>();

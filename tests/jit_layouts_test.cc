@@ -35,8 +35,13 @@ const char* const kOps[] = {
     "op softmax(x: f32[M, N]) -> (y) { m[i] = max[k](x[i, k])\n e[i, k] = exp(x[i, k] - m[i])\n"
     " s[i] = sum[k](e[i, k])\n y[i, k] = e[i, k] / s[i] }",
     "op matmul(x: f32[M, N], v: f32[N, M]) -> (y) { y[i, j] = sum[k](x[i, k] * v[k, j]) }",
+    // Lanes with a mask each, before the begin of a row and behind its end.
+    "op taps(x: f32[M, N], w: i32[M, N]) -> (y) { y[i, j] = sum[r](x[i, j + r - 1 | 0.0] * f32(w[i, j - r | 3]))"
+    " where j < N, r < 3 }",
+    "op windows(x: f64[M, N], w: f32[M, N]) -> (y) { y[i, j] = max[r](x[i, j + r - 9 | 2.5] * f64(w[i, j + r - 2 | 1.5]))"
+    " where j < N, r < 4 }",
 };
-const Dims kShapes[] = {{1, 1}, {2, 7}, {8, 8}, {9, 17}, {3, 33}, {16, 16}, {4, 64}, {33, 3}};
+const Dims kShapes[] = {{1, 1}, {2, 7}, {8, 8}, {9, 17}, {3, 33}, {16, 16}, {4, 64}, {33, 3}, {1, 50}};
 
 // Input i is laid out as number first + i * step says.
 RunInputs LaidOut(const Op& op, const Dims& shape, size_t first, size_t step, uint64_t seed,

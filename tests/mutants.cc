@@ -33,6 +33,8 @@ constexpr Mutant kMutants[] = {
     {"tail_mask_inverted"},
     {"second_group_at_first"},
     {"last_vector_whole"},
+    {"lanes_before_begin_read"},
+    {"lanes_beyond_end_read"},
     {"less_where_unordered"},
     {"narrow_lane_not_extended"},
     {"odd_bytes_not_multiplied"},

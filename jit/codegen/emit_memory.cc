@@ -2,8 +2,9 @@
 // the last one may lie at the end of a page.
 //
 // Elements narrower than their lanes go through the packed form (packed_elements.h). It
-// is also how elements at a stride are gathered, and how the first `count` of them are
-// moved in pieces of 8, 4, 2 and 1 where they do not go by a mask (GoesByMask).
+// is also how elements at a stride are gathered, or those that a mask has, one by one, and how
+// the first `count` of them are moved in pieces of 8, 4, 2 and 1, where they do not go by a mask
+// (GoesByMask).
 #include <algorithm>
 #include <cstdint>
 
@@ -162,6 +163,16 @@ class Countdown {
   int limit_;
 };
 
+void AddTo(Generator& g, const Xbyak::Reg64& to, const Operand& number) {
+  if (number.kind != Operand::kImmediate) {
+    g.add(to, g.GeneralPlace(number));
+  } else if (number.value == static_cast<int32_t>(number.value)) {
+    g.add(to, static_cast<uint32_t>(number.value));
+  } else {
+    g.add(to, g.Constant(PoolConstant{Lane::kI64, static_cast<uint64_t>(number.value), 0}, 16));
+  }
+}
+
 void InsertQuarter(Generator& g, const VectorRegister& r, const VectorRegister& quarter, int position) {
   const uint8_t at = static_cast<uint8_t>(position);
   g.avx512() ? g.vinserti32x4(r, r, quarter, at) : g.vinserti128(r, r, quarter, at);
@@ -182,6 +193,29 @@ void GatherPacked(Generator& g, const Operation& op, const Operand& count) {
       Insert(g, quarter, addresses.Of(i), element, i - begin);
     }
     g.L(end);
+    if (begin > 0) InsertQuarter(g, r, quarter, begin / per_quarter);
+  }
+}
+
+// Whatever the mask says of those at a stride: its bits, or of AVX2's masks a bit for each byte, are tested one by one.
+void GatherMasked(Generator& g, const Operation& op) {
+  const int element = ByteSize(op.type), per_quarter = 16 / element;
+  const int bits_per_lane = g.avx512() ? 1 : LaneBytes(op.lane);
+  if (g.avx512()) g.kmovq(g.rdx, g.Mask(op.operands[1]));
+  else g.vpmovmskb(g.edx, g.Loaded(op.operands[1], WideBytes(op)));
+  g.lea(g.rax, g.ptr[g.AddressOf(op.memory)]);
+  const VectorRegister r = g.Vector(op.result.value, std::max(16, PackedBytes(op)));
+  for (int begin = 0; begin < op.lanes; begin += per_quarter) {
+    const VectorRegister quarter = begin == 0 ? Xmm(g, r) : g.Scratch(16);
+    g.Zero(quarter);
+    for (int i = begin; i < std::min<int>(op.lanes, begin + per_quarter); ++i) {
+      Xbyak::Label skip;
+      g.bt(g.rdx, static_cast<uint8_t>(i * bits_per_lane));
+      g.jnc(skip);
+      Insert(g, quarter, g.rax, element, i - begin);
+      g.L(skip);
+      if (i + 1 < op.lanes) AddTo(g, g.rax, op.operands[0]);
+    }
     if (begin > 0) InsertQuarter(g, r, quarter, begin / per_quarter);
   }
 }
@@ -410,6 +444,13 @@ void EmitLoadStrided(Generator& g, const Operation& op) {
 void EmitLoadStridedPartial(Generator& g, const Operation& op) {
   if (IsEverySecond(op)) return LoadEverySecondOf(g, op, op.operands[2]);
   GatherPacked(g, op, op.operands[2]);
+  WidenInPlace(g, op);
+}
+
+void EmitLoadMasked(Generator& g, const Operation& op) {
+  const bool side_by_side = op.operands[0] == Operand::Immediate(ByteSize(op.type));
+  if (side_by_side && ByMask(g, op)) return LoadByMask(g, op, g.Vector(op.result.value, WideBytes(op)));
+  GatherMasked(g, op);
   WidenInPlace(g, op);
 }
 

@@ -56,13 +56,15 @@ struct Case {
 };
 
 bool IsPartial(Opcode o) {
-  return o == Opcode::kLoadPartial || o == Opcode::kLoadStridedPartial || o == Opcode::kStorePartial ||
+  return o == Opcode::kLoadMasked || o == Opcode::kLoadPartial || o == Opcode::kLoadStridedPartial || o == Opcode::kStorePartial ||
          o == Opcode::kStoreStridedPartial;
 }
 bool IsStrided(Opcode o) {
-  return o == Opcode::kLoadStrided || o == Opcode::kLoadStridedPartial || o == Opcode::kStoreStrided ||
+  return o == Opcode::kLoadMasked || o == Opcode::kLoadStrided || o == Opcode::kLoadStridedPartial || o == Opcode::kStoreStrided ||
          o == Opcode::kStoreStridedPartial;
 }
+bool HasMask(Opcode o) { return o == Opcode::kLoadPartial || o == Opcode::kStorePartial || o == Opcode::kLoadMasked; }
+bool HasCount(Opcode o) { return IsPartial(o) && o != Opcode::kLoadMasked; }
 bool IsStore(Opcode o) { return o >= Opcode::kStore && o <= Opcode::kStoreStridedPartial; }
 
 // The lane that an element of these bits is.
@@ -97,8 +99,8 @@ class MemoryCase {
     const bool store = IsStore(c.opcode);
     if (store) op.operands[0] = PlaceValue();
     if (IsStrided(c.opcode)) op.operands[store ? 1 : 0] = PlaceGeneral(c.stride_place, kStrideTable, 10, c.stride);
-    if (IsPartial(c.opcode)) op.operands[2] = PlaceGeneral(c.count_place, kCountTable, 11, c.count);
-    if (c.opcode == Opcode::kLoadPartial || c.opcode == Opcode::kStorePartial) op.operands[1] = PlaceMask();
+    if (HasCount(c.opcode)) op.operands[2] = PlaceGeneral(c.count_place, kCountTable, 11, c.count);
+    if (HasMask(c.opcode)) op.operands[1] = PlaceMask();
     PlaceMemory(op.memory);
     if (!store) op.result = Operand::Register(kVector);
     f_.Add(op);
@@ -125,14 +127,21 @@ class MemoryCase {
   int Count() const { return IsPartial(case_.opcode) ? case_.count : case_.lanes; }
   int Touched() const { return case_.opcode == Opcode::kLoadBroadcast ? 1 : Count(); }
 
+  // Whether the element is touched. Masks are no first elements: the first one of all is missing, and others inside.
+  bool Touches(int i) const {
+    return i < Touched() && (case_.opcode != Opcode::kLoadMasked || (i > 0 && i % 4 != 2));
+  }
+
   // Of the first element, so that all touched lie in the page, as near to one end of it
   // as can be. Where none is touched the address is that of the page that must not be.
   uint8_t* First(const GuardedPage& page) const {
-    const int n = Touched();
-    if (n == 0) return case_.at_end ? page.end() : page.begin() - size_;
-    const int64_t span = (n - 1) * case_.stride;
-    const int64_t low = std::min<int64_t>(span, 0), high = std::max<int64_t>(span, 0) + size_;
-    return case_.at_end ? page.end() - high : page.begin() - low;
+    std::vector<int64_t> places;
+    for (int i = 0; i < Touched(); ++i) {
+      if (Touches(i)) places.push_back(i * case_.stride);
+    }
+    if (places.empty()) return case_.at_end ? page.end() : page.begin() - size_;
+    const auto [low, high] = std::minmax_element(places.begin(), places.end());
+    return case_.at_end ? page.end() - size_ - *high : page.begin() - *low;
   }
 
   void PlaceMemory(Memory& memory) {
@@ -213,13 +222,14 @@ class MemoryCase {
   // Beyond the lanes a mask may hold anything.
   void FillMask() {
     for (int i = 0; i < 64 / LaneBytes(lane_); ++i) {
-      SetLane(mask_, LaneBytes(lane_), i, i < case_.lanes ? -uint64_t{i < case_.count} : ~uint64_t{0});
+      SetLane(mask_, LaneBytes(lane_), i, i < case_.lanes ? -uint64_t{i < case_.count && Touches(i)} : ~uint64_t{0});
     }
   }
 
   void FillElements(const GuardedPage& page) {
     if (IsStore(case_.opcode)) return;
     for (int i = 0; i < Touched(); ++i) {
+      if (!Touches(i)) continue;
       uint64_t bits = random_();
       if (random_() % 2 == 0) bits = Narrowed(case_.type, RandomLane(random_, lane_));
       std::memcpy(First(page) + i * case_.stride, &bits, static_cast<size_t>(size_));
@@ -229,7 +239,7 @@ class MemoryCase {
   void ExpectLoaded(const GuardedPage& page) const {
     for (int i = 0; i < case_.lanes; ++i) {
       uint64_t want = 0;
-      if (i < Count()) {
+      if (case_.opcode == Opcode::kLoadBroadcast || Touches(i)) {
         const int64_t at = case_.opcode == Opcode::kLoadBroadcast ? 0 : i * case_.stride;
         std::memcpy(&want, First(page) + at, static_cast<size_t>(size_));
         if (LaneBytes(lane_) > size_) want = Widened(case_.type, want);
@@ -263,7 +273,7 @@ class MemoryCase {
 };
 
 constexpr Opcode kOpcodes[] = {Opcode::kLoad,          Opcode::kLoadPartial,  Opcode::kLoadBroadcast,
-                               Opcode::kLoadStrided,   Opcode::kLoadStridedPartial,
+                               Opcode::kLoadStrided,   Opcode::kLoadStridedPartial, Opcode::kLoadMasked,
                                Opcode::kStore,         Opcode::kStorePartial, Opcode::kStoreStream,
                                Opcode::kStoreStrided,  Opcode::kStoreStridedPartial};
 

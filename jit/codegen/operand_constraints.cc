@@ -93,7 +93,8 @@ bool WritesResultEarly(Opcode opcode) {
 // bytes, and there are processors (AMD's Zen 2 and 3) on which its masked stores take 15 cycles.
 bool GoesByMask(const Operation& op, Isa isa) {
   if (!FillsRegister(op)) return false;
-  return isa == Isa::kAvx512 || (op.opcode == Opcode::kLoadPartial && ByteSize(op.type) >= 4);
+  const bool loads = op.opcode == Opcode::kLoadPartial || op.opcode == Opcode::kLoadMasked;
+  return isa == Isa::kAvx512 || (loads && ByteSize(op.type) >= 4);
 }
 
 bool IsMove(Opcode opcode) {

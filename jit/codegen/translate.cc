@@ -294,7 +294,7 @@ void Translator::Fill(TensorId tensor) {
   for (IndexId extent : info.shape) elements = program_.pool.Mul(elements, extent);
   const Operand count = f_->Index(elements);
   IndexList origin(info.shape.size(), program_.pool.Const(0));
-  Location location{f_->Address(tensor, origin), {}, Immediate(0)};
+  Location location{f_->Address(tensor, origin), {}, Immediate(0), {}};
   if (!IsArg(info.op)) return FillMemory(location.memory, info.type, StartOf(info).bits, count);
   FillMemory(PositionsOf(tensor, location).memory, DType::kI64, ~uint64_t{0}, count);
 }
@@ -302,7 +302,7 @@ void Translator::Fill(TensorId tensor) {
 void Translator::FillMemory(Memory memory, DType type, uint64_t bits, Operand count) {
   const int lanes = LanesOf(type, options_.isa);
   const Lanes around = lanes_;
-  lanes_ = {lanes, kLeastLaneBytes, -1, f_->Depth(), f_->Depth(), {}, -1};
+  lanes_ = {lanes, kLeastLaneBytes, -1, f_->Depth(), f_->Depth(), {}, -1, nullptr};
   ValueBuilder builder = Builder();
   const Operand value = ToStored(builder, builder.Constant(Scalar{type, bits}));
   f_->OpenRegion();

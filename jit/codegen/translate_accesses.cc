@@ -1,11 +1,12 @@
-// Accesses. One that may not be made is guarded: a masked one by a branch around it, one
-// that should be in range but could not be proven to be by a branch that leaves the
-// function with the statement's number.
+// Accesses. One that may not be made is guarded: a masked one by a branch around it, and by
+// a mask of the lanes in which it is in range, if these differ; one that should be in range but
+// could not be proven to be by a branch that leaves the function with the statement's number.
 #include <algorithm>
 
 #include "jit/codegen/operand_constraints.h"
 #include "jit/codegen/transpose.h"
 #include "jit/codegen/translator.h"
+#include "jit/target/products.h"
 #include "loop_ir/lanes.h"
 #include "uops/invariant.h"
 #include "uops/mutant.h"
@@ -20,7 +21,7 @@ using loop::TensorInfo;
 TypedValue Translator::Load(const Access& access) {
   if (access.masked) {
     const Location location = Locate(access);
-    if (location.valid.kind == Operand::kNone) return LoadAt(access, location);
+    if (location.valid.kind == Operand::kNone) return LoadLanes(access, location);
     return LoadMasked(access, location);
   }
   const HomeKind kind = KindOf(access.tensor);
@@ -28,7 +29,15 @@ TypedValue Translator::Load(const Access& access) {
   return LoadMemory(access.tensor, Locate(access));
 }
 
-// Without looking at the mask.
+// Without looking at what all lanes share of the mask.
+TypedValue Translator::LoadLanes(const Access& access, const Location& location) {
+  const TypedValue loaded = LoadAt(access, location);
+  if (location.lanes.kind == Operand::kNone || IsPlusZero(program_, access.fill)) return loaded;
+  ValueBuilder builder = Builder();
+  const TypedValue fill = Value(access.fill);
+  return {loaded.type, builder.Vector(Opcode::kBlend, LaneOf(loaded.type), {location.lanes, loaded.operand, fill.operand})};
+}
+
 TypedValue Translator::LoadAt(const Access& access, const Location& location) {
   switch (KindOf(access.tensor)) {
     case HomeKind::kScalar: return LoadScalar(access.tensor);
@@ -125,7 +134,7 @@ TypedValue Translator::LoadMasked(const Access& access, const Location& location
   const int outside = f_->list().NewLabel();
   f_->Branch(Condition::kEqual, location.valid, Immediate(0), outside);
   f_->OpenRegion();
-  Assign(target, LoadAt(access, location));
+  Assign(target, LoadLanes(access, location));
   f_->CloseRegion();
   f_->Label(outside);
   return target;
@@ -145,7 +154,11 @@ TypedValue Translator::LoadElements(DType type, const Location& location, bool i
   Operation load = MakeMemory(Opcode::kLoad, type, lanes_.count, location.memory);
   load.invariant = invariant;
   ValueBuilder builder = Builder();
-  if (lanes_.count > 1 && location.stride == Immediate(0)) {
+  if (location.lanes.kind != Operand::kNone) {
+    load.opcode = Opcode::kLoadMasked;
+    load.operands[0] = location.stride;
+    load.operands[1] = location.lanes;
+  } else if (lanes_.count > 1 && location.stride == Immediate(0)) {
     load.opcode = Opcode::kLoadBroadcast;
   } else if (lanes_.count > 1 && !(location.stride == Immediate(ByteSize(type)))) {
     load.opcode = IsPartial() ? Opcode::kLoadStridedPartial : Opcode::kLoadStrided;
@@ -210,14 +223,17 @@ Translator::Location Translator::Locate(const Access& access) {
     if (plain && in_range) continue;
     const bool early = !plain && IsSharedGather(e);
     Operand axis_inside;
+    const bool by_lane = access.masked && lanes_.var >= 0 && HoldsVar(program_.pool, e, lanes_.var);
     const auto compute = [&] {
       const CheckedIndex checked = f_->Checked(e);
       if (!plain) computed[axis] = {checked.value, early ? lanes_.region : -1};
-      if (!in_range) axis_inside = f_->InRange(checked, shape[axis]);
+      if (in_range) return;
+      axis_inside = by_lane ? checked.valid : f_->InRange(checked, shape[axis]);
     };
     if (early) f_->EmitOnEntry(lanes_.region, compute);
     else compute();
     inside = f_->Both(inside, axis_inside);
+    if (!in_range && by_lane) location.lanes = LanesInRange(e, shape[axis], LaneBytes(LaneOf(program_[access.tensor].type)));
   }
   if (access.masked) {
     location.valid = f_->Both(location.valid, inside);
@@ -229,6 +245,35 @@ Translator::Location Translator::Locate(const Access& access) {
   location.memory = f_->Address(access.tensor, access.place, computed);
   location.stride = lanes_.var < 0 ? Immediate(0) : f_->Stride(access.tensor, access.place, lanes_.var);
   return location;
+}
+
+// The lanes, of those that take part, in which an index that goes up by one from lane to lane is in range: without those
+// before the begin, and as many as lie before the end, where the loop's own bounds leave room for either.
+Operand Translator::LanesInRange(IndexId e, IndexId extent, int lane_bytes) {
+  IndexPool& pool = program_.pool;
+  Operation mask{Opcode::kMaskOfCount, IntegerLane(lane_bytes), static_cast<uint8_t>(lanes_.count)};
+  const auto on_entry = [&](int depth, Opcode opcode, Operand a, Operand b = {}) {
+    mask.opcode = opcode;
+    mask.operands[0] = a;
+    mask.operands[1] = b;
+    return f_->OnEntry(depth, mask);
+  };
+  const auto first_lanes = [&](IndexId count) {
+    return on_entry(f_->FrameOf(e), Opcode::kMaskOfCount, f_->Index(pool.Max(count, pool.Const(0))));
+  };
+  const auto is_known = [&](IndexId difference) { return pool.ConstValue(difference).value_or(-1) >= 0; };
+  const IndexId offset = pool.Sub(e, pool.Var(lanes_.var));
+  const bool all_before_end =
+      is_known(pool.Sub(extent, pool.Add(lanes_.loop->end, offset))) || NESTOR_MUTANT("lanes_beyond_end_read");
+  Operand inside = IsPartial() ? ActiveMask(lane_bytes) : Operand();
+  if (!all_before_end) {
+    const Operand before_end = first_lanes(pool.Sub(extent, e));
+    inside = IsPartial() ? on_entry(f_->FrameOf(e), Opcode::kMaskAnd, before_end, inside) : before_end;
+  } else if (!IsPartial()) {
+    inside = on_entry(lanes_.region, Opcode::kMaskOfCount, Immediate(lanes_.count));
+  }
+  if (is_known(pool.Add(lanes_.loop->begin, offset)) || NESTOR_MUTANT("lanes_before_begin_read")) return inside;
+  return on_entry(f_->FrameOf(e), Opcode::kMaskAndNot, first_lanes(pool.Neg(e)), inside);
 }
 
 // Whether a gathered index is the same for all of a vector loop and gathers from inputs,

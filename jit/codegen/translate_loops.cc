@@ -238,7 +238,7 @@ void Translator::VectorLoop(const loop::Loop& loop, Operand begin, Operand end) 
   f_->OpenRegion();
   const int count = loop.attributes.lanes;
   const bool is_narrow = count > LanesOf(program_, loop, options_.isa);
-  lanes_ = {count, is_narrow ? NarrowLaneBytes(program_, loop) : kLeastLaneBytes, loop.var, f_->Depth(), f_->Depth(), {}, -1};
+  lanes_ = {count, is_narrow ? NarrowLaneBytes(program_, loop) : kLeastLaneBytes, loop.var, f_->Depth(), f_->Depth(), {}, -1, &loop};
   const auto length = program_.pool.ConstValue(program_.pool.Sub(loop.end, loop.begin));
   if (const auto extent = TileExtent(loop)) {
     TileLoop(loop, begin, end, *extent);

@@ -226,7 +226,7 @@ Translator::Location Translator::PositionsOf(TensorId tensor, const Location& lo
   Operand first = f_->General(Opcode::kAddG, base.base,
                               Operand::Table(out_.table.Slot({TableSlot::kPositions, tensor})));
   first = f_->General(Opcode::kAddG, first, bytes);
-  Location positions{{first, {}, 1, 0}, location.valid, location.stride};
+  Location positions{{first, {}, 1, 0}, location.valid, location.stride, {}};
   if (!(location.stride == Immediate(0))) {
     NESTOR_CHECK(location.stride == Immediate(size), "positions of strided elements");
     positions.stride = Immediate(8);

@@ -37,11 +37,12 @@ class Translator {
   struct Lanes {
     int count = 1;
     int narrow_bytes = kLeastLaneBytes;  // of each, where the loop is of narrow integers
-    int32_t var = -1;               // the loop whose iterations lie side by side
+    int32_t var = -1;               // of the loop whose iterations lie side by side
     int region = 0;                 // the frame around the loop: what all lanes share is computed there
     int group = 0;                  // ... and the frame of this group of lanes
     Operand active;                 // of a tail: how many lanes take part; kNone: all
     int64_t end = -1;               // of a loop over a register tile: where it ends, if that is a number
+    const loop::Loop* loop = nullptr;
   };
   // Values that were computed, and the operands that hold them.
   class Memo {
@@ -59,6 +60,7 @@ class Translator {
     Memory memory;
     Operand valid;                  // 1 where the access is made; kNone: always
     Operand stride;                 // bytes from lane to lane: immediate or slot
+    Operand lanes;                  // a mask of those that read it; kNone: all that take part
   };
 
   // ---- Steps and scopes (translate.cc)
@@ -135,12 +137,14 @@ class Translator {
   TypedValue LoadMemory(loop::TensorId tensor, const Location& location);
   TypedValue LoadAt(const loop::Access& access, const Location& location);
   TypedValue LoadMasked(const loop::Access& access, const Location& location);
+  TypedValue LoadLanes(const loop::Access& access, const Location& location);
   TypedValue LoadElements(DType type, const Location& location, bool invariant = false);
   void StoreElements(DType type, const Location& location, const TypedValue& value, bool streams);
   void Prefetch(const loop::Prefetch& prefetch);
   TypedValue LoadTile(const loop::Access& access);
   Operand& TileRegister(const loop::Access& access, int64_t& lane);
   Location Locate(const loop::Access& access);
+  Operand LanesInRange(IndexId e, IndexId extent, int lane_bytes);
   bool IsSharedGather(IndexId e) const;
   void Trap(Operand valid);
   Location PositionsOf(loop::TensorId tensor, const Location& location);

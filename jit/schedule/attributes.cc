@@ -76,8 +76,15 @@ class VectorMarker {
   // 0 where the loop cannot run in lanes.
   double Gain(Loop& loop) {
     const double gain = LaneGain(program_, loop);
-    if (gain <= 0 || CarriedTensor(program_, loop).has_value() || !RunsInLanes(program_, ranges_, loop)) return 0;
-    return gain;
+    if (gain <= 0 || CarriedTensor(program_, loop).has_value()) return 0;
+    const bool runs = RunsInLanes(program_, ranges_, loop) || (!IsBorder(loop) && RunsInLanes(program_, ranges_, loop, loop::LaneMasks::kLoads));
+    return runs ? gain : 0;
+  }
+
+  // Whether it is known to have so few places that masks for their lanes take longer than they do.
+  bool IsBorder(const Loop& loop) {
+    constexpr int64_t kMostAtBorder = 8;
+    return ranges_.Less(ranges_.LengthOf(loop), program_.pool.Const(kMostAtBorder + 1));
   }
 
   Program& program_;

@@ -102,8 +102,14 @@ TEST(MarkVector, TextInTextOut) {
       {"block { acc a: f32 = sum  for i in [0, N) { a += v[i] }  r[0] = a }", ""},
       {"for i in [0, N) { r[i] = r[i - 1 | 0.0] + v[i] }", ""},
       {"for i in [0, N) step 2 { r[i] = v[i] }", ""},
-      // Not where lanes have masks, gathers, bounds or memory of their own.
-      {"for i in [0, N) { r[i] = v[i - 1 | 0.0] }", ""},
+      // Lanes have masks where they go out of range one by one; but not at short borders.
+      {"for i in [0, N) { r[i] = v[i - 1 | 0.0] }", "for i in [0, N) vector { r[i] = v[i - 1 | 0.0] }"},
+      {"for i in [0, min(N, 8)) { r[i] = v[i - 1 | 0.0] }", ""},
+      {"for i in [0, N) { r[i] = v[2*i - 1 | 0.0] }", ""},
+      {"for i in [0, N) { r[i] = x[i, i | 0.0] }", ""},
+      {"for i in [0, N) { r[i] = f32(n[i - 1 | 0]) }", "for i in [0, N) vector { r[i] = f32(n[i - 1 | 0]) }"},
+      {"for i in [0, N) { drop r[i - 1] = v[i] }", ""},
+      // Not where they have conditions, gathers, bounds or memory of their own.
       {"for i in [0, N) { r[i] = v[i | 0.0 if i < 5] }", ""},
       {"for i in [0, N) { r[i] = v[ids[i] | 0.0] }", ""},
       {"for i in [0, N) { acc a: f32 = sum  for j in [0, i) { a += z[j, i | 0.0] }  r[i] = a }", ""},

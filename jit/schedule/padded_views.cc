@@ -14,6 +14,7 @@
 #include "jit/schedule/loop_maker.h"
 #include "jit/schedule/padded_view.h"
 #include "jit/schedule/replace_loops.h"
+#include "jit/target/lanes.h"
 #include "loop_ir/dependence.h"
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
@@ -50,6 +51,9 @@ constexpr int64_t kMostShared = 8;
 
 // With no more iterations around them, these share it, too: they are too few to be shared out.
 constexpr int64_t kFewOutside = 4;
+
+// Of windows that are read where they lie, along each axis.
+constexpr int64_t kMostOfWindow = 16;
 
 class Materializer {
  public:
@@ -161,7 +165,7 @@ class Materializer {
   void AddViews(const std::vector<Contraction::Operand>& operands, const Loop& side, const Contraction& nest,
                 const Sharing& sharing, std::vector<View>& views) {
     for (const Contraction::Operand& operand : operands) {
-      if (!NeedsView(operand, side, nest)) continue;
+      if (!NeedsView(operand, side, nest) || IsMaskedInLanes(operand, nest)) continue;
       absl::optional<View> view = ViewOf(operand, side, nest, sharing);
       if (view) views.push_back(*std::move(view));
     }
@@ -169,6 +173,19 @@ class Materializer {
 
   bool NeedsView(const Contraction::Operand& operand, const Loop& side, const Contraction& nest) {
     return AccessOf(program_, operand).masked || LeavesAtHulls(operand, nest) || IsWindow(operand, side, nest);
+  }
+
+  // Whether columns in lanes can read it where it is, each with a mask of its own: windows of known size that each are
+  // read for one result take hardly longer than a copy would. Of narrow elements some machines have no such loads.
+  bool IsMaskedInLanes(const Contraction::Operand& operand, const Contraction& nest) {
+    const Access access = AccessOf(program_, operand);
+    const DType type = program_[access.tensor].type;
+    const bool is_small = absl::c_all_of(nest.sums, [&](const Loop* sum) {
+      return KnownLength(program_, *sum).value_or(kMostOfWindow + 1) <= kMostOfWindow;
+    });
+    return nest.row == nullptr && is_small && !operand.is_computed() && type != DType::kBool && ByteSize(type) >= kLeastLaneBytes &&
+           OnlyAxisAlong(program_, access.place, *nest.column) == access.place.size() - 1 &&
+           IsAlong(program_, access, *nest.column);
   }
 
   absl::optional<View> ViewOf(const Contraction::Operand& operand, const Loop& side, const Contraction& nest,

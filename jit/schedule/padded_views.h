@@ -21,7 +21,8 @@ namespace nestor::jit {
 // for each masked operand of a nest that ContractionOf finds, for what leaves its tensor at
 // steps that the sums' hulls have and the sums do not, and for what windows go over column by
 // column (to be read in place: a packed copy would hold each element often); and for masked
-// windows of a nest that WindowsOf finds, which then runs in lanes. Places are linear
+// windows of a nest that WindowsOf finds, which then runs in lanes; but not those of known size that lanes can read where
+// they lie, each with a mask (RunsInLanes). Places are linear
 // in the indices of its rows or columns and of the sums, and conditions hold none of these.
 // Where windows overlap along the innermost batch loop, too, strips of it share a view, longer ones of few kernels;
 // where it is known to be short, or is a strip itself, all of it does, and so on for the one around it. Nests

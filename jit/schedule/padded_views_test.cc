@@ -82,6 +82,25 @@ TEST(PaddedViews, TextInTextOut) {
        " for b in [0, B) { for o in [0, O) { temp view: f32[N + R] for t in [0, N) { view[t] = x[b, t] }"
        " for t_2 in [N, N + R) { view[t_2] = 0.0 }"
        " for i in [0, N) { acc s: f32 = sum for r in [0, R) { s += view[i + r] } y[b, o, i] = s } } }"},
+      // Not of known size, which lanes read where they lie, with masks; but what is computed of them.
+      {"for b in [0, B) { for i in [0, N) { acc s: f32 = sum for r in [0, 3) { s += w[0, r] * x[b, i + r - 1 | 0.0] }"
+       " drop y[b, 0, i] = s } }",
+       ""},
+      {"for b in [0, B) { for i in [0, N) { acc s: f32 = sum for r in [0, 3) { s += w[0, r] * exp(x[b, i + r - 1 | 0.0]) }"
+       " drop y[b, 0, i] = s } }",
+       R"(
+         assume : 549755813887*N + 1649267441661
+         for b in [0, B) {
+           temp view: f32[N + 3]
+           for t in [0, 1) { view[t] = exp(0.0) }
+           for t_2 in [1, N + 1) { view[t_2] = exp(x[b, t_2 - 1]) }
+           for t_3 in [N + 1, N + 3) { view[t_3] = exp(0.0) }
+           for i in [0, N) {
+             acc s: f32 = sum
+             for r in [0, 3) { s += w[0, r] * view[i + r] }
+             drop y[b, 0, i] = s
+           }
+         })"},
       {"for b in [0, B) { for i in [0, N) { acc s: f32 = sum for r in [0, R) { s += x[b + r, i + r | 0.0] } drop y[b, 0, i] = s } }"
        " for b in [0, B) { for o in [0, O) { drop y[b, o, 0] = 0.0 } }",
        "assume : 549755813887*N*R + 8796093022192*N + 549755813887*R*R + 8796093022192*R"
