@@ -16,9 +16,11 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/optional.h"
 #include "loop_ir/domain_collector.h"
 #include "uops/invariant.h"
 #include "uops/recurrence.h"
+#include "uops/shared_parts.h"
 
 namespace nestor {
 namespace {
@@ -409,6 +411,9 @@ class Lowering {
 
 }  // namespace
 
-loop::Program Lower(const Op& op) { return Lowering(op).Run(); }
+loop::Program Lower(const Op& op) {
+  const absl::optional<Op> written_out = WriteOutSharedParts(op);
+  return Lowering(written_out ? *written_out : op).Run();
+}
 
 }  // namespace nestor
