@@ -23,7 +23,7 @@ absl::StatusOr<Op> LibraryOp(absl::string_view name, const ArgumentSpecs& specs)
 absl::StatusOr<std::vector<Tensor>> Run(const Op& op, const RunInputs& inputs,
                                         const InterpreterOptions& options) {
   loop::Program program = Lower(op);
-  NESTOR_RETURN_IF_ERROR(fusion::EliminateDeadCode(program).status());
+  NESTOR_RETURN_IF_ERROR(loop::EliminateDeadCode(program).status());
   return Interpret(program, inputs, options);
 }
 

@@ -41,13 +41,13 @@ absl::Status NestorKernel::Run(absl::Span<const TensorView> inputs, absl::Span<c
   return executable_->Run({inputs, outputs}, &workspace_);
 }
 
-absl::StatusOr<fusion::Statistics> NestorKernel::Count(absl::Span<const TensorView> inputs) const {
+absl::StatusOr<loop::Statistics> NestorKernel::Count(absl::Span<const TensorView> inputs) const {
   RunInputs given;
   for (size_t i = 0; i < inputs.size(); ++i) given.tensors[arguments_[i]] = inputs[i];
   NESTOR_ASSIGN_OR_RETURN(const Binding binding, nestor::Bind(SignatureOf(op_), given));
   loop::Program program = Lower(op_);
   NESTOR_RETURN_IF_ERROR(fusion::Pipeline::Default().Run(program));
-  return fusion::StatisticsOf(program, binding.symbols);
+  return loop::StatisticsOf(program, binding.symbols);
 }
 
 }  // namespace nestor::bench

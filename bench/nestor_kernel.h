@@ -51,7 +51,7 @@ class NestorKernel {
   absl::Status Run(absl::Span<const TensorView> inputs, absl::Span<const TensorView> outputs);
 
   // What the op computes, fused, for arguments of these shapes. Of a kernel without bound arguments.
-  absl::StatusOr<fusion::Statistics> Count(absl::Span<const TensorView> inputs) const;
+  absl::StatusOr<loop::Statistics> Count(absl::Span<const TensorView> inputs) const;
 
   // From the text to the callable.
   double compile_ms() const { return compile_ms_; }

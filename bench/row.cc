@@ -130,7 +130,7 @@ absl::StatusOr<Operations> OperationsOf(const Row& row, Buffers& buffers) {
   NESTOR_ASSIGN_OR_RETURN(const BoundKernels kernels, CompileAll(row.steps, buffers, /*threads=*/1));
   Operations sum;
   for (const BoundKernel& bound : *kernels) {
-    NESTOR_ASSIGN_OR_RETURN(const fusion::Statistics statistics, bound.kernel->Count(bound.inputs));
+    NESTOR_ASSIGN_OR_RETURN(const loop::Statistics statistics, bound.kernel->Count(bound.inputs));
     sum.all += statistics.result_bytes / sizeof(float);
     sum.products += statistics.product_bytes / sizeof(float);
     sum.quotients += statistics.quotient_bytes / sizeof(float);

@@ -110,7 +110,7 @@ bool DecideOne(size_t result, int64_t element, const Enclosure& want, const Tens
 
 loop::Program OracleOf(const Op& op) {
   loop::Program program = Lower(op);
-  const absl::Status status = fusion::EliminateDeadCode(program).status();
+  const absl::Status status = loop::EliminateDeadCode(program).status();
   NESTOR_CHECK(status.ok(), status.ToString());
   return program;
 }

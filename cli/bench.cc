@@ -151,19 +151,19 @@ absl::StatusOr<Times> TimesOf(const Op& op, const jit::Executable& executable, c
   return TimesOfCalls(nestor, other.run());
 }
 
-absl::StatusOr<fusion::Statistics> FusedStatistics(const Op& op, const SymbolValues& sizes) {
+absl::StatusOr<loop::Statistics> FusedStatistics(const Op& op, const SymbolValues& sizes) {
   loop::Program program = Lower(op);
   NESTOR_RETURN_IF_ERROR(fusion::Pipeline::Default().Run(program));
-  return fusion::StatisticsOf(program, sizes);
+  return loop::StatisticsOf(program, sizes);
 }
 
 std::string Decimal(double value) { return absl::StrFormat("%.6g", value); }
 
-double BytesOf(const fusion::Statistics& statistics) {
+double BytesOf(const loop::Statistics& statistics) {
   return static_cast<double>(statistics.input_bytes) + static_cast<double>(statistics.output_bytes);
 }
 
-Figures SpeedFigures(double seconds, const fusion::Statistics& statistics, const bench::Peaks& peaks) {
+Figures SpeedFigures(double seconds, const loop::Statistics& statistics, const bench::Peaks& peaks) {
   const double bytes = BytesOf(statistics);
   return {{"time_ms", Decimal(seconds * 1e3)},
           {"gflops", Decimal(statistics.flops / seconds * 1e-9)},
@@ -174,7 +174,7 @@ Figures SpeedFigures(double seconds, const fusion::Statistics& statistics, const
           {"bytes", CountText(bytes)}};
 }
 
-void AddLibrary(const Times& times, const fusion::Statistics& statistics, Figures& figures) {
+void AddLibrary(const Times& times, const loop::Statistics& statistics, Figures& figures) {
   const double seconds = *times.library;
   figures.push_back({"library_time_ms", Decimal(seconds * 1e3)});
   figures.push_back({"library_gflops", Decimal(statistics.flops / seconds * 1e-9)});
@@ -225,7 +225,7 @@ absl::StatusOr<Figures> Measure(const Op& op, const RunInputs& inputs, const Jit
   NESTOR_ASSIGN_OR_RETURN(const Binding binding, Bind(SignatureOf(op), inputs));
   NESTOR_ASSIGN_OR_RETURN(const auto executable, CompileBound(op, inputs, setup.options, more.bound));
   NESTOR_RETURN_IF_ERROR(CheckMemory(*executable, binding.symbols, max_bytes));
-  NESTOR_ASSIGN_OR_RETURN(const fusion::Statistics statistics, FusedStatistics(op, binding.symbols));
+  NESTOR_ASSIGN_OR_RETURN(const loop::Statistics statistics, FusedStatistics(op, binding.symbols));
   NESTOR_ASSIGN_OR_RETURN(const Times times, TimesOf(op, *executable, inputs, binding, library));
   const Rates rates = RatesOf(setup);
   Figures figures = SpeedFigures(times.nestor, statistics, rates.peaks);

@@ -28,7 +28,7 @@ double SecondsOf(double bytes, double gigabytes) { return gigabytes > 0 ? bytes 
 
 // A multiply-add is two operations of the peak, and one result of four bytes. Processors have about as many pipes for
 // other operations as for products.
-double SecondsOfArithmetic(const fusion::Statistics& statistics, const Rates& rates) {
+double SecondsOfArithmetic(const loop::Statistics& statistics, const Rates& rates) {
   const double gigabytes = rates.peaks.gigaflops / 2 * 4;
   return std::max(SecondsOf(statistics.product_bytes, gigabytes), SecondsOf(statistics.result_bytes, 2 * gigabytes));
 }
@@ -69,7 +69,7 @@ class CacheModel {
     for (const PassedOn& passed : passed_on_) {
       program_[passed.tensor].storage = passed.bytes <= cache_bytes ? Storage::kTemp : passed.storage;
     }
-    return fusion::EstimateBytesWalked(sized_, cache_bytes).Total();
+    return loop::EstimateBytesWalked(sized_, cache_bytes).Total();
   }
 
  private:
@@ -79,7 +79,7 @@ class CacheModel {
   const std::vector<PassedOn> passed_on_;
 };
 
-std::vector<Load> LoadsOf(CacheModel& model, const fusion::Statistics& statistics, const Rates& rates) {
+std::vector<Load> LoadsOf(CacheModel& model, const loop::Statistics& statistics, const Rates& rates) {
   std::vector<Load> loads = {{"compute", SecondsOfArithmetic(statistics, rates)}};
   int64_t nearer = RegisterBytes(rates.isa);
   for (const bench::CacheRate& cache : rates.caches) {
@@ -95,7 +95,7 @@ std::vector<Load> LoadsOf(CacheModel& model, const fusion::Statistics& statistic
 
 absl::StatusOr<Bound> BoundOf(loop::Program program, const loop::Sizes& sizes, double touched_bytes, double seconds,
                               const Rates& rates) {
-  NESTOR_ASSIGN_OR_RETURN(const fusion::Statistics statistics, fusion::StatisticsOf(program, sizes));
+  NESTOR_ASSIGN_OR_RETURN(const loop::Statistics statistics, loop::StatisticsOf(program, sizes));
   NESTOR_ASSIGN_OR_RETURN(const loop::SizedProgram sized, loop::SizedProgram::Create(program, sizes));
   CacheModel model(program, sized, touched_bytes / rates.threads);
   const std::vector<Load> loads = LoadsOf(model, statistics, rates);
@@ -105,7 +105,7 @@ absl::StatusOr<Bound> BoundOf(loop::Program program, const loop::Sizes& sizes, d
 }
 
 absl::StatusOr<double> BytesTouched(const loop::Program& program, const loop::Sizes& sizes) {
-  NESTOR_ASSIGN_OR_RETURN(const fusion::Statistics statistics, fusion::StatisticsOf(program, sizes));
+  NESTOR_ASSIGN_OR_RETURN(const loop::Statistics statistics, loop::StatisticsOf(program, sizes));
   return static_cast<double>(statistics.input_bytes) + static_cast<double>(statistics.output_bytes) +
          static_cast<double>(statistics.arena_bytes);
 }

@@ -115,14 +115,14 @@ absl::StatusOr<Code> MakeCode(loop::Program fused) {
 
 // Of the code's memory.
 absl::Status MeasureMemory(const jit::Executable& executable, const loop::Sizes& sizes,
-                           fusion::Statistics& statistics) {
+                           loop::Statistics& statistics) {
   NESTOR_ASSIGN_OR_RETURN(const loop::SizedProgram sized, loop::SizedProgram::Create(executable.program(), sizes));
-  return fusion::MeasureMemory(sized, executable.kernel().plan(), statistics);
+  return loop::MeasureMemory(sized, executable.kernel().plan(), statistics);
 }
 
 // ---- Figures
 
-void AddProgram(const fusion::Statistics& statistics, const std::string& suffix, Figures& figures) {
+void AddProgram(const loop::Statistics& statistics, const std::string& suffix, Figures& figures) {
   const auto add = [&](const char* key, const std::string& value) { figures.push_back({key + suffix, value}); };
   add("blocks", absl::StrCat(statistics.blocks));
   add("loops", absl::StrCat(statistics.loops));
@@ -142,7 +142,7 @@ void AddCode(const Fused& fused, const Code& code, Figures& figures) {
 }
 
 absl::Status Run(const Arguments& arguments) {
-  fusion::StatisticsOptions options;
+  loop::StatisticsOptions options;
   NESTOR_ASSIGN_OR_RETURN(options.cache_bytes, CacheBytes(arguments));
   NESTOR_ASSIGN_OR_RETURN(const fusion::Pipeline pipeline, PipelineFor(arguments, fusion::Pipeline::Default()));
   NESTOR_ASSIGN_OR_RETURN(const Program program, LoadProgram(arguments));
@@ -150,9 +150,9 @@ absl::Status Run(const Arguments& arguments) {
   NESTOR_ASSIGN_OR_RETURN(const Op op, InstantiateFor(program, given));
   NESTOR_ASSIGN_OR_RETURN(const loop::Sizes sizes, BindSizes(op, given));
   const loop::Program lowered = Lower(op);
-  NESTOR_ASSIGN_OR_RETURN(const fusion::Statistics unfused, StatisticsOf(lowered, sizes, options));
+  NESTOR_ASSIGN_OR_RETURN(const loop::Statistics unfused, StatisticsOf(lowered, sizes, options));
   NESTOR_ASSIGN_OR_RETURN(const Fused fused, Fuse(lowered, pipeline));
-  NESTOR_ASSIGN_OR_RETURN(fusion::Statistics statistics, StatisticsOf(fused.program, sizes, options));
+  NESTOR_ASSIGN_OR_RETURN(loop::Statistics statistics, StatisticsOf(fused.program, sizes, options));
   const absl::StatusOr<Code> code = MakeCode(fused.program);
   if (code.ok()) NESTOR_RETURN_IF_ERROR(MeasureMemory(*code->executable, sizes, statistics));
   Figures figures;

@@ -12,11 +12,8 @@
 #include "loop_ir/intervals.h"
 #include "uops/index_expr.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 namespace {
-
-using loop::Domain;
-using loop::Program;
 
 int32_t DomainVar(Program& program, size_t number) {
   while (program.domain_vars.size() <= number) program.domain_vars.push_back(program.AddVar("d"));
@@ -25,10 +22,10 @@ int32_t DomainVar(Program& program, size_t number) {
 
 // How far the index of a loop as lowering makes them runs from 0: to its end, or, of the one
 // step inside of a loop that counts from the last step down, over all steps. Else nullopt.
-absl::optional<IndexId> ExtentOf(IndexPool& pool, const loop::Loop& loop, absl::Span<const loop::Loop* const> around) {
+absl::optional<IndexId> ExtentOf(IndexPool& pool, const Loop& loop, absl::Span<const Loop* const> around) {
   if (pool.IsConst(loop.begin, 0) && !pool.HasVar(loop.end)) return loop.end;
   if (!pool.IsConst(pool.Sub(loop.end, loop.begin), 1)) return absl::nullopt;
-  for (const loop::Loop* counter : around) {
+  for (const Loop* counter : around) {
     const IndexId extent = pool.Add(loop.end, pool.Var(counter->var));
     if (!pool.HasVar(extent) && pool.IsConst(counter->begin, 0) && counter->end == extent) return extent;
   }
@@ -37,12 +34,12 @@ absl::optional<IndexId> ExtentOf(IndexPool& pool, const loop::Loop& loop, absl::
 
 // The number over the indices of a domain, in the order of the loops around it. nullopt where
 // a loop is not as lowering makes them, or not among those.
-absl::optional<Domain> DomainOf(Program& program, IndexId e, absl::Span<const loop::Loop* const> around) {
+absl::optional<Domain> DomainOf(Program& program, IndexId e, absl::Span<const Loop* const> around) {
   Domain domain;
   std::vector<int64_t> vars;
   CollectVars(program.pool, e, vars);
   std::vector<IndexId> renamed(program.vars.size());
-  for (const loop::Loop* loop : around) {
+  for (const Loop* loop : around) {
     if (!HoldsVar(program.pool, e, loop->var)) continue;
     const auto extent = ExtentOf(program.pool, *loop, around);
     if (!extent) return absl::nullopt;
@@ -61,8 +58,8 @@ class ProductFinder {
   }
 
   bool Run() {
-    VisitItemsInLoops(program_, [&](const loop::Item& item, const loop::LoopsAround& around) {
-      if (item.As<loop::Statement>() == nullptr) return;
+    VisitItemsInLoops(program_, [&](const Item& item, const LoopsAround& around) {
+      if (item.As<Statement>() == nullptr) return;
       VisitIndices(program_, item, [&](IndexId e) { Collect(e, around); });
     });
     const bool changed = !found_.empty();
@@ -71,7 +68,7 @@ class ProductFinder {
   }
 
  private:
-  void Collect(IndexId e, const loop::LoopsAround& around) {
+  void Collect(IndexId e, const LoopsAround& around) {
     const IndexNode node = program_.pool[e];
     const bool is_number = !IsCondition(node.kind) && !program_.pool.HasLoad(e);
     if (is_number && program_.pool.IsAffine(e)) return;
@@ -79,7 +76,7 @@ class ProductFinder {
     for (IndexId arg : node.args) Collect(arg, around);
   }
 
-  void Assume(IndexId e, const loop::LoopsAround& around) {
+  void Assume(IndexId e, const LoopsAround& around) {
     absl::optional<Domain> domain = DomainOf(program_, e, around);
     if (domain && seen_.insert(*domain).second) found_.push_back(*std::move(domain));
   }
@@ -93,10 +90,10 @@ class ProductFinder {
 
 absl::StatusOr<bool> AssumeProducts(Program& program) { return ProductFinder(program).Run(); }
 
-bool AssumeNumbers(Program& program, absl::Span<const IndexId> numbers, absl::Span<const loop::Loop* const> around) {
+bool AssumeNumbers(Program& program, absl::Span<const IndexId> numbers, absl::Span<const Loop* const> around) {
   std::vector<Domain> domains;
   for (IndexId number : numbers) {
-    if (loop::IsAlwaysSmall(program.pool, number)) continue;
+    if (IsAlwaysSmall(program.pool, number)) continue;
     absl::optional<Domain> domain = DomainOf(program, number, around);
     if (!domain) return false;
     domains.push_back(*std::move(domain));
@@ -107,4 +104,4 @@ bool AssumeNumbers(Program& program, absl::Span<const IndexId> numbers, absl::Sp
   return true;
 }
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

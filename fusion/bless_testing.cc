@@ -16,7 +16,7 @@
 #include "gtest/gtest.h"
 #include "uops/invariant.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 namespace {
 
 struct Text {
@@ -136,4 +136,4 @@ absl::Status Bless(absl::string_view before, absl::string_view after, const std:
   return absl::OkStatus();
 }
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

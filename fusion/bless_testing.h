@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 
 // The C++ source with another expectation in the row of a table that has `before`, and after it
 // `after`, each written as one or more string literals: the lines of `expected`, indented to
@@ -22,6 +22,6 @@ bool IsBlessing();
 // Does so in the source of the test that runs.
 absl::Status Bless(absl::string_view before, absl::string_view after, const std::vector<std::string>& expected);
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop
 
 #endif  // NESTOR_FUSION_BLESS_TESTING_H_

@@ -29,19 +29,8 @@
 #include "fusion/bytes_walked_reuse.h"
 #include "loop_ir/dependence.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 namespace {
-
-using loop::AccessKind;
-using loop::Declaration;
-using loop::Item;
-using loop::Loop;
-using loop::Program;
-using loop::Scope;
-using loop::SizedProgram;
-using loop::Statement;
-using loop::Storage;
-using loop::TensorId;
 
 // ---- Building nodes
 
@@ -155,7 +144,7 @@ class Sequencer {
     sum->stores += use.stores + left;
     const double again = std::min(sum->dirty_share - left, use.dirty_share * CommonBytes(*sum, use));
     sum->dirty_share += use.dirty_share * use.bytes - left - again;
-    sum->box = Hull(sum->box, use.box);
+    sum->box = BoundingBox(sum->box, use.box);
     sum->bytes = sum->box.elements * footprints.ElementBytes(use.tensor);
     sum->last = use.last;
     for (size_t i = child + 1; i < node.children.size(); ++i) sum->last.beside.push_back(node.children[i].get());
@@ -174,7 +163,7 @@ class Estimator {
 
   BytesWalked Run() {
     WalkNode whole;
-    for (const loop::Block& block : program_.blocks) AddItems(block.body, whole);
+    for (const Block& block : program_.blocks) AddItems(block.body, whole);
     sequencer_.Combine(whole, footprints_);
     BytesWalked walked;
     for (const Use& use : whole.uses) {
@@ -208,7 +197,7 @@ class Estimator {
         node->uses.back().load_share = kind == AccessKind::kWrite ? 0 : 1;
       }
       Use& use = node->uses[found == nullptr ? node->uses.size() - 1 : found - node->uses.data()];
-      use.box = Hull(use.box, footprints_.Of(tensor, place));
+      use.box = BoundingBox(use.box, footprints_.Of(tensor, place));
       if (tensor == statement.target.tensor && kind != AccessKind::kRead) use.dirty_share = 1;
     });
     for (Use& use : node->uses) {
@@ -301,4 +290,4 @@ BytesWalked EstimateBytesWalked(const SizedProgram& program, int64_t cache_bytes
   return Estimator(program, static_cast<double>(cache_bytes)).Run();
 }
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

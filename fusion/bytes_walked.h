@@ -19,7 +19,7 @@
 
 #include "loop_ir/sized_program.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 
 struct BytesWalked {
   double loads = 0;
@@ -34,8 +34,8 @@ struct BytesWalked {
 // their middle value, gathers touch as many elements as they can, conditions of
 // masks are taken to hold. Where a loop's working set is about the cache's size, it
 // may be off by 2.
-BytesWalked EstimateBytesWalked(const loop::SizedProgram& program, int64_t cache_bytes);
+BytesWalked EstimateBytesWalked(const SizedProgram& program, int64_t cache_bytes);
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop
 
 #endif  // NESTOR_FUSION_BYTES_WALKED_H_

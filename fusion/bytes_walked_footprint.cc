@@ -7,16 +7,8 @@
 
 #include "loop_ir/dependence.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 namespace {
-
-using loop::AccessKind;
-using loop::Item;
-using loop::Loop;
-using loop::Progression;
-using loop::Scope;
-using loop::SizedProgram;
-using loop::TensorId;
 
 double Count(const Progression& p) { return static_cast<double>(p.count); }
 
@@ -68,7 +60,7 @@ Box Nothing(size_t rank) { return Box{std::vector<Progression>(rank, Progression
 
 }  // namespace
 
-Box Hull(const Box& a, const Box& b) {
+Box BoundingBox(const Box& a, const Box& b) {
   if (a.elements == 0) return b;
   if (b.elements == 0) return a;
   Box hull;
@@ -103,7 +95,7 @@ Footprints::Footprints(const SizedProgram& sized)
     : sized_(sized), values_(sized.program().vars.size()), middles_(values_), trips_(values_.size(), 1) {
   for (size_t i = 0; i < sized.program().tensors.size(); ++i) {
     const TensorId tensor{static_cast<int32_t>(i)};
-    const loop::TensorInfo& info = sized.program()[tensor];
+    const TensorInfo& info = sized.program()[tensor];
     const absl::StatusOr<std::vector<int64_t>> extents = sized.Extents(tensor);
     const bool is_walked = LivesInMemory(info) && !info.shape_only && extents.ok();
     extents_.push_back(extents.ok() ? *extents : std::vector<int64_t>());
@@ -188,8 +180,8 @@ void Footprints::CollectAccesses(const Item& item, Boxes& boxes) const {
   VisitAccesses(sized_.program(), item, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind) {
     if (!IsWalked(tensor)) return;
     const auto [it, is_new] = boxes.try_emplace(tensor, Of(tensor, place));
-    if (!is_new) it->second = Hull(it->second, Of(tensor, place));
+    if (!is_new) it->second = BoundingBox(it->second, Of(tensor, place));
   });
 }
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

@@ -9,54 +9,54 @@
 #include "absl/types/span.h"
 #include "loop_ir/sized_program.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 
 struct Box {
-  std::vector<loop::Progression> axes;
+  std::vector<Progression> axes;
   double elements = 0;       // different ones; at most the product of counts
   bool is_scattered = false; // a gather, or a remainder, jumps about in it
 };
 
 // The box around both; as many elements as both have together, where these fit.
-Box Hull(const Box& a, const Box& b);
+Box BoundingBox(const Box& a, const Box& b);
 // Elements in both, as if each box were filled evenly.
 double CommonElements(const Box& a, const Box& b);
 
-using Boxes = absl::flat_hash_map<loop::TensorId, Box>;
+using Boxes = absl::flat_hash_map<TensorId, Box>;
 
 // Boxes of accesses, the loops around at the middle of their runs. Not
 // thread-safe.
 class Footprints {
  public:
-  explicit Footprints(const loop::SizedProgram& sized);
+  explicit Footprints(const SizedProgram& sized);
 
-  double ElementBytes(loop::TensorId tensor) const { return element_bytes_[tensor.value]; }
-  bool IsWalked(loop::TensorId tensor) const { return element_bytes_[tensor.value] > 0; }
+  double ElementBytes(TensorId tensor) const { return element_bytes_[tensor.value]; }
+  bool IsWalked(TensorId tensor) const { return element_bytes_[tensor.value] > 0; }
 
   // Puts the loop's index at the middle of its run; the length of that, which may
   // be 0. Leave() before the next loop beside it.
-  double Enter(const loop::Loop& loop);
-  void Leave(const loop::Loop& loop);
+  double Enter(const Loop& loop);
+  void Leave(const Loop& loop);
 
   // What the access reaches: inside the tensor, and perhaps nothing.
-  Box Of(loop::TensorId tensor, absl::Span<const IndexId> place) const;
+  Box Of(TensorId tensor, absl::Span<const IndexId> place) const;
   // What each tensor's accesses in the loop reach together in all iterations.
-  Boxes Of(const loop::Loop& loop);
+  Boxes Of(const Loop& loop);
 
  private:
-  void Collect(const loop::Loop& loop, Boxes& boxes);
-  void CollectAccesses(const loop::Item& item, Boxes& boxes) const;
+  void Collect(const Loop& loop, Boxes& boxes);
+  void CollectAccesses(const Item& item, Boxes& boxes) const;
   double Touches(absl::Span<const IndexId> place) const;
   bool JumpsAbout(IndexId e) const;
 
-  const loop::SizedProgram& sized_;
+  const SizedProgram& sized_;
   std::vector<std::vector<int64_t>> extents_;  // by tensor
   std::vector<double> element_bytes_;          // by tensor; 0: not walked
-  loop::VarValues values_;     // of the loops entered or collected
-  loop::VarValues middles_;    // the same, each at its middle
+  VarValues values_;     // of the loops entered or collected
+  VarValues middles_;    // the same, each at its middle
   std::vector<double> trips_;  // by index: how many values it takes; entered: 1
 };
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop
 
 #endif  // NESTOR_FUSION_BYTES_WALKED_FOOTPRINT_H_

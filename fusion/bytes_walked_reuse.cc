@@ -6,9 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace nestor::fusion {
-
-using loop::TensorId;
+namespace nestor::loop {
 
 const Use* WalkNode::Find(TensorId tensor) const {
   const auto it = std::find_if(uses.begin(), uses.end(), [&](const Use& use) { return use.tensor == tensor; });
@@ -88,4 +86,4 @@ double ReuseDistance::OutOfOrder(double tail, double between, double head, doubl
   return static_cast<double>(hits) / (kSteps * kSteps);
 }
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

@@ -8,7 +8,7 @@
 
 #include "fusion/bytes_walked_footprint.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 
 struct WalkNode;
 
@@ -22,7 +22,7 @@ struct Sweep {
 // What one execution of a node does with a tensor. In bytes; `loads` and `stores`
 // with nothing of the tensor in the cache, and without what is dirty at the end.
 struct Use {
-  loop::TensorId tensor;
+  TensorId tensor;
   Box box = {};
   double bytes = 0;         // of the box
   double loads = 0;
@@ -38,14 +38,14 @@ struct WalkNode {
   std::vector<std::unique_ptr<WalkNode>> children;
   double bytes = 0;       // of all boxes
 
-  const Use* Find(loop::TensorId tensor) const;
+  const Use* Find(TensorId tensor) const;
 };
 
 // A set of tensors with bytes of each, that can be emptied quickly.
 class TensorBytes {
  public:
   explicit TensorBytes(size_t tensors) : bytes_(tensors) {}
-  double Of(loop::TensorId tensor) const { return bytes_[tensor.value]; }
+  double Of(TensorId tensor) const { return bytes_[tensor.value]; }
   double total() const { return total_; }
   // Of each tensor the larger box counts.
   void Cover(const WalkNode& node);
@@ -55,7 +55,7 @@ class TensorBytes {
 
  private:
   std::vector<double> bytes_;
-  std::vector<loop::TensorId> touched_;
+  std::vector<TensorId> touched_;
   double total_ = 0;
 };
 
@@ -85,6 +85,6 @@ class ReuseDistance {
   TensorBytes between_, beside_;
 };
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop
 
 #endif  // NESTOR_FUSION_BYTES_WALKED_REUSE_H_

@@ -8,15 +8,8 @@
 
 #include "uops/invariant.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 namespace {
-
-using loop::GatheredValue;
-using loop::Program;
-using loop::SizedProgram;
-using loop::Storage;
-using loop::TensorId;
-using loop::WalkedAccess;
 
 struct Element {
   int64_t bytes;
@@ -112,4 +105,4 @@ absl::StatusOr<BytesWalked> SimulateBytesWalked(const SizedProgram& program, int
   return cache.walked();
 }
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

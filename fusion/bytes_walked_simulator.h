@@ -10,13 +10,13 @@
 #include "loop_ir/access_walk.h"
 #include "loop_ir/sized_program.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 
 // InvalidArgument where a tensor's size overflows or an unmasked access is out of
 // range.
-absl::StatusOr<BytesWalked> SimulateBytesWalked(const loop::SizedProgram& program, int64_t cache_bytes,
-                                                loop::GatheredValue gathered);
+absl::StatusOr<BytesWalked> SimulateBytesWalked(const SizedProgram& program, int64_t cache_bytes,
+                                                GatheredValue gathered);
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop
 
 #endif  // NESTOR_FUSION_BYTES_WALKED_SIMULATOR_H_

@@ -14,13 +14,8 @@
 #include "loop_ir/text.h"
 #include "loop_ir/verify.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 namespace {
-
-using loop::ParseProgram;
-using loop::Program;
-using loop::SizedProgram;
-using loop::Sizes;
 
 struct Case {
   const char* name;
@@ -157,7 +152,7 @@ TEST(BytesWalked, EstimateAgainstSimulation) {
     ASSERT_TRUE(Verify(*program).ok()) << c.name << Verify(*program);
     const auto sized = SizedProgram::Create(*program, c.sizes);
     ASSERT_TRUE(sized.ok()) << c.name << sized.status();
-    const auto gathered = [&](loop::TensorId, int64_t element) { return Draw(element, c.sizes.at("V")); };
+    const auto gathered = [&](TensorId, int64_t element) { return Draw(element, c.sizes.at("V")); };
     for (int64_t cache : c.caches) {
       const BytesWalked estimate = EstimateBytesWalked(*sized, cache);
       const auto exact = SimulateBytesWalked(*sized, cache, gathered);
@@ -196,4 +191,4 @@ TEST(BytesWalked, ManyBlocks) {
 }
 
 }  // namespace
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

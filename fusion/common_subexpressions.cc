@@ -17,16 +17,8 @@
 #include "loop_ir/dependence.h"
 #include "loop_ir/rewrite.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 namespace {
-
-using loop::ApplyValue;
-using loop::Item;
-using loop::Program;
-using loop::Scope;
-using loop::Statement;
-using loop::TensorId;
-using loop::ValueId;
 
 // Numbers the values of a scope's statements in order.
 class NumberedWalk {
@@ -42,7 +34,7 @@ class NumberedWalk {
       for (TensorId tensor : Sorted(FootprintOf(program_, item))) numbers_.Change(tensor);
       return;
     }
-    const loop::Access& target = statement->target;
+    const Access& target = statement->target;
     const int number = numbers_.Of(statement->value);
     numbers_.Change(target.tensor);
     const bool gathers = std::any_of(target.place.begin(), target.place.end(),
@@ -53,7 +45,7 @@ class NumberedWalk {
   bool IsApplication(ValueId id) const { return absl::holds_alternative<ApplyValue>(program_[id].node); }
 
  private:
-  static std::vector<TensorId> Sorted(const loop::Footprint& footprint) {
+  static std::vector<TensorId> Sorted(const Footprint& footprint) {
     std::vector<TensorId> changed(footprint.writes.begin(), footprint.writes.end());
     changed.insert(changed.end(), footprint.accumulates.begin(), footprint.accumulates.end());
     return changed;  // in any order: each only counts a version up
@@ -120,14 +112,14 @@ class ScopeEliminator {
   }
 
   // Scalars that are assigned once are what this pass would make.
-  bool IsHolder(const loop::Access& access) const {
+  bool IsHolder(const Access& access) const {
     const auto it = writes_.find(access.tensor);
     return access.place.empty() && !access.masked && it != writes_.end() && it->second == 1 &&
-           program_[access.tensor].storage == loop::Storage::kTemp;
+           program_[access.tensor].storage == Storage::kTemp;
   }
 
   bool LoadsHolder(ValueId id) const {
-    const auto* load = absl::get_if<loop::LoadValue>(&program_[id].node);
+    const auto* load = absl::get_if<LoadValue>(&program_[id].node);
     return load != nullptr && IsHolder(load->access);
   }
 
@@ -170,7 +162,7 @@ class ScopeEliminator {
     const auto it = holders_.find(number);
     if (it != holders_.end()) return program_.AddLoad({it->second});
     const ValueId value = WithSharedArgs(id, walk, before);
-    const TensorId holder = program_.AddTensor({"s", program_[id].type, {}, loop::Storage::kTemp});
+    const TensorId holder = program_.AddTensor({"s", program_[id].type, {}, Storage::kTemp});
     declared_.push_back(holder);
     holders_[number] = holder;
     before.push_back(AssignmentOf(holder, value));
@@ -208,4 +200,4 @@ absl::StatusOr<bool> EliminateCommonSubexpressions(Program& program) {
   });
 }
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

@@ -5,7 +5,7 @@
 #include "absl/status/statusor.h"
 #include "loop_ir/program.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 
 // Where statements of one scope apply the same op to the same values more than once,
 // with no change in between of what they read, the first keeps the value in a
@@ -22,8 +22,8 @@ namespace nestor::fusion {
 // Returns whether it changed anything; if not, the program is untouched. No result
 // changes in any bit. A second run changes nothing. REQUIRES: Verify accepts the
 // program; and so it does afterwards.
-absl::StatusOr<bool> EliminateCommonSubexpressions(loop::Program& program);
+absl::StatusOr<bool> EliminateCommonSubexpressions(Program& program);
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop
 
 #endif  // NESTOR_FUSION_COMMON_SUBEXPRESSIONS_H_

@@ -9,15 +9,8 @@
 #include "loop_ir/rewrite.h"
 #include "uops/scalar_op.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 namespace {
-
-using loop::Access;
-using loop::Loop;
-using loop::Program;
-using loop::Statement;
-using loop::Value;
-using loop::ValueId;
 
 void VisitCondition(IndexPool& pool, IndexId condition, ComparisonVisitor visit) {
   const IndexNode node = pool[condition];
@@ -42,14 +35,14 @@ IndexList GatesOf(const Program& program, ValueId value) {
   absl::optional<IndexList> gates;
   bool is_product = true;
   VisitValues(program, value, [&](ValueId, const Value& v) {
-    if (const auto* load = absl::get_if<loop::LoadValue>(&v.node)) {
-      const auto* fill = load->access.masked ? absl::get_if<loop::ConstantValue>(&program[load->access.fill].node) : nullptr;
+    if (const auto* load = absl::get_if<LoadValue>(&v.node)) {
+      const auto* fill = load->access.masked ? absl::get_if<ConstantValue>(&program[load->access.fill].node) : nullptr;
       is_product = is_product && fill != nullptr && fill->value.bits == Scalar::Zero(v.type).bits;
       if (!gates) gates = load->access.conditions;
       gates->erase(std::remove_if(gates->begin(), gates->end(), [&](IndexId c) {
         return !absl::c_linear_search(load->access.conditions, c);
       }), gates->end());
-    } else if (const auto* apply = absl::get_if<loop::ApplyValue>(&v.node)) {
+    } else if (const auto* apply = absl::get_if<ApplyValue>(&v.node)) {
       is_product = is_product && apply->op == ScalarOp::kMul;
     }
   });
@@ -86,13 +79,13 @@ void VisitComparisons(Program& program, const Statement& statement, ComparisonVi
   std::vector<ValueId> ids;
   VisitValues(program, statement.value, [&](ValueId id, const Value&) { ids.push_back(id); });
   for (ValueId id : ids) {
-    const auto* load = absl::get_if<loop::LoadValue>(&program[id].node);
+    const auto* load = absl::get_if<LoadValue>(&program[id].node);
     if (load != nullptr && (!statement.op || id == statement.value)) {
       const Access access = load->access;
       VisitMask(program, access, visit);
       VisitExtremes(program.pool, access, visit);
     }
-    const auto* apply = absl::get_if<loop::ApplyValue>(&program[id].node);
+    const auto* apply = absl::get_if<ApplyValue>(&program[id].node);
     if (apply == nullptr || apply->op != ScalarOp::kSelect) continue;
     const auto condition = ConditionOf(program, apply->args[0]);
     if (condition) VisitCondition(program.pool, *condition, visit);
@@ -124,8 +117,8 @@ absl::optional<Window> WindowOf(const Program& program, const Loop& outermost) {
   while (only() != nullptr && only()->As<Loop>() != nullptr) window.loops.push_back(only()->As<Loop>());
   window.step = only() != nullptr ? only()->As<Statement>() : nullptr;
   if (window.step == nullptr || !window.step->op) return absl::nullopt;
-  if (program[window.step->target.tensor].storage != loop::Storage::kAccumulator) return absl::nullopt;
-  const auto* apply = absl::get_if<loop::ApplyValue>(&program[window.step->value].node);
+  if (program[window.step->target.tensor].storage != Storage::kAccumulator) return absl::nullopt;
+  const auto* apply = absl::get_if<ApplyValue>(&program[window.step->value].node);
   const bool sums_products = apply != nullptr && apply->op == ScalarOp::kMul;
   const auto has_few = [&](const Loop* loop) { return HasFewSteps(program.pool, *loop); };
   if (sums_products && (window.step->target.masked || !absl::c_all_of(window.loops, has_few))) return absl::nullopt;
@@ -136,9 +129,9 @@ void VisitWindow(Program& program, const Window& window, absl::FunctionRef<bool(
                  ComparisonVisitor visit) {
   IndexPool& pool = program.pool;
   const auto extreme = [&](IndexId e, bool least) -> absl::optional<IndexId> {
-    loop::VarReplacement replace(program);
+    VarReplacement replace(program);
     for (const Loop* loop : window.loops) {
-      const auto step = loop::CoefficientOf(program, e, loop->var);
+      const auto step = CoefficientOf(program, e, loop->var);
       const auto by = step ? pool.ConstValue(*step) : absl::nullopt;
       if (!by || pool.HasVar(loop->begin) || pool.HasVar(loop->end)) return absl::nullopt;
       replace.Set(loop->var, (*by > 0) == least ? loop->begin : pool.Sub(loop->end, pool.Const(1)));
@@ -148,7 +141,7 @@ void VisitWindow(Program& program, const Window& window, absl::FunctionRef<bool(
   std::vector<ValueId> ids;
   VisitValues(program, window.step->value, [&](ValueId id, const Value&) { ids.push_back(id); });
   for (const ValueId id : ids) {
-    const auto* load = absl::get_if<loop::LoadValue>(&program[id].node);
+    const auto* load = absl::get_if<LoadValue>(&program[id].node);
     if (load == nullptr || !load->access.masked) continue;
     const Access access = load->access;
     for (size_t axis = 0; axis < access.place.size(); ++axis) {
@@ -161,4 +154,4 @@ void VisitWindow(Program& program, const Window& window, absl::FunctionRef<bool(
   }
 }
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

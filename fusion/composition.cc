@@ -15,23 +15,8 @@
 #include "loop_ir/dependence.h"
 #include "loop_ir/rewrite.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 namespace {
-
-using loop::Access;
-using loop::AccessKind;
-using loop::ApplyValue;
-using loop::ConstantValue;
-using loop::IndexValue;
-using loop::Item;
-using loop::LoadValue;
-using loop::Loop;
-using loop::ParamValue;
-using loop::Program;
-using loop::Statement;
-using loop::TensorId;
-using loop::Value;
-using loop::ValueId;
 
 // ---- Finding a definition
 
@@ -119,7 +104,7 @@ bool IsLocal(const Item& item, absl::Span<const TensorId> tensors) {
   bool local = false;
   VisitItems(item, [&](const Item& inner) {
     const auto among = [&](TensorId t) { return std::find(tensors.begin(), tensors.end(), t) != tensors.end(); };
-    const auto* declaration = inner.As<loop::Declaration>();
+    const auto* declaration = inner.As<Declaration>();
     const auto* statement = inner.As<Statement>();
     local = local || (declaration != nullptr && among(declaration->tensor)) ||
             (statement != nullptr && among(statement->target.tensor));
@@ -215,7 +200,7 @@ class Composer {
     return program_.AddApply(ScalarOp::kSelect, {*guard, safe, access.fill});
   }
 
-  bool IsInput(TensorId tensor) const { return program_[tensor].storage == loop::Storage::kInput; }
+  bool IsInput(TensorId tensor) const { return program_[tensor].storage == Storage::kInput; }
 
   // Loads can be masked; an index value is computed whether it is chosen or not.
   bool HasValueEverywhere(ValueId value) {
@@ -276,7 +261,7 @@ class Composer {
   Program& program_;
   const Definition& definition_;
   absl::Span<const IndexId> place_;
-  loop::VarReplacement replace_;
+  VarReplacement replace_;
 };
 
 }  // namespace
@@ -301,7 +286,7 @@ namespace {
 bool MovesLargeProduct(const Program& program, const Definition& definition, absl::Span<const IndexId> place) {
   const Item value{Statement{{definition.tensor}, absl::nullopt, definition.value, ValueId()}};
   for (size_t axis = 0; axis < place.size(); ++axis) {
-    if (fusion::MovesLargeProduct(program, value, definition.vars[axis], place[axis])) return true;
+    if (loop::MovesLargeProduct(program, value, definition.vars[axis], place[axis])) return true;
   }
   return false;
 }
@@ -318,7 +303,7 @@ absl::optional<ValueId> Compose(Program& program, const Definition& definition, 
 }
 
 absl::optional<IndexId> ComposeIndex(Program& program, const Definition& definition, absl::Span<const IndexId> place) {
-  loop::VarReplacement replace(program);
+  VarReplacement replace(program);
   for (size_t axis = 0; axis < place.size(); ++axis) replace.Set(definition.vars[axis], place[axis]);
   const Value& value = program[definition.value];
   // A place outside the temporary has no value; that must stay so.
@@ -339,4 +324,4 @@ absl::optional<IndexId> ComposeIndex(Program& program, const Definition& definit
   return absl::nullopt;
 }
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

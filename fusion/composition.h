@@ -8,36 +8,36 @@
 #include "absl/types/span.h"
 #include "loop_ir/program.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 
 constexpr int kSlowOp = 8;
 
 // The statement `t[i, j] = value` that assigns every element of a temporary once.
 struct Definition {
-  loop::TensorId tensor;
+  TensorId tensor;
   std::vector<int32_t> vars;  // the loop index at each axis
-  loop::ValueId value;
+  ValueId value;
   // Scalar ops applied, but for conversions of indices and constants; those that are
   // slower than a multiplication count kSlowOp.
   int cost = 0;
   bool is_alone = false;      // the item holds nothing else
-  std::vector<loop::TensorId> reads;  // what the value reads
+  std::vector<TensorId> reads;  // what the value reads
 };
 
 // The definition of `tensor` by `item`: loops over the whole of its shape around
 // one unmasked assignment, whose value reads nothing that the item changes or
 // declares. nullopt where that is not what the item holds.
-absl::optional<Definition> DefinitionOf(const loop::Program& program, const loop::Item& item, loop::TensorId tensor);
+absl::optional<Definition> DefinitionOf(const Program& program, const Item& item, TensorId tensor);
 
 // The value of the load `access` of the definition's tensor; nullopt where it has no
 // expression.
-absl::optional<loop::ValueId> Compose(loop::Program& program, const Definition& definition,
-                                      const loop::Access& access);
+absl::optional<ValueId> Compose(Program& program, const Definition& definition,
+                                      const Access& access);
 
 // The same of a load in an index expression.
-absl::optional<IndexId> ComposeIndex(loop::Program& program, const Definition& definition,
+absl::optional<IndexId> ComposeIndex(Program& program, const Definition& definition,
                                      absl::Span<const IndexId> place);
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop
 
 #endif  // NESTOR_FUSION_COMPOSITION_H_

@@ -8,14 +8,8 @@
 #include "loop_ir/text.h"
 #include "loop_ir/verify.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 namespace {
-
-using loop::Access;
-using loop::LoadValue;
-using loop::ParseProgram;
-using loop::Program;
-using loop::Statement;
 
 // `item` defines t; `read`, a value of the loop over j, reads it.
 Program Of(absl::string_view type, absl::string_view item, absl::string_view read) {
@@ -112,7 +106,7 @@ TEST(Composition, Values) {
     Program program = Of("f32[N]", absl::StrCat("for i in [0, N) { t[i] = ", c.value, " }"), c.read);
     const auto definition = DefinitionIn(program);
     ASSERT_TRUE(definition.has_value()) << c.value;
-    const Statement& reader = *program.blocks[1].body[0].As<loop::Loop>()->body[0].As<Statement>();
+    const Statement& reader = *program.blocks[1].body[0].As<Loop>()->body[0].As<Statement>();
     const Access access = absl::get<LoadValue>(program[reader.value].node).access;
     const auto composed = Compose(program, *definition, access);
     EXPECT_EQ(composed ? ToText(program, *composed) : "-", c.want) << c.value << "  " << c.read;
@@ -139,8 +133,8 @@ TEST(Composition, Indices) {
     Program program = Of(c.type, c.item, c.read);
     const auto definition = DefinitionIn(program);
     ASSERT_TRUE(definition.has_value()) << c.item;
-    const Statement& reader = *program.blocks[1].body[0].As<loop::Loop>()->body[0].As<Statement>();
-    const IndexNode load = program.pool[absl::get<loop::IndexValue>(program[reader.value].node).index];
+    const Statement& reader = *program.blocks[1].body[0].As<Loop>()->body[0].As<Statement>();
+    const IndexNode load = program.pool[absl::get<IndexValue>(program[reader.value].node).index];
     ASSERT_EQ(load.kind, IndexKind::kLoad);
     const auto composed = ComposeIndex(program, *definition, load.args);
     EXPECT_EQ(composed ? ToText(program, *composed) : "-", c.want) << c.item;
@@ -148,4 +142,4 @@ TEST(Composition, Indices) {
 }
 
 }  // namespace
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

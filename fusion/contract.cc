@@ -19,16 +19,8 @@
 #include "loop_ir/rewrite.h"
 #include "uops/mutant.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 namespace {
-
-using loop::AccessKind;
-using loop::Declaration;
-using loop::Item;
-using loop::Loop;
-using loop::Program;
-using loop::Scope;
-using loop::TensorId;
 
 // Of one tensor: which axes go.
 struct Plan {
@@ -39,7 +31,7 @@ struct Plan {
 // What the accesses of a tensor have in common.
 struct Uses {
   bool any = false;
-  loop::LoopsAround chain;         // the loops around all of them
+  LoopsAround chain;         // the loops around all of them
   std::vector<IndexId> indices;    // per axis the one in all, or invalid: there are several
 };
 
@@ -47,7 +39,7 @@ class Analysis {
  public:
   explicit Analysis(Program& program)
       : program_(program), uses_(program.tensors.size()), depth_(program.tensors.size(), 0) {
-    VisitItemsInLoops(program, [&](const Item& item, const loop::LoopsAround& around) {
+    VisitItemsInLoops(program, [&](const Item& item, const LoopsAround& around) {
       if (const auto* declaration = item.As<Declaration>()) depth_[declaration->tensor.value] = around.size();
       VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind) {
         Note(uses_[tensor.value], place, around);
@@ -93,7 +85,7 @@ class Analysis {
     return program_.pool.IsConst(loop.begin, 0) && loop.end == extent;
   }
 
-  static void Note(Uses& uses, absl::Span<const IndexId> place, const loop::LoopsAround& around) {
+  static void Note(Uses& uses, absl::Span<const IndexId> place, const LoopsAround& around) {
     if (!uses.any) {
       uses.any = true;
       uses.chain = around;
@@ -131,8 +123,8 @@ class Contractor {
     Analysis analysis(program_);
     for (size_t t = 0; t < program_.tensors.size(); ++t) {
       const TensorId tensor{static_cast<int32_t>(t)};
-      const loop::Storage storage = program_[tensor].storage;
-      if (storage != loop::Storage::kTemp && storage != loop::Storage::kAccumulator) continue;
+      const Storage storage = program_[tensor].storage;
+      if (storage != Storage::kTemp && storage != Storage::kAccumulator) continue;
       Plan plan = analysis.PlanOf(tensor);
       if (plan.axes.empty()) continue;
       if (!plan.vars.empty()) {
@@ -146,7 +138,7 @@ class Contractor {
     auto& temps = program_.temps;
     temps.erase(std::remove_if(temps.begin(), temps.end(), [&](TensorId t) { return moved_.contains(t.value); }),
                 temps.end());
-    for (loop::Block& block : program_.blocks) {
+    for (Block& block : program_.blocks) {
       RewritePlaces(program_, block.body, [&](TensorId tensor, IndexList& place) { return Shrink(tensor, place); });
       MoveDeclarations(block.body);
     }
@@ -177,7 +169,7 @@ class Contractor {
   void Declare(Loop& loop) {
     const auto it = new_scope_.find(loop.var);
     if (it == new_scope_.end()) return;
-    fusion::Declare(program_, loop.body, it->second);
+    loop::Declare(program_, loop.body, it->second);
   }
 
   Program& program_;
@@ -201,7 +193,7 @@ FoundLoop FindLoop(Program& program, int32_t var) {
       if (loop != nullptr && loop->var == var) found = {&scope, i};
     }
   };
-  for (loop::Block& block : program.blocks) VisitScopes(block.body, look);
+  for (Block& block : program.blocks) VisitScopes(block.body, look);
   return found;
 }
 
@@ -247,4 +239,4 @@ absl::Status ExpandTemporary(Program& program, TensorId tensor, int32_t var) {
   return absl::OkStatus();
 }
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "loop_ir/program.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 
 // Where every access of a temporary or accumulator lies in one loop and indexes the
 // same axis with that loop's index, each iteration has a slice of its own: the axis
@@ -22,7 +22,7 @@ namespace nestor::fusion {
 // Returns whether it changed anything; if not, the program is untouched. A second
 // run changes nothing. REQUIRES: Verify accepts the program; and so it does
 // afterwards.
-absl::StatusOr<bool> ContractTemporaries(loop::Program& program);
+absl::StatusOr<bool> ContractTemporaries(Program& program);
 
 // The inverse, one axis at a time: `tensor`, declared in the body of the loop over
 // `var`, gets that loop's index as its first axis and is declared in the scope
@@ -31,8 +31,8 @@ absl::StatusOr<bool> ContractTemporaries(loop::Program& program);
 // InvalidArgument where there is no such loop, where it does not begin at 0, where its
 // body does not declare the tensor, or that is a register tensor or one whose extents
 // depend on the loop; the program is untouched then.
-absl::Status ExpandTemporary(loop::Program& program, loop::TensorId tensor, int32_t var);
+absl::Status ExpandTemporary(Program& program, TensorId tensor, int32_t var);
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop
 
 #endif  // NESTOR_FUSION_CONTRACT_H_

@@ -9,11 +9,8 @@
 #include "loop_ir/text.h"
 #include "loop_ir/verify.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 namespace {
-
-using loop::Program;
-using loop::TensorId;
 
 constexpr Frame kFrame = {
     "program p(x: f32[N, M], ids: i64[N]) -> (y: f32[N, M], r: f32[N]) {\n",
@@ -106,7 +103,7 @@ TEST(Contract, TextInTextOut) {
 
 TensorId TensorOf(const Program& program, absl::string_view name) {
   const auto it = std::find_if(program.tensors.begin(), program.tensors.end(),
-                               [&](const loop::TensorInfo& tensor) { return tensor.name == name; });
+                               [&](const TensorInfo& tensor) { return tensor.name == name; });
   EXPECT_TRUE(it != program.tensors.end()) << name;
   return TensorId{static_cast<int32_t>(it - program.tensors.begin())};
 }
@@ -208,4 +205,4 @@ TEST(Expand, NotPastWhatItsExtentsNeed) {
 }
 
 }  // namespace
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

@@ -17,19 +17,8 @@
 
 #include "loop_ir/dependence.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 namespace {
-
-using loop::Access;
-using loop::AccessKind;
-using loop::Block;
-using loop::Declaration;
-using loop::Item;
-using loop::Loop;
-using loop::Program;
-using loop::Scope;
-using loop::Statement;
-using loop::TensorId;
 
 // A set of tensors that can go back to what it was. A state is a number of changes.
 class TensorSet {
@@ -202,4 +191,4 @@ class Eliminator {
 
 absl::StatusOr<bool> EliminateDeadCode(Program& program) { return Eliminator(program).Run(); }
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

@@ -5,7 +5,7 @@
 #include "absl/status/statusor.h"
 #include "loop_ir/program.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 
 // Removes the statements whose target is not read afterwards and is no output,
 // then loops and blocks left empty and declarations of tensors that nothing uses.
@@ -17,8 +17,8 @@ namespace nestor::fusion {
 // Conservative: only an unmasked assignment to a rank-0 tensor counts as
 // overwriting it; an element stored to keeps the whole tensor's earlier stores.
 // Entries of Program::tensors stay, so that ids keep their meaning.
-absl::StatusOr<bool> EliminateDeadCode(loop::Program& program);
+absl::StatusOr<bool> EliminateDeadCode(Program& program);
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop
 
 #endif  // NESTOR_FUSION_DEAD_CODE_H_

@@ -3,7 +3,7 @@
 #include "fusion/pass_testing.h"
 #include "gtest/gtest.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 namespace {
 
 constexpr Frame kFrame = {
@@ -59,4 +59,4 @@ TEST(DeadCode, TextInTextOut) {
 }
 
 }  // namespace
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

@@ -20,16 +20,8 @@
 #include "loop_ir/rewrite.h"
 #include "uops/mutant.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 namespace {
-
-using loop::AccessKind;
-using loop::Item;
-using loop::Loop;
-using loop::LoopsAround;
-using loop::Program;
-using loop::Statement;
-using loop::TensorId;
 
 struct Reach {
   const Statement* statement;  // null: none, as of a loop's bounds
@@ -52,14 +44,14 @@ class Eliminator {
     Collect();
     for (const Accesses& accesses : temporaries_) Shorten(accesses);
     if (!shorter_.empty()) {
-      for (loop::Block& block : program_.blocks) SetBounds(block.body);
+      for (Block& block : program_.blocks) SetBounds(block.body);
       return true;
     }
     for (const Accesses& accesses : temporaries_) Mark(accesses);
     if (dead_.empty()) return false;
-    for (loop::Block& block : program_.blocks) RemoveStatements(block.body, dead_);
+    for (Block& block : program_.blocks) RemoveStatements(block.body, dead_);
     auto& blocks = program_.blocks;
-    blocks.erase(std::remove_if(blocks.begin(), blocks.end(), [](const loop::Block& b) { return b.body.empty(); }), blocks.end());
+    blocks.erase(std::remove_if(blocks.begin(), blocks.end(), [](const Block& b) { return b.body.empty(); }), blocks.end());
     return true;
   }
 
@@ -67,7 +59,7 @@ class Eliminator {
   void Collect() {
     temporaries_.resize(program_.tensors.size());
     VisitItemsInLoops(program_, [&](const Item& item, const LoopsAround& loops) {
-      if (const auto* declaration = item.As<loop::Declaration>()) {
+      if (const auto* declaration = item.As<Declaration>()) {
         temporaries_[static_cast<size_t>(declaration->tensor.value)].depth = loops.size();
       }
       VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind kind) {
@@ -82,8 +74,8 @@ class Eliminator {
   }
 
   bool IsTemporary(TensorId tensor) const {
-    const loop::TensorInfo& info = program_[tensor];
-    return info.storage == loop::Storage::kTemp && !info.shape.empty() && !info.is_register;
+    const TensorInfo& info = program_[tensor];
+    return info.storage == Storage::kTemp && !info.shape.empty() && !info.is_register;
   }
 
   // ---- Loops whose iterations only store, some of them for nobody
@@ -150,7 +142,7 @@ class Eliminator {
     return outside;
   }
 
-  void SetBounds(loop::Scope& scope) {
+  void SetBounds(Scope& scope) {
     for (Item& item : scope) {
       auto* loop = item.As<Loop>();
       if (loop == nullptr) continue;
@@ -174,7 +166,7 @@ class Eliminator {
 
   // REQUIRES: `ranges_` is within the store's loops.
   bool AreApart(const Reach& store, const Reach& read, size_t shared) {
-    loop::VarReplacement other(program_);
+    VarReplacement other(program_);
     int32_t fresh = static_cast<int32_t>(program_.vars.size());
     for (size_t i = shared; i < read.loops.size(); ++i) {
       Loop loop{fresh++, other(read.loops[i]->begin), other(read.loops[i]->end), read.loops[i]->step, {}, {}};
@@ -208,7 +200,7 @@ class Eliminator {
 
   Program& program_;
   IndexPool& pool_;
-  loop::Ranges ranges_;
+  Ranges ranges_;
   std::vector<Accesses> temporaries_;  // by tensor
   absl::flat_hash_map<int32_t, Bounds> shorter_;  // by loop index
   absl::flat_hash_set<const Statement*> dead_;
@@ -223,4 +215,4 @@ absl::StatusOr<bool> EliminateDeadStores(Program& program) {
   return changed;
 }
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

@@ -5,7 +5,7 @@
 #include "absl/status/statusor.h"
 #include "loop_ir/program.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 
 //   temp t: f32[N]
 //   for k in [0, p) { t[k] = x[k] }
@@ -19,8 +19,8 @@ namespace nestor::fusion {
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run changes
 // nothing. REQUIRES: Verify accepts the program; and so it does afterwards.
-absl::StatusOr<bool> EliminateDeadStores(loop::Program& program);
+absl::StatusOr<bool> EliminateDeadStores(Program& program);
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop
 
 #endif  // NESTOR_FUSION_DEAD_STORES_H_

@@ -3,7 +3,7 @@
 #include "fusion/pass_testing.h"
 #include "gtest/gtest.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 namespace {
 
 constexpr Frame kFrame = {"program p(x: f32[N]) -> (y: f32[N]) { for j in [0, N) { temp t: f32[N] ", " } }"};
@@ -79,4 +79,4 @@ TEST(DeadStores, ReadsThatMayMeet) {
 }
 
 }  // namespace
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

@@ -8,19 +8,8 @@
 #include "uops/graph.h"
 #include "uops/scalar_op.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 namespace {
-
-using loop::Access;
-using loop::Declaration;
-using loop::Item;
-using loop::Loop;
-using loop::Program;
-using loop::Ranges;
-using loop::Scope;
-using loop::Statement;
-using loop::TensorId;
-using loop::ValueId;
 
 absl::optional<IndexKind> ComparisonOf(ScalarOp op) {
   switch (op) {
@@ -72,7 +61,7 @@ class Copier {
 
   absl::optional<Item> CopyItem(const Declaration& declaration) {
     if (!fresh_) return Item{declaration};
-    const TensorId tensor = program_.AddTensor(loop::TensorInfo(program_[declaration.tensor]));
+    const TensorId tensor = program_.AddTensor(TensorInfo(program_[declaration.tensor]));
     tensors_[declaration.tensor] = tensor;
     return Item{Declaration{tensor}};
   }
@@ -152,16 +141,16 @@ class Copier {
     return absl::visit([&](const auto& n) { return CopyNode(id, n); }, node);
   }
 
-  ValueId CopyNode(ValueId id, const loop::ConstantValue&) { return id; }
-  ValueId CopyNode(ValueId id, const loop::ParamValue&) { return id; }
-  ValueId CopyNode(ValueId, const loop::IndexValue& v) { return program_.AddIndexValue(Renamed(v.index)); }
+  ValueId CopyNode(ValueId id, const ConstantValue&) { return id; }
+  ValueId CopyNode(ValueId id, const ParamValue&) { return id; }
+  ValueId CopyNode(ValueId, const IndexValue& v) { return program_.AddIndexValue(Renamed(v.index)); }
 
-  ValueId CopyNode(ValueId, const loop::LoadValue& v) {
+  ValueId CopyNode(ValueId, const LoadValue& v) {
     const auto access = CopyAccess(v.access);
     return access ? program_.AddLoad(*access) : v.access.fill;
   }
 
-  ValueId CopyNode(ValueId id, const loop::ApplyValue& v) {
+  ValueId CopyNode(ValueId id, const ApplyValue& v) {
     if (v.op == ScalarOp::kSelect) {
       const auto condition = ConditionOf(program_, v.args[0]);
       const auto decided = condition ? Decide(*condition) : absl::nullopt;
@@ -202,8 +191,8 @@ class Copier {
 // Of an index value or an i64 number.
 absl::optional<IndexId> IndexOf(Program& program, ValueId value) {
   const auto& node = program[value].node;
-  if (const auto* index = absl::get_if<loop::IndexValue>(&node)) return index->index;
-  const auto* constant = absl::get_if<loop::ConstantValue>(&node);
+  if (const auto* index = absl::get_if<IndexValue>(&node)) return index->index;
+  const auto* constant = absl::get_if<ConstantValue>(&node);
   if (constant == nullptr || program[value].type != DType::kI64) return absl::nullopt;
   return program.pool.Const(constant->value.ToInt());
 }
@@ -212,16 +201,16 @@ absl::optional<IndexId> IndexOf(Program& program, ValueId value) {
 
 // (Elsewhere a sum may be -0, and -0 + 0 is 0.)
 bool ChangesNothing(const Program& program, const Statement& statement) {
-  const auto* constant = absl::get_if<loop::ConstantValue>(&program[statement.value].node);
-  const bool accumulates = program[statement.target.tensor].storage == loop::Storage::kAccumulator;
+  const auto* constant = absl::get_if<ConstantValue>(&program[statement.value].node);
+  const bool accumulates = program[statement.target.tensor].storage == Storage::kAccumulator;
   if (constant == nullptr || !accumulates || IsArg(*statement.op)) return false;
   return constant->value.bits == Identity(*statement.op, program[statement.value].type).bits;
 }
 
 absl::optional<IndexId> ConditionOf(Program& program, ValueId value) {
-  const auto* apply = absl::get_if<loop::ApplyValue>(&program[value].node);
+  const auto* apply = absl::get_if<ApplyValue>(&program[value].node);
   if (apply == nullptr) return absl::nullopt;
-  const loop::ApplyValue node = *apply;
+  const ApplyValue node = *apply;
   IndexList operands;
   const auto comparison = ComparisonOf(node.op);
   const bool joins = node.op == ScalarOp::kAnd || node.op == ScalarOp::kOr || node.op == ScalarOp::kNot;
@@ -251,4 +240,4 @@ absl::optional<Loop> FreshCopy(Program& program, Ranges& ranges, const Loop& loo
   return copy;
 }
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

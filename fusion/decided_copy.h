@@ -6,14 +6,14 @@
 #include "loop_ir/program.h"
 #include "loop_ir/ranges.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 
 // The condition that a bool value made of comparisons of index values, && || and !
 // amounts to; nullopt of any other, and of gathered indices.
-absl::optional<IndexId> ConditionOf(loop::Program& program, loop::ValueId value);
+absl::optional<IndexId> ConditionOf(Program& program, ValueId value);
 
 // Whether the statement adds its op's identity to an accumulator, which started there.
-bool ChangesNothing(const loop::Program& program, const loop::Statement& statement);
+bool ChangesNothing(const Program& program, const Statement& statement);
 
 // The loop `loop` without what `ranges`, which has entered it, decides: a load out of
 // range becomes its fill, one in range unmasked, a choice one of its arms; dropped
@@ -21,11 +21,11 @@ bool ChangesNothing(const loop::Program& program, const loop::Statement& stateme
 // nullopt if that is everything.
 //
 // With `fresh`, all loop indices and tensors that it declares are new ones.
-absl::optional<loop::Loop> DecidedCopy(loop::Program& program, loop::Ranges& ranges, const loop::Loop& loop,
+absl::optional<Loop> DecidedCopy(Program& program, Ranges& ranges, const Loop& loop,
                                        bool fresh);
 // The same, with loop indices and tensors of its own, of a loop that `ranges` stands before.
-absl::optional<loop::Loop> FreshCopy(loop::Program& program, loop::Ranges& ranges, const loop::Loop& loop);
+absl::optional<Loop> FreshCopy(Program& program, Ranges& ranges, const Loop& loop);
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop
 
 #endif  // NESTOR_FUSION_DECIDED_COPY_H_

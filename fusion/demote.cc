@@ -15,17 +15,8 @@
 #include "loop_ir/rewrite.h"
 #include "uops/graph.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 namespace {
-
-using loop::Access;
-using loop::Item;
-using loop::Loop;
-using loop::Program;
-using loop::Scope;
-using loop::Statement;
-using loop::TensorId;
-using loop::ValueId;
 
 // A nest taken apart.
 struct Reduction {
@@ -77,7 +68,7 @@ class Demoter {
     reduction.kept = BandOf(*loop);
     bool reduced = false;
     for (const Item& inner : CoreOf(*loop)) {
-      if (const auto* declaration = inner.As<loop::Declaration>()) {
+      if (const auto* declaration = inner.As<Declaration>()) {
         reduction.accumulators.push_back(declaration->tensor);
       } else if (const Loop* sum = inner.As<Loop>()) {
         if (reduced || !TakeSteps(*sum, reduction)) return absl::nullopt;
@@ -105,7 +96,7 @@ class Demoter {
       stored.push_back(result.target.tensor);
     }
     for (TensorId accumulator : reduction.accumulators) {
-      if (program_[accumulator].storage != loop::Storage::kAccumulator) return false;
+      if (program_[accumulator].storage != Storage::kAccumulator) return false;
       if (CountReads(accumulator, reduction.steps) > 0) return false;
       if (CountReads(accumulator, reduction.results) != CountLoads(accumulator, reduction.results)) return false;
     }
@@ -122,8 +113,8 @@ class Demoter {
   int CountLoads(TensorId tensor, const std::vector<Statement>& statements) const {
     int count = 0;
     for (const Statement& statement : statements) {
-      VisitValues(program_, statement.value, [&](ValueId, const loop::Value& value) {
-        const auto* load = absl::get_if<loop::LoadValue>(&value.node);
+      VisitValues(program_, statement.value, [&](ValueId, const Value& value) {
+        const auto* load = absl::get_if<LoadValue>(&value.node);
         count += load != nullptr && load->access.tensor == tensor;
       });
     }
@@ -206,14 +197,14 @@ class Demoter {
 
   // The same loops with indices of their own, put into the statements.
   std::vector<LoopHead> Fresh(std::vector<LoopHead> heads, std::vector<Statement>& statements) {
-    loop::VarReplacement rename(program_);
+    VarReplacement rename(program_);
     for (LoopHead& head : heads) {
       const int32_t var = program_.AddVar(program_.vars[head.var]);
       rename.Set(head.var, program_.pool.Var(var));
       head.var = var;
     }
     Scope scope = ItemsOf(statements);
-    loop::RewriteIndices(program_, scope, [&](IndexId e) { return rename(e); });
+    RewriteIndices(program_, scope, [&](IndexId e) { return rename(e); });
     for (size_t i = 0; i < scope.size(); ++i) statements[i] = *scope[i].As<Statement>();
     return heads;
   }
@@ -243,7 +234,7 @@ class Demoter {
   }
 
   bool IsCopy(const Statement& statement, TensorId accumulator, const Reduction& reduction) const {
-    const auto* load = absl::get_if<loop::LoadValue>(&program_[statement.value].node);
+    const auto* load = absl::get_if<LoadValue>(&program_[statement.value].node);
     if (load == nullptr || load->access.tensor != accumulator || statement.target.masked) return false;
     const auto& place = statement.target.place;
     return place.size() == reduction.kept.size() &&
@@ -256,8 +247,8 @@ class Demoter {
   int CountReads(TensorId tensor, const std::vector<Statement>& statements) const {
     int count = 0;
     for (const Statement& statement : statements) {
-      VisitAccesses(program_, Item{statement}, [&](TensorId t, absl::Span<const IndexId>, loop::AccessKind kind) {
-        count += t == tensor && kind == loop::AccessKind::kRead;
+      VisitAccesses(program_, Item{statement}, [&](TensorId t, absl::Span<const IndexId>, AccessKind kind) {
+        count += t == tensor && kind == AccessKind::kRead;
       });
     }
     return count;
@@ -276,7 +267,7 @@ class Demoter {
     }
     for (Statement& result : reduction.results) {
       result.value = RewriteValues(program_, result.value, [&](ValueId id) -> absl::optional<ValueId> {
-        const auto* load = absl::get_if<loop::LoadValue>(&program_[id].node);
+        const auto* load = absl::get_if<LoadValue>(&program_[id].node);
         if (load == nullptr || load->access.tensor != accumulator) return absl::nullopt;
         Access access = load->access;
         access.place = place;
@@ -299,4 +290,4 @@ absl::StatusOr<bool> DemoteAccumulators(Program& program) {
   return changed;
 }
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

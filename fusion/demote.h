@@ -5,7 +5,7 @@
 #include "absl/status/statusor.h"
 #include "loop_ir/program.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 
 // A sum over the rows of a matrix keeps its accumulator in the loop over columns:
 //
@@ -24,8 +24,8 @@ namespace nestor::fusion {
 // Each element's terms keep their order, so no result changes in any bit. Returns
 // whether it changed anything; if not, the program is untouched. A second run
 // changes nothing. REQUIRES: Verify accepts the program; and so it does afterwards.
-absl::StatusOr<bool> DemoteAccumulators(loop::Program& program);
+absl::StatusOr<bool> DemoteAccumulators(Program& program);
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop
 
 #endif  // NESTOR_FUSION_DEMOTE_H_

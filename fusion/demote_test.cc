@@ -6,7 +6,7 @@
 #include "fusion/pass_testing.h"
 #include "gtest/gtest.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 namespace {
 
 // A walk of x by rows, which the columns' sums may join.
@@ -121,4 +121,4 @@ TEST(Demote, KeepsDependencesBetweenColumns) {
 }
 
 }  // namespace
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

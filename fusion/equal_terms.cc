@@ -13,22 +13,15 @@
 #include "loop_ir/dependence.h"
 #include "loop_ir/rewrite.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 namespace {
-
-using loop::Item;
-using loop::Loop;
-using loop::Program;
-using loop::Scope;
-using loop::Statement;
-using loop::ValueId;
 
 class TermMultiplier {
  public:
   explicit TermMultiplier(Program& program) : program_(program) {}
 
   bool Run() {
-    for (loop::Block& block : program_.blocks) Walk(block.body);
+    for (Block& block : program_.blocks) Walk(block.body);
     return changed_;
   }
 
@@ -84,9 +77,9 @@ class TermMultiplier {
 
   // By another item of the scope, or declared in it.
   bool IsTouchedElsewhere(const Scope& scope, size_t position) const {
-    const loop::TensorId target = scope[position].As<Statement>()->target.tensor;
+    const TensorId target = scope[position].As<Statement>()->target.tensor;
     for (size_t i = 0; i < scope.size(); ++i) {
-      const auto* declaration = scope[i].As<loop::Declaration>();
+      const auto* declaration = scope[i].As<Declaration>();
       if (declaration != nullptr ? declaration->tensor == target
                                  : i != position && FootprintOf(program_, scope[i]).Touches(target)) {
         return true;
@@ -121,4 +114,4 @@ class TermMultiplier {
 
 absl::StatusOr<bool> MultiplyEqualTerms(Program& program) { return TermMultiplier(program).Run(); }
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

@@ -5,7 +5,7 @@
 #include "absl/status/statusor.h"
 #include "loop_ir/program.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 
 // Where a loop adds what it does not change, once in each iteration,
 //
@@ -19,8 +19,8 @@ namespace nestor::fusion {
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run
 // changes nothing. REQUIRES: Verify accepts the program; and so it does afterwards.
-absl::StatusOr<bool> MultiplyEqualTerms(loop::Program& program);
+absl::StatusOr<bool> MultiplyEqualTerms(Program& program);
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop
 
 #endif  // NESTOR_FUSION_EQUAL_TERMS_H_

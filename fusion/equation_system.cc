@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
-namespace nestor::fusion {
+namespace nestor::loop {
 
-EquationSystem::EquationSystem(loop::Program& program, absl::Span<const loop::Loop* const> nest)
+EquationSystem::EquationSystem(Program& program, absl::Span<const Loop* const> nest)
     : pool_(program.pool) {
   for (size_t v = 0; v < program.vars.size(); ++v) values_.push_back(pool_.Var(static_cast<int64_t>(v)));
   unknown_.resize(program.vars.size());
-  for (const loop::Loop* loop : nest) unknown_[loop->var] = true;
+  for (const Loop* loop : nest) unknown_[loop->var] = true;
 }
 
 void EquationSystem::Determine(int64_t var, IndexId value) {
@@ -52,4 +52,4 @@ absl::optional<IndexNode> EquationSystem::Alone(const Sides& sides, IndexKind ki
   return node;
 }
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

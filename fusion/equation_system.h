@@ -12,7 +12,7 @@
 #include "loop_ir/program.h"
 #include "uops/index_expr.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 
 class EquationSystem {
  public:
@@ -31,7 +31,7 @@ class EquationSystem {
   };
 
   // No equations yet, and no index of `nest` is determined. REQUIRES: `program` outlives this.
-  EquationSystem(loop::Program& program, absl::Span<const loop::Loop* const> nest);
+  EquationSystem(Program& program, absl::Span<const Loop* const> nest);
 
   const std::vector<Equation>& equations() const { return equations_; }
   void Add(Equation equation) { equations_.push_back(equation); }
@@ -63,6 +63,6 @@ class EquationSystem {
   std::vector<bool> unknown_;  // by loop index
 };
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop
 
 #endif  // NESTOR_FUSION_EQUATION_SYSTEM_H_

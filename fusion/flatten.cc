@@ -6,13 +6,13 @@
 
 #include "fusion/scopes.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 
 namespace {
 
-bool DeclaresRegister(const loop::Program& program) {
-  for (const loop::Block& block : program.blocks) {
-    for (loop::TensorId tensor : DeclaredIn(block.body)) {
+bool DeclaresRegister(const Program& program) {
+  for (const Block& block : program.blocks) {
+    for (TensorId tensor : DeclaredIn(block.body)) {
       if (program[tensor].is_register) return true;
     }
   }
@@ -21,12 +21,12 @@ bool DeclaresRegister(const loop::Program& program) {
 
 }  // namespace
 
-absl::StatusOr<bool> FlattenBlocks(loop::Program& program) {
+absl::StatusOr<bool> FlattenBlocks(Program& program) {
   if (IsFlat(program) || DeclaresRegister(program)) return false;
-  loop::Scope items;
-  for (loop::Block& block : program.blocks) {
-    for (loop::Item& item : block.body) {
-      const auto* declaration = item.As<loop::Declaration>();
+  Scope items;
+  for (Block& block : program.blocks) {
+    for (Item& item : block.body) {
+      const auto* declaration = item.As<Declaration>();
       if (declaration != nullptr) program.temps.push_back(declaration->tensor);
       else items.push_back(std::move(item));
     }
@@ -36,4 +36,4 @@ absl::StatusOr<bool> FlattenBlocks(loop::Program& program) {
   return true;
 }
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

@@ -5,7 +5,7 @@
 #include "absl/status/statusor.h"
 #include "loop_ir/program.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 
 // Makes each loop and statement that stands in a block a block of its own, and
 // what blocks declare temporaries of the program, so that passes see one scope at
@@ -13,8 +13,8 @@ namespace nestor::fusion {
 // a tensor belongs to a scope. Returns whether it changed anything; if not, the program is untouched.
 //
 // REQUIRES: Verify accepts the program; and so it does afterwards.
-absl::StatusOr<bool> FlattenBlocks(loop::Program& program);
+absl::StatusOr<bool> FlattenBlocks(Program& program);
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop
 
 #endif  // NESTOR_FUSION_FLATTEN_H_

@@ -11,18 +11,8 @@
 #include "loop_ir/rewrite.h"
 #include "uops/mutant.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 namespace {
-
-using loop::Access;
-using loop::Item;
-using loop::LoadValue;
-using loop::Program;
-using loop::Scope;
-using loop::Statement;
-using loop::Storage;
-using loop::TensorId;
-using loop::ValueId;
 
 class Forwarder {
  public:
@@ -33,7 +23,7 @@ class Forwarder {
   }
 
   bool Run() {
-    for (loop::Block& block : program_.blocks) {
+    for (Block& block : program_.blocks) {
       VisitScopes(block.body, [&](Scope& scope) { Walk(scope); });
     }
     return changed_;
@@ -73,7 +63,7 @@ class Forwarder {
   }
 
   absl::optional<ValueId> ValueOf(const Access& access) {
-    const loop::TensorInfo& tensor = program_[access.tensor];
+    const TensorInfo& tensor = program_[access.tensor];
     if (access.masked) return absl::nullopt;
     if (tensor.storage == Storage::kAccumulator && !is_written_[Number(access.tensor)] && !IsArg(tensor.op)) {
       return program_.AddConstant(Identity(tensor.op, tensor.type));
@@ -93,7 +83,7 @@ class Forwarder {
     }
   }
 
-  bool IsConstant(ValueId id) const { return absl::holds_alternative<loop::ConstantValue>(program_[id].node); }
+  bool IsConstant(ValueId id) const { return absl::holds_alternative<ConstantValue>(program_[id].node); }
 
   bool IsScalar(ValueId id) const {
     const auto* load = absl::get_if<LoadValue>(&program_[id].node);
@@ -103,7 +93,7 @@ class Forwarder {
 
   void ForgetChanged(const Item& item) {
     if (known_.empty() || NESTOR_MUTANT("forwarded_across_write")) return;
-    const loop::Footprint footprint = FootprintOf(program_, item);
+    const Footprint footprint = FootprintOf(program_, item);
     const auto is_changed = [&](const Known& known) {
       return footprint.Changes(known.element.tensor) ||
              (IsScalar(known.value) && footprint.Changes(absl::get<LoadValue>(program_[known.value].node).access.tensor));
@@ -121,4 +111,4 @@ class Forwarder {
 
 absl::StatusOr<bool> ForwardStores(Program& program) { return Forwarder(program).Run(); }
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

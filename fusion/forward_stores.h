@@ -5,7 +5,7 @@
 #include "absl/status/statusor.h"
 #include "loop_ir/program.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 
 // A load of an element to which the same scope stored a constant or a scalar temporary, both
 // unchanged since, becomes that constant or scalar:
@@ -22,8 +22,8 @@ namespace nestor::fusion {
 // Returns whether it changed anything; if not, the program is untouched. No result changes in
 // any bit. A second run changes nothing. REQUIRES: Verify accepts the program; and so it does
 // afterwards.
-absl::StatusOr<bool> ForwardStores(loop::Program& program);
+absl::StatusOr<bool> ForwardStores(Program& program);
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop
 
 #endif  // NESTOR_FUSION_FORWARD_STORES_H_

@@ -20,20 +20,8 @@
 #include "uops/graph.h"
 #include "uops/mutant.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 namespace {
-
-using loop::Access;
-using loop::Block;
-using loop::Item;
-using loop::Loop;
-using loop::Program;
-using loop::Ranges;
-using loop::Scope;
-using loop::Statement;
-using loop::Storage;
-using loop::TensorId;
-using loop::ValueId;
 
 // ---- Blocks that are a perfect nest around one statement
 
@@ -64,7 +52,7 @@ bool IsScatter(const Program& program, const PerfectNest& nest) {
 // True where the nest sets each element of `tensor` to `op`'s identity.
 bool IsReset(const Program& program, const PerfectNest& nest, TensorId tensor, ReduceOp op) {
   const Statement& statement = *nest.statement;
-  const auto* constant = absl::get_if<loop::ConstantValue>(&program[statement.value].node);
+  const auto* constant = absl::get_if<ConstantValue>(&program[statement.value].node);
   const Shape& shape = program[tensor].shape;
   if (statement.op || statement.target.masked || statement.target.tensor != tensor) return false;
   if (constant == nullptr || constant->value.bits != Identity(op, program[tensor].type).bits) return false;
@@ -147,18 +135,18 @@ struct ValueSubstitution {
   ValueId id;
   absl::Span<const IndexId> replacement;
 
-  ValueId operator()(const loop::ConstantValue&) const { return id; }
-  ValueId operator()(const loop::ParamValue&) const { return id; }
-  ValueId operator()(const loop::IndexValue& v) const {
+  ValueId operator()(const ConstantValue&) const { return id; }
+  ValueId operator()(const ParamValue&) const { return id; }
+  ValueId operator()(const IndexValue& v) const {
     return program.AddIndexValue(SubstituteVars(program.pool, v.index, replacement));
   }
-  ValueId operator()(const loop::LoadValue& v) const {
+  ValueId operator()(const LoadValue& v) const {
     Access access = v.access;
     access.place = Substituted(program, access.place, replacement);
     access.conditions = Substituted(program, access.conditions, replacement);
     return program.AddLoad(std::move(access));
   }
-  ValueId operator()(const loop::ApplyValue& v) const {
+  ValueId operator()(const ApplyValue& v) const {
     std::vector<ValueId> args;
     for (ValueId arg : v.args) args.push_back(Substituted(program, arg, replacement));
     return program.AddApply(v.op, args, program[id].type);
@@ -196,7 +184,7 @@ IndexList ConditionsOf(Program& program, const Statement& scatter, const Preimag
 }
 
 TensorId AddAccumulator(Program& program, ReduceOp op, DType type) {
-  loop::TensorInfo info{"acc", type, {}, Storage::kAccumulator};
+  TensorInfo info{"acc", type, {}, Storage::kAccumulator};
   info.op = op;
   return program.AddTensor(std::move(info));
 }
@@ -212,7 +200,7 @@ Block Gather(Program& program, const PerfectNest& reset, const PerfectNest& scat
   const Statement step{{sum, {}, masked, ValueId(), std::move(conditions)}, old.op,
                        Substituted(program, old.value, replacement), ValueId()};
   const Statement result{reset.statement->target, absl::nullopt, program.AddLoad({sum, {}}), ValueId()};
-  Scope body{Item{loop::Declaration{sum}}};
+  Scope body{Item{Declaration{sum}}};
   for (Item& item : Nested(preimage.loops, {Item{step}}, Itself)) body.push_back(std::move(item));
   body.push_back(Item{result});
   return {Nested(reset.loops, std::move(body), Pointee)};
@@ -227,7 +215,7 @@ class Gatherer {
   bool Run() {
     std::vector<Block>& blocks = program_.blocks;
     for (size_t i = 0; i < blocks.size(); ++i) {
-      const loop::Footprint footprint = FootprintOf(program_, blocks[i].body);
+      const Footprint footprint = FootprintOf(program_, blocks[i].body);
       TryBlock(i, footprint);
       for (const auto* set : {&footprint.reads, &footprint.writes, &footprint.accumulates}) {
         for (TensorId tensor : *set) last_[tensor] = i;
@@ -240,7 +228,7 @@ class Gatherer {
   }
 
  private:
-  void TryBlock(size_t position, const loop::Footprint& footprint) {
+  void TryBlock(size_t position, const Footprint& footprint) {
     const auto scatter = PerfectNestOf(program_.blocks[position]);
     if (!scatter || !IsScatter(program_, *scatter)) return;
     const TensorId target = scatter->statement->target.tensor;
@@ -270,9 +258,9 @@ class Gatherer {
 
   // Whether an index that the value multiplies by much would become another expression.
   bool MovesLargeProduct(const PerfectNest& scatter, const Preimage& preimage) {
-    const loop::Item statement{*scatter.statement};
+    const Item statement{*scatter.statement};
     for (size_t k = 0; k < scatter.loops.size(); ++k) {
-      if (fusion::MovesLargeProduct(program_, statement, scatter.loops[k]->var, preimage.solution[k])) return true;
+      if (loop::MovesLargeProduct(program_, statement, scatter.loops[k]->var, preimage.solution[k])) return true;
     }
     return false;
   }
@@ -312,4 +300,4 @@ class Gatherer {
 
 absl::StatusOr<bool> GatherFromScatter(Program& program) { return Gatherer(program).Run(); }
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

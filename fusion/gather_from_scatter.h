@@ -5,7 +5,7 @@
 #include "absl/status/statusor.h"
 #include "loop_ir/program.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 
 // Turns a block that sets a tensor to an op's identity and a later one that
 // accumulates into it at places of its own choosing,
@@ -31,8 +31,8 @@ namespace nestor::fusion {
 //
 // REQUIRES: Verify accepts the program; and so it does afterwards. Meant for what
 // lowering yields: perfect nests, one a block.
-absl::StatusOr<bool> GatherFromScatter(loop::Program& program);
+absl::StatusOr<bool> GatherFromScatter(Program& program);
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop
 
 #endif  // NESTOR_FUSION_GATHER_FROM_SCATTER_H_

@@ -15,24 +15,15 @@
 #include "loop_ir/rewrite.h"
 #include "uops/mutant.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 namespace {
-
-using loop::Item;
-using loop::LoadValue;
-using loop::Loop;
-using loop::Program;
-using loop::Scope;
-using loop::Statement;
-using loop::TensorId;
-using loop::ValueId;
 
 // What statements of the scopes around have stored to, unmasked.
 class Written {
  public:
   size_t size() const { return stores_.size(); }
 
-  void Add(const loop::Access& access) {
+  void Add(const Access& access) {
     stores_.push_back(access);
     ++of_tensor_[access.tensor].emplace(access.place, 0).first->second;
   }
@@ -42,7 +33,7 @@ class Written {
     for (; stores_.size() > size; stores_.pop_back()) --of_tensor_[stores_.back().tensor][stores_.back().place];
   }
 
-  bool Holds(const loop::Access& access) const {
+  bool Holds(const Access& access) const {
     const auto places = of_tensor_.find(access.tensor);
     if (places == of_tensor_.end()) return false;
     const auto count = places->second.find(access.place);
@@ -50,7 +41,7 @@ class Written {
   }
 
  private:
-  std::vector<loop::Access> stores_;
+  std::vector<Access> stores_;
   absl::flat_hash_map<TensorId, absl::flat_hash_map<IndexList, int>> of_tensor_;  // how many, by place
 };
 
@@ -60,14 +51,14 @@ enum class Hoisted { kAll, kWideComparisons };
 class Invariants {
  public:
   // `written`: before the loop.
-  Invariants(Program& program, loop::Ranges& ranges, const Written& written, const Loop& loop, Hoisted hoisted)
+  Invariants(Program& program, Ranges& ranges, const Written& written, const Loop& loop, Hoisted hoisted)
       : program_(program), ranges_(ranges), written_(written), hoisted_(hoisted), numbers_(program),
         invariance_(program, loop) {}
 
   ValueId Extract(ValueId id) {
-    if (!absl::holds_alternative<loop::ApplyValue>(program_[id].node)) return id;
+    if (!absl::holds_alternative<ApplyValue>(program_[id].node)) return id;
     if (IsHoisted(id) && invariance_.Holds(id) && IsSafe(id)) return TemporaryFor(id);
-    const loop::ApplyValue apply = absl::get<loop::ApplyValue>(program_[id].node);
+    const ApplyValue apply = absl::get<ApplyValue>(program_[id].node);
     const DType type = program_[id].type;
     auto args = apply.args;
     for (ValueId& arg : args) arg = Extract(arg);
@@ -80,7 +71,7 @@ class Invariants {
  private:
   bool IsHoisted(ValueId id) const {
     if (hoisted_ == Hoisted::kAll) return true;
-    const auto& apply = absl::get<loop::ApplyValue>(program_[id].node);
+    const auto& apply = absl::get<ApplyValue>(program_[id].node);
     return program_[id].type == DType::kBool && ByteSize(program_[apply.args.back()].type) == 8;
   }
 
@@ -93,37 +84,37 @@ class Invariants {
     return safe;
   }
 
-  bool IsSafeNode(const loop::ConstantValue&) { return true; }
-  bool IsSafeNode(const loop::ParamValue&) { return true; }
-  bool IsSafeNode(const loop::IndexValue& index) { return ranges_.Defined(index.index); }
-  bool IsSafeNode(const loop::ApplyValue& apply) {
+  bool IsSafeNode(const ConstantValue&) { return true; }
+  bool IsSafeNode(const ParamValue&) { return true; }
+  bool IsSafeNode(const IndexValue& index) { return ranges_.Defined(index.index); }
+  bool IsSafeNode(const ApplyValue& apply) {
     return std::all_of(apply.args.begin(), apply.args.end(), [&](ValueId arg) { return IsSafe(arg); });
   }
   bool IsSafeNode(const LoadValue& load) {
-    const loop::Access& access = load.access;
+    const Access& access = load.access;
     if (access.masked) return IsSafe(access.fill);
     if (NESTOR_MUTANT("hoisted_out_of_empty_loop")) return true;
     return IsWritten(access) && ranges_.InRange(access.place, program_[access.tensor].shape);
   }
 
   // Also where loops before this one run no iteration.
-  bool IsWritten(const loop::Access& access) const {
-    const loop::Storage storage = program_[access.tensor].storage;
-    if (storage == loop::Storage::kInput || storage == loop::Storage::kAccumulator) return true;
+  bool IsWritten(const Access& access) const {
+    const Storage storage = program_[access.tensor].storage;
+    if (storage == Storage::kInput || storage == Storage::kAccumulator) return true;
     return written_.Holds(access);
   }
 
   ValueId TemporaryFor(ValueId id) {
     const auto [it, is_new] = temporaries_.try_emplace(numbers_.Of(id));
     if (is_new) {
-      it->second = program_.AddTensor({"h", program_[id].type, {}, loop::Storage::kTemp});
+      it->second = program_.AddTensor({"h", program_[id].type, {}, Storage::kTemp});
       extracted_.emplace_back(it->second, id);
     }
     return program_.AddLoad({it->second});
   }
 
   Program& program_;
-  loop::Ranges& ranges_;
+  Ranges& ranges_;
   const Written& written_;
   const Hoisted hoisted_;
   ValueNumbers numbers_;
@@ -181,7 +172,7 @@ class Hoister {
   }
 
   Program& program_;
-  loop::Ranges ranges_;
+  Ranges ranges_;
   const Hoisted hoisted_;
   int depth_ = 0;    // loops around
   Written written_;  // by the statements before, in the scopes around
@@ -200,4 +191,4 @@ absl::StatusOr<bool> HoistInvariants(Program& program) { return Hoist(program, H
 
 absl::StatusOr<bool> HoistWideComparisons(Program& program) { return Hoist(program, Hoisted::kWideComparisons); }
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

@@ -5,7 +5,7 @@
 #include "absl/status/statusor.h"
 #include "loop_ir/program.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 
 // Moves the largest expressions that hold no index of a loop (or of one inside) and
 // read nothing that the loop changes into a temporary before it, out of as many
@@ -21,12 +21,12 @@ namespace nestor::fusion {
 // Returns whether it changed anything; if not, the program is untouched. No result
 // changes in any bit. A second run changes nothing. REQUIRES: Verify accepts the
 // program; and so it does afterwards.
-absl::StatusOr<bool> HoistInvariants(loop::Program& program);
+absl::StatusOr<bool> HoistInvariants(Program& program);
 
 // The same of comparisons of numbers of 64 bits alone, out of loops inside of others: of indices above all. Beside f32
 // they would leave a loop half of its lanes.
-absl::StatusOr<bool> HoistWideComparisons(loop::Program& program);
+absl::StatusOr<bool> HoistWideComparisons(Program& program);
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop
 
 #endif  // NESTOR_FUSION_HOIST_H_

@@ -3,7 +3,7 @@
 #include "fusion/pass_testing.h"
 #include "gtest/gtest.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 namespace {
 
 constexpr Frame kFrame = {
@@ -105,4 +105,4 @@ TEST(Hoist, WideComparisons) {
 }
 
 }  // namespace
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

@@ -25,12 +25,9 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/types/optional.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 namespace {
 
-using loop::AtomProduct;
-using loop::AtomSum;
-using loop::Ranges;
 using Result = absl::optional<IndexId>;
 
 constexpr int kMaxRewrites = 400;  // of one expression; a bound on time, not reached in practice
@@ -479,4 +476,4 @@ IndexId SimplifyIndex(IndexPool& pool, Ranges& ranges, IndexId e) {
   return IsPlainSum(pool, e) ? e : Simplifier(pool, ranges).Simplify(e);
 }
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

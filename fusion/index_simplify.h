@@ -5,7 +5,7 @@
 #include "loop_ir/ranges.h"
 #include "uops/index_expr.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 
 // An expression, or condition, that equals `e` at every point where the facts of
 // `ranges` hold, and has a value exactly where `e` has one: what is defined stays
@@ -17,12 +17,12 @@ namespace nestor::fusion {
 // changes nothing. Only affine parts are rewritten; the rest stays as written.
 //
 // REQUIRES: `ranges` is of the program that owns `pool`.
-IndexId SimplifyIndex(IndexPool& pool, loop::Ranges& ranges, IndexId e);
+IndexId SimplifyIndex(IndexPool& pool, Ranges& ranges, IndexId e);
 
 // Whether `e` is affine without a division, min or max: whatever is known, SimplifyIndex
 // leaves it as it is.
 bool IsPlainSum(const IndexPool& pool, IndexId e);
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop
 
 #endif  // NESTOR_FUSION_INDEX_SIMPLIFY_H_

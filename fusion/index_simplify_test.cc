@@ -13,16 +13,8 @@
 #include "loop_ir/intervals.h"
 #include "loop_ir/text.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 namespace {
-
-using loop::IndexValue;
-using loop::Item;
-using loop::Loop;
-using loop::ParseProgram;
-using loop::Program;
-using loop::Ranges;
-using loop::Statement;
 
 // A nest of loops around one index expression.
 struct Nest {
@@ -43,7 +35,7 @@ void Parse(const std::string& text, Nest& nest) {
   absl::StatusOr<Program> program = ParseProgram(text);
   ASSERT_TRUE(program.ok()) << program.status() << "\n" << text;
   nest.program = *std::move(program);
-  const loop::Scope* scope = &nest.program.blocks[0].body;
+  const Scope* scope = &nest.program.blocks[0].body;
   while (const Loop* loop = (*scope)[0].As<Loop>()) {
     nest.loops.push_back(loop);
     scope = &loop->body;
@@ -364,4 +356,4 @@ TEST(SimplifyIndex, RandomExpressionsAgreeAtTheEdgesOfInt64) {
 }
 
 }  // namespace
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

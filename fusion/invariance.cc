@@ -5,12 +5,7 @@
 
 #include <algorithm>
 
-namespace nestor::fusion {
-
-using loop::Item;
-using loop::Loop;
-using loop::TensorId;
-using loop::ValueId;
+namespace nestor::loop {
 
 // Not before the first question: most statements hold nothing to ask about.
 void Invariance::Collect() const {
@@ -19,8 +14,8 @@ void Invariance::Collect() const {
   vars_.insert(loop_.var);
   VisitItems(loop_.body, [&](const Item& item) {
     if (const Loop* inner = item.As<Loop>()) vars_.insert(inner->var);
-    if (const auto* declaration = item.As<loop::Declaration>()) changed_.insert(declaration->tensor);
-    if (const auto* statement = item.As<loop::Statement>()) changed_.insert(statement->target.tensor);
+    if (const auto* declaration = item.As<Declaration>()) changed_.insert(declaration->tensor);
+    if (const auto* statement = item.As<Statement>()) changed_.insert(statement->target.tensor);
   });
 }
 
@@ -40,16 +35,16 @@ bool Invariance::Holds(ValueId value) const {
   if (known != known_.end()) return known->second;
   const auto& node = program_[value].node;
   bool holds = true;
-  if (const auto* index = absl::get_if<loop::IndexValue>(&node)) holds = Holds(index->index);
-  if (const auto* load = absl::get_if<loop::LoadValue>(&node)) holds = HoldsLoad(load->access);
-  if (const auto* apply = absl::get_if<loop::ApplyValue>(&node)) {
+  if (const auto* index = absl::get_if<IndexValue>(&node)) holds = Holds(index->index);
+  if (const auto* load = absl::get_if<LoadValue>(&node)) holds = HoldsLoad(load->access);
+  if (const auto* apply = absl::get_if<ApplyValue>(&node)) {
     holds = std::all_of(apply->args.begin(), apply->args.end(), [&](ValueId arg) { return Holds(arg); });
   }
   known_[value.value] = holds;
   return holds;
 }
 
-bool Invariance::HoldsLoad(const loop::Access& access) const {
+bool Invariance::HoldsLoad(const Access& access) const {
   Collect();
   const auto holds = [&](IndexId e) { return Holds(e); };
   return !changed_.contains(access.tensor) && std::all_of(access.place.begin(), access.place.end(), holds) &&
@@ -57,4 +52,4 @@ bool Invariance::HoldsLoad(const loop::Access& access) const {
          (!access.fill.valid() || Holds(access.fill));
 }
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

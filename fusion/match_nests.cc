@@ -19,15 +19,8 @@
 #include "fusion/steps.h"
 #include "uops/mutant.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 namespace {
-
-using loop::AccessKind;
-using loop::Item;
-using loop::Loop;
-using loop::Program;
-using loop::Statement;
-using loop::TensorId;
 
 bool IsChange(const NestAccess& access) { return access.kind != AccessKind::kRead; }
 
@@ -347,4 +340,4 @@ absl::optional<NestMatch> MatchNests(const Program& program, const Item& earlier
   return Matcher(program, earlier_item, earlier, later_item, later).Run();
 }
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

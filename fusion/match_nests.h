@@ -9,7 +9,7 @@
 #include "fusion/nest.h"
 #include "loop_ir/program.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 
 // How the two nests are related, the strongest kind that holds.
 enum class Relation : uint8_t {
@@ -41,9 +41,9 @@ struct NestMatch {
 // keeps its loops for tiles, unless what it passes on shrinks to a row of the
 // shared loops; the loop along which memory is contiguous stays innermost, but
 // where the nests share all their loops and pass values.
-absl::optional<NestMatch> MatchNests(const loop::Program& program, const loop::Item& earlier_item,
-                                     const Nest& earlier, const loop::Item& later_item, const Nest& later);
+absl::optional<NestMatch> MatchNests(const Program& program, const Item& earlier_item,
+                                     const Nest& earlier, const Item& later_item, const Nest& later);
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop
 
 #endif  // NESTOR_FUSION_MATCH_NESTS_H_

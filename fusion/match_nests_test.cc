@@ -7,11 +7,8 @@
 #include "loop_ir/text.h"
 #include "loop_ir/verify.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 namespace {
-
-using loop::ParseProgram;
-using loop::Program;
 
 Program Around(absl::string_view items) {
   const std::string text = absl::StrCat(
@@ -82,12 +79,12 @@ TEST(MatchNests, Table) {
   };
   for (const auto& c : kCases) {
     const Program program = Around(absl::StrCat(c.earlier, "  ", c.later));
-    const loop::Item& earlier = program.blocks[0].body[0];
-    const loop::Item& later = program.blocks[1].body[0];
+    const Item& earlier = program.blocks[0].body[0];
+    const Item& later = program.blocks[1].body[0];
     const Nest a = NestOf(program, earlier), b = NestOf(program, later);
     EXPECT_EQ(TextOf(program, a, b, MatchNests(program, earlier, a, later, b)), c.want) << c.earlier << "\n" << c.later;
   }
 }
 
 }  // namespace
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

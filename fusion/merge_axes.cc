@@ -25,16 +25,8 @@
 #include "uops/index_expr.h"
 #include "uops/mutant.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 namespace {
-
-using loop::Access;
-using loop::Item;
-using loop::Loop;
-using loop::Program;
-using loop::Scope;
-using loop::TensorId;
-using loop::ValueId;
 
 using Axes = std::pair<TensorId, size_t>;  // of a tensor the axis with this number, and the next
 using Loops = int32_t;                     // the index of the outer one
@@ -49,7 +41,7 @@ struct Link {
 class Rows {
  public:
   explicit Rows(Program& program) : program_(program), ranges_(program) {
-    for (const loop::Block& block : program.blocks) Visit(block.body);
+    for (const Block& block : program.blocks) Visit(block.body);
   }
 
   absl::flat_hash_set<Axes> Pairs() const {
@@ -67,8 +59,8 @@ class Rows {
  private:
   // Whether it is a temporary in memory with two axes or more.
   bool IsMatrix(TensorId tensor) const {
-    const loop::TensorInfo& info = program_[tensor];
-    return info.storage == loop::Storage::kTemp && !info.is_register && info.shape.size() > 1;
+    const TensorInfo& info = program_[tensor];
+    return info.storage == Storage::kTemp && !info.is_register && info.shape.size() > 1;
   }
 
   void Visit(const Scope& scope) {
@@ -78,7 +70,7 @@ class Rows {
         ranges_.Enter(*loop);
         Visit(loop->body);
         ranges_.Leave();
-      } else if (const auto* statement = item.As<loop::Statement>()) {
+      } else if (const auto* statement = item.As<Statement>()) {
         Look(statement->target);
         Look(statement->value);
         if (statement->position.valid()) Look(statement->position);
@@ -87,8 +79,8 @@ class Rows {
   }
 
   void Look(ValueId id) {
-    VisitValues(program_, id, [&](ValueId, const loop::Value& value) {
-      if (const auto* load = absl::get_if<loop::LoadValue>(&value.node)) Look(load->access);
+    VisitValues(program_, id, [&](ValueId, const Value& value) {
+      if (const auto* load = absl::get_if<LoadValue>(&value.node)) Look(load->access);
     });
   }
 
@@ -113,7 +105,7 @@ class Rows {
   }
 
   Program& program_;
-  loop::Ranges ranges_;
+  Ranges ranges_;
   absl::flat_hash_set<Axes> left_;  // single axes that an access may leave
 };
 
@@ -153,9 +145,9 @@ class Walks {
       if (inner == nullptr || !IsWhole(*loop) || !IsWhole(*inner)) return;
       inner_of_[loop->var] = inner;
       outer_of_[inner->var] = loop;
-    } else if (const auto* declaration = item.As<loop::Declaration>()) {
+    } else if (const auto* declaration = item.As<Declaration>()) {
       for (IndexId e : program_[declaration->tensor].shape) Spoil(e);
-    } else if (const auto* statement = item.As<loop::Statement>()) {
+    } else if (const auto* statement = item.As<Statement>()) {
       Add(statement->target);
       Add(statement->value);
       if (statement->position.valid()) Add(statement->position);
@@ -167,9 +159,9 @@ class Walks {
   }
 
   void Add(ValueId id) {
-    VisitValues(program_, id, [&](ValueId, const loop::Value& value) {
-      if (const auto* load = absl::get_if<loop::LoadValue>(&value.node)) Add(load->access);
-      if (const auto* index = absl::get_if<loop::IndexValue>(&value.node)) Spoil(index->index);
+    VisitValues(program_, id, [&](ValueId, const Value& value) {
+      if (const auto* load = absl::get_if<LoadValue>(&value.node)) Add(load->access);
+      if (const auto* index = absl::get_if<IndexValue>(&value.node)) Spoil(index->index);
     });
   }
 
@@ -202,8 +194,8 @@ class Walks {
     for (const Item& item : inner.body) {
       if (item.As<Loop>() == nullptr) continue;
       VisitItems(item, [&](const Item& step) {
-        VisitAccesses(program_, step, [&](TensorId, absl::Span<const IndexId> place, loop::AccessKind kind) {
-          shares = shares || (kind == loop::AccessKind::kRead && !place.empty() && absl::c_none_of(place, moves));
+        VisitAccesses(program_, step, [&](TensorId, absl::Span<const IndexId> place, AccessKind kind) {
+          shares = shares || (kind == AccessKind::kRead && !place.empty() && absl::c_none_of(place, moves));
         });
       });
     }
@@ -311,13 +303,13 @@ class Merger {
         shape.erase(shape.begin() + static_cast<int64_t>(axis) + 1);
       }
     }
-    for (const loop::Block& block : program_.blocks) {
+    for (const Block& block : program_.blocks) {
       VisitItems(block.body, [&](const Item& item) {
         const Loop* loop = item.As<Loop>();
         if (loop != nullptr && loops_.contains(loop->var)) inner_[loop->var] = loop->body[0].As<Loop>()->var;
       });
     }
-    for (loop::Block& block : program_.blocks) {
+    for (Block& block : program_.blocks) {
       RewritePlaces(program_, block.body, [&](TensorId tensor, IndexList& place) { return Merge(tensor, place); });
       VisitScopes(block.body, [&](Scope& scope) {
         for (Item& item : scope) {
@@ -380,4 +372,4 @@ absl::StatusOr<bool> MergeRowsOfTemporaries(Program& program) {
   }
 }
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

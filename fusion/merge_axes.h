@@ -5,7 +5,7 @@
 #include "absl/status/statusor.h"
 #include "loop_ir/program.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 
 // Where every access to a tensor walks two adjacent axes whole, one inside the other and by
 // indices of their own, it and its loops have one axis instead:
@@ -23,7 +23,7 @@ namespace nestor::fusion {
 // stay those of the program as it was. Returns whether it changed anything; if not, the program
 // is untouched. REQUIRES: Verify accepts the program, no access is marked `checked` and nothing is
 // prefetched; Verify accepts it afterwards.
-bool MergeAxes(loop::Program& program);
+bool MergeAxes(Program& program);
 
 // The same for axes of temporaries that the loops around a sum of products walk so, a product being of something that
 // all their iterations share; other accesses, which are proven in range along both, then compute their places:
@@ -38,8 +38,8 @@ bool MergeAxes(loop::Program& program);
 // So the rows of an image, which are short, are columns of one product; with t[H, W, C], its points are rows of one.
 // Arguments keep their shapes. Returns whether it changed anything; if not, the program is untouched. A second run changes
 // nothing.
-absl::StatusOr<bool> MergeRowsOfTemporaries(loop::Program& program);
+absl::StatusOr<bool> MergeRowsOfTemporaries(Program& program);
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop
 
 #endif  // NESTOR_FUSION_MERGE_AXES_H_

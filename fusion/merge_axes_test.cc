@@ -7,14 +7,12 @@
 #include "loop_ir/text.h"
 #include "loop_ir/verify.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 namespace {
-
-using loop::Program;
 
 Program Parse(absl::string_view signature, absl::string_view items) {
   const std::string text = absl::StrCat("program p(", signature, " {\n", items, "\n}\n");
-  const absl::StatusOr<Program> program = loop::ParseProgram(text);
+  const absl::StatusOr<Program> program = ParseProgram(text);
   EXPECT_TRUE(program.ok()) << program.status() << "\n" << text;
   if (!program.ok()) return Program();
   EXPECT_TRUE(Verify(*program).ok()) << Verify(*program) << "\n" << text;
@@ -154,4 +152,4 @@ TEST(MergeAxes, PointsOfTemporaries) {
 }
 
 }  // namespace
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

@@ -31,13 +31,8 @@
 #include "loop_ir/rewrite.h"
 #include "uops/invariant.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 namespace {
-
-using loop::Item;
-using loop::Loop;
-using loop::Program;
-using loop::Scope;
 
 // The two nests as one loop, both taken apart.
 class NestJoiner {
@@ -57,7 +52,7 @@ class NestJoiner {
     }
     Scope body = WithoutLoops(std::move(*earlier.As<Loop>()), earlier_.band, first);
     Scope other = WithoutLoops(std::move(*later.As<Loop>()), later_.band, second);
-    loop::RewriteIndices(program_, other, [&](IndexId e) { return rename_(e); });
+    RewriteIndices(program_, other, [&](IndexId e) { return rename_(e); });
     for (Item& item : other) body.push_back(std::move(item));
     std::vector<LoopHead> shared;
     for (int i : first) shared.push_back(earlier_.band[i]);
@@ -82,7 +77,7 @@ class NestJoiner {
   const NestMatch& match_;
   const Nest& earlier_;
   const Nest& later_;
-  loop::VarReplacement rename_;
+  VarReplacement rename_;
 };
 
 // Merges among the items of one scope; declarations are taken out beforehand.
@@ -207,7 +202,7 @@ class Merger {
   }
 
   bool MergeItems(Scope& scope) {
-    const std::vector<loop::TensorId> declared = DeclaredIn(scope);
+    const std::vector<TensorId> declared = DeclaredIn(scope);
     Scope items;
     VisitItemsOf(scope, [&](Item& item) { items.push_back(std::move(item)); });
     ScopeMerger merger(program_, std::move(items), scratch_);
@@ -222,7 +217,7 @@ class Merger {
   // All but declarations.
   static void VisitItemsOf(Scope& scope, absl::FunctionRef<void(Item&)> visit) {
     for (Item& item : scope) {
-      if (item.As<loop::Declaration>() == nullptr) visit(item);
+      if (item.As<Declaration>() == nullptr) visit(item);
     }
   }
 
@@ -237,4 +232,4 @@ absl::StatusOr<bool> MergeLoops(Program& program) {
   return RewriteTopScopes(program, [&](Scope& scope, bool) { return merger.MergeScope(scope); });
 }
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

@@ -5,7 +5,7 @@
 #include "absl/status/statusor.h"
 #include "loop_ir/program.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 
 // Merges, in every scope from the outermost inwards, a later nest of loops with an
 // earlier one, as far as match_nests.h finds loops that they can share; what is
@@ -20,8 +20,8 @@ namespace nestor::fusion {
 // (see flatten.h).
 //
 // REQUIRES: Verify accepts the program; and so it does afterwards.
-absl::StatusOr<bool> MergeLoops(loop::Program& program);
+absl::StatusOr<bool> MergeLoops(Program& program);
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop
 
 #endif  // NESTOR_FUSION_MERGE_LOOPS_H_

@@ -3,7 +3,7 @@
 // the sum does not. A factor below 2^14 is safe, as extents are at most 2^48.
 #include "fusion/multiples.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 namespace {
 
 constexpr int64_t kMuch = int64_t{1} << 14;  // an extent is at most 2^48
@@ -23,13 +23,13 @@ bool IsMultipliedByMuch(const IndexPool& pool, IndexId e, int32_t var) {
 
 }  // namespace
 
-bool MovesLargeProduct(const loop::Program& program, const loop::Item& item, int32_t var, IndexId by) {
+bool MovesLargeProduct(const Program& program, const Item& item, int32_t var, IndexId by) {
   if (program.pool.VarValue(by) >= 0 || program.pool.ConstValue(by)) return false;
   bool found = false;
-  VisitItems(item, [&](const loop::Item& each) {
+  VisitItems(item, [&](const Item& each) {
     VisitIndices(program, each, [&](IndexId e) { found = found || IsMultipliedByMuch(program.pool, e, var); });
   });
   return found;
 }
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

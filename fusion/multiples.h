@@ -7,14 +7,14 @@
 #include "loop_ir/program.h"
 #include "uops/index_expr.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 
 // Whether `item` multiplies the loop index `var` by such a number, and `by`, which is to take its
 // place, is neither an index nor a constant. c*t, proven not to overflow, is legal where c*N - c*u
 // - c, the same with t = N - u - 1 written out, may overflow, and c*(t + 3) for a t + 3 beyond the
 // range. Nobody multiplies so; passes leave such an index as it is.
-bool MovesLargeProduct(const loop::Program& program, const loop::Item& item, int32_t var, IndexId by);
+bool MovesLargeProduct(const Program& program, const Item& item, int32_t var, IndexId by);
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop
 
 #endif  // NESTOR_FUSION_MULTIPLES_H_

@@ -11,17 +11,8 @@
 #include "fusion/steps.h"
 #include "uops/mutant.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 namespace {
-
-using loop::AccessKind;
-using loop::Declaration;
-using loop::Item;
-using loop::Loop;
-using loop::Program;
-using loop::Scope;
-using loop::Statement;
-using loop::TensorId;
 
 // Accesses by their number in a list, equal where the accesses are.
 struct AccessHash {
@@ -112,7 +103,7 @@ class Collector {
     if (const auto* declaration = item.As<Declaration>()) {
       declared_[declaration->tensor.value] = vars_.size();
     }
-    loop::VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind kind) {
+    VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind kind) {
       CountSteps(1);
       nest_.accesses.push_back({tensor, {place.begin(), place.end()}, kind});
       if (!known_.insert(nest_.accesses.size() - 1).second) nest_.accesses.pop_back();
@@ -166,7 +157,7 @@ class Collector {
 
   // Of a load; of a tensor that was computed in the nest, as a product that is summed in loops of its own, what was read
   // for it.
-  void AddFactors(const loop::Access& access, std::vector<Factor>& factors) const {
+  void AddFactors(const Access& access, std::vector<Factor>& factors) const {
     const auto computed = factors_.find(access.tensor.value);
     if (computed == factors_.end()) {
       Factor factor;
@@ -186,15 +177,15 @@ class Collector {
 
   std::vector<Factor> FactorsOf(const Statement& statement) const {
     std::vector<Factor> factors;
-    loop::VisitValues(program_, statement.value, [&](loop::ValueId, const loop::Value& value) {
-      const auto* load = absl::get_if<loop::LoadValue>(&value.node);
+    VisitValues(program_, statement.value, [&](ValueId, const Value& value) {
+      const auto* load = absl::get_if<LoadValue>(&value.node);
       if (load != nullptr) AddFactors(load->access, factors);
     });
     return factors;
   }
 
   void NoteFactors(const Statement& statement) {
-    const loop::Access& target = statement.target;
+    const Access& target = statement.target;
     if (statement.op || target.place.size() < kRankOfProduct) return;
     const std::vector<Factor> factors = FactorsOf(statement);
     if (factors.size() > kMostFactors) return;
@@ -349,4 +340,4 @@ Scope Around(absl::Span<const LoopHead> heads, Scope body) {
   return body;
 }
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

@@ -12,7 +12,7 @@
 #include "loop_ir/dependence.h"
 #include "loop_ir/program.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 
 struct LoopHead {
   int32_t var;
@@ -26,9 +26,9 @@ struct LoopHead {
 };
 
 struct NestAccess {
-  loop::TensorId tensor;
+  TensorId tensor;
   absl::InlinedVector<IndexId, 4> place;
-  loop::AccessKind kind;
+  AccessKind kind;
 
   friend bool operator==(const NestAccess& a, const NestAccess& b) {
     return a.tensor == b.tensor && a.kind == b.kind && a.place == b.place;
@@ -37,7 +37,7 @@ struct NestAccess {
 
 // A tensor that an item touches and does not itself declare.
 struct Touch {
-  loop::TensorId tensor;
+  TensorId tensor;
   bool reads = false;
   bool changes = false;  // assigns or accumulates
 };
@@ -57,15 +57,15 @@ struct Nest {
   // product that the nest stores before it sums it.
   bool contraction = false;
 
-  const Touch* Find(loop::TensorId tensor) const;
-  absl::Span<const NestAccess> AccessesOf(loop::TensorId tensor) const;
+  const Touch* Find(TensorId tensor) const;
+  absl::Span<const NestAccess> AccessesOf(TensorId tensor) const;
 };
 
-Nest NestOf(const loop::Program& program, const loop::Item& item);
+Nest NestOf(const Program& program, const Item& item);
 
 // NestOf of a loop that was made by joining two nests, out of what is known of those: its
 // body holds what theirs held, the later one's with its indices renamed.
-Nest JoinedNest(const loop::Loop& joined, const Nest& earlier, const Nest& later,
+Nest JoinedNest(const Loop& joined, const Nest& earlier, const Nest& later,
                 absl::FunctionRef<IndexId(IndexId)> rename);
 
 // The order of the two items matters: one changes what the other touches.
@@ -84,7 +84,7 @@ class TouchSet {
  private:
   enum class State : uint8_t { kUntouched, kRead, kChanged };
   std::vector<State> states_;          // by tensor; those behind the last are untouched
-  std::vector<loop::TensorId> added_;  // those that are not untouched
+  std::vector<TensorId> added_;  // those that are not untouched
 };
 
 // Whether the first and the last of `nests`, which follow each other in a scope, can be
@@ -93,14 +93,14 @@ class TouchSet {
 // and after.
 absl::optional<std::vector<bool>> MovedBehind(absl::Span<const Nest* const> nests, TouchSet& scratch);
 
-std::vector<LoopHead> BandOf(const loop::Loop& loop);
+std::vector<LoopHead> BandOf(const Loop& loop);
 // The body of the band's innermost loop.
-loop::Scope& CoreOf(loop::Loop& loop);
-const loop::Scope& CoreOf(const loop::Loop& loop);
+Scope& CoreOf(Loop& loop);
+const Scope& CoreOf(const Loop& loop);
 
 // `body` inside loops, the first outermost.
-loop::Scope Around(absl::Span<const LoopHead> heads, loop::Scope body);
+Scope Around(absl::Span<const LoopHead> heads, Scope body);
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop
 
 #endif  // NESTOR_FUSION_NEST_H_

@@ -14,11 +14,7 @@
 
 #include "fusion/scopes.h"
 
-namespace nestor::fusion {
-
-using loop::Item;
-using loop::Program;
-using loop::Scope;
+namespace nestor::loop {
 
 namespace {
 constexpr int kNowhere = -1;
@@ -151,7 +147,7 @@ absl::optional<std::vector<bool>> NestList::MovedBehind(int earlier, int later) 
   std::vector<const Nest*> nests = {&nest(earlier)};
   for (int serial : between) nests.push_back(&nest(serial));
   nests.push_back(&nest(later));
-  return fusion::MovedBehind(nests, chain_);
+  return loop::MovedBehind(nests, chain_);
 }
 
 int NestList::Join(int earlier, int later, const std::vector<bool>& is_behind, Item joined, Nest nest) {
@@ -186,4 +182,4 @@ Scope NestList::TakeItems() {
   return items;
 }
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

@@ -13,7 +13,7 @@
 #include "fusion/nest.h"
 #include "loop_ir/program.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 
 // Items are named by serial numbers: those of the scope 0, 1, .. in order, one that
 // took the place of two the next number. Not thread-safe.
@@ -34,15 +34,15 @@ class NestList {
 
   // REQUIRES: the scope declares nothing; `program` and `scratch` outlive this. `scratch`
   // is empty but within calls, and so serves the lists of all scopes.
-  NestList(const loop::Program& program, loop::Scope items, TouchSet& scratch);
+  NestList(const Program& program, Scope items, TouchSet& scratch);
 
   int size() const { return static_cast<int>(entries_.size()); }  // of all serial numbers
   bool Holds(int serial) const { return entries_[serial].slot >= 0; }
   bool IsBefore(int a, int b) const { return entries_[a].slot < entries_[b].slot; }
   const Nest& nest(int serial) const { return entries_[serial].nest; }
-  const loop::Item& item(int serial) const { return entries_[serial].item; }
+  const Item& item(int serial) const { return entries_[serial].item; }
   // Its nest stays known. REQUIRES: it is joined next.
-  loop::Item TakeItem(int serial) { return std::move(entries_[serial].item); }
+  Item TakeItem(int serial) { return std::move(entries_[serial].item); }
 
   // The loops near the loop `serial`, in order, that it can meet and be joined with as things
   // are and that touch a tensor that it touches; a scalar, which no loop walks, does not count.
@@ -56,22 +56,22 @@ class NestList {
 
   // Puts the item `joined`, which `nest` is of, in the place of the two; returns its number.
   // `is_behind`: what MovedBehind said.
-  int Join(int earlier, int later, const std::vector<bool>& is_behind, loop::Item joined, Nest nest);
+  int Join(int earlier, int later, const std::vector<bool>& is_behind, Item joined, Nest nest);
 
   // The items in order; leaves the list empty.
-  loop::Scope TakeItems();
+  Scope TakeItems();
 
  private:
   using Slots = absl::btree_set<int>;
   using Ranges = std::vector<std::tuple<int32_t, int32_t, int64_t>>;
   struct Entry {
-    loop::Item item;
+    Item item;
     Nest nest;
     int64_t size;
     int slot;  // -1: joined with another
   };
 
-  int Add(loop::Item item, Nest nest, int64_t size, int slot);
+  int Add(Item item, Nest nest, int64_t size, int slot);
   void Place(int serial, int slot);
   // Enters the loop at its slot into the index, or takes it out.
   void Index(int serial, bool enter);
@@ -82,14 +82,14 @@ class NestList {
   void AddMeeting(const Entry& entry, Iterator begin, Iterator end, int step, std::vector<int>& serials) const;
   static Ranges RangesOf(const Nest& nest);
 
-  const loop::Program& program_;
+  const Program& program_;
   std::vector<Entry> entries_;  // by serial number
   std::vector<int> at_;         // by slot: the number of the item; -1: free
-  absl::flat_hash_map<loop::TensorId, Slots> users_;
+  absl::flat_hash_map<TensorId, Slots> users_;
   absl::flat_hash_map<Ranges, Slots> of_ranges_;
   TouchSet& chain_;  // what items between two nests touch that depend on one of them
 };
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop
 
 #endif  // NESTOR_FUSION_NEST_LIST_H_

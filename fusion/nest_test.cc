@@ -10,12 +10,8 @@
 #include "loop_ir/text.h"
 #include "loop_ir/verify.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 namespace {
-
-using loop::AccessKind;
-using loop::ParseProgram;
-using loop::Program;
 
 Program Around(absl::string_view items) {
   const std::string text = absl::StrCat(
@@ -28,7 +24,7 @@ Program Around(absl::string_view items) {
   return *program;
 }
 
-const loop::Item& ItemOf(const Program& program, size_t block) { return program.blocks[block].body[0]; }
+const Item& ItemOf(const Program& program, size_t block) { return program.blocks[block].body[0]; }
 
 // "i j | x: r[i, j]  y: w[i] a[i]", each tensor with what it is touched by; a contraction
 // begins with "*".
@@ -117,10 +113,10 @@ TEST(Nest, Joined) {
   for (const auto& c : kCases) {
     Program program = Around(absl::StrCat(c.earlier, c.later));
     const Nest earlier = NestOf(program, ItemOf(program, 0)), later = NestOf(program, ItemOf(program, 1));
-    loop::VarReplacement rename(program);
+    VarReplacement rename(program);
     rename.Set(later.band[0].var, program.pool.Var(earlier.band[0].var));
-    loop::Loop joined = *ItemOf(program, 0).As<loop::Loop>();
-    loop::Scope other = ItemOf(program, 1).As<loop::Loop>()->body;
+    Loop joined = *ItemOf(program, 0).As<Loop>();
+    Scope other = ItemOf(program, 1).As<Loop>()->body;
     RewriteIndices(program, other, [&](IndexId e) { return rename(e); });
     joined.body.insert(joined.body.end(), other.begin(), other.end());
     const Nest got = JoinedNest(joined, earlier, later, [&](IndexId e) { return rename(e); });
@@ -170,7 +166,7 @@ TEST(Nest, MovedBehind) {
 
 TEST(Nest, TakesApartAndPutsTogether) {
   const Program program = Around("for i in [0, N) { for j in [i, M) step 2 { r = x[i, j]  r = 2.0 } }");
-  const loop::Loop& loop = *ItemOf(program, 0).As<loop::Loop>();
+  const Loop& loop = *ItemOf(program, 0).As<Loop>();
   EXPECT_EQ(CoreOf(loop).size(), 2u);
   Program again = program;
   again.blocks[0].body = Around(BandOf(loop), CoreOf(loop));
@@ -178,4 +174,4 @@ TEST(Nest, TakesApartAndPutsTogether) {
 }
 
 }  // namespace
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

@@ -21,10 +21,9 @@
 #include "loop_ir/verify.h"
 #include "uops/invariant.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 namespace {
 
-using loop::Program;
 using PassRef = absl::FunctionRef<absl::StatusOr<bool>(Program&)>;
 
 void ExpectRun(PassRef pass, Program& program, bool changes, const std::string& want) {
@@ -43,8 +42,8 @@ std::vector<std::string> LinesOf(const std::string& text) {
 
 // The lines of `text` without those of the frame. NotFound where these are others in it.
 absl::StatusOr<std::vector<std::string>> LinesInside(const Frame& frame, const std::string& text) {
-  NESTOR_ASSIGN_OR_RETURN(const Program empty, loop::ParseProgram(absl::StrCat(frame.head, "}")));
-  NESTOR_ASSIGN_OR_RETURN(const Program around, loop::ParseProgram(absl::StrCat(frame.head, frame.tail)));
+  NESTOR_ASSIGN_OR_RETURN(const Program empty, ParseProgram(absl::StrCat(frame.head, "}")));
+  NESTOR_ASSIGN_OR_RETURN(const Program around, ParseProgram(absl::StrCat(frame.head, frame.tail)));
   const size_t head = LinesOf(ToText(empty)).size() - 1;
   const std::vector<std::string> outside = LinesOf(ToText(around));
   std::vector<std::string> lines = LinesOf(text);
@@ -91,7 +90,7 @@ void ExpectCase(PassRef pass, const Frame& frame, const PassCase& c) {
 }  // namespace
 
 Program ParseVerified(absl::string_view text) {
-  const absl::StatusOr<Program> program = loop::ParseProgram(text);
+  const absl::StatusOr<Program> program = ParseProgram(text);
   EXPECT_TRUE(program.ok()) << program.status() << "\n" << text;
   if (!program.ok()) return Program();
   EXPECT_EQ(Verify(*program), absl::OkStatus()) << text;
@@ -106,4 +105,4 @@ void ExpectPass(PassRef pass, const Frame& frame, absl::Span<const PassCase> cas
   for (const PassCase& c : cases) ExpectCase(pass, frame, c);
 }
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

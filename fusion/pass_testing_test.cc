@@ -14,10 +14,8 @@
 #include "gtest/gtest-spi.h"
 #include "gtest/gtest.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 namespace {
-
-using loop::Program;
 
 constexpr Frame kFrame = {"program p(x: f32[N]) -> (r: f32) {\n", "\n  block { r = 1.0 }\n}\n"};
 
@@ -131,4 +129,4 @@ TEST(Bless, RewritesOneLiteral) {
 }
 
 }  // namespace
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

@@ -32,45 +32,45 @@ namespace nestor::fusion {
 Pipeline Pipeline::Default() {
   return Pipeline({
       // Each loop a block of its own: what follows sees one scope at the top.
-      {"flatten", FlattenBlocks},
+      {"flatten", loop::FlattenBlocks},
       // Before any index is rewritten: products of indices are as they were written.
-      {"assume_products", AssumeProducts},
-      {"dead_code", EliminateDeadCode},
+      {"assume_products", loop::AssumeProducts},
+      {"dead_code", loop::EliminateDeadCode},
       // Copies and chains go into the expressions that use them, so that merging
       // sees only what is worth a loop. What is proven in range then needs no mask,
       // and can be composed where a mask was in the way.
-      {"substitute", SubstituteTemporaries},
-      {"simplify", Simplify},
+      {"substitute", loop::SubstituteTemporaries},
+      {"simplify", loop::Simplify},
       // A recurrence of one step is what stood in its loop.
-      {"flatten_2", FlattenBlocks},
-      {"substitute_2", SubstituteTemporaries},
+      {"flatten_2", loop::FlattenBlocks},
+      {"substitute_2", loop::SubstituteTemporaries},
       // Scatters of what is now in one expression become reductions, before their
       // loops are merged with others.
-      {"gather_from_scatter", GatherFromScatter},
-      {"merge", MergeLoops},
+      {"gather_from_scatter", loop::GatherFromScatter},
+      {"merge", loop::MergeLoops},
       // Sums over the other dimension join a walk that is there.
-      {"demote", DemoteAccumulators},
-      {"merge_2", MergeLoops},
+      {"demote", loop::DemoteAccumulators},
+      {"merge_2", loop::MergeLoops},
       // What passes between merged loops shrinks to what one iteration needs, often a
       // scalar that is used once.
-      {"contract", ContractTemporaries},
-      {"substitute_3", SubstituteTemporaries},
+      {"contract", loop::ContractTemporaries},
+      {"substitute_3", loop::SubstituteTemporaries},
       // The inside of a pad needs no mask.
-      {"split_loops", SplitLoops},
+      {"split_loops", loop::SplitLoops},
       // Sums of which a part has no term left are numbers there.
-      {"forward_stores", ForwardStores},
-      {"simplify_2", Simplify},
-      {"reciprocals", UseReciprocals, /*reorders_rounding=*/true},
+      {"forward_stores", loop::ForwardStores},
+      {"simplify_2", loop::Simplify},
+      {"reciprocals", loop::UseReciprocals, /*reorders_rounding=*/true},
       // Last, as substitution would undo it: each value computed once, and as far out
       // as it can be.
-      {"hoist", HoistInvariants},
-      {"common_subexpressions", EliminateCommonSubexpressions},
-      {"substitute_4", SubstituteTemporaries},
+      {"hoist", loop::HoistInvariants},
+      {"common_subexpressions", loop::EliminateCommonSubexpressions},
+      {"substitute_4", loop::SubstituteTemporaries},
       // The part of a loop that was split whose results were for nobody, or are all one number.
-      {"forward_stores_2", ForwardStores},
-      {"equal_terms", MultiplyEqualTerms, /*reorders_rounding=*/true},
-      {"dead_stores", EliminateDeadStores},
-      {"dead_code_2", EliminateDeadCode},
+      {"forward_stores_2", loop::ForwardStores},
+      {"equal_terms", loop::MultiplyEqualTerms, /*reorders_rounding=*/true},
+      {"dead_stores", loop::EliminateDeadStores},
+      {"dead_code_2", loop::EliminateDeadCode},
   });
 }
 

@@ -36,12 +36,8 @@
 #include "uops/index_expr.h"
 #include "uops/mutant.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 namespace {
-
-using loop::Loop;
-using loop::Program;
-using loop::Ranges;
 
 using Equation = EquationSystem::Equation;
 using Sides = EquationSystem::Sides;
@@ -440,4 +436,4 @@ absl::optional<Preimage> SolvePreimage(Program& program, absl::Span<const Loop* 
   return Solver(program, nest, element, shape, ordered, ranges).Solve(place);
 }
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

@@ -9,12 +9,12 @@
 #include "loop_ir/program.h"
 #include "loop_ir/ranges.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 
 // The iterations of a nest that reach one element: those of `loops`, in order, of
 // which `conditions` hold.
 struct Preimage {
-  std::vector<loop::Loop> loops;  // outermost first; each has the index of a loop of the nest
+  std::vector<Loop> loops;  // outermost first; each has the index of a loop of the nest
   IndexList trips;                // how often each runs, averaged over the elements, roughly
   // By position in the nest: that loop's index, in terms of the element's and of
   // the indices of `loops`.
@@ -33,10 +33,10 @@ struct Preimage {
 //
 // REQUIRES: `ranges` has entered the loops of the element's indices; on return it
 // is as it was. Adds expressions to the program's pool and nothing else.
-absl::optional<Preimage> SolvePreimage(loop::Program& program, absl::Span<const loop::Loop* const> nest,
+absl::optional<Preimage> SolvePreimage(Program& program, absl::Span<const Loop* const> nest,
                                        const IndexList& place, const IndexList& element, const Shape& shape,
-                                       bool ordered, loop::Ranges& ranges);
+                                       bool ordered, Ranges& ranges);
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop
 
 #endif  // NESTOR_FUSION_PREIMAGE_H_

@@ -7,16 +7,8 @@
 #include "loop_ir/discrete_steps.h"
 #include "loop_ir/rewrite.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 namespace {
-
-using loop::ApplyValue;
-using loop::DiscreteSteps;
-using loop::Item;
-using loop::Loop;
-using loop::Program;
-using loop::Statement;
-using loop::ValueId;
 
 bool RewriteIn(Program& program, const DiscreteSteps& steps, const Loop& loop, Statement& statement) {
   const Invariance invariance(program, loop);
@@ -44,9 +36,9 @@ bool RewriteIn(Program& program, const DiscreteSteps& steps, const Loop& loop, S
 absl::StatusOr<bool> UseReciprocals(Program& program) {
   const DiscreteSteps steps(program);
   bool changed = false;
-  for (loop::Block& block : program.blocks) {
+  for (Block& block : program.blocks) {
     for (Item& item : block.body) {
-      VisitStatements(item, [&](Statement& statement, const loop::LoopsAround& around) {
+      VisitStatements(item, [&](Statement& statement, const LoopsAround& around) {
         if (!around.empty()) changed |= RewriteIn(program, steps, *around.back(), statement);
       });
     }
@@ -54,4 +46,4 @@ absl::StatusOr<bool> UseReciprocals(Program& program) {
   return changed;
 }
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

@@ -5,7 +5,7 @@
 #include "absl/status/statusor.h"
 #include "loop_ir/program.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 
 // x / s becomes x * recip(s) where s is invariant in the innermost loop around and x
 // is not: hoisting then computes recip(s) once a loop, and a product is several times
@@ -17,8 +17,8 @@ namespace nestor::fusion {
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run
 // changes nothing. REQUIRES: Verify accepts the program; and so it does afterwards.
-absl::StatusOr<bool> UseReciprocals(loop::Program& program);
+absl::StatusOr<bool> UseReciprocals(Program& program);
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop
 
 #endif  // NESTOR_FUSION_RECIPROCALS_H_

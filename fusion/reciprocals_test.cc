@@ -3,7 +3,7 @@
 #include "fusion/pass_testing.h"
 #include "gtest/gtest.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 namespace {
 
 constexpr Frame kFrame = {
@@ -86,4 +86,4 @@ TEST(Reciprocals, AStepIsFoundWhereverTheValueGoes) {
 }
 
 }  // namespace
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

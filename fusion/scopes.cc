@@ -10,20 +10,12 @@
 #include "fusion/steps.h"
 #include "loop_ir/dependence.h"
 
-namespace nestor::fusion {
-
-using loop::Block;
-using loop::Declaration;
-using loop::Item;
-using loop::Program;
-using loop::Scope;
-using loop::Statement;
-using loop::TensorId;
+namespace nestor::loop {
 
 Item DeclarationOf(TensorId tensor) { return Item{Declaration{tensor}}; }
 
-Item AssignmentOf(TensorId scalar, loop::ValueId value) {
-  return Item{loop::Statement{{scalar}, absl::nullopt, value, loop::ValueId()}};
+Item AssignmentOf(TensorId scalar, ValueId value) {
+  return Item{Statement{{scalar}, absl::nullopt, value, ValueId()}};
 }
 
 std::vector<TensorId> DeclaredIn(const Scope& scope) {
@@ -34,11 +26,11 @@ std::vector<TensorId> DeclaredIn(const Scope& scope) {
   return declared;
 }
 
-int64_t SizeOf(const Program& program, loop::ValueId value) {
+int64_t SizeOf(const Program& program, ValueId value) {
   int64_t size = 0;
-  VisitValues(program, value, [&](loop::ValueId, const loop::Value& v) {
+  VisitValues(program, value, [&](ValueId, const Value& v) {
     CountSteps(1);
-    const auto* load = absl::get_if<loop::LoadValue>(&v.node);
+    const auto* load = absl::get_if<LoadValue>(&v.node);
     size += 1 + (load == nullptr ? 0 : static_cast<int64_t>(load->access.conditions.size()));
   });
   return size;
@@ -47,7 +39,7 @@ int64_t SizeOf(const Program& program, loop::ValueId value) {
 int64_t SizeOf(const Program& program, const Item& item) {
   int64_t size = 0;
   VisitItems(item, [&](const Item& inner) {
-    const auto* statement = inner.As<loop::Statement>();
+    const auto* statement = inner.As<Statement>();
     if (statement == nullptr) return;
     size += SizeOf(program, statement->value);
     if (statement->position.valid()) size += SizeOf(program, statement->position);
@@ -62,7 +54,7 @@ namespace {
 void TakeTouched(const Program& program, const Item& item, absl::flat_hash_map<TensorId, size_t>& pending,
                  std::vector<size_t>& touched) {
   VisitItems(item, [&](const Item& inner) {
-    VisitAccesses(program, inner, [&](TensorId tensor, absl::Span<const IndexId>, loop::AccessKind) {
+    VisitAccesses(program, inner, [&](TensorId tensor, absl::Span<const IndexId>, AccessKind) {
       const auto it = pending.find(tensor);
       if (it == pending.end()) return;
       touched.push_back(it->second);
@@ -102,7 +94,7 @@ void Declare(const Program& program, Scope& scope, absl::Span<const TensorId> mo
 
 void RemoveStatements(Scope& scope, const absl::flat_hash_set<const Statement*>& removed) {
   const auto goes = [&](Item& item) {
-    auto* loop = item.As<loop::Loop>();
+    auto* loop = item.As<Loop>();
     if (loop == nullptr) return item.As<Statement>() != nullptr && removed.contains(item.As<Statement>());
     RemoveStatements(loop->body, removed);
     return loop->body.empty();
@@ -147,4 +139,4 @@ bool RewriteTopScopes(Program& program, absl::FunctionRef<bool(Scope& scope, boo
   return changed;
 }
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

@@ -10,41 +10,41 @@
 #include "absl/types/span.h"
 #include "loop_ir/program.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 
-loop::Item DeclarationOf(loop::TensorId tensor);
+Item DeclarationOf(TensorId tensor);
 // `scalar = value`, of a tensor of rank 0.
-loop::Item AssignmentOf(loop::TensorId scalar, loop::ValueId value);
+Item AssignmentOf(TensorId scalar, ValueId value);
 
 // The tensors that the scope itself declares, in order.
-std::vector<loop::TensorId> DeclaredIn(const loop::Scope& scope);
+std::vector<TensorId> DeclaredIn(const Scope& scope);
 
 // The items with a declaration of each tensor before the first that uses it; one
 // that none uses is declared at the end.
-loop::Scope WithDeclarations(const loop::Program& program, loop::Scope items,
-                             absl::Span<const loop::TensorId> declared);
+Scope WithDeclarations(const Program& program, Scope items,
+                             absl::Span<const TensorId> declared);
 
 // Declares `more` as well as what the scope declares already, each tensor before the
 // first item that uses it.
-void Declare(const loop::Program& program, loop::Scope& scope, absl::Span<const loop::TensorId> more);
+void Declare(const Program& program, Scope& scope, absl::Span<const TensorId> more);
 
 // Values and conditions that are written in the expression; in all statements of the item.
-int64_t SizeOf(const loop::Program& program, loop::ValueId value);
-int64_t SizeOf(const loop::Program& program, const loop::Item& item);
+int64_t SizeOf(const Program& program, ValueId value);
+int64_t SizeOf(const Program& program, const Item& item);
 
 // Takes these statements out of the scope and below, and loops that they leave empty.
-void RemoveStatements(loop::Scope& scope, const absl::flat_hash_set<const loop::Statement*>& removed);
+void RemoveStatements(Scope& scope, const absl::flat_hash_set<const Statement*>& removed);
 
 // True where each block is one loop or one statement.
-bool IsFlat(const loop::Program& program);
+bool IsFlat(const Program& program);
 // The items of the blocks of a flat program, as one scope, and back.
-loop::Scope TakeItems(loop::Program& program);
-void PutItems(loop::Program& program, loop::Scope items);
+Scope TakeItems(Program& program);
+void PutItems(Program& program, Scope items);
 
 // Calls `rewrite` on the items of a flat program as one scope, which declares the
 // program's temps (`is_program`), else on each block's own; true where a call was.
-bool RewriteTopScopes(loop::Program& program, absl::FunctionRef<bool(loop::Scope& scope, bool is_program)> rewrite);
+bool RewriteTopScopes(Program& program, absl::FunctionRef<bool(Scope& scope, bool is_program)> rewrite);
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop
 
 #endif  // NESTOR_FUSION_SCOPES_H_

@@ -9,12 +9,8 @@
 #include "loop_ir/text.h"
 #include "loop_ir/verify.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 namespace {
-
-using loop::ParseProgram;
-using loop::Program;
-using loop::Scope;
 
 Program Of(absl::string_view items) {
   const std::string text = absl::StrCat("program p(x: f32[N], ids: i64[N]) -> (y: f32[N], r: f32) {\n", items,
@@ -60,10 +56,10 @@ TEST(Scopes, DeclaresBeforeTheFirstUse) {
   for (const auto& c : kCases) {
     Program program = Of(absl::StrCat("block { ", c.before, " }"));
     Scope& body = program.blocks[0].body;
-    const std::vector<loop::TensorId> declared = DeclaredIn(body);
+    const std::vector<TensorId> declared = DeclaredIn(body);
     Scope items;
-    for (loop::Item& item : body) {
-      if (item.As<loop::Declaration>() == nullptr) items.push_back(std::move(item));
+    for (Item& item : body) {
+      if (item.As<Declaration>() == nullptr) items.push_back(std::move(item));
     }
     body = WithDeclarations(program, std::move(items), declared);
     EXPECT_TRUE(Verify(program).ok()) << Verify(program);
@@ -95,4 +91,4 @@ TEST(Scopes, FlatPrograms) {
 }
 
 }  // namespace
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

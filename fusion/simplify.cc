@@ -33,21 +33,8 @@
 #include "loop_ir/rewrite.h"
 #include "loop_ir/verify.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 namespace {
-
-using loop::Access;
-using loop::Block;
-using loop::Declaration;
-using loop::Item;
-using loop::Loop;
-using loop::Program;
-using loop::Ranges;
-using loop::Scope;
-using loop::Statement;
-using loop::Storage;
-using loop::TensorId;
-using loop::ValueId;
 
 constexpr int kMaxWalks = 8;  // of an item of a block; two or three are usual
 
@@ -167,7 +154,7 @@ class ProgramSimplifier {
   // The verifier must go on seeing why iterations are independent. They are,
   // whatever becomes of its proof.
   void KeepAttributesProven(Loop& loop) {
-    loop::LoopAttributes& attributes = loop.attributes;
+    LoopAttributes& attributes = loop.attributes;
     if (!attributes.parallel && !attributes.vector) return;
     if (CarriedTensor(program_, loop)) attributes = {.unroll = attributes.unroll};
   }
@@ -175,7 +162,7 @@ class ProgramSimplifier {
   // The loop's body in its place, its index replaced by its beginning.
   size_t Inline(Scope& scope, size_t i) {
     Loop loop = std::move(*scope[i].As<Loop>());
-    loop::VarReplacement replacement(program_);
+    VarReplacement replacement(program_);
     replacement.Set(loop.var, loop.begin);
     RewriteIndices(program_, loop.body, [&](IndexId e) { return replacement(e); });
     const auto at = scope.erase(scope.begin() + static_cast<int64_t>(i));
@@ -232,8 +219,8 @@ class ProgramSimplifier {
   }
 
   absl::optional<ValueId> Simpler(ValueId id) {
-    if (const auto* index = absl::get_if<loop::IndexValue>(&program_[id].node)) return SimplerIndex(index->index);
-    if (const auto* load = absl::get_if<loop::LoadValue>(&program_[id].node)) return SimplerLoad(load->access);
+    if (const auto* index = absl::get_if<IndexValue>(&program_[id].node)) return SimplerIndex(index->index);
+    if (const auto* load = absl::get_if<LoadValue>(&program_[id].node)) return SimplerLoad(load->access);
     absl::optional<ValueId> simple = SimplifyApplication(program_, ranges_, id);
     while (simple) {
       const auto next = SimplifyApplication(program_, ranges_, *simple);
@@ -317,4 +304,4 @@ class ProgramSimplifier {
 
 absl::StatusOr<bool> Simplify(Program& program) { return ProgramSimplifier(program).Run(); }
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

@@ -5,7 +5,7 @@
 #include "absl/status/statusor.h"
 #include "loop_ir/program.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 
 // In the whole program, by what ranges.h proves at each place:
 //  - simplifies bounds, extents, places, conditions and index values; a symbol in
@@ -21,8 +21,8 @@ namespace nestor::fusion {
 // accepts the program; and so it does afterwards (so the last statement that writes
 // an output which may have elements stays, though it may never run). What ran before
 // gives the same bits. A condition that is dropped is no longer checked for overflow.
-absl::StatusOr<bool> Simplify(loop::Program& program);
+absl::StatusOr<bool> Simplify(Program& program);
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop
 
 #endif  // NESTOR_FUSION_SIMPLIFY_H_

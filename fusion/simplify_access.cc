@@ -22,11 +22,7 @@
 #include "fusion/steps.h"
 #include "uops/mutant.h"
 
-namespace nestor::fusion {
-
-using loop::Access;
-using loop::Program;
-using loop::Ranges;
+namespace nestor::loop {
 
 class AccessSimplifier {
  public:
@@ -253,4 +249,4 @@ bool SimplifyAccess(Program& program, Ranges& ranges, AccessMemo& memo, Access& 
   return AccessSimplifier(program, ranges, memo, access).Run();
 }
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

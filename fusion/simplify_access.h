@@ -10,7 +10,7 @@
 #include "loop_ir/program.h"
 #include "loop_ir/ranges.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 
 // What was found about accesses at one place of a program. Expressions make many accesses
 // that differ only in the tensor, or in conditions that do not matter.
@@ -33,8 +33,8 @@ class AccessMemo {
 // Simplifies the place and the conditions of an access made where `ranges` stands;
 // unmasks it where it is always in range. False where the access, a masked one, is
 // never made: a load always gives its fill, a store is always dropped.
-bool SimplifyAccess(loop::Program& program, loop::Ranges& ranges, AccessMemo& memo, loop::Access& access);
+bool SimplifyAccess(Program& program, Ranges& ranges, AccessMemo& memo, Access& access);
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop
 
 #endif  // NESTOR_FUSION_SIMPLIFY_ACCESS_H_

@@ -16,13 +16,8 @@
 #include "loop_ir/ranges.h"
 #include "loop_ir/text.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 namespace {
-
-using loop::Access;
-using loop::Loop;
-using loop::Program;
-using loop::Ranges;
 
 // The loads of the only statement of a nest over i in [0, N), in order, and what stands
 // around it.
@@ -31,13 +26,13 @@ struct Nest {
     const std::string text = absl::StrCat(
         "program p(x: f32[N], z: f32[N], w: f32[M], k: i64[N]) -> (r: f32[N]) {\nfor i in [0, N) { r[i] = ",
         absl::StrJoin(loads, " + "), " }\n}");
-    absl::StatusOr<Program> parsed = loop::ParseProgram(text);
+    absl::StatusOr<Program> parsed = ParseProgram(text);
     EXPECT_TRUE(parsed.ok()) << parsed.status() << "\n" << text;
     if (!parsed.ok()) return;
     program = *std::move(parsed);
     around = program.blocks[0].body[0].As<Loop>();
-    VisitValues(program, around->body[0].As<loop::Statement>()->value, [&](loop::ValueId, const loop::Value& value) {
-      if (const auto* load = absl::get_if<loop::LoadValue>(&value.node)) accesses.push_back(load->access);
+    VisitValues(program, around->body[0].As<Statement>()->value, [&](ValueId, const Value& value) {
+      if (const auto* load = absl::get_if<LoadValue>(&value.node)) accesses.push_back(load->access);
     });
   }
 
@@ -144,4 +139,4 @@ TEST(SimplifyAccess, WhatWasAskedTakesNoProof) {
 }
 
 }  // namespace
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

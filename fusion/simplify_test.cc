@@ -10,7 +10,7 @@
 #include "fusion/pass_testing.h"
 #include "gtest/gtest.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 namespace {
 
 constexpr char kHead[] =
@@ -205,4 +205,4 @@ TEST(Simplify, OutputsWithoutElements) {
 }
 
 }  // namespace
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

@@ -17,19 +17,9 @@
 #include "absl/types/variant.h"
 #include "uops/scalar_body.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 namespace {
 
-using loop::Access;
-using loop::ApplyValue;
-using loop::ConstantValue;
-using loop::IndexValue;
-using loop::LoadValue;
-using loop::ParamValue;
-using loop::Program;
-using loop::Ranges;
-using loop::Value;
-using loop::ValueId;
 using Result = absl::optional<ValueId>;
 
 absl::optional<Scalar> ConstantOf(const Program& program, ValueId id) {
@@ -253,4 +243,4 @@ Result SimplifyApplication(Program& program, Ranges& ranges, ValueId id) {
   return absl::nullopt;
 }
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

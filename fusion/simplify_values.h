@@ -6,13 +6,13 @@
 #include "loop_ir/program.h"
 #include "loop_ir/ranges.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 
 // A simpler value than the application of an op `id`, with the same bits wherever
 // `ranges` stands; nullopt where no rule applies. Operands count as simplified.
 // It may read less than `id` does.
-absl::optional<loop::ValueId> SimplifyApplication(loop::Program& program, loop::Ranges& ranges, loop::ValueId id);
+absl::optional<ValueId> SimplifyApplication(Program& program, Ranges& ranges, ValueId id);
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop
 
 #endif  // NESTOR_FUSION_SIMPLIFY_VALUES_H_

@@ -35,18 +35,8 @@
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 namespace {
-
-using loop::Access;
-using loop::Item;
-using loop::Loop;
-using loop::Program;
-using loop::Ranges;
-using loop::Scope;
-using loop::Statement;
-using loop::Value;
-using loop::ValueId;
 
 // Statements that a block may hold with its pieces.
 constexpr int kMostStatements = 64;
@@ -65,7 +55,7 @@ class Splitter {
     const size_t values = program_.values.size(), vars = program_.vars.size(), tensors = program_.tensors.size();
     bool changed = false;
     // Statements that pieces leave out make room for others.
-    for (loop::Block& block : program_.blocks) {
+    for (Block& block : program_.blocks) {
       while (MayCut(block) && SplitBlock(block)) changed = true;
     }
     if (!changed) {
@@ -76,14 +66,14 @@ class Splitter {
       return false;
     }
     auto& blocks = program_.blocks;
-    blocks.erase(std::remove_if(blocks.begin(), blocks.end(), [](const loop::Block& b) { return b.body.empty(); }),
+    blocks.erase(std::remove_if(blocks.begin(), blocks.end(), [](const Block& b) { return b.body.empty(); }),
                  blocks.end());
     return true;
   }
 
  private:
   // Whether there is a window that may be smaller, or masked, somewhere: this takes one walk, and most blocks have none.
-  bool MayCut(const loop::Block& block) const {
+  bool MayCut(const Block& block) const {
     if (at_ == CutAt::kMasks) return true;
     bool may = false;
     VisitItems(block.body, [&](const Item& item) {
@@ -92,14 +82,14 @@ class Splitter {
       if (!window) return;
       may = pool_.HasVar(loop->begin) || pool_.HasVar(loop->end);
       VisitValues(program_, window->step->value, [&](ValueId, const Value& value) {
-        const auto* load = absl::get_if<loop::LoadValue>(&value.node);
+        const auto* load = absl::get_if<LoadValue>(&value.node);
         may = may || (load != nullptr && load->access.masked);
       });
     });
     return may;
   }
 
-  bool SplitBlock(loop::Block& block) {
+  bool SplitBlock(Block& block) {
     budget_ = kMostStatements - CountStatements(block.body);
     if (budget_ <= 0) return false;
     changed_ = false;
@@ -108,12 +98,12 @@ class Splitter {
     if (!changed_) return false;
     // Some statement must go on writing each output, though it may never run.
     const bool keeps = std::all_of(program_.outputs.begin(), program_.outputs.end(),
-                                   [&](loop::TensorId output) { return IsWritten(output); });
+                                   [&](TensorId output) { return IsWritten(output); });
     if (!keeps) block.body = before;
     return keeps;
   }
 
-  bool IsWritten(loop::TensorId tensor) const {
+  bool IsWritten(TensorId tensor) const {
     bool written = false;
     VisitItems(program_, [&](const Item& item) {
       const auto* statement = item.As<Statement>();
@@ -286,7 +276,7 @@ class Splitter {
       const auto* statement = item.As<Statement>();
       if (statement == nullptr) return;
       VisitValues(program_, statement->value, [&](ValueId, const Value& value) {
-        if (const auto* load = absl::get_if<loop::LoadValue>(&value.node)) add(load->access);
+        if (const auto* load = absl::get_if<LoadValue>(&value.node)) add(load->access);
       });
     });
     return count;
@@ -306,7 +296,7 @@ class Splitter {
     if (at_ == CutAt::kWindows) return true;
     bool gathers = false;
     VisitItems(loop.body, [&](const Item& item) {
-      VisitAccesses(program_, item, [&](loop::TensorId, absl::Span<const IndexId> place, loop::AccessKind) {
+      VisitAccesses(program_, item, [&](TensorId, absl::Span<const IndexId> place, AccessKind) {
         gathers = gathers || absl::c_any_of(place, [&](IndexId e) { return pool_.HasLoad(e) && HoldsVar(pool_, e, loop.var); });
       });
     });
@@ -369,4 +359,4 @@ class Splitter {
 absl::StatusOr<bool> SplitLoops(Program& program) { return Splitter(program, CutAt::kMasks).Run(); }
 absl::StatusOr<bool> SplitWindows(Program& program) { return Splitter(program, CutAt::kWindows).Run(); }
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

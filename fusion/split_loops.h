@@ -5,7 +5,7 @@
 #include "absl/status/statusor.h"
 #include "loop_ir/program.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 
 // Splits loops, outermost first, at the points where comparisons in their bodies
 // (conditions and ranges of masked accesses, choices between values by index)
@@ -29,7 +29,7 @@ namespace nestor::fusion {
 // too many statements.
 //
 // REQUIRES: Verify accepts the program; and so it does afterwards.
-absl::StatusOr<bool> SplitLoops(loop::Program& program);
+absl::StatusOr<bool> SplitLoops(Program& program);
 
 // The same at the borders of windows over which anything but products is summed or compared, or products in few steps:
 // where the bounds of the loops over the window, extremes that move with a loop around, change from one argument to the
@@ -42,8 +42,8 @@ absl::StatusOr<bool> SplitLoops(loop::Program& program);
 //         ..
 //
 // So the inside has windows of known size, and masks that hold. Borders, of 8 places at most, keep what is not decided.
-absl::StatusOr<bool> SplitWindows(loop::Program& program);
+absl::StatusOr<bool> SplitWindows(Program& program);
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop
 
 #endif  // NESTOR_FUSION_SPLIT_LOOPS_H_

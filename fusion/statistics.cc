@@ -9,24 +9,8 @@
 #include "fusion/work.h"
 #include "uops/invariant.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 namespace {
-
-using loop::Arena;
-using loop::Item;
-using loop::Loop;
-using loop::MemoryPlan;
-using loop::PlannedBuffer;
-using loop::Program;
-using loop::Progression;
-using loop::Scope;
-using loop::SizedProgram;
-using loop::Sizes;
-using loop::Statement;
-using loop::Storage;
-using loop::TensorId;
-using loop::TensorInfo;
-using loop::VarValues;
 
 // ---- Operations
 
@@ -42,8 +26,8 @@ using CountOfStatement = double (*)(const Program& program, const Statement& sta
 
 double FlopsOf(const Program& program, const Statement& statement) {
   double flops = statement.op && IsFloat(program[statement.target.tensor].type) ? 1 : 0;
-  const auto add = [&](loop::ValueId, const loop::Value& value) {
-    const auto* apply = absl::get_if<loop::ApplyValue>(&value.node);
+  const auto add = [&](ValueId, const Value& value) {
+    const auto* apply = absl::get_if<ApplyValue>(&value.node);
     if (apply != nullptr) flops += FlopsOf(Row(apply->op), value.type);
   };
   VisitValues(program, statement.value, add);
@@ -157,7 +141,7 @@ absl::StatusOr<Statistics> StatisticsOf(const Program& program, const Sizes& siz
   Counter result_bytes(sized, ResultBytesOf), product_bytes(sized, ProductBytesOf);
   Counter quotient_bytes(sized, QuotientBytesOf);
   CountText(program, statistics);
-  for (const loop::Block& block : program.blocks) {
+  for (const Block& block : program.blocks) {
     statistics.blocks += HoldsLoop(block.body);
     statistics.flops += flops.Count(block.body);
     statistics.result_bytes += result_bytes.Count(block.body);
@@ -183,4 +167,4 @@ absl::Status MeasureMemory(const SizedProgram& program, const MemoryPlan& plan, 
   return absl::OkStatus();
 }
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

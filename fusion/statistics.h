@@ -10,7 +10,7 @@
 #include "loop_ir/program.h"
 #include "loop_ir/sized_program.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 
 struct Statistics {
   // Of the text.
@@ -41,13 +41,13 @@ struct StatisticsOptions {
 
 // InvalidArgument where a size is missing, negative or too large. In milliseconds
 // for hundreds of blocks. REQUIRES: Verify accepts the program.
-absl::StatusOr<Statistics> StatisticsOf(const loop::Program& program, const loop::Sizes& sizes,
+absl::StatusOr<Statistics> StatisticsOf(const Program& program, const Sizes& sizes,
                                         const StatisticsOptions& options = {});
 
 // Sets temp_bytes, arena_bytes, private_bytes and arena_lower_bound to what the plan of
 // the program says.
-absl::Status MeasureMemory(const loop::SizedProgram& program, const loop::MemoryPlan& plan, Statistics& statistics);
+absl::Status MeasureMemory(const SizedProgram& program, const MemoryPlan& plan, Statistics& statistics);
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop
 
 #endif  // NESTOR_FUSION_STATISTICS_H_

@@ -5,12 +5,8 @@
 #include "loop_ir/text.h"
 #include "loop_ir/verify.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 namespace {
-
-using loop::ParseProgram;
-using loop::Program;
-using loop::Sizes;
 
 Program Parse(absl::string_view text) {
   const absl::StatusOr<Program> program = ParseProgram(text);
@@ -115,4 +111,4 @@ TEST(Statistics, Errors) {
 }
 
 }  // namespace
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

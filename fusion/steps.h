@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace nestor::fusion {
+namespace nestor::loop {
 
 // Accesses, values and touched tensors that substitution, merging and value numbers of
 // this thread have looked at so far, and conditions that simplification of accesses has
@@ -18,6 +18,6 @@ inline int64_t& StepsOfThread() {
 
 inline void CountSteps(size_t steps) { StepsOfThread() += static_cast<int64_t>(steps); }
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop
 
 #endif  // NESTOR_FUSION_STEPS_H_

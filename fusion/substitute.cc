@@ -24,18 +24,8 @@
 #include "loop_ir/rewrite.h"
 #include "uops/mutant.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 namespace {
-
-using loop::Access;
-using loop::AccessKind;
-using loop::Item;
-using loop::Loop;
-using loop::Program;
-using loop::Scope;
-using loop::Statement;
-using loop::TensorId;
-using loop::ValueId;
 
 // Applications that recomputation may add to one statement.
 constexpr int kMaxRecomputed = 128;
@@ -81,15 +71,15 @@ struct Measure {
 Measure MeasureOf(const Program& program, ValueId id, TensorId tensor = {}, Measure of_load = {}) {
   int64_t size = 0;
   absl::InlinedVector<int, 32> heights;  // of the operands, up to the one that takes them
-  VisitValues(program, id, [&](ValueId, const loop::Value& value) {
+  VisitValues(program, id, [&](ValueId, const Value& value) {
     CountSteps(1);
     ++size;
     int height = 1;
-    if (const auto* apply = absl::get_if<loop::ApplyValue>(&value.node)) {
+    if (const auto* apply = absl::get_if<ApplyValue>(&value.node)) {
       const auto args = heights.end() - static_cast<int64_t>(apply->args.size());
       for (auto arg = args; arg != heights.end(); ++arg) height = std::max(height, *arg + 1);
       heights.erase(args, heights.end());
-    } else if (const auto* load = absl::get_if<loop::LoadValue>(&value.node)) {
+    } else if (const auto* load = absl::get_if<LoadValue>(&value.node)) {
       const Access& access = load->access;
       size += static_cast<int64_t>(access.conditions.size());
       if (access.fill.valid()) heights.pop_back();
@@ -168,7 +158,7 @@ class ScopeSubstituter {
   }
 
   bool Computes(const Statement& statement) const {
-    const auto* apply = absl::get_if<loop::ApplyValue>(&program_[statement.value].node);
+    const auto* apply = absl::get_if<ApplyValue>(&program_[statement.value].node);
     return apply != nullptr && apply->op != ScalarOp::kCast;
   }
 
@@ -208,7 +198,7 @@ class ScopeSubstituter {
 
   void SubstituteInto(const Definition& definition, size_t i) {
     const int before = replaced_;
-    VisitStatements(scope_[i], [&](Statement& statement, const loop::LoopsAround& chain) {
+    VisitStatements(scope_[i], [&](Statement& statement, const LoopsAround& chain) {
       VisitStatement(definition, statement, chain);
     });
     if (replaced_ == before) return;
@@ -216,7 +206,7 @@ class ScopeSubstituter {
     Recount(definition, i);
   }
 
-  void VisitStatement(const Definition& definition, Statement& statement, const loop::LoopsAround& chain) {
+  void VisitStatement(const Definition& definition, Statement& statement, const LoopsAround& chain) {
     const auto in_index = [&](IndexId e) { return ReplaceInIndex(definition, e, chain); };
     const bool gathered = gathered_.Contains(definition.tensor);
     if (gathered) statement.target = RewriteAccess(program_, std::move(statement.target), in_index);
@@ -224,7 +214,7 @@ class ScopeSubstituter {
       if (gathered) value = RewriteIndices(program_, value, in_index);
       if (!Fits(definition, value)) return value;
       return RewriteValues(program_, value, [&](ValueId id) -> absl::optional<ValueId> {
-        const auto* load = absl::get_if<loop::LoadValue>(&program_[id].node);
+        const auto* load = absl::get_if<LoadValue>(&program_[id].node);
         if (load == nullptr || load->access.tensor != definition.tensor) return absl::nullopt;
         const Access access = load->access;
         if (!Pays(definition, access, statement, chain)) return absl::nullopt;
@@ -246,7 +236,7 @@ class ScopeSubstituter {
 
   // What is computed with a loaded number is checked when it runs. With an expression for the
   // number it would be exact, so that it does not overflow becomes an assumption.
-  IndexId ReplaceInIndex(const Definition& definition, IndexId e, const loop::LoopsAround& chain) {
+  IndexId ReplaceInIndex(const Definition& definition, IndexId e, const LoopsAround& chain) {
     if (!program_.pool.HasLoad(e)) return e;
     IndexReplacement replacement;
     const IndexId by = Replaced(definition, e, replacement);
@@ -279,7 +269,7 @@ class ScopeSubstituter {
   }
 
   bool Pays(const Definition& definition, const Access& access, const Statement& statement,
-            const loop::LoopsAround& chain) {
+            const LoopsAround& chain) {
     if (IsExpansion(definition) || IsWidening(definition)) return true;
     if (definition.cost == 0) return chain.empty() || !definition.vars.empty() || IsLeaf(definition);
     const int loads = uses_.at(definition.tensor).loads;
@@ -314,15 +304,15 @@ class ScopeSubstituter {
 
   bool Reads(const Statement& statement, TensorId tensor) const {
     bool reads = false;
-    VisitValues(program_, statement.value, [&](ValueId, const loop::Value& value) {
-      const auto* load = absl::get_if<loop::LoadValue>(&value.node);
+    VisitValues(program_, statement.value, [&](ValueId, const Value& value) {
+      const auto* load = absl::get_if<LoadValue>(&value.node);
       reads = reads || (load != nullptr && load->access.tensor == tensor);
     });
     return reads;
   }
 
   bool IsLeaf(const Definition& definition) const {
-    return !absl::holds_alternative<loop::ApplyValue>(program_[definition.value].node);
+    return !absl::holds_alternative<ApplyValue>(program_[definition.value].node);
   }
 
   // Cheaper to compute than to store and read: ops on tensors of fewer dimensions, or
@@ -353,7 +343,7 @@ class ScopeSubstituter {
            }) <= 1;
   }
 
-  bool IsInOrder(const Access& access, const loop::LoopsAround& chain) const {
+  bool IsInOrder(const Access& access, const LoopsAround& chain) const {
     for (size_t axis = 0; axis < access.place.size(); ++axis) {
       if (program_.pool.VarValue(access.place[axis]) != chain[axis]->var) return false;
     }
@@ -362,10 +352,10 @@ class ScopeSubstituter {
 
   // The statement also reads the tensor in the order of the loops: merging can
   // serve one order only.
-  bool HasInOrder(TensorId tensor, const Statement& statement, const loop::LoopsAround& chain) const {
+  bool HasInOrder(TensorId tensor, const Statement& statement, const LoopsAround& chain) const {
     bool found = false;
-    VisitValues(program_, statement.value, [&](ValueId, const loop::Value& value) {
-      const auto* load = absl::get_if<loop::LoadValue>(&value.node);
+    VisitValues(program_, statement.value, [&](ValueId, const Value& value) {
+      const auto* load = absl::get_if<LoadValue>(&value.node);
       found = found || (load != nullptr && load->access.tensor == tensor && ReadsEachOnce(load->access, chain) &&
                         IsInOrder(load->access, chain));
     });
@@ -373,12 +363,12 @@ class ScopeSubstituter {
   }
 
   // The place is a permutation of the loops around.
-  bool ReadsEachOnce(const Access& access, const loop::LoopsAround& chain) const {
+  bool ReadsEachOnce(const Access& access, const LoopsAround& chain) const {
     return access.place.size() == chain.size() && IsPrefix(access, chain);
   }
 
   // The place is a permutation of the outermost loops: merging can share those.
-  bool IsPrefix(const Access& access, const loop::LoopsAround& chain) const {
+  bool IsPrefix(const Access& access, const LoopsAround& chain) const {
     const size_t rank = access.place.size();
     if (rank > chain.size()) return false;
     return std::all_of(chain.begin(), chain.begin() + static_cast<int64_t>(rank), [&](const Loop* loop) {
@@ -424,7 +414,7 @@ class ScopeSubstituter {
     if (gone_.empty()) return;
     Scope kept;
     for (size_t i = 0; i < scope_.size(); ++i) {
-      const auto* declaration = scope_[i].As<loop::Declaration>();
+      const auto* declaration = scope_[i].As<Declaration>();
       const bool gone = declaration != nullptr && IsGone(declaration->tensor);
       if (!removed_[i] && !gone) kept.push_back(std::move(scope_[i]));
     }
@@ -474,4 +464,4 @@ absl::StatusOr<bool> SubstituteTemporaries(Program& program) {
   return changed;
 }
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

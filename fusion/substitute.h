@@ -5,7 +5,7 @@
 #include "absl/status/statusor.h"
 #include "loop_ir/program.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 
 // For a temporary all of whose elements one statement `t[i, j] = E(i, j)` assigns,
 // replaces reads t[e, f] behind it by E(e, f), where what E reads is still
@@ -26,8 +26,8 @@ namespace nestor::fusion {
 // Returns whether it changed anything; if not, the program is untouched. No result
 // changes in any bit. A second run changes nothing. REQUIRES: Verify accepts the
 // program; and so it does afterwards.
-absl::StatusOr<bool> SubstituteTemporaries(loop::Program& program);
+absl::StatusOr<bool> SubstituteTemporaries(Program& program);
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop
 
 #endif  // NESTOR_FUSION_SUBSTITUTE_H_

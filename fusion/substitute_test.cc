@@ -10,7 +10,7 @@
 #include "loop_ir/text.h"
 #include "loop_ir/verify.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 namespace {
 
 constexpr Frame kFrame = {
@@ -193,7 +193,7 @@ TEST(Substitute, IsBounded) {
     absl::StrAppend(&temps, "temp t", k, ": f32[N]  ");
     absl::StrAppend(&items, "for i in [0, N) { t", k, "[i] = t", k - 1, "[i - 1 | 0.0] * t", k - 1, "[i + 1 | 0.0] }  ");
   }
-  loop::Program program = ParseVerified(kFrame, absl::StrCat(temps, items, "for j in [0, N) { y[j] = t12[j] }"));
+  Program program = ParseVerified(kFrame, absl::StrCat(temps, items, "for j in [0, N) { y[j] = t12[j] }"));
   EXPECT_TRUE(*SubstituteTemporaries(program));
   EXPECT_TRUE(Verify(program).ok()) << Verify(program);
   EXPECT_LT(ToText(program).size(), 1000000u);
@@ -214,4 +214,4 @@ TEST(Substitute, IndexValuesBehindAMask) {
 }
 
 }  // namespace
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

@@ -6,12 +6,8 @@
 
 #include "absl/algorithm/container.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 namespace {
-
-using loop::Loop;
-using loop::Program;
-using loop::Ranges;
 
 class TurnFinder {
  public:
@@ -101,4 +97,4 @@ IndexList PointsOf(Ranges& ranges, const std::vector<Turn>& turns) {
   return points;
 }
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

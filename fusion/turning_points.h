@@ -8,7 +8,7 @@
 #include "fusion/comparisons.h"
 #include "loop_ir/ranges.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 
 // Where a comparison turns over: it holds from `at` on (rising), or before it.
 struct Turn {
@@ -19,13 +19,13 @@ struct Turn {
 
 // Where the comparison turns over as the loop's index rises, if there is one such place: it is affine in the index, or in a
 // quotient of what is. The ranges know what is proven of the loop's bounds and of what is around it.
-absl::optional<Turn> TurnOf(loop::Program& program, loop::Ranges& ranges, const loop::Loop& loop,
+absl::optional<Turn> TurnOf(Program& program, Ranges& ranges, const Loop& loop,
                             const Comparison& comparison);
 
 // One or two points, those from which on something holds first, so that all holds between; of more, the last from which
 // something holds and the first up to which something does. None where it is not known which these are.
-IndexList PointsOf(loop::Ranges& ranges, const std::vector<Turn>& turns);
+IndexList PointsOf(Ranges& ranges, const std::vector<Turn>& turns);
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop
 
 #endif  // NESTOR_FUSION_TURNING_POINTS_H_

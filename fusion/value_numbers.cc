@@ -5,11 +5,7 @@
 #include "fusion/steps.h"
 #include "uops/mutant.h"
 
-namespace nestor::fusion {
-
-using loop::Access;
-using loop::Value;
-using loop::ValueId;
+namespace nestor::loop {
 
 int ValueNumbers::Of(ValueId id) {
   const auto known = known_.find(id.value);
@@ -27,16 +23,16 @@ ValueNumbers::Key ValueNumbers::KeyOf(const Value& value) {
   struct Visitor {
     ValueNumbers& self;
     Key& key;
-    void operator()(const loop::ConstantValue& v) const {
+    void operator()(const ConstantValue& v) const {
       const bool is_zero = NESTOR_MUTANT("zeros_of_both_signs_are_one") && IsFloat(v.value.type) && v.value.ToDouble() == 0;
       key.push_back(is_zero ? 0 : static_cast<int64_t>(v.value.Canonical().bits));
     }
-    void operator()(const loop::ParamValue& v) const {
+    void operator()(const ParamValue& v) const {
       key.push_back(self.params_.try_emplace(v.name, self.params_.size()).first->second);
     }
-    void operator()(const loop::IndexValue& v) const { self.AppendIndex(v.index, key); }
-    void operator()(const loop::LoadValue& v) const { self.AppendAccess(v.access, key); }
-    void operator()(const loop::ApplyValue& v) const {
+    void operator()(const IndexValue& v) const { self.AppendIndex(v.index, key); }
+    void operator()(const LoadValue& v) const { self.AppendAccess(v.access, key); }
+    void operator()(const ApplyValue& v) const {
       key.push_back(static_cast<int64_t>(v.op));
       for (ValueId arg : v.args) key.push_back(self.Of(arg));
     }
@@ -64,11 +60,11 @@ void ValueNumbers::AppendIndex(IndexId e, Key& key) {
 }
 
 void ValueNumbers::Alias(const Access& access, int number) {
-  Key key = {static_cast<int64_t>(Value{loop::LoadValue{}, DType::kF32}.node.index()),
+  Key key = {static_cast<int64_t>(Value{LoadValue{}, DType::kF32}.node.index()),
              static_cast<int64_t>(ReadType(program_[access.tensor]))};
   AppendAccess(access, key);
   numbers_.insert_or_assign(key, number);
   known_.clear();
 }
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

@@ -8,38 +8,38 @@
 #include "absl/container/flat_hash_map.h"
 #include "loop_ir/program.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 
 // Two values have one number if and only if they are written alike, loads of a
 // tensor before and after a change of it apart.
 class ValueNumbers {
  public:
-  explicit ValueNumbers(const loop::Program& program) : program_(program) {}
+  explicit ValueNumbers(const Program& program) : program_(program) {}
 
-  int Of(loop::ValueId id);
+  int Of(ValueId id);
 
   // From now on, what is loaded from `tensor` is another value.
-  void Change(loop::TensorId tensor) {
+  void Change(TensorId tensor) {
     ++versions_[tensor.value];
     known_.clear();
   }
 
   // A load of `access`, as far as the tensor is not changed, is the value `number`.
-  void Alias(const loop::Access& access, int number);
+  void Alias(const Access& access, int number);
 
  private:
   using Key = std::vector<int64_t>;
-  Key KeyOf(const loop::Value& value);
-  void AppendAccess(const loop::Access& access, Key& key);
+  Key KeyOf(const Value& value);
+  void AppendAccess(const Access& access, Key& key);
   void AppendIndex(IndexId e, Key& key);
 
-  const loop::Program& program_;
+  const Program& program_;
   absl::flat_hash_map<Key, int> numbers_;
   absl::flat_hash_map<int32_t, int> known_;  // by value, while nothing changes
   absl::flat_hash_map<std::string, int64_t> params_;
   absl::flat_hash_map<int32_t, int64_t> versions_;  // by tensor
 };
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop
 
 #endif  // NESTOR_FUSION_VALUE_NUMBERS_H_

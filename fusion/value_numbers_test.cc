@@ -7,12 +7,8 @@
 #include "loop_ir/text.h"
 #include "loop_ir/verify.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 namespace {
-
-using loop::ParseProgram;
-using loop::Program;
-using loop::Statement;
 
 // Two scalars, r and q, are assigned in turn; y and d are changed between them.
 Program Of(absl::string_view type, absl::string_view first, absl::string_view between, absl::string_view second) {
@@ -29,7 +25,7 @@ Program Of(absl::string_view type, absl::string_view first, absl::string_view be
 // Whether the two have one number, what is between being noted.
 bool AreSame(const Program& program, bool alias) {
   ValueNumbers numbers(program);
-  const loop::Scope& body = program.blocks[0].body;
+  const Scope& body = program.blocks[0].body;
   const int first = numbers.Of(body.front().As<Statement>()->value);
   EXPECT_EQ(numbers.Of(body.front().As<Statement>()->value), first);
   for (size_t i = 1; i + 1 < body.size(); ++i) {
@@ -101,4 +97,4 @@ TEST(ValueNumbers, Aliases) {
 }
 
 }  // namespace
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

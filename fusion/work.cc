@@ -5,7 +5,7 @@
 #include "absl/algorithm/container.h"
 #include "uops/scalar_body.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 namespace {
 
 using IsCounted = bool (*)(ScalarOp op);
@@ -17,10 +17,10 @@ int Primitives(ScalarOp op, const ScalarFunction& function, IsCounted is_counted
   return sum;
 }
 
-int Count(const loop::Program& program, loop::ValueId root, IsCounted is_counted) {
+int Count(const Program& program, ValueId root, IsCounted is_counted) {
   int sum = 0;
-  VisitValues(program, root, [&](loop::ValueId, const loop::Value& value) {
-    const auto* apply = absl::get_if<loop::ApplyValue>(&value.node);
+  VisitValues(program, root, [&](ValueId, const Value& value) {
+    const auto* apply = absl::get_if<ApplyValue>(&value.node);
     if (apply == nullptr) return;
     sum += Primitives(apply->op, FunctionOf(apply->op, program[apply->args.back()].type, value.type), is_counted);
   });
@@ -29,26 +29,26 @@ int Count(const loop::Program& program, loop::ValueId root, IsCounted is_counted
 
 }  // namespace
 
-int OperationsOf(const loop::Program& program, loop::ValueId root) {
+int OperationsOf(const Program& program, ValueId root) {
   return Count(program, root, [](ScalarOp) { return true; });
 }
 
-int ProductsOf(const loop::Program& program, loop::ValueId root) {
+int ProductsOf(const Program& program, ValueId root) {
   return Count(program, root, [](ScalarOp op) {
     constexpr ScalarOp kProducts[] = {ScalarOp::kMul, ScalarOp::kFma, ScalarOp::kDiv, ScalarOp::kSqrt};
     return absl::c_linear_search(kProducts, op);
   });
 }
 
-int QuotientsOf(const loop::Program& program, loop::ValueId root) {
+int QuotientsOf(const Program& program, ValueId root) {
   return Count(program, root, [](ScalarOp op) { return op == ScalarOp::kDiv || op == ScalarOp::kSqrt; });
 }
 
-int MostOperations(const loop::Program& program) {
+int MostOperations(const Program& program) {
   int most = 0;
-  for (const loop::Block& block : program.blocks) {
-    VisitItems(block.body, [&](const loop::Item& item) {
-      const auto* statement = item.As<loop::Statement>();
+  for (const Block& block : program.blocks) {
+    VisitItems(block.body, [&](const Item& item) {
+      const auto* statement = item.As<Statement>();
       if (statement == nullptr) return;
       most = std::max(most, OperationsOf(program, statement->value) + (statement->op ? 1 : 0));
     });
@@ -56,4 +56,4 @@ int MostOperations(const loop::Program& program) {
   return most;
 }
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

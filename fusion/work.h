@@ -4,17 +4,17 @@
 
 #include "loop_ir/program.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 
 // Primitive scalar ops in the value, those of composed ops counted one by one.
-int OperationsOf(const loop::Program& program, loop::ValueId value);
+int OperationsOf(const Program& program, ValueId value);
 // Of these, products, quotients and roots, alone or fused with a sum: a processor has fewer pipes for them.
-int ProductsOf(const loop::Program& program, loop::ValueId value);
+int ProductsOf(const Program& program, ValueId value);
 // Of these, quotients and roots: they take a pipe for several cycles.
-int QuotientsOf(const loop::Program& program, loop::ValueId value);
+int QuotientsOf(const Program& program, ValueId value);
 // In the statement that has most of them, an accumulation being one.
-int MostOperations(const loop::Program& program);
+int MostOperations(const Program& program);
 
-}  // namespace nestor::fusion
+}  // namespace nestor::loop
 
 #endif  // NESTOR_FUSION_WORK_H_

@@ -3,7 +3,7 @@
 #include "fusion/pass_testing.h"
 #include "gtest/gtest.h"
 
-namespace nestor::fusion {
+namespace nestor::loop {
 namespace {
 
 TEST(WorkTest, CountsPrimitivesOfTheHeaviestStatement) {
@@ -22,4 +22,4 @@ TEST(WorkTest, CountsPrimitivesOfTheHeaviestStatement) {
 }
 
 }  // namespace
-}  // namespace nestor::fusion
+}  // namespace nestor::loop

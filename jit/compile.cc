@@ -56,88 +56,88 @@ absl::StatusOr<Isa> IsaOf(const CompileOptions& options) {
 int64_t LeastParallelBytes(const loop::Program& program) {
   constexpr int kOperationsPerElement = 4;  // that memory hides
   return ExecutableOptions().least_parallel_bytes * kOperationsPerElement /
-         std::max(kOperationsPerElement, fusion::MostOperations(program));
+         std::max(kOperationsPerElement, loop::MostOperations(program));
 }
 
 }  // namespace
 
 fusion::Pipeline SchedulePipeline(const CompileOptions& options, Isa isa) {
-  LanePartialsOptions lanes;
+  loop::LanePartialsOptions lanes;
   lanes.isa = isa;
   lanes.vectors = static_cast<int>(options.schedule.accumulators);
-  LanePartialsOptions exact_lanes = lanes;
+  loop::LanePartialsOptions exact_lanes = lanes;
   exact_lanes.reorders_rounding = false;
-  ScanLanesOptions scans, exact_scans;
+  loop::ScanLanesOptions scans, exact_scans;
   scans.isa = exact_scans.isa = isa;
   exact_scans.reorders_rounding = false;
-  ParallelSumsOptions exact_sums = options.schedule.parallel_sums;
+  loop::ParallelSumsOptions exact_sums = options.schedule.parallel_sums;
   exact_sums.reorders_rounding = false;
-  ContractionTileOptions contractions = options.schedule.contractions;
+  loop::ContractionTileOptions contractions = options.schedule.contractions;
   contractions.isa = isa;
   return fusion::Pipeline({
       // A block each, so that what is parallel stands alone.
-      {"flatten", fusion::FlattenBlocks},
-      {"carried_sums", MoveCarriedSums},
-      {"flatten_2", fusion::FlattenBlocks},
-      {"merge_batches", MergeBatches},
-      {"split_quotients", SplitQuotients},
-      {"steps_inside", MoveStepsInside},
-      {"wide_products", WidenProducts, /*reorders_rounding=*/true},
-      {"sum_terms", SeparateSums},
-      {"split_contractions", SplitContractions},
+      {"flatten", loop::FlattenBlocks},
+      {"carried_sums", loop::MoveCarriedSums},
+      {"flatten_2", loop::FlattenBlocks},
+      {"merge_batches", loop::MergeBatches},
+      {"split_quotients", loop::SplitQuotients},
+      {"steps_inside", loop::MoveStepsInside},
+      {"wide_products", loop::WidenProducts, /*reorders_rounding=*/true},
+      {"sum_terms", loop::SeparateSums},
+      {"split_contractions", loop::SplitContractions},
       // Behind it: sums have got nests of their own.
-      {"residue_strips", [=](loop::Program& program) { return GatherResidues(program, isa); }},
-      {"exact_residues", [](loop::Program& program) { return SplitResidues(program); }},
-      {"split_residues", [](loop::Program& program) { return SplitResidues(program, {/*reorders_rounding=*/true}); },
+      {"residue_strips", [=](loop::Program& program) { return loop::GatherResidues(program, isa); }},
+      {"exact_residues", [](loop::Program& program) { return loop::SplitResidues(program); }},
+      {"split_residues", [](loop::Program& program) { return loop::SplitResidues(program, {/*reorders_rounding=*/true}); },
        /*reorders_rounding=*/true},
-      {"layouts", [=](loop::Program& program) { return LayOutTemporaries(program, isa, contractions.bound); }},
-      {"padded_sums", PadSums},
-      {"trimmed_sums", [=](loop::Program& program) { return TrimSums(program, contractions.bound); }},
-      {"flatten_3", fusion::FlattenBlocks},
-      {"sum_order", SumWindowsFirst, /*reorders_rounding=*/true},
-      {"promote_sums", PromoteSums},
-      {"strips", [=](loop::Program& program) { return RunInStrips(program, options.schedule.strips); }},
-      {"paired_steps", PairSteps},
-      {"turn_results", [=](loop::Program& program) { return TurnResults(program, isa, contractions.bound); }},
-      {"padded_views", MaterializePaddedViews},
-      {"sampled_columns", CopySampledColumns},
-      {"rows_of_temporaries", fusion::MergeRowsOfTemporaries},
-      {"few_columns", [=](loop::Program& program) { return TileFewColumns(program, contractions); },
+      {"layouts", [=](loop::Program& program) { return loop::LayOutTemporaries(program, isa, contractions.bound); }},
+      {"padded_sums", loop::PadSums},
+      {"trimmed_sums", [=](loop::Program& program) { return loop::TrimSums(program, contractions.bound); }},
+      {"flatten_3", loop::FlattenBlocks},
+      {"sum_order", loop::SumWindowsFirst, /*reorders_rounding=*/true},
+      {"promote_sums", loop::PromoteSums},
+      {"strips", [=](loop::Program& program) { return loop::RunInStrips(program, options.schedule.strips); }},
+      {"paired_steps", loop::PairSteps},
+      {"turn_results", [=](loop::Program& program) { return loop::TurnResults(program, isa, contractions.bound); }},
+      {"padded_views", loop::MaterializePaddedViews},
+      {"sampled_columns", loop::CopySampledColumns},
+      {"rows_of_temporaries", loop::MergeRowsOfTemporaries},
+      {"few_columns", [=](loop::Program& program) { return loop::TileFewColumns(program, contractions); },
        /*reorders_rounding=*/true},
-      {"contractions", [=](loop::Program& program) { return TileContractions(program, contractions); }},
-      {"hoist_copies", HoistCopies},
-      {"split_windows", fusion::SplitWindows},
-      {"unroll_sums", UnrollSums},
-      {"exact_parallel_sums", [=](loop::Program& program) { return SumInParallel(program, exact_sums); }},
-      {"parallel_sums", [=](loop::Program& program) { return SumInParallel(program, options.schedule.parallel_sums); },
+      {"contractions", [=](loop::Program& program) { return loop::TileContractions(program, contractions); }},
+      {"hoist_copies", loop::HoistCopies},
+      {"split_windows", loop::SplitWindows},
+      {"unroll_sums", loop::UnrollSums},
+      {"exact_parallel_sums", [=](loop::Program& program) { return loop::SumInParallel(program, exact_sums); }},
+      {"parallel_sums", [=](loop::Program& program) { return loop::SumInParallel(program, options.schedule.parallel_sums); },
        /*reorders_rounding=*/true},
-      {"memory_order", [=](loop::Program& program) { return WalkInMemoryOrder(program, options.schedule.memory_order); }},
-      {"unroll_and_jam", UnrollAndJam},
-      {"last_step", KeepLastStep},
+      {"memory_order", [=](loop::Program& program) { return loop::WalkInMemoryOrder(program, options.schedule.memory_order); }},
+      {"unroll_and_jam", loop::UnrollAndJam},
+      {"last_step", loop::KeepLastStep},
       // Behind it: what goes from step to step is a scalar.
-      {"exact_scans", [=](loop::Program& program) { return ScanInLanes(program, exact_scans); }},
-      {"scans", [=](loop::Program& program) { return ScanInLanes(program, scans); }, /*reorders_rounding=*/true},
-      {"add_onto_dot_products", AddOntoDotProducts},
-      {"multiply_add", FuseMultiplyAdd, /*reorders_rounding=*/true},
-      {"transpose", [=](loop::Program& program) { return TransposeInTiles(program, isa); }},
-      {"wide_comparisons", fusion::HoistWideComparisons},
-      {"flatten_4", fusion::FlattenBlocks},
-      {"parallel", MarkParallel},
+      {"exact_scans", [=](loop::Program& program) { return loop::ScanInLanes(program, exact_scans); }},
+      {"scans", [=](loop::Program& program) { return loop::ScanInLanes(program, scans); }, /*reorders_rounding=*/true},
+      {"add_onto_dot_products", loop::AddOntoDotProducts},
+      {"multiply_add", loop::FuseMultiplyAdd, /*reorders_rounding=*/true},
+      {"transpose", [=](loop::Program& program) { return loop::TransposeInTiles(program, isa); }},
+      {"wide_comparisons", loop::HoistWideComparisons},
+      {"flatten_4", loop::FlattenBlocks},
+      {"parallel", loop::MarkParallel},
       // Maxima and sums of integers are the same in any order; sums of floats are not.
-      {"exact_lanes", [=](loop::Program& program) { return SumInLanes(program, exact_lanes); }},
-      {"lanes", [=](loop::Program& program) { return SumInLanes(program, lanes); }, /*reorders_rounding=*/true},
-      {"vector", MarkVector},
+      {"exact_lanes", [=](loop::Program& program) { return loop::SumInLanes(program, exact_lanes); }},
+      {"lanes", [=](loop::Program& program) { return loop::SumInLanes(program, lanes); }, /*reorders_rounding=*/true},
+      {"vector", loop::MarkVector},
       // Behind it: a loop that holds a parallel one has no lanes.
-      {"inner_parallel", MarkInnerParallel},
+      {"inner_parallel", loop::MarkInnerParallel},
       // What code takes as proven.
       {"checked", loop::MarkChecked},
-      {"lane_count", [=](loop::Program& program) { return SetLanes(program, isa); }},
+      {"lane_count", [=](loop::Program& program) { return loop::SetLanes(program, isa); }},
   });
 }
 
 absl::Status ProveForCode(loop::Program& program, Isa isa) {
   NESTOR_RETURN_IF_ERROR(loop::MarkChecked(program).status());
-  return SetLanes(program, isa).status();
+  return loop::SetLanes(program, isa).status();
 }
 
 absl::StatusOr<loop::Program> Schedule(loop::Program program, const CompileOptions& options) {

@@ -34,8 +34,8 @@ KernelOptions WithoutIdleConstants(const loop::Program& program, KernelOptions o
 }
 
 absl::StatusOr<std::unique_ptr<const Kernel>> CompileFor(loop::Program program, const KernelOptions& options) {
-  if (options.residence == Residence::kLastCache) NESTOR_RETURN_IF_ERROR(PrefetchArguments(program).status());
-  if (options.residence == Residence::kMemory) NESTOR_RETURN_IF_ERROR(StreamArguments(program).status());
+  if (options.residence == Residence::kLastCache) NESTOR_RETURN_IF_ERROR(loop::PrefetchArguments(program).status());
+  if (options.residence == Residence::kMemory) NESTOR_RETURN_IF_ERROR(loop::StreamArguments(program).status());
   return Kernel::Compile(std::move(program), options.translate);
 }
 

@@ -22,10 +22,10 @@ namespace nestor::jit {
 struct ScheduleOptions {
   // Vectors that a sum has partial results for; of these the greatest power of two.
   int64_t accumulators = 4;
-  MemoryOrderOptions memory_order;
-  ContractionTileOptions contractions;  // but for `isa` and `bound`
-  StripOptions strips;
-  ParallelSumsOptions parallel_sums;  // but for `reorders_rounding`
+  loop::MemoryOrderOptions memory_order;
+  loop::ContractionTileOptions contractions;  // but for `isa` and `bound`
+  loop::StripOptions strips;
+  loop::ParallelSumsOptions parallel_sums;  // but for `reorders_rounding`
 };
 
 // One of them, as a search and files of schedules know it.

@@ -147,7 +147,7 @@ double WorkOf(const Program& program, const Scope& scope, loop::SymbolValue symb
     if (const Loop* loop = item.As<Loop>()) {
       work += IterationsOf(program, *loop, symbol) * WorkOf(program, loop->body, symbol);
     } else if (const Statement* statement = item.As<Statement>()) {
-      work += std::max(1, fusion::OperationsOf(program, statement->value) + (statement->op ? 1 : 0));
+      work += std::max(1, loop::OperationsOf(program, statement->value) + (statement->op ? 1 : 0));
     }
   }
   return work;

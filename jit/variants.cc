@@ -128,9 +128,9 @@ absl::StatusOr<Variants::Code> Variants::Compile(const Class& of, const KernelOp
   loop::Program program = WithConstants(origin_->unfused, of.constants);
   if (of.merges_axes) {
     // A window of one element is no window then, and takes no axis of temporaries.
-    NESTOR_RETURN_IF_ERROR(fusion::Simplify(program).status());
-    NESTOR_RETURN_IF_ERROR(fusion::ContractTemporaries(program).status());
-    if (!fusion::MergeAxes(program)) return Code();
+    NESTOR_RETURN_IF_ERROR(loop::Simplify(program).status());
+    NESTOR_RETURN_IF_ERROR(loop::ContractTemporaries(program).status());
+    if (!loop::MergeAxes(program)) return Code();
   }
   NESTOR_ASSIGN_OR_RETURN(loop::Program scheduled, origin_->schedule(std::move(program), of.variation));
   const std::vector<bool>& bound = of.variation.bound;

@@ -20,8 +20,8 @@
 namespace nestor {
 namespace {
 
-using fusion::Statistics;
 using loop::Sizes;
+using loop::Statistics;
 
 constexpr double kMiB = 1 << 20;
 
@@ -32,7 +32,7 @@ loop::Program Fused(const Op& op) {
 }
 
 Statistics StatisticsAt(const loop::Program& program, const Sizes& sizes) {
-  const auto statistics = fusion::StatisticsOf(program, sizes);
+  const auto statistics = loop::StatisticsOf(program, sizes);
   EXPECT_TRUE(statistics.ok()) << program.name << ": " << statistics.status();
   return statistics.value_or(Statistics());
 }
@@ -129,7 +129,7 @@ Statistics MemoryOfCode(const Op& op, const Sizes& sizes) {
   const auto sized = loop::SizedProgram::Create((*executable)->program(), sizes);
   EXPECT_TRUE(sized.ok()) << sized.status();
   if (!sized.ok()) return statistics;
-  EXPECT_EQ(fusion::MeasureMemory(*sized, (*executable)->kernel().plan(), statistics), absl::OkStatus());
+  EXPECT_EQ(loop::MeasureMemory(*sized, (*executable)->kernel().plan(), statistics), absl::OkStatus());
   return statistics;
 }
 

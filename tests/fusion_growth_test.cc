@@ -85,9 +85,9 @@ Work FusionOf(const std::string& text) {
   const auto op = Parse(text);
   EXPECT_TRUE(op.ok()) << op.status() << "\n" << text;
   loop::Program program = Lower(*op);
-  const int64_t before = fusion::StepsOfThread();
+  const int64_t before = loop::StepsOfThread();
   EXPECT_EQ(fusion::Pipeline::Default().Run(program), absl::OkStatus());
-  return {fusion::StepsOfThread() - before, program.values.size()};
+  return {loop::StepsOfThread() - before, program.values.size()};
 }
 
 // n log n is 2.2 times the work for twice the statements.
@@ -109,7 +109,7 @@ Merged MergedLoopsOf(const loop::Program& program) {
   Merged merged;
   for (const loop::Block& block : program.blocks) {
     for (const loop::Item& item : block.body) {
-      const int64_t size = fusion::SizeOf(program, item);
+      const int64_t size = loop::SizeOf(program, item);
       int statements = 0;
       loop::VisitItems({item}, [&](const loop::Item& inner) { statements += inner.As<loop::Statement>() != nullptr; });
       ++merged.loops;
@@ -124,7 +124,7 @@ Merged MergedLoopsOf(const loop::Program& program) {
 // that could be one are left. With substitution there are few long statements, without it
 // many short ones.
 TEST(FusionGrowth, LoopsStayWithinTheBound) {
-  constexpr int64_t kMost = fusion::NestList::kMostSize;
+  constexpr int64_t kMost = loop::NestList::kMostSize;
   for (const bool substitutes : {true, false}) {
     fusion::Pipeline pipeline = fusion::Pipeline::Default();
     if (!substitutes) {

@@ -46,7 +46,7 @@ Finding CheckMergedAxes(const Op& op, uint64_t seed, Counts& counts) {
   RunInputs inputs = made.inputs;
   inputs.dims.clear();
   const Results want = Run(program, inputs);
-  if (!fusion::MergeAxes(program)) return absl::nullopt;
+  if (!loop::MergeAxes(program)) return absl::nullopt;
   ++merged_programs;
   const absl::Status verified = Verify(program);
   if (!verified.ok()) return absl::StrCat(verified.message(), "\n", loop::ToText(program));

@@ -68,10 +68,10 @@ void ExpectEqual(const absl::StatusOr<std::vector<Tensor>>& want, const absl::St
 // the conditions of a gather are what bounds its loops.
 Outcome ExpectSameBits(const loop::Program& before, const RunInputs& inputs) {
   loop::Program after = before;
-  const auto changed = fusion::GatherFromScatter(after);
+  const auto changed = loop::GatherFromScatter(after);
   EXPECT_TRUE(changed.ok()) << changed.status();
   loop::Program split = after;
-  EXPECT_TRUE(fusion::SplitLoops(split).ok());
+  EXPECT_TRUE(loop::SplitLoops(split).ok());
   SCOPED_TRACE(absl::StrCat("before:\n", ToText(before), "after:\n", ToText(after), "split:\n", ToText(split)));
   EXPECT_EQ(*changed, ToText(before) != ToText(after));
   EXPECT_TRUE(Verify(after).ok()) << Verify(after);

@@ -44,7 +44,7 @@ absl::Status CheckAssembled(loop::Program unfused, const jit::CompileOptions& op
   NESTOR_ASSIGN_OR_RETURN(loop::Program scheduled, jit::Schedule(std::move(unfused), options));
   jit::TranslateOptions translate;
   translate.isa = *options.isa;
-  if (options.streaming_bytes) NESTOR_RETURN_IF_ERROR(jit::StreamArguments(scheduled).status());
+  if (options.streaming_bytes) NESTOR_RETURN_IF_ERROR(loop::StreamArguments(scheduled).status());
   NESTOR_ASSIGN_OR_RETURN(const auto kernel, jit::Kernel::Compile(std::move(scheduled), translate));
   return CheckInstructions(*kernel, translate.isa);
 }

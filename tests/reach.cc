@@ -69,7 +69,7 @@ void CountPasses(const fusion::Pipeline& pipeline, absl::string_view what, loop:
 void CountOperations(loop::Program program, jit::Isa isa, Counts& operations) {
   jit::TranslateOptions options;
   options.isa = isa;
-  jit::StreamArguments(program).status().IgnoreError();
+  loop::StreamArguments(program).status().IgnoreError();
   const auto count = [&](jit::Step& step) {
     for (const jit::Operation& operation : step.operations.operations) {
       ++operations[std::string(jit::Info(operation.opcode).name)];

@@ -121,8 +121,8 @@ Measured MeasureCompiled(const Op& op, const loop::Sizes& small, const loop::Siz
     Call(executable->program(), small).Run(*executable, workspace);
   }
   const Call call(executable->program(), sizes);
-  fusion::Statistics statistics;
-  const absl::Status sound = fusion::MeasureMemory(call.sized, executable->kernel().plan(), statistics);
+  loop::Statistics statistics;
+  const absl::Status sound = loop::MeasureMemory(call.sized, executable->kernel().plan(), statistics);
   NESTOR_CHECK(sound.ok(), sound.ToString());
   Measured measured;
   measured.planned = statistics.arena_bytes + statistics.private_bytes;
@@ -169,8 +169,8 @@ TEST(ResidentMemory, OfResNetGradient) {
 Measured MeasureInterpreted(const loop::Program& program, int64_t n) {
   const Tensor x = Tensor::Of(DType::kF32, {n}, std::vector<double>(static_cast<size_t>(n), 1.0));
   const auto sized = loop::SizedProgram::Create(program, {{"N", n}}).value();
-  fusion::Statistics statistics;
-  const absl::Status sound = fusion::MeasureMemory(sized, loop::PlanMemory(program), statistics);
+  loop::Statistics statistics;
+  const absl::Status sound = loop::MeasureMemory(sized, loop::PlanMemory(program), statistics);
   NESTOR_CHECK(sound.ok(), sound.ToString());
   Measured measured;
   measured.planned = (statistics.arena_bytes + x.num_bytes()) / 4 * 5;  // with the output

@@ -35,7 +35,7 @@ int64_t Setting(const char* name, int64_t otherwise) {
 using Pass = absl::StatusOr<bool> (*)(loop::Program&);
 
 // Whether the pass changed the program.
-bool ExpectSameBits(const loop::Program& before, const RunInputs& inputs, Pass pass = fusion::SplitLoops) {
+bool ExpectSameBits(const loop::Program& before, const RunInputs& inputs, Pass pass = loop::SplitLoops) {
   loop::Program after = before;
   const auto changed = pass(after);
   EXPECT_TRUE(changed.ok()) << changed.status();
@@ -84,7 +84,7 @@ TEST(SplitWindows, AllSmallImages) {
           const Tensor x = Tensor::Of<float>({1, 2, h, w}, values);
           RunInputs inputs;
           inputs.tensors["x"] = x;
-          EXPECT_TRUE(ExpectSameBits(program, inputs, fusion::SplitWindows)) << pool << " " << window;
+          EXPECT_TRUE(ExpectSameBits(program, inputs, loop::SplitWindows)) << pool << " " << window;
         }
       }
     }
@@ -105,7 +105,7 @@ TEST(SplitWindows, MaskedWindows) {
       const Tensor x = Tensor::Of<float>({h, w}, values);
       RunInputs inputs;
       inputs.tensors["x"] = inputs.tensors["m"] = x;
-      EXPECT_TRUE(ExpectSameBits(program, inputs, fusion::SplitWindows));
+      EXPECT_TRUE(ExpectSameBits(program, inputs, loop::SplitWindows));
     }
   }
 }

@@ -23,8 +23,8 @@
 namespace nestor {
 namespace {
 
-using fusion::BytesWalked;
 using loop::Arena;
+using loop::BytesWalked;
 using loop::MemoryPlan;
 using loop::SizedProgram;
 using loop::Sizes;
@@ -139,9 +139,9 @@ double FactorBetween(double a, double b) { return a == b ? 1 : std::max(a / b, b
 // How far the estimate is off, over what may be asked of it: it takes conditions to hold, so it is right where it is
 // close to what the program walks, but for sums that are dropped, or to what it would walk with open masks.
 absl::StatusOr<double> Excess(const Subject& subject, const SizedProgram& sized, const SizedProgram& open, int64_t cache) {
-  const double estimate = fusion::EstimateBytesWalked(sized, cache).Total();
-  const absl::StatusOr<BytesWalked> closed = fusion::SimulateBytesWalked(sized, cache, Gathered);
-  const absl::StatusOr<BytesWalked> all = fusion::SimulateBytesWalked(open, cache, Gathered);
+  const double estimate = loop::EstimateBytesWalked(sized, cache).Total();
+  const absl::StatusOr<BytesWalked> closed = loop::SimulateBytesWalked(sized, cache, Gathered);
+  const absl::StatusOr<BytesWalked> all = loop::SimulateBytesWalked(open, cache, Gathered);
   if (!closed.ok()) return closed.status();
   const double of_closed = FactorBetween(estimate, closed->Total()) / ClosedBy(subject.program, subject.sizes);
   // Where a condition keeps a place in range, masks cannot be opened.

@@ -21,7 +21,7 @@ namespace {
 
 loop::Program Stripped(const Op& op) {
   loop::Program program = Lower(op);
-  EXPECT_TRUE(fusion::EliminateDeadCode(program).ok());
+  EXPECT_TRUE(loop::EliminateDeadCode(program).ok());
   return program;
 }
 

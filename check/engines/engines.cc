@@ -71,7 +71,7 @@ std::string PassesText(const Engine& engine) {
 }
 
 std::string ThresholdsText(const jit::CompileOptions& options) {
-  const jit::ContractionTileOptions& tiles = options.schedule.contractions;
+  const loop::ContractionTileOptions& tiles = options.schedule.contractions;
   return absl::StrCat(options.schedule.accumulators, " accumulators, tiles ", tiles.rows, " x ", tiles.vectors,
                       ", blocks ", tiles.sum_block, " x ", tiles.row_block, " x ", tiles.column_block,
                       tiles.panels ? "" : " without panels", tiles.columns_outside ? ", columns outside" : "",
@@ -119,8 +119,8 @@ absl::Span<const jit::Isa> AvailableSets() {
 
 namespace {
 
-jit::ContractionTileOptions DrawTiles(Random& random) {
-  jit::ContractionTileOptions tiles;
+loop::ContractionTileOptions DrawTiles(Random& random) {
+  loop::ContractionTileOptions tiles;
   if (random.Chance(30)) return tiles;
   tiles.rows = random.Pick({0, 0, 2, 3, 4, 6});
   tiles.vectors = random.Pick({0, 0, 1, 2});

@@ -26,7 +26,7 @@ loop::Program UnfusedStep(absl::string_view model) {
   const auto step = TrainingStepOp(*forward);
   EXPECT_TRUE(step.ok()) << step.status();
   loop::Program program = Lower(*step);
-  EXPECT_TRUE(fusion::EliminateDeadCode(program).ok());
+  EXPECT_TRUE(loop::EliminateDeadCode(program).ok());
   return program;
 }
 
@@ -97,9 +97,9 @@ TEST(StepProgram, BytesWalkedIsCloseToItsDefinition) {
     ASSERT_TRUE(sized.ok()) << sized.status();
     for (int64_t cache : {1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 20}) {
       const auto begin = std::chrono::steady_clock::now();
-      const fusion::BytesWalked estimate = fusion::EstimateBytesWalked(*sized, cache);
+      const loop::BytesWalked estimate = loop::EstimateBytesWalked(*sized, cache);
       const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - begin;
-      const auto exact = fusion::SimulateBytesWalked(*sized, cache, Label);
+      const auto exact = loop::SimulateBytesWalked(*sized, cache, Label);
       ASSERT_TRUE(exact.ok()) << exact.status();
       const std::string figures = absl::StrCat("cache ", cache, ": loads ", estimate.loads, " for ", exact->loads,
                                                ", stores ", estimate.stores, " for ", exact->stores, ", in ",

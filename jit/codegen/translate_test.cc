@@ -15,7 +15,7 @@ namespace nestor::jit {
 namespace {
 
 std::string TranslationOf(const char* text) {
-  loop::Program program = fusion::ParseVerified(text);
+  loop::Program program = loop::ParseVerified(text);
   EXPECT_TRUE(MarkChecked(program).ok());
   const auto translation = Translate(program, {});
   if (!translation.ok()) return translation.status().ToString();
@@ -232,7 +232,7 @@ return 0)"},
 
 // A pass that loses a declaration is found before memory is written that nobody reserved.
 TEST(TranslateDeathTest, TempIsDeclared) {
-  loop::Program program = fusion::ParseVerified(
+  loop::Program program = loop::ParseVerified(
       "program p(x: f32[N]) -> (y: f32[N]) { for i in [0, N) { temp t: f32[4] t[0] = x[i] y[i] = t[0] } }");
   loop::Scope& body = program.blocks[0].body[0].As<loop::Loop>()->body;
   body.erase(body.begin());

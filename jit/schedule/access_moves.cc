@@ -4,11 +4,7 @@
 #include "loop_ir/lanes.h"
 #include "uops/index_expr.h"
 
-namespace nestor::jit {
-
-using loop::Access;
-using loop::Loop;
-using loop::Program;
+namespace nestor::loop {
 
 bool MovesWithAny(const IndexPool& pool, IndexId e, absl::Span<const Loop* const> loops) {
   return absl::c_any_of(loops, [&](const Loop* loop) { return HoldsVar(pool, e, loop->var); });
@@ -36,9 +32,9 @@ bool IsAlong(Program& program, const Access& access, const Loop& loop) {
   return last > 0;
 }
 
-bool StoresLieAlong(Program& program, const loop::Scope& scope, const Loop& loop) {
-  return absl::c_all_of(scope, [&](const loop::Item& item) {
-    const auto* statement = item.As<loop::Statement>();
+bool StoresLieAlong(Program& program, const Scope& scope, const Loop& loop) {
+  return absl::c_all_of(scope, [&](const Item& item) {
+    const auto* statement = item.As<Statement>();
     return statement == nullptr || statement->target.place.empty() || IsAlong(program, statement->target, loop);
   });
 }
@@ -60,7 +56,7 @@ bool SlidesAlong(const Program& program, const Access& access, const std::vector
 }
 
 bool AreRowsOfTemporary(Program& program, const Access& access, const Loop& row) {
-  return program[access.tensor].storage == loop::Storage::kTemp && MovesLastAlone(program, access, row);
+  return program[access.tensor].storage == Storage::kTemp && MovesLastAlone(program, access, row);
 }
 
 bool IsReadOnce(const Program& program, const Access& access, absl::Span<const Loop* const> loops) {
@@ -70,4 +66,4 @@ bool IsReadOnce(const Program& program, const Access& access, absl::Span<const L
   return !access.masked && absl::c_all_of(access.place, [&](IndexId e) { return movers(e) <= 1; });
 }
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop

@@ -17,14 +17,8 @@
 #include "loop_ir/ranges.h"
 #include "uops/mutant.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
-
-using loop::Item;
-using loop::Loop;
-using loop::Program;
-using loop::Scope;
-using loop::TensorId;
 
 class VectorMarker {
  public:
@@ -32,7 +26,7 @@ class VectorMarker {
 
   bool Run() {
     bool changed = false;
-    for (loop::Block& block : program_.blocks) changed |= Visit(block.body);
+    for (Block& block : program_.blocks) changed |= Visit(block.body);
     return changed;
   }
 
@@ -77,7 +71,7 @@ class VectorMarker {
   double Gain(Loop& loop) {
     const double gain = LaneGain(program_, loop);
     if (gain <= 0 || CarriedTensor(program_, loop).has_value()) return 0;
-    const bool runs = RunsInLanes(program_, ranges_, loop) || (!IsBorder(loop) && RunsInLanes(program_, ranges_, loop, loop::LaneMasks::kLoads));
+    const bool runs = RunsInLanes(program_, ranges_, loop) || (!IsBorder(loop) && RunsInLanes(program_, ranges_, loop, LaneMasks::kLoads));
     return runs ? gain : 0;
   }
 
@@ -88,7 +82,7 @@ class VectorMarker {
   }
 
   Program& program_;
-  loop::Ranges ranges_;
+  Ranges ranges_;
 };
 
 }  // namespace
@@ -99,7 +93,7 @@ Scheduled ScheduledOf(const Loop& loop) {
   for (const Item& item : loop.body) {
     Scheduled part = Scheduled::kNothing;
     if (const auto* inner = item.As<Loop>()) part = ScheduledOf(*inner);
-    else if (item.As<loop::Statement>() == nullptr) continue;
+    else if (item.As<Statement>() == nullptr) continue;
     all = all && part == Scheduled::kAll;
     nothing = nothing && part == Scheduled::kNothing;
     if (!all && !nothing) return Scheduled::kInPart;
@@ -109,7 +103,7 @@ Scheduled ScheduledOf(const Loop& loop) {
 
 absl::StatusOr<bool> MarkParallel(Program& program) {
   bool changed = false;
-  for (loop::Block& block : program.blocks) {
+  for (Block& block : program.blocks) {
     if (block.body.size() != 1) continue;
     auto* loop = block.body[0].As<Loop>();
     const bool carries = loop != nullptr && CarriedTensor(program, *loop).has_value();
@@ -137,7 +131,7 @@ absl::StatusOr<bool> MarkInnerParallel(Program& program) {
            !CarriedTensor(program, loop).has_value();
   };
   bool changed = false;
-  for (loop::Block& block : program.blocks) {
+  for (Block& block : program.blocks) {
     Loop* around = block.body.size() == 1 ? block.body[0].As<Loop>() : nullptr;
     while (around != nullptr && around->body.size() == 1) {
       Loop* loop = around->body[0].As<Loop>();
@@ -157,13 +151,13 @@ namespace {
 // enough. A register tile has as many lanes in all loops that use it.
 class NarrowLoops {
  public:
-  NarrowLoops(Program& program, Isa isa) : program_(program) {
+  NarrowLoops(Program& program, jit::Isa isa) : program_(program) {
     std::vector<const Loop*> others;
     VisitItems(program, [&](const Item& item) {
       const auto* loop = item.As<Loop>();
       if (loop == nullptr || !loop->attributes.vector) return;
-      const int bytes = NarrowLaneBytes(program_, *loop), lanes = VectorBytes(isa) / bytes;
-      const bool is_narrow = bytes < kLeastLaneBytes && !IsShort(*loop, lanes);
+      const int bytes = jit::NarrowLaneBytes(program_, *loop), lanes = jit::VectorBytes(isa) / bytes;
+      const bool is_narrow = bytes < jit::kLeastLaneBytes && !IsShort(*loop, lanes);
       is_narrow ? void(loops_.emplace(loop, lanes)) : others.push_back(loop);
     });
     while (!loops_.empty() && !others.empty()) others = TakeSharersOf(others);
@@ -182,7 +176,7 @@ class NarrowLoops {
     if (!length || *length >= lanes) return false;
     bool in_memory = false, has_long_tile = false;
     VisitTensors(loop, [&](TensorId tensor) {
-      const loop::TensorInfo& info = program_[tensor];
+      const TensorInfo& info = program_[tensor];
       if (!info.is_register) in_memory |= !info.shape.empty();
       else has_long_tile |= program_.pool.ConstValue(info.shape.back()).value_or(0) >= lanes;
     });
@@ -210,7 +204,7 @@ class NarrowLoops {
   template <class F>
   void VisitTensors(const Loop& loop, F f) const {
     VisitItems(loop.body, [&](const Item& item) {
-      VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId>, loop::AccessKind) { f(tensor); });
+      VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId>, AccessKind) { f(tensor); });
     });
   }
 
@@ -220,11 +214,11 @@ class NarrowLoops {
 
 }  // namespace
 
-absl::StatusOr<bool> SetLanes(Program& program, Isa isa) {
+absl::StatusOr<bool> SetLanes(Program& program, jit::Isa isa) {
   const NarrowLoops narrow(program, isa);
   return MarkLanes(program, [&](const Loop& loop) {
-    return narrow.CountOf(loop).value_or(LanesOf(program, loop, isa));
+    return narrow.CountOf(loop).value_or(jit::LanesOf(program, loop, isa));
   });
 }
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop

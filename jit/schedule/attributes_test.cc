@@ -3,12 +3,10 @@
 #include "fusion/pass_testing.h"
 #include "gtest/gtest.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
 
-using fusion::ExpectPass;
-
-constexpr fusion::Frame kFrame = {
+constexpr Frame kFrame = {
     "program p(x: f32[N, M], z: f32[M, N], v: f32[N], t: f32[A], u: f32[N, 1], ids: i64[N], n: i8[N]) -> "
     "(y: f32[N, M], o: f32[N, M, A], r: f32[N], q: i64[N, M]) {\n",
     "\n  block { drop y[0, 0] = 0.0  drop o[0, 0, 0] = 0.0  drop r[0] = 0.0  drop q[0, 0] = 0 }\n}\n"};
@@ -119,7 +117,7 @@ TEST(MarkVector, TextInTextOut) {
 }
 
 TEST(MarkInnerParallel, TextInTextOut) {
-  fusion::ExpectPass(MarkInnerParallel, kFrame, {
+  ExpectPass(MarkInnerParallel, kFrame, {
       {"for i in [0, N) parallel { for j in [0, M) { for k in [0, 4) { drop o[i, j, k] = 0.0 } } }",
        "for i in [0, N) parallel { for j in [0, M) parallel { for k in [0, 4) { drop o[i, j, k] = 0.0 } } }"},
       {"for i in [0, N) parallel { for j in [0, M) { for k in [0, 65) vector { drop o[i, j, k] = 0.0 } } }",
@@ -137,7 +135,7 @@ TEST(MarkInnerParallel, TextInTextOut) {
 }
 
 TEST(SetLanes, TextInTextOut) {
-  ExpectPass([](loop::Program& program) { return SetLanes(program, Isa::kAvx2); }, kFrame, {
+  ExpectPass([](Program& program) { return SetLanes(program, jit::Isa::kAvx2); }, kFrame, {
       {"for i in [0, N) vector { r[i] = v[i] }", "for i in [0, N) vector(8) { r[i] = v[i] }"},
       // As the widest value asks, on the way to one of another type, too.
       {"for i in [0, N) vector { r[i] = f32(f64(v[i])) }", "for i in [0, N) vector(4) { r[i] = f32(f64(v[i])) }"},
@@ -156,4 +154,4 @@ TEST(SetLanes, TextInTextOut) {
 }
 
 }  // namespace
-}  // namespace nestor::jit
+}  // namespace nestor::loop

@@ -16,19 +16,8 @@
 #include "loop_ir/dependence.h"
 #include "loop_ir/rewrite.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
-
-using loop::Access;
-using loop::Item;
-using loop::Loop;
-using loop::LoopsAround;
-using loop::Program;
-using loop::Scope;
-using loop::Statement;
-using loop::TensorId;
-using loop::Value;
-using loop::ValueId;
 
 struct Site {
   const Statement* statement;
@@ -82,7 +71,7 @@ class Mover {
       const TensorId target = site.statement->target.tensor;
       bool good = !footprint_.reads.contains(target) && targets.insert(target).second && IsPlainSum(site);
       VisitValues(program_, site.statement->value, [&](ValueId, const Value& value) {
-        const auto* load = absl::get_if<loop::LoadValue>(&value.node);
+        const auto* load = absl::get_if<LoadValue>(&value.node);
         good = good && (load == nullptr || IsThere(load->access, number) || CopyOf(load->access, value.type, number));
       });
       return good;
@@ -92,7 +81,7 @@ class Mover {
   // What the statement sums, with scalars of the nest read from where they were stored.
   ValueId ValueBehind(size_t number) {
     return RewriteValues(program_, sites_[number].statement->value, [&](ValueId id) -> absl::optional<ValueId> {
-      const auto* load = absl::get_if<loop::LoadValue>(&program_[id].node);
+      const auto* load = absl::get_if<LoadValue>(&program_[id].node);
       if (load == nullptr || IsThere(load->access, number)) return absl::nullopt;
       return program_.AddLoad(*CopyOf(load->access, program_[id].type, number));
     });
@@ -132,7 +121,7 @@ class Mover {
     for (size_t i = number; i-- > 0;) {
       const Statement& store = *sites_[i].statement;
       if (store.target.tensor == scalar.tensor) return absl::nullopt;
-      const auto* load = absl::get_if<loop::LoadValue>(&program_[store.value].node);
+      const auto* load = absl::get_if<LoadValue>(&program_[store.value].node);
       if (load == nullptr || load->access.tensor != scalar.tensor || sites_[i].loops != sites_[number].loops) continue;
       if (program_[store.target.tensor].type == type && IsThere(store.target, number)) return store.target;
     }
@@ -141,7 +130,7 @@ class Mover {
 
   Program& program_;
   IndexPool& pool_;
-  loop::Footprint footprint_;  // of the nest, without what it declares
+  Footprint footprint_;  // of the nest, without what it declares
   std::vector<Site> sites_;    // of the nest, in the order of the text
 };
 
@@ -149,13 +138,13 @@ class Mover {
 
 absl::StatusOr<bool> MoveCarriedSums(Program& program) {
   bool changed = false;
-  for (loop::Block& block : program.blocks) {
+  for (Block& block : program.blocks) {
     Scope result;
     for (Item& item : block.body) {
       absl::flat_hash_set<const Statement*> removed;
       absl::optional<Scope> sums;
       if (item.As<Loop>() != nullptr) sums = Mover(program).Run(item, removed);
-      if (sums) fusion::RemoveStatements(item.As<Loop>()->body, removed);
+      if (sums) RemoveStatements(item.As<Loop>()->body, removed);
       result.push_back(std::move(item));
       if (!sums) continue;
       changed = true;
@@ -166,4 +155,4 @@ absl::StatusOr<bool> MoveCarriedSums(Program& program) {
   return changed;
 }
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop

@@ -5,7 +5,7 @@
 #include "absl/status/statusor.h"
 #include "loop_ir/program.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 
 //   for i in [0, B) {                               for i in [0, B) {
 //     for j in [0, N) {                               for j in [0, N) {
@@ -23,8 +23,8 @@ namespace nestor::jit {
 // Returns whether it changed anything; if not, the program is untouched. A second run changes
 // nothing. Every sum keeps its order. REQUIRES: Verify accepts the program; and so it does
 // afterwards.
-absl::StatusOr<bool> MoveCarriedSums(loop::Program& program);
+absl::StatusOr<bool> MoveCarriedSums(Program& program);
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop
 
 #endif  // NESTOR_JIT_SCHEDULE_CARRIED_SUMS_H_

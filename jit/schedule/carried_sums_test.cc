@@ -3,14 +3,14 @@
 #include "fusion/pass_testing.h"
 #include "gtest/gtest.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
 
-constexpr fusion::Frame kFrame = {"program p(x: f32[B, K], w: f32[K, N], g_in: f32[N]) -> (y: f32[B, N], g: f32[N], h: f32[N]) {\n",
+constexpr Frame kFrame = {"program p(x: f32[B, K], w: f32[K, N], g_in: f32[N]) -> (y: f32[B, N], g: f32[N], h: f32[N]) {\n",
                                   "\n  block { drop y[0, 0] = 0.0 drop g[0] = 0.0 drop h[0] = 0.0 }\n}\n"};
 
 TEST(CarriedSums, StandBehindTheNest) {
-  fusion::ExpectPass(
+  ExpectPass(
       MoveCarriedSums, kFrame,
       {
           // Of what was stored; of an input.
@@ -39,7 +39,7 @@ TEST(CarriedSums, StandBehindTheNest) {
 }
 
 TEST(CarriedSums, Stay) {
-  fusion::ExpectPass(
+  ExpectPass(
       MoveCarriedSums, kFrame,
       {
           // Nothing is deeper.
@@ -59,4 +59,4 @@ TEST(CarriedSums, Stay) {
 }
 
 }  // namespace
-}  // namespace nestor::jit
+}  // namespace nestor::loop

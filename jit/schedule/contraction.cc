@@ -16,19 +16,8 @@
 #include "loop_ir/dependence.h"
 #include "loop_ir/lanes.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
-
-using loop::Access;
-using loop::Item;
-using loop::Loop;
-using loop::Program;
-using loop::Scope;
-using loop::Statement;
-using loop::Storage;
-using loop::TensorId;
-using loop::Value;
-using loop::ValueId;
 
 // Columns that leave most lanes of a vector empty, rows that leave most of a tile.
 constexpr int64_t kFewColumns = 7, kFewRows = 3;
@@ -112,7 +101,7 @@ class Matcher {
   }
 
   bool IsPlain(const Loop& loop) const {
-    const loop::LoopAttributes& a = loop.attributes;
+    const LoopAttributes& a = loop.attributes;
     return loop.step == 1 && !a.parallel && !a.vector && !a.unroll && !pool_.HasLoad(loop.begin) &&
            !pool_.HasLoad(loop.end);
   }
@@ -132,7 +121,7 @@ class Matcher {
     for (const Item& item : *core_) {
       if (const auto* loop = item.As<Loop>()) {
         if (!found_.sums.empty() || !FindStep(*loop)) return false;
-      } else if (const auto* declaration = item.As<loop::Declaration>()) {
+      } else if (const auto* declaration = item.As<Declaration>()) {
         if (!program_[declaration->tensor].shape.empty()) return false;
         declared_.insert(declaration->tensor);
       } else if (found_.sums.empty()) {
@@ -152,7 +141,7 @@ class Matcher {
     found_.step = body[0].As<Statement>();
     if (found_.step == nullptr || !found_.step->op || IsArg(*found_.step->op)) return false;
     found_.accumulator = found_.step->target.tensor;
-    const loop::TensorInfo& info = program_[found_.accumulator];
+    const TensorInfo& info = program_[found_.accumulator];
     return info.storage == Storage::kAccumulator && info.op == *found_.step->op && info.shape.empty() &&
            info.type != DType::kBool && !found_.step->target.masked;
   }
@@ -170,10 +159,10 @@ class Matcher {
   }
 
   bool AreIndependent(const std::vector<const Loop*>& band) const {
-    const loop::Footprint footprint = FootprintOf(program_, *core_);
+    const Footprint footprint = FootprintOf(program_, *core_);
     bool good = true;
     VisitValues(program_, found_.step->value, [&](ValueId, const Value& value) {
-      if (const auto* load = absl::get_if<loop::LoadValue>(&value.node)) {
+      if (const auto* load = absl::get_if<LoadValue>(&value.node)) {
         good = good && !footprint.Changes(load->access.tensor) && !declared_.contains(load->access.tensor);
       }
     });
@@ -196,10 +185,10 @@ class Matcher {
     }
     bool good = true;
     VisitValues(program_, found.step->value, [&](ValueId id, const Value& value) {
-      if (const auto* index = absl::get_if<loop::IndexValue>(&value.node)) {
+      if (const auto* index = absl::get_if<IndexValue>(&value.node)) {
         good = good && !HoldsVar(pool_, index->index, row.var) && !HoldsVar(pool_, index->index, column.var);
       }
-      const auto* load = absl::get_if<loop::LoadValue>(&value.node);
+      const auto* load = absl::get_if<LoadValue>(&value.node);
       if (load == nullptr) return;
       const bool in_rows = DependsOn(program_, load->access, row);
       const bool in_columns = DependsOn(program_, load->access, column);
@@ -222,7 +211,7 @@ class Matcher {
       if (loop != &column) found.batch.push_back(loop);
     }
     VisitValues(program_, found.step->value, [&](ValueId id, const Value& value) {
-      const auto* load = absl::get_if<loop::LoadValue>(&value.node);
+      const auto* load = absl::get_if<LoadValue>(&value.node);
       if (load == nullptr || !load->access.masked || HasLoads(load->access)) return;
       if (SlidesAlong(program_, load->access, found.sums, column)) Add(found, found.columns, id, load->access);
     });
@@ -422,13 +411,13 @@ absl::optional<Contraction> WindowsOf(Program& program, const Loop& loop) {
 }
 
 Access AccessOf(const Program& program, const Contraction::Operand& operand) {
-  return absl::get<loop::LoadValue>(program[operand.load].node).access;
+  return absl::get<LoadValue>(program[operand.load].node).access;
 }
 
 std::vector<Access> AccessesOf(const Program& program, const Contraction::Operand& operand) {
   std::vector<Access> accesses = {AccessOf(program, operand)};
   VisitValues(program, operand.read, [&](ValueId id, const Value& value) {
-    const auto* load = absl::get_if<loop::LoadValue>(&value.node);
+    const auto* load = absl::get_if<LoadValue>(&value.node);
     if (load != nullptr && id != operand.load) accesses.push_back(load->access);
   });
   return accesses;
@@ -439,7 +428,7 @@ void AssumeFewElements(Program& program, const Shape& shape) {
   constexpr int64_t kMostElements = int64_t{1} << 24;
   IndexId number = program.pool.Const(std::numeric_limits<int64_t>::max() / kMostElements);
   for (IndexId extent : shape) number = program.pool.Mul(number, extent);
-  fusion::AssumeNumbers(program, {number}, {});
+  AssumeNumbers(program, {number}, {});
 }
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop

@@ -10,7 +10,7 @@
 #include "loop_ir/program.h"
 #include "loop_ir/ranges.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 
 // Steps of sums that tiles write out: more make long code, and no quicker.
 inline constexpr int64_t kMostWrittenOut = 12;
@@ -33,28 +33,28 @@ struct Contraction {
   // `read`: the largest part of the value that reads nothing else, but for elements at a fixed distance from it, if it
   // fills a lane and has all of the load: a cast to a wider type, say. Else it is the load.
   struct Operand {
-    loop::ValueId load, read;
+    ValueId load, read;
     int batch_loops = 0;
     bool is_computed() const { return read != load; }
   };
-  std::vector<const loop::Loop*> batch;  // outermost first
-  const loop::Loop* row = nullptr;
-  const loop::Loop* column = nullptr;    // that of the lanes
-  std::vector<const loop::Loop*> sums;   // outermost first
+  std::vector<const Loop*> batch;  // outermost first
+  const Loop* row = nullptr;
+  const Loop* column = nullptr;    // that of the lanes
+  std::vector<const Loop*> sums;   // outermost first
   std::vector<Hull> hulls;               // of the sums
   // There is one sum, whose bounds rise or fall with the row: a triangle. What is packed of
   // columns is an input then: more of it is read than is summed.
   bool is_ragged = false;
-  const loop::Statement* step = nullptr;  // of the innermost
-  loop::TensorId accumulator;
+  const Statement* step = nullptr;  // of the innermost
+  TensorId accumulator;
   std::vector<Operand> rows, columns;    // loads, each once
   // Of all these loops those that others are longer than: one whose length is taken off
   // another's, as a window's size is from the number of its places, N - R + 1.
-  std::vector<const loop::Loop*> windows;
-  const loop::Scope* core = nullptr;     // what the innermost loop of the band holds
+  std::vector<const Loop*> windows;
+  const Scope* core = nullptr;     // what the innermost loop of the band holds
   // A loop taken out of `batch` so that its iterations lie beside each other in a tile: then
   // all columns are one vector, and each iteration has one. Null: none.
-  const loop::Loop* jammed = nullptr;
+  const Loop* jammed = nullptr;
 };
 
 // Of the nest that begins with `loop`. All loops but those over k carry no dependence and run
@@ -62,44 +62,44 @@ struct Contraction {
 // loops, and ends of all with loops around the nest, where HullOf holds them, or that of one
 // sum with the row. The sum's operands are not changed in the nest. The result points into
 // `loop`.
-absl::optional<Contraction> ContractionOf(loop::Program& program, const loop::Loop& loop);
+absl::optional<Contraction> ContractionOf(Program& program, const Loop& loop);
 
 // Of a nest of this form whose rows share no operand, so that it is no contraction, though
 // masked windows slide along a column: a convolution of each channel by itself. There is no
 // row, all other loops are batch loops, and `columns` has just the masked loads.
-absl::optional<Contraction> WindowsOf(loop::Program& program, const loop::Loop& loop);
+absl::optional<Contraction> WindowsOf(Program& program, const Loop& loop);
 
-loop::Access AccessOf(const loop::Program& program, const Contraction::Operand& operand);
+Access AccessOf(const Program& program, const Contraction::Operand& operand);
 // Of all elements that are read for the operand, its own first.
-std::vector<loop::Access> AccessesOf(const loop::Program& program, const Contraction::Operand& operand);
+std::vector<Access> AccessesOf(const Program& program, const Contraction::Operand& operand);
 
 // Of a sum with bounds max(0, R - i) and min(R, N - i): 0 and R. nullopt where the bounds do
 // not say such.
-absl::optional<Hull> HullOf(const loop::Program& program, const loop::Loop& loop);
+absl::optional<Hull> HullOf(const Program& program, const Loop& loop);
 
 // The sums' loops, without bodies, over all steps that their hulls hold.
-std::vector<loop::Loop> HullLoopsOf(const Contraction& nest);
+std::vector<Loop> HullLoopsOf(const Contraction& nest);
 
 // Of a ragged sum, the bounds at one row; and those within which it sums at all rows from number
 // `first` to `last`, counted from the row loop's begin.
-Hull BoundsAt(loop::Program& program, const Contraction& nest, IndexId row);
-Hull CommonBounds(loop::Program& program, const Contraction& nest, IndexId first, IndexId last);
+Hull BoundsAt(Program& program, const Contraction& nest, IndexId row);
+Hull CommonBounds(Program& program, const Contraction& nest, IndexId first, IndexId last);
 // What `bounds` hold before and behind `common`, which lies within them or is empty: what can be
 // known to be nothing left out.
-std::vector<Hull> RaggedParts(loop::Program& program, const Contraction& nest, const Hull& common, const Hull& bounds);
+std::vector<Hull> RaggedParts(Program& program, const Contraction& nest, const Hull& common, const Hull& bounds);
 
 // Whether the operand, and what else is read for it without a mask, is in range at all rows, and all columns that their hull holds, and all
 // steps of the sums, or of their hulls, that it moves with: also where others have none. REQUIRES: `ranges`
 // is at the place of the nest.
-enum class Steps { kOfSums, kOfHulls };
-bool IsInRange(loop::Program& program, loop::Ranges& ranges, const Contraction& nest,
-               const Contraction::Operand& operand, Steps steps = Steps::kOfHulls);
+enum class CheckedSteps { kOfSums, kOfHulls };
+bool IsInRange(Program& program, Ranges& ranges, const Contraction& nest,
+               const Contraction::Operand& operand, CheckedSteps steps = CheckedSteps::kOfHulls);
 
 // Assumes (Program::assumptions) that a copy of this shape, which the program as it was
 // written does without, has fewer than 2^24 elements: where it has more, the program runs as
 // it was written.
-void AssumeFewElements(loop::Program& program, const Shape& shape);
+void AssumeFewElements(Program& program, const Shape& shape);
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop
 
 #endif  // NESTOR_JIT_SCHEDULE_CONTRACTION_H_

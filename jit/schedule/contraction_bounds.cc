@@ -12,16 +12,12 @@
 #include "loop_ir/lanes.h"
 #include "loop_ir/rewrite.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 
-using loop::Access;
-using loop::Loop;
-using loop::Program;
-
-bool IsInRange(Program& program, loop::Ranges& ranges, const Contraction& nest, const Contraction::Operand& operand,
-               Steps steps) {
+bool IsInRange(Program& program, Ranges& ranges, const Contraction& nest, const Contraction::Operand& operand,
+               CheckedSteps steps) {
   std::vector<Loop> inside = HullLoopsOf(nest);
-  for (size_t i = 0; i < inside.size() && steps == Steps::kOfSums; ++i) {
+  for (size_t i = 0; i < inside.size() && steps == CheckedSteps::kOfSums; ++i) {
     inside[i].begin = nest.sums[i]->begin;
     inside[i].end = nest.sums[i]->end;
   }
@@ -72,7 +68,7 @@ std::vector<Loop> HullLoopsOf(const Contraction& nest) {
 }
 
 Hull BoundsAt(Program& program, const Contraction& nest, IndexId row) {
-  loop::VarReplacement replace(program);
+  VarReplacement replace(program);
   replace.Set(nest.row->var, program.pool.Add(nest.row->begin, row));
   return {replace(nest.sums[0]->begin), replace(nest.sums[0]->end)};
 }
@@ -97,4 +93,4 @@ std::vector<Hull> RaggedParts(Program& program, const Contraction& nest, const H
   return parts;
 }
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop

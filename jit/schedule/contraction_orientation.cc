@@ -9,12 +9,8 @@
 #include "jit/schedule/access_moves.h"
 #include "jit/schedule/replace_loops.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
-
-using loop::Access;
-using loop::Loop;
-using loop::Program;
 
 // To copy an element from across takes about 0.4 ns, to store a result across 1 ns. So it pays to turn the nest
 // around where there are less than half as many rows as columns, and so many steps of the sum for each row.
@@ -29,7 +25,7 @@ bool RowsLieAlongRows(Program& program, const Contraction& nest) {
 
 }  // namespace
 
-bool IsBound(const Program& program, const std::vector<bool>& bound, loop::TensorId tensor) {
+bool IsBound(const Program& program, const std::vector<bool>& bound, TensorId tensor) {
   const auto input = static_cast<size_t>(absl::c_find(program.inputs, tensor) - program.inputs.begin());
   return input < bound.size() && bound[input];
 }
@@ -45,7 +41,7 @@ bool HasFewColumns(Program& program, const Contraction& nest, int64_t lanes) {
   return columns && *columns >= 2 && 4 * *columns <= 3 * lanes;
 }
 
-absl::optional<Contraction> TurnedAround(Program& program, loop::Ranges& ranges, const Contraction& nest, int64_t lanes,
+absl::optional<Contraction> TurnedAround(Program& program, Ranges& ranges, const Contraction& nest, int64_t lanes,
                                          const std::vector<bool>& bound) {
   const auto is_fixed = [&](const Loop& side) { return !program.pool.HasVar(ranges.LengthOf(side)); };
   const auto lies_along = [&](const Contraction::Operand& operand) {
@@ -60,7 +56,7 @@ absl::optional<Contraction> TurnedAround(Program& program, loop::Ranges& ranges,
   return pays ? absl::make_optional(Exchanged(nest)) : absl::nullopt;
 }
 
-IndexId IsQuickerTurnedAround(Program& program, loop::Ranges& ranges, const Contraction& nest, int64_t lanes) {
+IndexId IsQuickerTurnedAround(Program& program, Ranges& ranges, const Contraction& nest, int64_t lanes) {
   IndexPool& pool = program.pool;
   const IndexId rows = ranges.LengthOf(*nest.row);
   if (RowsLieAlongRows(program, nest)) return pool.Min(pool.Const(1), pool.Div(rows, pool.Const(lanes)));
@@ -72,4 +68,4 @@ IndexId IsQuickerTurnedAround(Program& program, loop::Ranges& ranges, const Cont
   return pool.Min(pool.Const(1), pool.Min(wide, deep));
 }
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop

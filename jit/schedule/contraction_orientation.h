@@ -10,27 +10,27 @@
 #include "loop_ir/program.h"
 #include "loop_ir/ranges.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 
 // Whether the tensor is an input that is frozen (`bound`, by input; empty: none is), so that what is made of it
 // alone is made once.
-bool IsBound(const loop::Program& program, const std::vector<bool>& bound, loop::TensorId tensor);
+bool IsBound(const Program& program, const std::vector<bool>& bound, TensorId tensor);
 
 // The nest with rows and columns exchanged.
 Contraction Exchanged(Contraction nest);
 
 // Whether there are known to be two columns or more, but so few that they leave lanes empty.
-bool HasFewColumns(loop::Program& program, const Contraction& nest, int64_t lanes);
+bool HasFewColumns(Program& program, const Contraction& nest, int64_t lanes);
 
 // The nest with rows and columns exchanged, where all operands lie along the sum and none is bound: either would be
 // copied for its elements to lie along lanes; or where columns are few, and elements of rows lie along the rows.
 // nullopt for other nests. REQUIRES: `ranges` is at the place of the nest.
-absl::optional<Contraction> TurnedAround(loop::Program& program, loop::Ranges& ranges, const Contraction& nest,
+absl::optional<Contraction> TurnedAround(Program& program, Ranges& ranges, const Contraction& nest,
                                          int64_t lanes, const std::vector<bool>& bound);
 
 // 1 at sizes where such a nest is quicker when turned around, else 0.
-IndexId IsQuickerTurnedAround(loop::Program& program, loop::Ranges& ranges, const Contraction& nest, int64_t lanes);
+IndexId IsQuickerTurnedAround(Program& program, Ranges& ranges, const Contraction& nest, int64_t lanes);
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop
 
 #endif  // NESTOR_JIT_SCHEDULE_CONTRACTION_ORIENTATION_H_

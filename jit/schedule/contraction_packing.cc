@@ -14,16 +14,9 @@
 #include "loop_ir/rewrite.h"
 #include "uops/mutant.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 
-using loop::Access;
-using loop::Loop;
-using loop::Program;
-using loop::Scope;
-using loop::TensorId;
-using loop::ValueId;
-
-Packing::Packing(Program& program, loop::Ranges& ranges, const Contraction& nest, int64_t lanes,
+Packing::Packing(Program& program, Ranges& ranges, const Contraction& nest, int64_t lanes,
                  const Options& options)
     : program_(program),
       pool_(program.pool),
@@ -43,7 +36,7 @@ IndexId Packing::LengthOfHull(const Loop& loop, const Hull& hull) {
 
 bool Packing::IsInRange() {
   const auto is_safe = [&](const Contraction::Operand& operand) {
-    return AccessOf(program_, operand).masked || jit::IsInRange(program_, ranges_, nest_, operand);
+    return AccessOf(program_, operand).masked || loop::IsInRange(program_, ranges_, nest_, operand);
   };
   return absl::c_all_of(nest_.columns, is_safe) &&
          absl::c_all_of(nest_.rows, [&](const auto& operand) { return IsRow(operand) || is_safe(operand); });
@@ -105,7 +98,7 @@ void Packing::Decide(IndexId whole) {
 // Columns [vectors, k.., lanes], rows [row, k..].
 void Packing::AddPacked(const Contraction::Operand& operand, bool in_columns) {
   Packed packed{operand, in_columns, SumsOf(AccessOf(program_, operand)), {}};
-  loop::TensorInfo info;
+  TensorInfo info;
   info.name = in_columns ? "columns" : "rows";
   info.type = program_[operand.read].type;
   info.shape.push_back(in_columns ? Vectors() : LengthOfHull(*nest_.row, *HullOf(program_, *nest_.row)));
@@ -150,7 +143,7 @@ absl::flat_hash_set<int64_t> Packing::LoopsAround() const {
     add(loop->begin);
     add(loop->end);
   }
-  VisitItems(*nest_.core, [&](const loop::Item& item) {
+  VisitItems(*nest_.core, [&](const Item& item) {
     VisitIndices(program_, item, add);
     if (const auto* inner = item.As<Loop>()) inside.push_back(inner->var);
   });
@@ -207,7 +200,7 @@ Packing::Panel Packing::PanelOf(int64_t vectors, IndexId first_vector, Scope& sc
     if (!packed.in_panels) continue;
     const Shape shape = {pool_.Const(vectors), LengthOfHull(0), pool_.Const(lanes_)};
     panel.tensors.back() = program_.AddTensor({"panel", program_[packed.tensor].type, shape});
-    scope.push_back(fusion::DeclarationOf(panel.tensors.back()));
+    scope.push_back(DeclarationOf(panel.tensors.back()));
   }
   return panel;
 }
@@ -267,7 +260,7 @@ IndexList Packing::PlaceIn(const Packed& packed, const Place& at) {
   return place;
 }
 
-void Packing::Locate(loop::VarReplacement& replace, IndexId row, IndexId vector, IndexId lane) {
+void Packing::Locate(VarReplacement& replace, IndexId row, IndexId vector, IndexId lane) {
   replace.Set(nest_.row->var, pool_.Add(nest_.row->begin, row));
   if (nest_.jammed != nullptr) replace.Set(nest_.jammed->var, pool_.Add(nest_.jammed->begin, vector));
   replace.Set(nest_.column->var, ColumnAt(vector, lane));
@@ -280,7 +273,7 @@ IndexId Packing::ColumnAt(IndexId vector, IndexId lane) {
 
 // `value` of the nest at a row, a column and steps of the sums, counted from the first.
 ValueId Packing::Moved(ValueId value, IndexId row, IndexId vector, IndexId lane, const Steps& steps) {
-  loop::VarReplacement replace(program_);
+  VarReplacement replace(program_);
   Locate(replace, row, vector, lane);
   for (size_t i = 0; i < steps.size(); ++i) {
     if (steps[i].value >= 0) replace.Set(nest_.sums[i]->var, pool_.Add(nest_.hulls[i].begin, steps[i]));
@@ -301,7 +294,7 @@ Scope Packing::CopiesBehind(size_t depth, absl::optional<IndexId> flag) {
   for (const Packed& packed : packed_) {
     const bool is_empty = pool_.IsConst(program_[packed.tensor].shape[0], 0);  // whole tiles have all columns
     if (packed.operand.batch_loops != static_cast<int>(depth) || is_empty) continue;
-    scope.push_back(fusion::DeclarationOf(packed.tensor));
+    scope.push_back(DeclarationOf(packed.tensor));
     Append(scope, packed.in_columns ? CopyColumns(packed, flag) : CopyRows(packed, flag));
   }
   return scope;
@@ -390,7 +383,7 @@ Scope Packing::CopyColumns(const Packed& packed, absl::optional<IndexId> flag) {
   // Of a temporary only what was stored: where a loop around moves their number, it may be
   // fewer columns than there is room for.
   const TensorId from = AccessOf(program_, packed.operand).tensor;
-  const bool is_partial = program_[from].storage == loop::Storage::kTemp && pool_.HasVar(nest_.column->end);
+  const bool is_partial = program_[from].storage == Storage::kTemp && pool_.HasVar(nest_.column->end);
   const IndexId columns = is_partial ? ranges_.LengthOf(*nest_.column) : columns_;
   const IndexId whole = !is_partial && ReadsBeyond(packed) ? Vectors() : pool_.Div(columns, pool_.Const(lanes_));
   const bool along = !LieAcross(AccessOf(program_, packed.operand));
@@ -444,7 +437,7 @@ bool Packing::ReadsBeyond(const Packed& packed) {
 bool Packing::ReadsBeyond(const Access& access) {
   const IndexId beside = nest_.jammed != nullptr ? pool_.Const(1) : Vectors();
   const IndexId last = pool_.Sub(pool_.Mul(pool_.Const(lanes_), beside), pool_.Const(1));
-  loop::VarReplacement at_end(program_);
+  VarReplacement at_end(program_);
   at_end.Set(nest_.column->var, pool_.Add(nest_.column->begin, last));
   std::vector<const Loop*> loops = nest_.sums;
   loops.push_back(nest_.column);
@@ -466,4 +459,4 @@ bool Packing::ReadsBeyond(const Access& access) {
   return true;
 }
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop

@@ -15,7 +15,7 @@
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 
 class Packing {
  public:
@@ -25,7 +25,7 @@ class Packing {
     bool panels;
   };
   // REQUIRES: the arguments outlive this; `ranges` is at the place of the nest.
-  Packing(loop::Program& program, loop::Ranges& ranges, const Contraction& nest, int64_t lanes, const Options& options);
+  Packing(Program& program, Ranges& ranges, const Contraction& nest, int64_t lanes, const Options& options);
 
   // Whether what would be packed may be read for all steps of the sums' hulls, though some of
   // them are not summed, or there is no row at all.
@@ -50,7 +50,7 @@ class Packing {
 
   // Declarations and copies of what depends on just the first `depth` batch loops, each in
   // loops of no iteration unless `flag`, if it is given, is 1.
-  loop::Scope CopiesBehind(size_t depth, absl::optional<IndexId> flag);
+  Scope CopiesBehind(size_t depth, absl::optional<IndexId> flag);
 
   // Of a tile: a row, a vector of columns and a lane in it, and steps of the sums counted
   // from the begin of their hulls.
@@ -64,26 +64,26 @@ class Packing {
   // A copy of a block of columns, which the topmost tiles make as they sum: it needs no time of its own, and
   // stays in the caches until the tiles below have read it.
   struct Panel {
-    std::vector<loop::TensorId> tensors;  // by operand
+    std::vector<TensorId> tensors;  // by operand
     IndexId first_vector;                 // of the block
   };
   // Whether there are columns for panels.
   bool UsesPanels() const { return absl::c_any_of(packed_, [](const Packed& packed) { return packed.in_panels; }); }
   // Declares it, in `scope`, for as many vectors.
-  Panel PanelOf(int64_t vectors, IndexId first_vector, loop::Scope& scope);
+  Panel PanelOf(int64_t vectors, IndexId first_vector, Scope& scope);
   // Copies columns to the panel.
-  loop::Scope ToPanel(const Panel& panel, const Place& at);
+  Scope ToPanel(const Panel& panel, const Place& at);
   // The elements that are copied to a panel from there; those that are read, in copies or where they lie, for columns
   // that have no panel, and for an operand.
-  std::vector<loop::Access> ReadForPanel(const Place& at);
-  std::vector<loop::Access> ReadOfColumns(const Place& at);
-  loop::Access ReadOf(const Contraction::Operand& operand, const Place& at);
+  std::vector<Access> ReadForPanel(const Place& at);
+  std::vector<Access> ReadOfColumns(const Place& at);
+  Access ReadOf(const Contraction::Operand& operand, const Place& at);
 
   // The value that is summed there. `panel`: null unless columns are in one.
-  loop::ValueId ValueAt(const Place& at, Columns columns, const Panel* panel);
+  ValueId ValueAt(const Place& at, Columns columns, const Panel* panel);
 
   // Sets where a row, a vector of columns and a lane in it are in terms of the nest.
-  void Locate(loop::VarReplacement& replace, IndexId row, IndexId vector, IndexId lane);
+  void Locate(VarReplacement& replace, IndexId row, IndexId vector, IndexId lane);
   IndexId ColumnAt(IndexId vector, IndexId lane);
 
   // Of a sum's hull, whatever the batch loops make of its bounds.
@@ -94,43 +94,43 @@ class Packing {
     Contraction::Operand operand;
     bool in_columns;
     std::vector<size_t> sums;  // that it depends on
-    loop::TensorId tensor;
+    TensorId tensor;
     bool in_panels = false;  // `tensor` has those beside whole tiles
   };
   using Steps = std::vector<IndexId>;  // by sum; invalid: any
-  using OverSteps = absl::FunctionRef<loop::Scope(const Steps& steps)>;
+  using OverSteps = absl::FunctionRef<Scope(const Steps& steps)>;
 
-  IndexId LengthOfHull(const loop::Loop& loop, const Hull& hull);
+  IndexId LengthOfHull(const Loop& loop, const Hull& hull);
   bool IsRow(const Contraction::Operand& operand) const;
-  std::vector<size_t> SumsOf(const loop::Access& access) const;
+  std::vector<size_t> SumsOf(const Access& access) const;
   bool FitsItsTensor(const Packed& packed) const;
   bool IsInPlace(const Packed& packed);
-  loop::Access OperandAt(const Contraction::Operand& operand, const Place& at);
-  std::vector<Packed>::const_iterator FindPacked(loop::ValueId read) const;
+  Access OperandAt(const Contraction::Operand& operand, const Place& at);
+  std::vector<Packed>::const_iterator FindPacked(ValueId read) const;
   void AddPacked(const Contraction::Operand& operand, bool in_columns);
   bool FitsPanels(const Packed& packed) const;
   absl::flat_hash_set<int64_t> LoopsAround() const;
   IndexList PlaceIn(const Packed& packed, const Place& at);
   IndexList PlaceInPanel(const Panel& panel, const Place& at);
-  loop::Scope CopyRows(const Packed& packed, absl::optional<IndexId> flag);
-  loop::Scope CopyRaggedRows(const Packed& packed, absl::optional<IndexId> flag);
-  loop::Scope CopyRaggedBlocks(const Packed& packed, size_t level, IndexId begin, IndexId rows,
+  Scope CopyRows(const Packed& packed, absl::optional<IndexId> flag);
+  Scope CopyRaggedRows(const Packed& packed, absl::optional<IndexId> flag);
+  Scope CopyRaggedBlocks(const Packed& packed, size_t level, IndexId begin, IndexId rows,
                                absl::optional<Hull> copied, absl::optional<IndexId> flag);
   IndexId RoundedUp(IndexId step);
   std::vector<Hull> PartsBeside(const absl::optional<Hull>& taken, const Hull& bounds);
-  loop::Scope CopyRectangle(const Packed& packed, IndexId first, IndexId count, const Hull& steps);
-  loop::Scope CopyColumns(const Packed& packed, absl::optional<IndexId> flag);
-  bool LieAcross(const loop::Access& access) const;
+  Scope CopyRectangle(const Packed& packed, IndexId first, IndexId count, const Hull& steps);
+  Scope CopyColumns(const Packed& packed, absl::optional<IndexId> flag);
+  bool LieAcross(const Access& access) const;
   bool ReadsBeyond(const Packed& packed);
-  bool ReadsBeyond(const loop::Access& access);
-  loop::Scope OverHulls(const Packed& packed, OverSteps body, Steps steps, size_t begin, size_t end);
-  loop::ValueId Moved(loop::ValueId value, IndexId row, IndexId vector, IndexId lane, const Steps& steps);
+  bool ReadsBeyond(const Access& access);
+  Scope OverHulls(const Packed& packed, OverSteps body, Steps steps, size_t begin, size_t end);
+  ValueId Moved(ValueId value, IndexId row, IndexId vector, IndexId lane, const Steps& steps);
   IndexId Guarded(absl::optional<IndexId> flag, IndexId count);
   IndexId Vectors();
 
-  loop::Program& program_;
+  Program& program_;
   IndexPool& pool_;
-  loop::Ranges& ranges_;
+  Ranges& ranges_;
   LoopMaker make_;
   const Contraction& nest_;
   const int64_t lanes_;
@@ -140,6 +140,6 @@ class Packing {
   std::vector<Packed> packed_;
 };
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop
 
 #endif  // NESTOR_JIT_SCHEDULE_CONTRACTION_PACKING_H_

@@ -8,7 +8,7 @@
 #include "fusion/pass_testing.h"
 #include "gtest/gtest.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
 
 // "ROW COLUMN" of y[o, c, s] = sum[h](g[o, h] * x[c, h + s]) for so many places each.
@@ -18,8 +18,8 @@ std::string TileOf(const char* o, const char* c, const char* s, const char* valu
       "(y: f32[", o, ", ", c, ", ", s,
       "]) { for o in [0, ", o, ") { for c in [0, ", c, ") { for s in [0, ", s,
       ") { acc a: f32 = sum for h in [0, H) { a += ", value, " } y[o, c, s] = a } } } }");
-  loop::Program program = fusion::ParseVerified(text);
-  const absl::optional<Contraction> found = ContractionOf(program, *program.blocks[0].body[0].As<loop::Loop>());
+  Program program = ParseVerified(text);
+  const absl::optional<Contraction> found = ContractionOf(program, *program.blocks[0].body[0].As<Loop>());
   if (!found) return "none";
   return absl::StrCat(program.vars[found->row->var], " ", program.vars[found->column->var]);
 }
@@ -51,16 +51,16 @@ TEST(ContractionOf, TakesColumnsWhoseResultsLieTogether) {
 // Windows of an image, whose results lie one after the other: of its rows and columns, both short, tiles take those along
 // which elements lie.
 TEST(ContractionOf, TakesRowsAlongWhichWindowsSlideInPlace) {
-  loop::Program program = fusion::ParseVerified(
+  Program program = ParseVerified(
       "program p(w: f32[O, C, 3, 3], x: f32[C, 15, 15]) -> (y: f32[O, 49]) { "
       "for o in [0, O) { for i in [0, 7) { for j in [0, 7) { acc a: f32 = sum "
       "for c in [0, C) { for r in [0, 3) { for s in [0, 3) { a += w[o, c, r, s] * x[c, 2*i + r, 2*j + s] } } } "
       "y[o, 7*i + j] = a } } } }");
-  const absl::optional<Contraction> found = ContractionOf(program, *program.blocks[0].body[0].As<loop::Loop>());
+  const absl::optional<Contraction> found = ContractionOf(program, *program.blocks[0].body[0].As<Loop>());
   ASSERT_TRUE(found);
   EXPECT_EQ(program.vars[found->row->var], "j");
   EXPECT_EQ(program.vars[found->column->var], "o");
 }
 
 }  // namespace
-}  // namespace nestor::jit
+}  // namespace nestor::loop

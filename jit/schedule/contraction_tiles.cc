@@ -19,20 +19,16 @@
 #include "loop_ir/ranges.h"
 #include "uops/invariant.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
-
-using loop::Loop;
-using loop::Program;
-using loop::Scope;
 
 // Most rows, and steps of the sum, of a product that is less than a tile.
 constexpr int64_t kTinyRows = 8, kTinySteps = 16;
 
 // Whether the product is known to be less than a tile: a copy of its columns would be read once. Where they do not lie
 // side by side, it has no lanes then, and must be small for that.
-bool IsTiny(Program& program, const Contraction& nest, Isa isa) {
-  const int64_t lanes = LanesOf(program[nest.accumulator].type, isa);
+bool IsTiny(Program& program, const Contraction& nest, jit::Isa isa) {
+  const int64_t lanes = jit::LanesOf(program[nest.accumulator].type, isa);
   const auto at_most = [&](const Loop& loop, int64_t most) {
     const auto length = KnownLength(program, loop);
     return length && *length <= most;
@@ -52,7 +48,7 @@ bool HasComputedMasks(const Program& program, const Contraction& nest) {
 
 // `sums_in_lanes`: nests of few columns alone.
 absl::StatusOr<bool> TileNests(Program& program, const ContractionTileOptions& options, bool sums_in_lanes) {
-  loop::Ranges ranges(program);
+  Ranges ranges(program);
   IndexPool& pool = program.pool;
   bool has_masks = false;
   const auto tiling_of = [&](const Contraction& nest, const Loop& loop, IndexId runs, bool may_be_few) {
@@ -60,7 +56,7 @@ absl::StatusOr<bool> TileNests(Program& program, const ContractionTileOptions& o
   };
   // `runs`: whether it does, 0 or 1.
   const auto tiled_by_columns = [&](const Contraction& nest, const Loop& loop, IndexId runs) -> absl::optional<Scope> {
-    const int64_t lanes = LanesOf(program[nest.accumulator].type, options.isa);
+    const int64_t lanes = jit::LanesOf(program[nest.accumulator].type, options.isa);
     const absl::optional<Contraction> other = TurnedAround(program, ranges, nest, lanes, options.bound);
     const IndexId is_turned = other ? IsQuickerTurnedAround(program, ranges, nest, lanes) : pool.Const(0);
     // More than twice as many rows as columns are not few.
@@ -87,7 +83,7 @@ absl::StatusOr<bool> TileNests(Program& program, const ContractionTileOptions& o
   // A nest of few rows that is left as it was may be a contraction with another loop's rows. This
   // ends: each such copy has one more loop that is proven to have few iterations.
   while (ReplaceLoops(program, ranges, tiled)) changed = true;
-  if (changed && has_masks) NESTOR_RETURN_IF_ERROR(fusion::SplitLoops(program).status());
+  if (changed && has_masks) NESTOR_RETURN_IF_ERROR(SplitLoops(program).status());
   return changed;
 }
 
@@ -100,4 +96,4 @@ absl::StatusOr<bool> TileFewColumns(Program& program, const ContractionTileOptio
   return TileNests(program, options, /*sums_in_lanes=*/true);
 }
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop

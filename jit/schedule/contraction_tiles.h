@@ -10,13 +10,13 @@
 #include "jit/runtime/cpu_features.h"
 #include "loop_ir/program.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 
 // Fewer rows than that are not worth a packed copy of columns that lie well where they are.
 constexpr int64_t kLeastRows = 4;
 
 struct ContractionTileOptions {
-  Isa isa = Isa::kAvx2;
+  jit::Isa isa = jit::Isa::kAvx2;
   // Of the register tile: rows, and vectors of columns; fewer rows where there are no registers for so many. 0: as
   // many as there are registers for.
   int64_t rows = 0, vectors = 0;
@@ -62,12 +62,12 @@ struct ContractionTileOptions {
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run changes
 // nothing. REQUIRES: Verify accepts the program; and so it does afterwards.
-absl::StatusOr<bool> TileContractions(loop::Program& program, const ContractionTileOptions& options);
+absl::StatusOr<bool> TileContractions(Program& program, const ContractionTileOptions& options);
 
 // The same of nests with few columns alone: at sizes where their sums are long, these run in lanes (dot_tiles.h).
 // *Reorders rounding*.
-absl::StatusOr<bool> TileFewColumns(loop::Program& program, const ContractionTileOptions& options);
+absl::StatusOr<bool> TileFewColumns(Program& program, const ContractionTileOptions& options);
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop
 
 #endif  // NESTOR_JIT_SCHEDULE_CONTRACTION_TILES_H_

@@ -27,10 +27,10 @@
 #include "loop_ir/text.h"
 #include "loop_ir/verify.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
 
-constexpr fusion::Frame kFrame = {
+constexpr Frame kFrame = {
     "program p(a: f32[M, K], b: f32[K, N], d: f32[N, K], g: f32[3, K], ids: i64[K], x: f32[M, N, K], z: f32[]) -> (c: f32[M, N], one: f32[1]) {\n",
     "\n  block { drop one[0] = 0.0 }\n}\n"};
 
@@ -43,7 +43,7 @@ std::string Product(absl::string_view value) {
 // One row and one vector in a tile, and whole sums.
 ContractionTileOptions SmallestTile() {
   ContractionTileOptions options;
-  options.isa = Isa::kAvx2;
+  options.isa = jit::Isa::kAvx2;
   options.rows = 1;
   options.vectors = 1;
   options.row_block = 1;
@@ -54,7 +54,7 @@ ContractionTileOptions SmallestTile() {
 // Of as many vectors as fetch what is read next.
 ContractionTileOptions FetchingTile() {
   ContractionTileOptions options = SmallestTile();
-  options.isa = Isa::kAvx512;
+  options.isa = jit::Isa::kAvx512;
   options.rows = 8;
   options.vectors = 2;
   return options;
@@ -66,11 +66,11 @@ constexpr char kSmallProduct[] =
 
 // Columns of a bound input are copied by themselves, once for all calls.
 TEST(ContractionTiles, TextInTextOut) {
-  loop::Program program = fusion::ParseVerified(kSmallProduct);
+  Program program = ParseVerified(kSmallProduct);
   ContractionTileOptions options = SmallestTile();
   options.bound = {false, true};
   ASSERT_EQ(TileContractions(program, options).value(), true);
-  EXPECT_EQ(ToText(program), ToText(fusion::ParseVerified(R"(
+  EXPECT_EQ(ToText(program), ToText(ParseVerified(R"(
 program p(a: f32[16, 8], b: f32[8, 16]) -> (c: f32[16, 16]) {
   block {
     temp columns: f32[2, 8, 8]
@@ -101,9 +101,9 @@ program p(a: f32[16, 8], b: f32[8, 16]) -> (c: f32[16, 16]) {
 
 // The topmost tile of each block copies columns as it sums.
 TEST(ContractionTiles, PanelsInTextOut) {
-  loop::Program program = fusion::ParseVerified(kSmallProduct);
+  Program program = ParseVerified(kSmallProduct);
   ASSERT_EQ(TileContractions(program, SmallestTile()).value(), true);
-  EXPECT_EQ(ToText(program), ToText(fusion::ParseVerified(R"(
+  EXPECT_EQ(ToText(program), ToText(ParseVerified(R"(
 program p(a: f32[16, 8], b: f32[8, 16]) -> (c: f32[16, 16]) {
   block {
     for p in [0, 16) {
@@ -146,14 +146,14 @@ program p(a: f32[16, 8], b: f32[8, 16]) -> (c: f32[16, 16]) {
 }
 
 // What loops fetch, each behind the loop's index.
-std::vector<std::string> PrefetchesOf(const loop::Program& program) {
+std::vector<std::string> PrefetchesOf(const Program& program) {
   std::vector<std::string> prefetches;
-  VisitItems(program, [&](const loop::Item& item) {
-    const auto* loop = item.As<loop::Loop>();
+  VisitItems(program, [&](const Item& item) {
+    const auto* loop = item.As<Loop>();
     if (loop == nullptr) return;
-    for (const loop::Prefetch& prefetch : loop->prefetches) {
-      const bool second = prefetch.cache == loop::Prefetch::Cache::kSecond;
-      const std::string element = loop::ToText(program, prefetch.access);
+    for (const Prefetch& prefetch : loop->prefetches) {
+      const bool second = prefetch.cache == Prefetch::Cache::kSecond;
+      const std::string element = ToText(program, prefetch.access);
       prefetches.push_back(absl::StrCat(program.vars[loop->var], second ? ": (2) " : ": ", element));
     }
   });
@@ -162,14 +162,14 @@ std::vector<std::string> PrefetchesOf(const loop::Program& program) {
 
 // While tiles read a panel, they fetch the columns of the next block of the sum, or after the last one of the columns.
 TEST(ContractionTiles, PanelsAreFetchedAhead) {
-  loop::Program program = fusion::ParseVerified(
+  Program program = ParseVerified(
       "program p(a: f32[64, 64], b: f32[64, 64]) -> (c: f32[64, 64]) { for i in [0, 64) { for j in [0, 64) { "
       "acc e: f32 = sum for k in [0, 64) { e += a[i, k] * b[k, j] } c[i, j] = e } } }");
   ContractionTileOptions options = FetchingTile();
   options.row_block = 4;
   options.sum_block = 32;
   ASSERT_EQ(TileContractions(program, options).value(), true);
-  EXPECT_TRUE(loop::Verify(program).ok()) << loop::Verify(program);
+  EXPECT_TRUE(Verify(program).ok()) << Verify(program);
   EXPECT_THAT(PrefetchesOf(program),
               ::testing::ElementsAre("k_2: (2) a[32*p + 32*p_2 + 8*p_3 + r_4 + 8, -224*s - 128*r_4 + 8*k_2]",
                                      "k_3: (2) b[k_3 + 64*min(-s + 1, 1) - 32, 32*q + 32*q_2 + "
@@ -187,13 +187,13 @@ TEST(ContractionTiles, PanelsAreFetchedAhead) {
 // Tiles fetch the rows of the tile below, each in one of as many pieces of the sum; an element of eight is on its way to
 // the end of the row then. Copies of columns are fetched for the next block of the sum.
 TEST(ContractionTiles, RowsAndCopiesAreFetchedAhead) {
-  loop::Program program = fusion::ParseVerified(
+  Program program = ParseVerified(
       "program p(a: f32[64, 512], b: f32[64, 512]) -> (c: f32[64, 64]) { for i in [0, 64) { for j in [0, 64) { "
       "acc e: f32 = sum for k in [0, 512) { e += a[i, k] * b[j, k] } c[i, j] = e } } }");
   ContractionTileOptions options = FetchingTile();
   options.sum_block = 256;
   ASSERT_EQ(TileContractions(program, options).value(), true);
-  EXPECT_TRUE(loop::Verify(program).ok()) << loop::Verify(program);
+  EXPECT_TRUE(Verify(program).ok()) << Verify(program);
   EXPECT_THAT(PrefetchesOf(program),
               ::testing::ElementsAre("k_3: (2) columns[2*q + 2*q_2 + p_2%2, k_3 + 256, 0]",
                                      "k_3: (2) a[8*p + 8*p_2 + r_4 + 8, -1792*s - 256*r_4 + 8*k_3]"));
@@ -204,7 +204,7 @@ TEST(ContractionTiles, RowsAndCopiesAreFetchedAhead) {
 // Several blocks of columns are enough to share out: each reads its copy once.
 TEST(ContractionTiles, BlocksOfColumnsAreSharedOut) {
   const auto blocks_of_rows = [](absl::string_view columns) {
-    loop::Program program = fusion::ParseVerified(absl::StrCat(
+    Program program = ParseVerified(absl::StrCat(
         "program p(a: f32[64, K], b: f32[", columns, ", K]) -> (c: f32[64, ", columns, "]) { for i in [0, 64) { for j in [0, ",
         columns, ") { acc e: f32 = sum for k in [0, K) { e += a[i, k] * b[j, k] } c[i, j] = e } } }"));
     ContractionTileOptions options = FetchingTile();
@@ -220,14 +220,14 @@ TEST(ContractionTiles, BlocksOfColumnsAreSharedOut) {
 // rows; and all are shared out in as many blocks of columns as there are tiles beside each other, up to 16.
 TEST(ContractionTiles, PointsOfATemporaryAreSharedOut) {
   const auto text_of = [](absl::string_view points, absl::string_view read) {
-    loop::Program program = fusion::ParseVerified(absl::StrCat(
+    Program program = ParseVerified(absl::StrCat(
         "program p(x: f32[", points, ", K], w: f32[K, 640]) -> (y: f32[", points, ", 640]) { temp t: f32[", points, ", K] for a in [0, ",
         points, ") { for d in [0, K) { t[a, d] = x[a, d] } } for i in [0, ", points, ") { for j in [0, 640) { acc s: f32 = sum for k in [0, K) { s += ",
         read, "[i, k] * w[k, j] } y[i, j] = s } } }"));
     ContractionTileOptions options = FetchingTile();
     options.panels = false;
     EXPECT_TRUE(TileContractions(program, options).value());
-    EXPECT_TRUE(loop::Verify(program).ok()) << loop::Verify(program);
+    EXPECT_TRUE(Verify(program).ok()) << Verify(program);
     return ToText(program);
   };
   using ::testing::HasSubstr;
@@ -241,28 +241,28 @@ TEST(ContractionTiles, PointsOfATemporaryAreSharedOut) {
 
 // Columns that windows go over are read where they lie: of the next block of the sum, a vector at each step.
 TEST(ContractionTiles, ColumnsInPlaceAreFetchedAhead) {
-  loop::Program program = fusion::ParseVerified(
+  Program program = ParseVerified(
       "program p(g: f32[64, 4, 32], x: f32[4, 66, 48]) -> (y: f32[3, 64, 32]) { for q in [0, 3) { for o in [0, 64) {"
       " for c in [0, 32) { acc s: f32 = sum for m in [0, 4) { for i in [0, 32) { s += g[o, m, i] * x[m, q + 2*i, c] } }"
       " y[q, o, c] = s } } } }");
   ContractionTileOptions options = FetchingTile();
   options.sum_block = 32;
   ASSERT_EQ(TileContractions(program, options).value(), true);
-  EXPECT_TRUE(loop::Verify(program).ok()) << loop::Verify(program);
+  EXPECT_TRUE(Verify(program).ok()) << Verify(program);
   EXPECT_THAT(PrefetchesOf(program), ::testing::ElementsAre("i_2: (2) x[m_2 + 1, q_4 + 2*i_2, 32*q_2 + 32*q_3 + "
                                                               "16*((p_2 + q_4)%2)]"));
 }
 
 // A tile that has all rows reads columns where they lie, four steps at a time for all tiles of a block; sums wait.
 TEST(ContractionTiles, FewRowsInTextOut) {
-  loop::Program program = fusion::ParseVerified(
+  Program program = ParseVerified(
       "program p(a: f32[2, 8], b: f32[8, 16]) -> (c: f32[2, 16]) { for i in [0, 2) { for j in [0, 16) { "
       "acc e: f32 = sum for k in [0, 8) { e += a[i, k] * b[k, j] } c[i, j] = e } } }");
   ContractionTileOptions options = SmallestTile();
   options.rows = 2;
   options.sum_block = 4;
   ASSERT_EQ(TileContractions(program, options).value(), true);
-  EXPECT_EQ(ToText(program), ToText(fusion::ParseVerified(R"(
+  EXPECT_EQ(ToText(program), ToText(ParseVerified(R"(
 program p(a: f32[2, 8], b: f32[8, 16]) -> (c: f32[2, 16]) {
   for q in [0, 2) {
     temp partial: f32[16, 7, 8]
@@ -309,7 +309,7 @@ program p(a: f32[2, 8], b: f32[8, 16]) -> (c: f32[2, 16]) {
 
 // Whether the pass takes the program; if so, a second run must leave it alone.
 bool IsTiled(absl::string_view items) {
-  loop::Program program = fusion::ParseVerified(kFrame, items);
+  Program program = ParseVerified(kFrame, items);
   const auto changed = TileContractions(program, SmallestTile());
   EXPECT_TRUE(changed.ok()) << changed.status();
   const std::string text = ToText(program);
@@ -323,15 +323,15 @@ bool IsTiled(absl::string_view items) {
 // that columns depend on, or a long one, stays.
 TEST(ContractionTiles, PutsShortBatchesInsideOfBlocks) {
   const auto outermost = [](absl::string_view batches, absl::string_view columns) {
-    loop::Program program = fusion::ParseVerified(absl::StrCat(
+    Program program = ParseVerified(absl::StrCat(
         "program p(a: f32[", batches, ", 17, 800], b: f32[", batches, ", 800, 20]) -> (c: f32[", batches, ", 17, 20]) { ",
         "for g in [0, ", batches, ") { for i in [0, 17) { for j in [0, 20) { acc e: f32 = sum for k in [0, 800) { ",
         "e += a[g, i, k] * b[", columns, ", k, j] } c[g, i, j] = e } } } }"));
     EXPECT_EQ(TileContractions(program, SmallestTile()).value(), true);
     std::set<std::string> names;  // of outermost loops, without what makes them unique
-    for (const loop::Block& block : program.blocks) {
-      for (const loop::Item& item : block.body) {
-        if (const auto* loop = item.As<loop::Loop>()) names.insert(program.vars[loop->var].substr(0, 1));
+    for (const Block& block : program.blocks) {
+      for (const Item& item : block.body) {
+        if (const auto* loop = item.As<Loop>()) names.insert(program.vars[loop->var].substr(0, 1));
       }
     }
     return absl::StrJoin(names, " ");
@@ -344,13 +344,13 @@ TEST(ContractionTiles, PutsShortBatchesInsideOfBlocks) {
 // Of a gradient by windows of two: the sums of both places wait, since their results lie together, and apart from those of
 // the next column.
 TEST(ContractionTiles, ResultsOfWindowsAreStoredTogether) {
-  loop::Program program = fusion::ParseVerified(
+  Program program = ParseVerified(
       "program p(g: f32[8, 64], x: f32[66, 32]) -> (y: f32[8, 32, 2]) { for r in [0, 2) { for o in [0, 8) {"
       " for c in [0, 32) { acc s: f32 = sum for h in [0, 64) { s += g[o, h] * x[h + r, c] } y[o, c, r] = s } } } }");
   ContractionTileOptions options = FetchingTile();
   options.vectors = 1;
   ASSERT_EQ(TileContractions(program, options).value(), true);
-  EXPECT_TRUE(loop::Verify(program).ok()) << loop::Verify(program);
+  EXPECT_TRUE(Verify(program).ok()) << Verify(program);
   EXPECT_THAT(ToText(program), ::testing::HasSubstr(R"(
             for r_6 in [0, 8) {
               for v_4 in [0, 1) {
@@ -418,7 +418,7 @@ TEST(ContractionTiles, TakesTriangles) {
 
 // Whether columns of the nest are copied by tiles.
 bool UsesPanels(absl::string_view items) {
-  loop::Program program = fusion::ParseVerified(kFrame, items);
+  Program program = ParseVerified(kFrame, items);
   EXPECT_EQ(TileContractions(program, SmallestTile()).value(), true) << items;
   return absl::StrContains(ToText(program), "temp panel");
 }
@@ -439,32 +439,32 @@ TEST(ContractionTiles, CopiesColumnsInTilesWhereNobodyElseReadsThem) {
 
 // Where all columns are in whole tiles, no copy of others is made, and nothing reads one.
 TEST(ContractionTiles, WholeTilesMayHaveAllColumns) {
-  for (const Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
+  for (const jit::Isa isa : {jit::Isa::kAvx2, jit::Isa::kAvx512}) {
     for (const int columns : {8, 16, 24, 32, 48, 64, 96}) {
-      loop::Program program = fusion::ParseVerified(
+      Program program = ParseVerified(
           absl::StrCat("program p(a: f32[M, K], b: f32[K, ", columns, "]) -> (c: f32[M, ", columns, "]) { for i in [0, M) { for j in [0, ",
                        columns, ") { acc e: f32 = sum for k in [0, K) { e += a[i, k] * b[k, j] } c[i, j] = e } } }"));
       ContractionTileOptions options;
       options.isa = isa;
       ASSERT_EQ(TileContractions(program, options).value(), true) << columns;
-      EXPECT_TRUE(loop::Verify(program).ok()) << loop::Verify(program) << "\n" << ToText(program);
+      EXPECT_TRUE(Verify(program).ok()) << Verify(program) << "\n" << ToText(program);
     }
   }
 }
 
 // Names of what is copied in columns.
 std::string CopiedColumns(absl::string_view text, std::vector<bool> bound = {}) {
-  loop::Program program = fusion::ParseVerified(text);
+  Program program = ParseVerified(text);
   ContractionTileOptions options;
-  options.isa = Isa::kAvx2;
+  options.isa = jit::Isa::kAvx2;
   options.bound = std::move(bound);
   EXPECT_EQ(TileContractions(program, options).value(), true);
-  EXPECT_TRUE(loop::Verify(program).ok()) << loop::Verify(program);
+  EXPECT_TRUE(Verify(program).ok()) << Verify(program);
   std::set<std::string> copied;
-  VisitItems(program, [&](const loop::Item& item) {
-    const auto* statement = item.As<loop::Statement>();
+  VisitItems(program, [&](const Item& item) {
+    const auto* statement = item.As<Statement>();
     if (statement == nullptr || !absl::StartsWith(program[statement->target.tensor].name, "columns")) return;
-    const auto* load = absl::get_if<loop::LoadValue>(&program[statement->value].node);
+    const auto* load = absl::get_if<LoadValue>(&program[statement->value].node);
     if (load != nullptr) copied.insert(program[load->access.tensor].name);
   });
   return absl::StrJoin(copied, " ");
@@ -499,15 +499,15 @@ TEST(ContractionTiles, RowsOfImagesAreNotTurned) {
 
 TEST(ContractionTiles, FewColumnsAreTurnedWhereRowsLieAlongLanes) {
   const auto stores = [](absl::string_view text) {
-    loop::Program program = fusion::ParseVerified(text);
+    Program program = ParseVerified(text);
     ContractionTileOptions options = SmallestTile();
-    options.isa = Isa::kAvx512;
+    options.isa = jit::Isa::kAvx512;
     EXPECT_EQ(TileContractions(program, options).value(), true);
     std::set<std::string> last_indices;
-    loop::VisitItems(program, [&](const loop::Item& item) {
-      const auto* statement = item.As<loop::Statement>();
+    VisitItems(program, [&](const Item& item) {
+      const auto* statement = item.As<Statement>();
       if (statement == nullptr || program[statement->target.tensor].name != "c") return;
-      const std::string last = loop::ToText(program, statement->target.place.back());
+      const std::string last = ToText(program, statement->target.place.back());
       last_indices.insert(absl::StrContains(last, "l") ? "lane" : "row");
     });
     return absl::StrJoin(last_indices, " ");
@@ -529,15 +529,15 @@ constexpr char kFewColumns[] =
 
 // Three rows in a tile; of the fourth and fifth each has its own.
 TEST(ContractionTiles, FewColumnsInTextOut) {
-  loop::Program program = fusion::ParseVerified(kFewColumns);
+  Program program = ParseVerified(kFewColumns);
   ContractionTileOptions options;
-  options.isa = Isa::kAvx2;
+  options.isa = jit::Isa::kAvx2;
   ASSERT_EQ(TileFewColumns(program, options).value(), false) << "a short sum";
   std::string text = kFewColumns;
   absl::StrReplaceAll({{"19", "35"}}, &text);
-  program = fusion::ParseVerified(text.c_str());
+  program = ParseVerified(text.c_str());
   ASSERT_EQ(TileFewColumns(program, options).value(), true);
-  EXPECT_EQ(ToText(program), ToText(fusion::ParseVerified(R"(
+  EXPECT_EQ(ToText(program), ToText(ParseVerified(R"(
 program p(a: f32[5, 35], b: f32[35, 4]) -> (c: f32[5, 4]) {
   block {
     temp columns: f32[5, 4, 8]
@@ -598,11 +598,11 @@ program p(a: f32[5, 35], b: f32[35, 4]) -> (c: f32[5, 4]) {
 // tensor is to be small.
 TEST(ContractionTiles, FewColumnsAreInRangeAndSmall) {
   const auto taken = [](absl::string_view value) {
-    loop::Program program = fusion::ParseVerified(absl::StrCat(
+    Program program = ParseVerified(absl::StrCat(
         "program p(a: f32[M, K], b: f32[K], d: f32[4, K], e: f32[4]) -> (c: f32[M, 4]) { for i in [0, M) { for j in [0, 4) { "
         "acc s: f32 = sum for k in [0, K) { s += ", value, " } c[i, j] = s } } }"));
     ContractionTileOptions options;
-    options.isa = Isa::kAvx512;
+    options.isa = jit::Isa::kAvx512;
     if (!TileFewColumns(program, options).value()) return std::string("left");
     return std::string(program.assumptions.empty() ? "taken" : "assumed to be small");
   };
@@ -614,25 +614,25 @@ TEST(ContractionTiles, FewColumnsAreInRangeAndSmall) {
 
 // The indices of the loops around the first store to what waits for the next block of a sum, and its shape.
 std::string AroundWaitingSums(absl::string_view text, const ContractionTileOptions& options) {
-  loop::Program program = fusion::ParseVerified(text);
+  Program program = ParseVerified(text);
   EXPECT_EQ(TileContractions(program, options).value(), true);
-  EXPECT_TRUE(loop::Verify(program).ok()) << loop::Verify(program);
+  EXPECT_TRUE(Verify(program).ok()) << Verify(program);
   std::string found;
   std::vector<std::string> around;
-  const std::function<void(const loop::Scope&)> look = [&](const loop::Scope& scope) {
-    for (const loop::Item& item : scope) {
-      if (const auto* loop = item.As<loop::Loop>()) {
+  const std::function<void(const Scope&)> look = [&](const Scope& scope) {
+    for (const Item& item : scope) {
+      if (const auto* loop = item.As<Loop>()) {
         around.push_back(program.vars[loop->var].substr(0, 1));
         look(loop->body);
         around.pop_back();
       }
-      const auto* statement = item.As<loop::Statement>();
+      const auto* statement = item.As<Statement>();
       if (statement == nullptr || !found.empty()) continue;
-      const loop::TensorInfo& target = program[statement->target.tensor];
+      const TensorInfo& target = program[statement->target.tensor];
       if (absl::StartsWith(target.name, "partial")) found = absl::StrCat(absl::StrJoin(around, ""), " ", target.shape.size());
     }
   };
-  for (const loop::Block& block : program.blocks) look(block.body);
+  for (const Block& block : program.blocks) look(block.body);
   return found;
 }
 
@@ -674,7 +674,7 @@ TEST(ContractionTiles, PlacesOfAWindowGoAroundATile) {
 // the last one in the last tile.
 TEST(ContractionTiles, RowsThatAreNotNeededAreLeftOut) {
   const auto steps_of = [](absl::string_view length, int sums) {
-    loop::Program program = fusion::ParseVerified(absl::StrReplaceAll(
+    Program program = ParseVerified(absl::StrReplaceAll(
         "program p(w: f32[K, 3, 8], x: f32[K, N + 2]) -> (y: f32[N, 8]) { for i in [0, N) { for j in [0, 8) { acc s: f32 = sum "
         "for k in [0, K) { for p in [0, 3) { s += x[k, i + p] * w[k, p, j] needed if 1 <= i + p, i + p < N + 1 } } y[i, j] = s } } }",
         {{"N", length}}));
@@ -706,7 +706,7 @@ TEST(ContractionTiles, RowsThatAreNotNeededAreLeftOut) {
 // A block has so many steps of all sums together.
 TEST(ContractionTiles, BlocksOfSeveralSums) {
   const auto text_of = [](absl::string_view inner) {
-    loop::Program program = fusion::ParseVerified(
+    Program program = ParseVerified(
         absl::StrCat("program p(a: f32[M, 64, ", inner, "], b: f32[64, ", inner, ", N]) -> (c: f32[M, N]) { for i in [0, M) { "
                      "for j in [0, N) { acc e: f32 = sum for k in [0, 64) { for l in [0, ", inner,
                      ") { e += a[i, k, l] * b[k, l, j] } } c[i, j] = e } } }"));
@@ -724,7 +724,7 @@ TEST(ContractionTiles, BlocksOfSeveralSums) {
 TEST(ContractionTiles, RowsAreInTwoBlocksAtLeast) {
   const auto blocks = [](bool is_batch, int rows) {
     const std::string outside = is_batch ? "for g in [0, 9) { " : "", end = is_batch ? " }" : "", g = is_batch ? "g" : "0";
-    loop::Program program = fusion::ParseVerified(absl::StrCat(
+    Program program = ParseVerified(absl::StrCat(
         "program p(a: f32[9, ", rows, ", 800], b: f32[9, 800, 8]) -> (c: f32[9, ", rows, ", 8]) { ", outside, "for i in [0, ",
         rows, ") { for j in [0, 8) { acc e: f32 = sum for k in [0, 800) { e += a[", g, ", i, k] * b[", g, ", k, j] } drop c[", g,
         ", i, j] = e } }", end, " }"));
@@ -732,8 +732,8 @@ TEST(ContractionTiles, RowsAreInTwoBlocksAtLeast) {
     options.row_block = 4;
     EXPECT_EQ(TileContractions(program, options).value(), true);
     absl::optional<int64_t> count;
-    VisitItems(program, [&](const loop::Item& item) {
-      const auto* loop = item.As<loop::Loop>();
+    VisitItems(program, [&](const Item& item) {
+      const auto* loop = item.As<Loop>();
       if (!count && loop != nullptr && program.vars[loop->var] == "p") count = program.pool.ConstValue(loop->end);
     });
     return count.value_or(-1);
@@ -747,25 +747,25 @@ TEST(ContractionTiles, RowsAreInTwoBlocksAtLeast) {
 
 // Two nests side by side, one of which runs, have no loop index in common.
 TEST(ContractionTiles, NestsThatSizesChooseBetweenHaveIndicesOfTheirOwn) {
-  loop::Program program = fusion::ParseVerified(
+  Program program = ParseVerified(
       "program p(a: f32[B, H, M, K], d: f32[B, H, N, K]) -> (c: f32[B, H, M, N]) { for b in [0, B) { "
       "for h in [0, H) { for i in [0, M) { for j in [0, N) { acc e: f32 = sum "
       "for k in [0, K) { e += a[b, h, i, k] * d[b, h, j, k] } c[b, h, i, j] = e } } } } }");
   ContractionTileOptions options;
-  options.isa = Isa::kAvx2;
+  options.isa = jit::Isa::kAvx2;
   EXPECT_EQ(TileContractions(program, options).value(), true);
-  EXPECT_TRUE(loop::Verify(program).ok()) << loop::Verify(program);
+  EXPECT_TRUE(Verify(program).ok()) << Verify(program);
 }
 
 // A place that is not proven to be in range is tested at each step, which takes longer than the product.
 TEST(ContractionTiles, PlacesOfAllTilesAreProven) {
-  for (const Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
+  for (const jit::Isa isa : {jit::Isa::kAvx2, jit::Isa::kAvx512}) {
     for (const char* value : {"a[i, k] * b[k, j]", "a[i, k] * d[j, k]"}) {
-      loop::Program program = fusion::ParseVerified(kFrame, Product(value));
+      Program program = ParseVerified(kFrame, Product(value));
       ContractionTileOptions options;
       options.isa = isa;
       ASSERT_EQ(TileContractions(program, options).value(), true) << value;
-      ASSERT_TRUE(loop::MarkChecked(program).ok());
+      ASSERT_TRUE(MarkChecked(program).ok());
       EXPECT_FALSE(absl::StrContains(ToText(program), "checked")) << Name(isa) << ", " << value << ":\n" << ToText(program);
     }
   }
@@ -774,16 +774,16 @@ TEST(ContractionTiles, PlacesOfAllTilesAreProven) {
 // Where tiles share out the rows of a temporary, and these are too few for that, the last ones read the columns of whole
 // tiles where they lie: beside panels no copy has them.
 TEST(ContractionTiles, LastRowsOfATemporaryAreProven) {
-  loop::Program program = fusion::ParseVerified(
+  Program program = ParseVerified(
       "program p(g: f32[B, L, E], m: f32[S]) -> (c: f32[B, S, E]) { temp t: f32[S] block { for k in [0, S) { t[k] = "
       "exp(m[k]) } } block { for b in [0, B) { for k in [0, S) { for j in [0, E) { acc e: f32 = sum for l in [0, L) { "
       "e += g[b, l, j] * t[k] } c[b, k, j] = e } } } } }");
   ContractionTileOptions options;
-  options.isa = Isa::kAvx2;
+  options.isa = jit::Isa::kAvx2;
   options.rows = 6;
   options.vectors = 1;
   ASSERT_EQ(TileContractions(program, options).value(), true);
-  ASSERT_TRUE(loop::MarkChecked(program).ok());
+  ASSERT_TRUE(MarkChecked(program).ok());
   EXPECT_THAT(ToText(program), testing::HasSubstr("panel"));
   EXPECT_THAT(ToText(program), testing::Not(testing::HasSubstr("checked")));
 }
@@ -791,11 +791,11 @@ TEST(ContractionTiles, LastRowsOfATemporaryAreProven) {
 // A few rows leave registers for more vectors, of which images often have 7 or 14 in a row.
 TEST(ContractionTiles, FewRowsHaveWideTiles) {
   const auto text_of = [](absl::string_view rows) {
-    loop::Program program = fusion::ParseVerified(absl::Substitute(
+    Program program = ParseVerified(absl::Substitute(
         "program p(a: f32[$0, K], b: f32[K, N]) -> (c: f32[$0, N]) { for i in [0, $0) { for j in [0, N) { "
         "acc s: f32 = sum for k in [0, K) { s += a[i, k] * exp(b[k, j]) } c[i, j] = s } } }", rows));
     ContractionTileOptions options;
-    options.isa = Isa::kAvx512;
+    options.isa = jit::Isa::kAvx512;
     EXPECT_TRUE(TileContractions(program, options).value());
     return ToText(program);
   };
@@ -808,7 +808,7 @@ TEST(ContractionTiles, FewRowsHaveWideTiles) {
 // Rows of a temporary that lie side by side are read there, but for those of one matrix, which go into a copy.
 TEST(ContractionTiles, RowsSideBySide) {
   const auto copies_rows = [](absl::string_view batch) {
-    loop::Program program = fusion::ParseVerified(absl::Substitute(
+    Program program = ParseVerified(absl::Substitute(
         "program p(x: f32[$0K, M], d: f32[K, N]) -> (c: f32[$0M, N]) { temp t: f32[$0K, M] $1for a in [0, K) { "
         "for b in [0, M) { t[$2a, b] = x[$2a, b] } } $3 $1for i in [0, M) { for j in [0, N) { acc s: f32 = sum for k in [0, K) { "
         "s += t[$2k, i] * d[k, j] } c[$2i, j] = s } } $3 }",
@@ -822,12 +822,12 @@ TEST(ContractionTiles, RowsSideBySide) {
 
 // Memory is planned before any loop runs: no copy is as long as a loop around says.
 TEST(ContractionTiles, CopiesOfColumnsWhoseNumberMovesArePlanned) {
-  loop::Program program = fusion::ParseVerified(
+  Program program = ParseVerified(
       "program p(a: f32[G, M, K], b: f32[G, K, N]) -> (c: f32[G, M, N], one: f32[1]) { for g in [0, G) { drop one[0] = 1.0 "
       "for i in [0, M) { for j in [0, min(N, g + 1)) { acc e: f32 = sum for k in [0, K) { e += a[g, i, k] * b[g, k, j] } "
       "c[g, i, j] = e } } } }");
   ASSERT_EQ(TileContractions(program, {}).value(), true);
-  for (const loop::TensorInfo& tensor : program.tensors) {
+  for (const TensorInfo& tensor : program.tensors) {
     for (IndexId extent : tensor.shape) EXPECT_FALSE(program.pool.HasVar(extent)) << tensor.name << "\n" << ToText(program);
   }
 }
@@ -848,12 +848,12 @@ TEST(ContractionTiles, LeavesWhatIsNone) {
 // With fewer rows and columns than a tile, and few steps.
 TEST(ContractionTiles, LeavesTinyProducts) {
   const auto is_tiled = [](int rows, int columns, int steps, absl::string_view read) {
-    loop::Program program = fusion::ParseVerified(absl::StrCat(
+    Program program = ParseVerified(absl::StrCat(
         "program p(a: f32[B, 99, 99], b: f32[B, 99, 99]) -> (c: f32[B, 99, 99]) { for n in [0, B) { for i in [0, ", rows,
         ") { for j in [0, ", columns, ") { acc e: f32 = sum for k in [0, ", steps, ") { e += a[n, i, k] * ", read,
         " } drop c[n, i, j] = e } } } }"));
     ContractionTileOptions options;
-    options.isa = Isa::kAvx512;
+    options.isa = jit::Isa::kAvx512;
     return TileContractions(program, options).value();
   };
   EXPECT_FALSE(is_tiled(8, 15, 16, "b[n, k, j]"));
@@ -882,4 +882,4 @@ TEST(ContractionTiles, LeavesWhatIsInOrder) {
 }
 
 }  // namespace
-}  // namespace nestor::jit
+}  // namespace nestor::loop

@@ -17,15 +17,8 @@
 #include "uops/mutant.h"
 #include "uops/scalar_op.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
-
-using loop::Loop;
-using loop::Program;
-using loop::Scope;
-using loop::Storage;
-using loop::TensorId;
-using loop::ValueId;
 
 // More rows than that are too many places of memory to fetch from at once.
 constexpr int64_t kMostRows = 8;
@@ -33,10 +26,10 @@ constexpr int64_t kMostRows = 8;
 // To sum the lanes of a vector takes about as long as so many multiply-adds.
 constexpr int64_t kStepsToSumLanes = 4;
 
-bool IsTaken(Program& program, loop::Ranges& ranges, const Contraction& nest, int64_t lanes,
+bool IsTaken(Program& program, Ranges& ranges, const Contraction& nest, int64_t lanes,
              const std::vector<bool>& bound) {
   const auto lies_along = [&](const Contraction::Operand& operand) {
-    const loop::Access access = AccessOf(program, operand);
+    const Access access = AccessOf(program, operand);
     return !access.masked && !IsBound(program, bound, access.tensor) && IsAlong(program, access, *nest.sums[0]);
   };
   // Columns are copied, too, where there is no row.
@@ -49,17 +42,17 @@ bool IsTaken(Program& program, loop::Ranges& ranges, const Contraction& nest, in
 
 class DotTiling {
  public:
-  DotTiling(Program& program, loop::Ranges& ranges, const Contraction& nest, Isa isa, IndexId runs)
+  DotTiling(Program& program, Ranges& ranges, const Contraction& nest, jit::Isa isa, IndexId runs)
       : program_(program),
         pool_(program.pool),
         ranges_(ranges),
         make_(program),
         nest_(nest),
         type_(program[nest.accumulator].type),
-        lanes_(LanesOf(type_, isa)),
+        lanes_(jit::LanesOf(type_, isa)),
         columns_(*KnownLength(program, *nest.column)),
         // Three quarters of the registers; the others have rows and columns.
-        rows_(std::clamp<int64_t>((isa == Isa::kAvx512 ? 24 : 12) / columns_, 1, kMostRows)),
+        rows_(std::clamp<int64_t>((isa == jit::Isa::kAvx512 ? 24 : 12) / columns_, 1, kMostRows)),
         runs_(runs),
         whole_(pool_.Div(ranges.LengthOf(*nest.sums[0]), Const(lanes_))),
         left_(pool_.Mod(ranges.LengthOf(*nest.sums[0]), Const(lanes_))) {}
@@ -97,14 +90,14 @@ class DotTiling {
 
   // Whether the copy has no more elements than what it is of.
   bool FitsItsTensor(const Contraction::Operand& operand) const {
-    const loop::Access access = AccessOf(program_, operand);
+    const Access access = AccessOf(program_, operand);
     const auto moves = [&](const Loop* loop) { return DependsOn(program_, access, *loop); };
     const Loop* const loops[] = {nest_.column, nest_.sums[0]};
     return absl::c_all_of(loops, moves) && IsReadOnce(program_, access, loops);
   }
 
   Scope Pack(const Copy& copy) {
-    Scope scope = {fusion::DeclarationOf(copy.tensor)};
+    Scope scope = {DeclarationOf(copy.tensor)};
     const auto vectors = [&](IndexId first, IndexId count, IndexId lanes) {
       return make_.Counted("k", OnlyIf(pool_, runs_, count), kPlain, [&](IndexId k) {
         return make_.Counted("v", Const(columns_), kPlain, [&](IndexId v) {
@@ -122,13 +115,13 @@ class DotTiling {
 
   // `value` of the nest at a row, a column and a step.
   ValueId At(ValueId value, IndexId row, IndexId column, const Step& step) {
-    loop::VarReplacement at(program_);
+    VarReplacement at(program_);
     Locate(at, row, column);
     const Loop& sum = *nest_.sums[0];
     at.Set(sum.var, pool_.Add(sum.begin, pool_.Add(pool_.Mul(Const(lanes_), step.vector), step.lane)));
     return RewriteIndices(program_, value, [&](IndexId e) { return at(e); });
   }
-  void Locate(loop::VarReplacement& at, IndexId row, IndexId column) {
+  void Locate(VarReplacement& at, IndexId row, IndexId column) {
     at.Set(nest_.row->var, pool_.Add(nest_.row->begin, row));
     at.Set(nest_.column->var, ColumnAt(column));
   }
@@ -148,7 +141,7 @@ class DotTiling {
   // So many rows from `row` on.
   Scope Tile(IndexId row, int64_t rows) {
     const TensorId tile = Register("tile", {Const(rows), Const(columns_), Const(lanes_)});
-    Scope scope = {fusion::DeclarationOf(tile)};
+    Scope scope = {DeclarationOf(tile)};
     Append(scope, OverTile(rows, [&](IndexId r, IndexId v) {
       return make_.Counted("l", Const(lanes_), kVector, [&](IndexId l) {
         return Assignment(tile, {r, v, l}, program_.AddConstant(Identity(*nest_.step->op, type_)));
@@ -183,8 +176,8 @@ class DotTiling {
   // The sum of a vector of the tile, which is finished.
   Scope SumLanes(TensorId tile, IndexId r, IndexId v, IndexId row) {
     Scope scope;
-    const loop::Access sum = CombineLanes(program_, tile, {r, v}, *nest_.step->op, [](int64_t) { return "lanes"; }, scope);
-    loop::VarReplacement at(program_);
+    const Access sum = CombineLanes(program_, tile, {r, v}, *nest_.step->op, [](int64_t) { return "lanes"; }, scope);
+    VarReplacement at(program_);
     Locate(at, row, v);
     Append(scope, FinishSum(program_, ranges_, nest_, sum, at, ColumnAt(v)));
     return scope;
@@ -202,7 +195,7 @@ class DotTiling {
 
   Program& program_;
   IndexPool& pool_;
-  loop::Ranges& ranges_;
+  Ranges& ranges_;
   LoopMaker make_;
   const Contraction& nest_;
   const DType type_;
@@ -214,12 +207,12 @@ class DotTiling {
 
 }  // namespace
 
-absl::optional<Contraction> WithFewColumns(Program& program, loop::Ranges& ranges, const Contraction& nest, Isa isa,
+absl::optional<Contraction> WithFewColumns(Program& program, Ranges& ranges, const Contraction& nest, jit::Isa isa,
                                            const std::vector<bool>& bound) {
   const auto moves = [&](const Loop& loop) { return program.pool.HasVar(ranges.LengthOf(loop)); };
   if (*nest.step->op != ReduceOp::kSum || nest.is_ragged || nest.sums.size() != 1) return absl::nullopt;
   if (moves(*nest.row) || moves(*nest.column) || moves(*nest.sums[0])) return absl::nullopt;
-  const int64_t lanes = LanesOf(program[nest.accumulator].type, isa);
+  const int64_t lanes = jit::LanesOf(program[nest.accumulator].type, isa);
   for (const Contraction& either : {nest, Exchanged(nest)}) {
     if (IsTaken(program, ranges, either, lanes, bound)) return either;
   }
@@ -227,16 +220,16 @@ absl::optional<Contraction> WithFewColumns(Program& program, loop::Ranges& range
 }
 
 // Lanes of steps take columns / lanes of the multiply-adds that lanes of columns take.
-IndexId IsLongSum(Program& program, loop::Ranges& ranges, const Contraction& nest, Isa isa) {
-  const int64_t lanes = LanesOf(program[nest.accumulator].type, isa), columns = *KnownLength(program, *nest.column);
+IndexId IsLongSum(Program& program, Ranges& ranges, const Contraction& nest, jit::Isa isa) {
+  const int64_t lanes = jit::LanesOf(program[nest.accumulator].type, isa), columns = *KnownLength(program, *nest.column);
   const int64_t least = kStepsToSumLanes * lanes * columns / (lanes - columns);
   IndexPool& pool = program.pool;
   return pool.Min(pool.Const(1), pool.Div(ranges.LengthOf(*nest.sums[0]), pool.Const(least)));
 }
 
-Scope DotTiles(Program& program, loop::Ranges& ranges, const Contraction& nest, Isa isa, IndexId runs) {
+Scope DotTiles(Program& program, Ranges& ranges, const Contraction& nest, jit::Isa isa, IndexId runs) {
   if (program.pool.IsConst(runs, 0)) return {};
   return DotTiling(program, ranges, nest, isa, runs).Run();
 }
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop

@@ -11,7 +11,7 @@
 #include "loop_ir/program.h"
 #include "loop_ir/ranges.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 
 //   for i in [0, M) { for j in [0, 4) { acc s: f32 = sum  for k in [0, K) { s += a[i, k] * b[k, j] }  c[i, j] = s } }
 //     ->
@@ -30,15 +30,15 @@ namespace nestor::jit {
 
 // `nest`, perhaps turned around, where its columns are known to be two or more, and at most three quarters of the lanes, and
 // elements of rows lie along its only sum; nullopt for others. REQUIRES: `ranges` is at the place of the nest.
-absl::optional<Contraction> WithFewColumns(loop::Program& program, loop::Ranges& ranges, const Contraction& nest,
-                                           Isa isa, const std::vector<bool>& bound);
+absl::optional<Contraction> WithFewColumns(Program& program, Ranges& ranges, const Contraction& nest,
+                                           jit::Isa isa, const std::vector<bool>& bound);
 
 // 1 at sizes where the sum is so long that such tiles are quicker, else 0.
-IndexId IsLongSum(loop::Program& program, loop::Ranges& ranges, const Contraction& nest, Isa isa);
+IndexId IsLongSum(Program& program, Ranges& ranges, const Contraction& nest, jit::Isa isa);
 
 // What stands for the nest, where `runs`, 0 or 1, is 1; nothing where it is 0.
-loop::Scope DotTiles(loop::Program& program, loop::Ranges& ranges, const Contraction& nest, Isa isa, IndexId runs);
+Scope DotTiles(Program& program, Ranges& ranges, const Contraction& nest, jit::Isa isa, IndexId runs);
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop
 
 #endif  // NESTOR_JIT_SCHEDULE_DOT_TILES_H_

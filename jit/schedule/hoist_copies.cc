@@ -14,15 +14,8 @@
 #include "loop_ir/ranges.h"
 #include "uops/mutant.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
-
-using loop::Footprint;
-using loop::Item;
-using loop::Loop;
-using loop::Program;
-using loop::Scope;
-using loop::TensorId;
 
 class Hoister {
  public:
@@ -30,7 +23,7 @@ class Hoister {
 
   bool Run() {
     bool changed = false;
-    for (loop::Block& block : program_.blocks) changed |= Visit(block.body);
+    for (Block& block : program_.blocks) changed |= Visit(block.body);
     return changed;
   }
 
@@ -62,8 +55,8 @@ class Hoister {
   }
 
   bool MayMove(TensorId tensor, const Loop& loop) const {
-    const loop::TensorInfo& info = program_[tensor];
-    if (info.storage != loop::Storage::kTemp || info.is_register || info.shape.empty()) return false;
+    const TensorInfo& info = program_[tensor];
+    if (info.storage != Storage::kTemp || info.is_register || info.shape.empty()) return false;
     return absl::c_none_of(info.shape, [&](IndexId e) { return HoldsVar(pool_, e, loop.var); });
   }
 
@@ -71,7 +64,7 @@ class Hoister {
   // iteration, before others touch them.
   absl::flat_hash_set<TensorId> FilledAlike(const Loop& loop) {
     absl::flat_hash_set<TensorId> filled, open, read;
-    const std::vector<TensorId> declared = fusion::DeclaredIn(loop.body);
+    const std::vector<TensorId> declared = DeclaredIn(loop.body);
     absl::c_copy_if(declared, std::inserter(open, open.end()), [&](TensorId tensor) { return MayMove(tensor, loop); });
     if (open.empty()) return filled;
     Footprint all = FootprintOf(program_, loop.body);  // without what the body declares
@@ -117,7 +110,7 @@ class Hoister {
   Scope TakeFills(const absl::flat_hash_set<TensorId>& filled, Loop& loop) {
     Scope fills, rest;
     for (Item& item : loop.body) {
-      const auto* declaration = item.As<loop::Declaration>();
+      const auto* declaration = item.As<Declaration>();
       bool moves = declaration != nullptr && filled.contains(declaration->tensor);
       if (auto* fill = item.As<Loop>()) {
         const Footprint footprint = FootprintOf(program_, item);
@@ -139,11 +132,11 @@ class Hoister {
 
   Program& program_;
   IndexPool& pool_;
-  loop::Ranges ranges_;
+  Ranges ranges_;
 };
 
 }  // namespace
 
 absl::StatusOr<bool> HoistCopies(Program& program) { return Hoister(program).Run(); }
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop

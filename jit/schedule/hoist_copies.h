@@ -5,7 +5,7 @@
 #include "absl/status/statusor.h"
 #include "loop_ir/program.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 
 //   for p in [0, P) {                            temp t: f32[K]
 //     temp t: f32[K]                             for k in [0, min(K, ..)) { t[k] = w[3*k] }   # 0 where P is
@@ -20,8 +20,8 @@ namespace nestor::jit {
 // Returns whether it changed anything; if not, the program is untouched. A second run changes
 // nothing. No result changes in any bit. REQUIRES: Verify accepts the program; and so it does
 // afterwards.
-absl::StatusOr<bool> HoistCopies(loop::Program& program);
+absl::StatusOr<bool> HoistCopies(Program& program);
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop
 
 #endif  // NESTOR_JIT_SCHEDULE_HOIST_COPIES_H_

@@ -6,15 +6,15 @@
 #include "fusion/pass_testing.h"
 #include "gtest/gtest.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
 
-constexpr fusion::Frame kFrame = {"program p(x: f32[30], w: f32[20], ids: i64[P]) -> (y: f32[P, 10], z: f32[P]) {\n",
+constexpr Frame kFrame = {"program p(x: f32[30], w: f32[20], ids: i64[P]) -> (y: f32[P, 10], z: f32[P]) {\n",
                                   "\n  block { drop y[0, 0] = 0.0 drop z[0] = 0.0 }\n}\n"};
 constexpr char kUse[] = "for l in [0, 10) { y[p, l] = t[l] }";
 
 TEST(HoistCopies, TextInTextOut) {
-  fusion::ExpectPass(
+  ExpectPass(
       HoistCopies, kFrame,
       {
           // Where the loop runs for sure, and where it may not.
@@ -49,9 +49,9 @@ TEST(HoistCopies, LeavesTheOthers) {
            "for k in [0, 10) { t[k] = 1.0 } z[p] = t[0] for k_2 in [0, 10) { t[k_2] = 2.0 }",
        }) {
     const std::string items = absl::StrCat("block { for p in [0, P) { temp t: f32[10] ", fill, " ", kUse, " } }");
-    fusion::ExpectPass(HoistCopies, kFrame, {{items.c_str(), ""}});
+    ExpectPass(HoistCopies, kFrame, {{items.c_str(), ""}});
   }
 }
 
 }  // namespace
-}  // namespace nestor::jit
+}  // namespace nestor::loop

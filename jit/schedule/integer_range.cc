@@ -1,14 +1,12 @@
 #include "jit/schedule/integer_range.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
-
-using loop::ValueId;
 
 constexpr int kNarrowBits = 16;
 
 // The range of the narrowest type that is proven to hold it.
-absl::optional<IntegerRange> RangeOfIndex(IndexPool& pool, loop::Ranges& ranges, IndexId e) {
+absl::optional<IntegerRange> RangeOfIndex(IndexPool& pool, Ranges& ranges, IndexId e) {
   for (const DType type : {DType::kU8, DType::kI8, DType::kI16}) {
     const IntegerRange range = RangeOf(type);
     if (ranges.LessEqual(pool.Const(range.least), e) && ranges.LessEqual(e, pool.Const(range.greatest))) return range;
@@ -16,8 +14,8 @@ absl::optional<IntegerRange> RangeOfIndex(IndexPool& pool, loop::Ranges& ranges,
   return absl::nullopt;
 }
 
-absl::optional<IntegerRange> RangeOfApply(loop::Program& program, loop::Ranges& ranges, ValueId id) {
-  const loop::ApplyValue apply = absl::get<loop::ApplyValue>(program[id].node);
+absl::optional<IntegerRange> RangeOfApply(Program& program, Ranges& ranges, ValueId id) {
+  const ApplyValue apply = absl::get<ApplyValue>(program[id].node);
   const auto of = [&](size_t i) { return RangeOf(program, ranges, apply.args[i]); };
   if (apply.op == ScalarOp::kCast) return of(0);
   if (apply.op != ScalarOp::kAdd && apply.op != ScalarOp::kSub) return absl::nullopt;
@@ -31,20 +29,20 @@ absl::optional<IntegerRange> RangeOfApply(loop::Program& program, loop::Ranges& 
 
 IntegerRange RangeOf(DType type) { return {Lowest(type).ToInt(), Highest(type).ToInt()}; }
 
-absl::optional<IntegerRange> RangeOf(loop::Program& program, loop::Ranges& ranges, ValueId id) {
+absl::optional<IntegerRange> RangeOf(Program& program, Ranges& ranges, ValueId id) {
   const DType type = program[id].type;
   if (!IsInteger(type) || type == DType::kU64) return absl::nullopt;
   const auto& node = program[id].node;
-  if (const auto* constant = absl::get_if<loop::ConstantValue>(&node)) {
+  if (const auto* constant = absl::get_if<ConstantValue>(&node)) {
     return IntegerRange{constant->value.ToInt(), constant->value.ToInt()};
   }
-  if (const auto* index = absl::get_if<loop::IndexValue>(&node)) {
+  if (const auto* index = absl::get_if<IndexValue>(&node)) {
     return RangeOfIndex(program.pool, ranges, index->index);
   }
-  if (absl::holds_alternative<loop::LoadValue>(node) && BitWidth(type) <= kNarrowBits) return RangeOf(type);
-  if (!absl::holds_alternative<loop::ApplyValue>(node)) return absl::nullopt;
+  if (absl::holds_alternative<LoadValue>(node) && BitWidth(type) <= kNarrowBits) return RangeOf(type);
+  if (!absl::holds_alternative<ApplyValue>(node)) return absl::nullopt;
   const auto range = RangeOfApply(program, ranges, id);
   return range && range->IsWithin(RangeOf(type)) ? range : absl::nullopt;
 }
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop

@@ -9,7 +9,7 @@
 #include "loop_ir/ranges.h"
 #include "uops/dtype.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 
 struct IntegerRange {
   int64_t least, greatest;
@@ -22,8 +22,8 @@ IntegerRange RangeOf(DType type);
 // Of elements of at most 16 bits, constants, and what is the same all through and proven to be narrow, as a $param
 // with a range; of their sums and differences, and casts of these. nullopt: not known, or the arithmetic may wrap.
 // REQUIRES: `ranges` is at the place of the value.
-absl::optional<IntegerRange> RangeOf(loop::Program& program, loop::Ranges& ranges, loop::ValueId id);
+absl::optional<IntegerRange> RangeOf(Program& program, Ranges& ranges, ValueId id);
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop
 
 #endif  // NESTOR_JIT_SCHEDULE_INTEGER_RANGE_H_

@@ -7,17 +7,17 @@
 #include "gtest/gtest.h"
 #include "loop_ir/rewrite.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
 
 // Of the value of the program's only statement: "least..greatest", or "none".
 std::string RangeIn(const char* value) {
-  loop::Program program = fusion::ParseVerified(absl::StrCat(
+  Program program = ParseVerified(absl::StrCat(
       "program p(a: i8[N], b: u8[N], c: i16[N], d: i32[N]; $z: i64 = 0 in [0, 255], $any: i64 = 0) -> (y: i32[N]) {\n"
       "for i in [0, N) { y[i] = ", value, " } }"));
-  loop::Ranges ranges(program);
+  Ranges ranges(program);
   std::string text = "none";
-  VisitStatements(program, [&](loop::Statement& statement) {
+  VisitStatements(program, [&](Statement& statement) {
     const auto range = RangeOf(program, ranges, statement.value);
     if (range) text = absl::StrCat(range->least, "..", range->greatest);
   });
@@ -39,4 +39,4 @@ TEST(IntegerRange, OfValues) {
 }
 
 }  // namespace
-}  // namespace nestor::jit
+}  // namespace nestor::loop

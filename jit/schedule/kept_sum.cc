@@ -12,13 +12,9 @@
 #include "jit/schedule/loop_maker.h"
 #include "loop_ir/rewrite.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 
-using loop::Loop;
-using loop::Program;
-using loop::Scope;
-
-Shape LengthsOf(loop::Ranges& ranges, absl::Span<const Loop* const> loops) {
+Shape LengthsOf(Ranges& ranges, absl::Span<const Loop* const> loops) {
   Shape lengths;
   for (const Loop* loop : loops) lengths.push_back(ranges.LengthOf(*loop));
   return lengths;
@@ -30,33 +26,33 @@ IndexList IterationsOf(IndexPool& pool, absl::Span<const Loop* const> loops) {
   return place;
 }
 
-KeptSum::KeptSum(Program& program, loop::Ranges& ranges, absl::string_view name, loop::TensorId accumulator,
+KeptSum::KeptSum(Program& program, Ranges& ranges, absl::string_view name, TensorId accumulator,
                  absl::Span<const Loop* const> loops)
     : program_(program), accumulator_(accumulator), place_(IterationsOf(program.pool, loops)) {
   const Shape shape = LengthsOf(ranges, loops);
-  tensor_ = program.AddTensor({std::string(name), program[accumulator].type, shape, loop::Storage::kTemp});
+  tensor_ = program.AddTensor({std::string(name), program[accumulator].type, shape, Storage::kTemp});
   AssumeFewElements(program, shape);
 }
 
 Scope KeptSum::Store() const { return Assignment(tensor_, place_, program_.AddLoad({accumulator_, {}})); }
 
 void KeptSum::LoadInstead(Scope& scope) const {
-  VisitStatements(scope, [&](loop::Statement& statement) {
-    RewriteLoads(program_, statement, accumulator_, [&](loop::Access& load) { load = {tensor_, place_}; });
+  VisitStatements(scope, [&](Statement& statement) {
+    RewriteLoads(program_, statement, accumulator_, [&](Access& load) { load = {tensor_, place_}; });
   });
 }
 
-Scope KeptSum::SumsAndEnds(loop::Ranges& ranges, const Scope& core, absl::Span<const Loop* const> sums,
+Scope KeptSum::SumsAndEnds(Ranges& ranges, const Scope& core, absl::Span<const Loop* const> sums,
                            absl::Span<const Loop* const> ends) const {
-  const auto is_statement = [](const loop::Item& item) { return item.As<loop::Statement>() != nullptr; };
+  const auto is_statement = [](const Item& item) { return item.As<Statement>() != nullptr; };
   Scope sum, end;
   absl::c_remove_copy_if(core, std::back_inserter(sum), is_statement);
   absl::c_copy_if(core, std::back_inserter(end), is_statement);
   Append(sum, Store());
   LoadInstead(end);
-  Scope scope = {fusion::DeclarationOf(tensor_)};
+  Scope scope = {DeclarationOf(tensor_)};
   Append(scope, Around(sums, std::move(sum)));
-  absl::optional<Loop> fresh = fusion::FreshCopy(program_, ranges, *Around(ends, std::move(end))[0].As<Loop>());
+  absl::optional<Loop> fresh = FreshCopy(program_, ranges, *Around(ends, std::move(end))[0].As<Loop>());
   if (fresh) Append(scope, ScopeOf(*std::move(fresh)));
   return scope;
 }
@@ -76,13 +72,13 @@ Strips StripsOf(Program& program, const Loop& loop, IndexId strips, IndexId leng
 
 }  // namespace
 
-Strips StripsOf(Program& program, loop::Ranges& ranges, const Loop& loop, int64_t length) {
+Strips StripsOf(Program& program, Ranges& ranges, const Loop& loop, int64_t length) {
   IndexPool& pool = program.pool;
   const IndexId strips = pool.Div(pool.Add(ranges.LengthOf(loop), pool.Const(length - 1)), pool.Const(length));
   return StripsOf(program, loop, strips, pool.Const(length));
 }
 
-Strips EvenStripsOf(Program& program, loop::Ranges& ranges, const Loop& loop) {
+Strips EvenStripsOf(Program& program, Ranges& ranges, const Loop& loop) {
   constexpr int64_t kMost = 8;
   IndexPool& pool = program.pool;
   const IndexId length = ranges.LengthOf(loop);
@@ -91,4 +87,4 @@ Strips EvenStripsOf(Program& program, loop::Ranges& ranges, const Loop& loop) {
   return StripsOf(program, loop, strips, pool.Min(OverUp(pool, length, strips), pool.Const(kMost)));
 }
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop

@@ -7,20 +7,20 @@
 #include "loop_ir/dependence.h"
 #include "loop_ir/lanes.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
 
 constexpr double kUnit = 1, kEverySecond = 0.5, kJump = -2, kSame = 0.25, kOperation = 0.1;
 
 // Behind the last one, axes have a single element.
-size_t LastAxis(const loop::Program& program, loop::TensorId tensor) {
+size_t LastAxis(const Program& program, TensorId tensor) {
   const IndexList& shape = program[tensor].shape;
   size_t last = shape.size() - 1;
   while (last > 0 && program.pool.IsConst(shape[last], 1)) --last;
   return last;
 }
 
-double StepGain(loop::Program& program, loop::TensorId tensor, absl::Span<const IndexId> place, loop::AccessKind kind,
+double StepGain(Program& program, TensorId tensor, absl::Span<const IndexId> place, AccessKind kind,
                 int32_t var) {
   const size_t last = LastAxis(program, tensor);
   double step = kSame;
@@ -30,7 +30,7 @@ double StepGain(loop::Program& program, loop::TensorId tensor, absl::Span<const 
     if (program.pool.IsConst(*coefficient, 0)) continue;
     const auto elements = axis < last ? absl::nullopt : program.pool.ConstValue(*coefficient);
     const DType type = program[tensor].type;
-    const bool has_shuffles = kind == loop::AccessKind::kRead &&
+    const bool has_shuffles = kind == AccessKind::kRead &&
                               (ByteSize(type) == 4 || (IsInteger(type) && ByteSize(type) < 4));
     if (elements != 1 && (elements != 2 || !has_shuffles)) return kJump;
     step = elements == 1 ? kUnit : kEverySecond;
@@ -38,17 +38,17 @@ double StepGain(loop::Program& program, loop::TensorId tensor, absl::Span<const 
   return step;
 }
 
-double ScopeGain(loop::Program& program, const loop::Scope& scope, int32_t var, double weight) {
+double ScopeGain(Program& program, const Scope& scope, int32_t var, double weight) {
   double sum = 0;
-  for (const loop::Item& item : scope) {
-    if (const auto* loop = item.As<loop::Loop>()) {
+  for (const Item& item : scope) {
+    if (const auto* loop = item.As<Loop>()) {
       sum += ScopeGain(program, loop->body, var, weight * kIterations);
       continue;
     }
-    if (const auto* statement = item.As<loop::Statement>()) {
-      sum += weight * kOperation * fusion::OperationsOf(program, statement->value);
+    if (const auto* statement = item.As<Statement>()) {
+      sum += weight * kOperation * OperationsOf(program, statement->value);
     }
-    VisitAccesses(program, item, [&](loop::TensorId tensor, absl::Span<const IndexId> place, loop::AccessKind kind) {
+    VisitAccesses(program, item, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind kind) {
       if (!program[tensor].shape.empty()) sum += weight * StepGain(program, tensor, place, kind, var);
     });
   }
@@ -57,8 +57,8 @@ double ScopeGain(loop::Program& program, const loop::Scope& scope, int32_t var, 
 
 }  // namespace
 
-double LaneGain(loop::Program& program, const loop::Loop& loop) {
+double LaneGain(Program& program, const Loop& loop) {
   return ScopeGain(program, loop.body, loop.var, 1);
 }
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop

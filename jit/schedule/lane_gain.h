@@ -4,7 +4,7 @@
 
 #include "loop_ir/program.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 
 // The weight of a loop level: an inner loop repeats its body about so often.
 constexpr double kIterations = 16;
@@ -13,8 +13,8 @@ constexpr double kIterations = 16;
 // repeat it: positive for accesses that step from one element to the next, or stay, as
 // the loop goes on, and for loads of every second element where code has shuffles for
 // them; negative for those that jump; positive for operations, by a little.
-double LaneGain(loop::Program& program, const loop::Loop& loop);
+double LaneGain(Program& program, const Loop& loop);
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop
 
 #endif  // NESTOR_JIT_SCHEDULE_LANE_GAIN_H_

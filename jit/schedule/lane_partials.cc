@@ -25,20 +25,8 @@
 #include "loop_ir/rewrite.h"
 #include "uops/mutant.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
-
-using loop::Access;
-using loop::AccessKind;
-using loop::Item;
-using loop::Loop;
-using loop::Program;
-using loop::Scope;
-using loop::Statement;
-using loop::Storage;
-using loop::TensorId;
-using loop::TensorInfo;
-using loop::ValueId;
 
 constexpr int kLongVectors = 2;
 constexpr int kLongSteps = 15;
@@ -53,7 +41,7 @@ class LaneSums {
       : program_(program), options_(options), ranges_(program) {}
 
   bool Run() {
-    for (loop::Block& block : program_.blocks) Surround(block.body, Visit(block.body, /*is_top=*/true));
+    for (Block& block : program_.blocks) Surround(block.body, Visit(block.body, /*is_top=*/true));
     return changed_;
   }
 
@@ -97,7 +85,7 @@ class LaneSums {
   Uses UsesIn(const Scope& scope) const {
     Uses uses;
     for (const Item& item : scope) {
-      if (const auto* declaration = item.As<loop::Declaration>()) uses.declared.insert(declaration->tensor);
+      if (const auto* declaration = item.As<Declaration>()) uses.declared.insert(declaration->tensor);
       const auto add = [&](TensorId tensor, absl::Span<const IndexId>, AccessKind) {
         if (program_[tensor].storage != Storage::kAccumulator) return;
         Uses::Users& users = uses.users.try_emplace(tensor, Uses::Users{nullptr, 0}).first->second;
@@ -143,13 +131,13 @@ class LaneSums {
       are_known = are_known && length;
       longest = std::max(longest, length.value_or(0));
     });
-    return are_known && (longest == 0 || longest < LanesOf(program_, loop, options_.isa));
+    return are_known && (longest == 0 || longest < jit::LanesOf(program_, loop, options_.isa));
   }
 
   // What a loop declares.
   using Own = absl::flat_hash_set<TensorId>;
   static Own OwnOf(const Loop& loop) {
-    const std::vector<TensorId> own = fusion::DeclaredIn(loop.body);
+    const std::vector<TensorId> own = DeclaredIn(loop.body);
     return Own(own.begin(), own.end());
   }
 
@@ -196,13 +184,13 @@ class LaneSums {
 
   bool MayReorder(ReduceOp op, const TensorInfo& tensor) const {
     if (IsArg(op) || tensor.storage != Storage::kAccumulator) return false;
-    return jit::MayReorder(StepOp(op), tensor.type, options_.reorders_rounding);
+    return loop::MayReorder(StepOp(op), tensor.type, options_.reorders_rounding);
   }
 
   // Narrow integers have as many as fit, unless there are fewer steps.
   int LanesFor(const Loop& loop) {
-    const int most = MostLanesOf(program_, loop, options_.isa);
-    return IsBelow(loop, most) ? LanesOf(program_, loop, options_.isa) : most;
+    const int most = jit::MostLanesOf(program_, loop, options_.isa);
+    return IsBelow(loop, most) ? jit::LanesOf(program_, loop, options_.isa) : most;
   }
 
   bool IsBelow(const Loop& loop, int64_t steps) {
@@ -227,14 +215,14 @@ class LaneSums {
   // more would want more registers than there are.
   bool IsLong(const Loop& loop) const {
     int steps = 0;
-    const bool has_few_registers = options_.isa == Isa::kAvx2;
+    const bool has_few_registers = options_.isa == jit::Isa::kAvx2;
     VisitItems(loop.body, [&](const Item& item) {
       const auto* statement = item.As<Statement>();
       if (statement == nullptr) return;
       // Maximum and minimum of floats take several, too, where registers are few.
       const bool is_extreme = statement->op && (*statement->op == ReduceOp::kMax || *statement->op == ReduceOp::kMin);
       if (is_extreme && has_few_registers && IsFloat(program_[statement->value].type)) steps += kLongSteps;
-      steps += fusion::OperationsOf(program_, statement->value);
+      steps += OperationsOf(program_, statement->value);
     });
     return steps >= kLongSteps;
   }
@@ -271,12 +259,12 @@ class LaneSums {
   Loop InLanes(const Loop& loop, IndexId first, IndexId count, const std::vector<Partial>& partials) {
     IndexPool& pool = program_.pool;
     const int32_t lane = program_.AddVar("l");
-    absl::optional<Loop> copy = fusion::FreshCopy(program_, ranges_, loop);
+    absl::optional<Loop> copy = FreshCopy(program_, ranges_, loop);
     Loop lanes{lane, pool.Const(0), count, 1, {}, {}};
     lanes.attributes.vector = true;
     if (!copy) return lanes;
     lanes.body = std::move(copy->body);
-    loop::VarReplacement replace(program_);
+    VarReplacement replace(program_);
     replace.Set(copy->var, pool.Add(first, pool.Var(lane)));
     RewriteIndices(program_, lanes.body, [&](IndexId e) { return replace(e); });
     absl::flat_hash_map<TensorId, TensorId> lanes_of;
@@ -294,7 +282,7 @@ class LaneSums {
   void Surround(Scope& items, const std::vector<Partial>& partials) {
     Scope before, behind;
     for (const Partial& partial : partials) {
-      before.push_back(fusion::DeclarationOf(partial.lanes));
+      before.push_back(DeclarationOf(partial.lanes));
       Combine(partial, behind);
     }
     items.insert(items.end(), std::make_move_iterator(behind.begin()), std::make_move_iterator(behind.end()));
@@ -305,7 +293,7 @@ class LaneSums {
   void Combine(const Partial& partial, Scope& scope) {
     const ReduceOp op = program_[partial.lanes].op;
     const auto name = [&](int64_t width) { return absl::StrCat(program_[partial.accumulator].name, "_", width); };
-    loop::Access combined = CombineLanes(program_, partial.lanes, {}, op, name, scope);
+    Access combined = CombineLanes(program_, partial.lanes, {}, op, name, scope);
     Statement last;
     last.target = {partial.accumulator};
     last.op = op;
@@ -316,7 +304,7 @@ class LaneSums {
 
   Program& program_;
   const LanePartialsOptions& options_;
-  loop::Ranges ranges_;
+  Ranges ranges_;
   bool changed_ = false;
 };
 
@@ -326,4 +314,4 @@ absl::StatusOr<bool> SumInLanes(Program& program, const LanePartialsOptions& opt
   return LaneSums(program, options).Run();
 }
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop

@@ -7,10 +7,10 @@
 #include "jit/runtime/cpu_features.h"
 #include "loop_ir/program.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 
 struct LanePartialsOptions {
-  Isa isa = Isa::kAvx2;
+  jit::Isa isa = jit::Isa::kAvx2;
   // Vectors of partial results: as many operations in flight. One that is no power of two
   // counts as the next lower one.
   int vectors = 4;
@@ -34,8 +34,8 @@ struct LanePartialsOptions {
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run
 // changes nothing. REQUIRES: Verify accepts the program; and so it does afterwards.
-absl::StatusOr<bool> SumInLanes(loop::Program& program, const LanePartialsOptions& options);
+absl::StatusOr<bool> SumInLanes(Program& program, const LanePartialsOptions& options);
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop
 
 #endif  // NESTOR_JIT_SCHEDULE_LANE_PARTIALS_H_

@@ -5,13 +5,8 @@
 #include "fusion/pass_testing.h"
 #include "gtest/gtest.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
-
-using fusion::ExpectPass;
-using fusion::Frame;
-using fusion::PassCase;
-using loop::Program;
 
 constexpr Frame kFrame = {
     "program p(x: f32[N, K], s: f32[N, 64], z: f32[N, A, B], w: i64[N, K], v: f32[N], ids: i64[K]) -> "
@@ -440,7 +435,7 @@ TEST(LanePartials, LongBodies) {
 TEST(LanePartials, Avx512) {
   LanePartialsOptions options;
   options.vectors = 1;
-  options.isa = Isa::kAvx512;
+  options.isa = jit::Isa::kAvx512;
   Expect(options, {
       {"for i in [0, N) { acc a: f32 = sum  for k in [0, 64) { a += s[i, k] }  y[i] = a }",
        R"(
@@ -464,4 +459,4 @@ TEST(LanePartials, Avx512) {
 }
 
 }  // namespace
-}  // namespace nestor::jit
+}  // namespace nestor::loop

@@ -10,11 +10,7 @@
 #include "uops/graph.h"
 #include "uops/mutant.h"
 
-namespace nestor::jit {
-
-using loop::Loop;
-using loop::LoopAttributes;
-using loop::Scope;
+namespace nestor::loop {
 
 Scope LoopMaker::Counted(absl::string_view name, IndexId end, LoopAttributes attributes, Body body) {
   return Between(name, program_.pool.Const(0), end, attributes, body);
@@ -29,7 +25,7 @@ Scope LoopMaker::Between(absl::string_view name, IndexId begin, IndexId end, Loo
 }
 
 Scope ScopeOf(Loop loop) {
-  loop::Item item;
+  Item item;
   item.node = std::move(loop);
   Scope scope;
   scope.push_back(std::move(item));
@@ -45,23 +41,23 @@ Scope Around(absl::Span<const Loop* const> loops, Scope body) {
   return body;
 }
 
-Scope AroundAnew(loop::Program& program, const Loop& loop, Scope body) {
+Scope AroundAnew(Program& program, const Loop& loop, Scope body) {
   Loop own = loop;
   own.var = program.AddVar(program.vars[loop.var]);
-  loop::VarReplacement replace(program);
+  VarReplacement replace(program);
   replace.Set(loop.var, program.pool.Var(own.var));
   RewriteIndices(program, body, [&](IndexId e) { return replace(e); });
   return Around(own, std::move(body));
 }
 
-loop::Item InOwnLoops(loop::Program& program, const loop::LoopsAround& loops, loop::Statement statement) {
-  loop::VarReplacement replace(program);
+Item InOwnLoops(Program& program, const LoopsAround& loops, Statement statement) {
+  VarReplacement replace(program);
   std::vector<int32_t> vars;
   for (const Loop* loop : loops) {
     vars.push_back(program.AddVar(program.vars[loop->var]));
     replace.Set(loop->var, program.pool.Var(vars.back()));
   }
-  Scope scope = Around(loops, {loop::Item{std::move(statement)}});
+  Scope scope = Around(loops, {Item{std::move(statement)}});
   RewriteIndices(program, scope, [&](IndexId e) { return replace(e); });
   Scope* inside = &scope;
   for (int32_t var : vars) {
@@ -72,9 +68,9 @@ loop::Item InOwnLoops(loop::Program& program, const loop::LoopsAround& loops, lo
   return std::move(scope[0]);
 }
 
-Scope Assignment(loop::TensorId tensor, IndexList place, loop::ValueId value) {
+Scope Assignment(TensorId tensor, IndexList place, ValueId value) {
   Scope scope;
-  scope.push_back({loop::Statement{{tensor, std::move(place)}, absl::nullopt, value, {}}});
+  scope.push_back({Statement{{tensor, std::move(place)}, absl::nullopt, value, {}}});
   return scope;
 }
 
@@ -82,24 +78,24 @@ void Append(Scope& scope, Scope more) {
   scope.insert(scope.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }
 
-loop::Access CombineLanes(loop::Program& program, loop::TensorId vector, const IndexList& around, ReduceOp op,
+Access CombineLanes(Program& program, TensorId vector, const IndexList& around, ReduceOp op,
                           absl::FunctionRef<std::string(int64_t width)> name, Scope& scope) {
   IndexPool& pool = program.pool;
   const DType type = program[vector].type;
   IndexList before = around;  // of the vector that is halved next
   const auto at = [&](IndexId lane) {
-    loop::Access access = {vector, before};
+    Access access = {vector, before};
     access.place.push_back(lane);
     return access;
   };
   const int64_t least = NESTOR_MUTANT("lane_partial_dropped") ? 2 : 1;
   for (int64_t width = *pool.ConstValue(program[vector].shape.back()) / 2; width >= least; width /= 2) {
     const IndexId lanes = pool.Const(width);
-    const loop::TensorId half =
-        program.AddTensor({name(width), type, {lanes}, loop::Storage::kTemp, op, /*is_register=*/true});
-    scope.push_back(fusion::DeclarationOf(half));
+    const TensorId half =
+        program.AddTensor({name(width), type, {lanes}, Storage::kTemp, op, /*is_register=*/true});
+    scope.push_back(DeclarationOf(half));
     Append(scope, LoopMaker(program).Counted("l", lanes, kVector, [&](IndexId l) {
-      const loop::ValueId both = program.AddApply(StepOp(op), {program.AddLoad(at(l)), program.AddLoad(at(pool.Add(l, lanes)))}, type);
+      const ValueId both = program.AddApply(StepOp(op), {program.AddLoad(at(l)), program.AddLoad(at(pool.Add(l, lanes)))}, type);
       return Assignment(half, {l}, both);
     }));
     vector = half;
@@ -108,8 +104,8 @@ loop::Access CombineLanes(loop::Program& program, loop::TensorId vector, const I
   return at(pool.Const(0));
 }
 
-bool AddPrefetch(loop::Loop& loop, loop::Access access, loop::Prefetch::Cache cache) {
-  const bool known = absl::c_any_of(loop.prefetches, [&](const loop::Prefetch& other) {
+bool AddPrefetch(Loop& loop, Access access, Prefetch::Cache cache) {
+  const bool known = absl::c_any_of(loop.prefetches, [&](const Prefetch& other) {
     return other.access.tensor == access.tensor && other.access.place == access.place;
   });
   if (!known) loop.prefetches.push_back({std::move(access), cache});
@@ -127,4 +123,4 @@ IndexId OverUp(IndexPool& pool, IndexId e, IndexId divisor) {
   return pool.Div(pool.Add(e, pool.Sub(divisor, pool.Const(1))), divisor);
 }
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop

@@ -17,18 +17,8 @@
 #include "loop_ir/rewrite.h"
 #include "uops/mutant.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
-
-using loop::AccessKind;
-using loop::Item;
-using loop::Loop;
-using loop::Program;
-using loop::Scope;
-using loop::Statement;
-using loop::Storage;
-using loop::TensorId;
-using loop::TensorInfo;
 
 // A loop that moves inside: in strips of `width`, which `strip` numbers.
 struct Strips {
@@ -46,7 +36,7 @@ class MemoryOrder {
 
   bool Run() {
     bool changed = false;
-    for (loop::Block& block : program_.blocks) changed |= Visit(block.body);
+    for (Block& block : program_.blocks) changed |= Visit(block.body);
     return changed;
   }
 
@@ -103,7 +93,7 @@ class MemoryOrder {
       if (const auto* inner = item.As<Loop>()) {
         if (!Reduces(*inner, loop.var)) return false;
         reduces = true;
-      } else if (const auto* declaration = item.As<loop::Declaration>()) {
+      } else if (const auto* declaration = item.As<Declaration>()) {
         const TensorInfo& info = program_[declaration->tensor];
         const bool is_arg = info.storage == Storage::kAccumulator && IsArg(info.op);
         if (!info.shape.empty() || is_arg) return false;
@@ -194,10 +184,10 @@ class MemoryOrder {
   // The scalars of the body get an element for each place in the strips; returns their
   // declarations and what sets accumulators to their identities.
   Scope Expand(Scope& body, const std::vector<Strips>& strips) {
-    const std::vector<TensorId> scalars = fusion::DeclaredIn(body);
+    const std::vector<TensorId> scalars = DeclaredIn(body);
     Scope declarations, identities;
     for (TensorId tensor : scalars) {
-      declarations.push_back(fusion::DeclarationOf(tensor));
+      declarations.push_back(DeclarationOf(tensor));
       TensorInfo& info = program_[tensor];
       if (info.storage == Storage::kAccumulator) {
         Statement identity;
@@ -208,7 +198,7 @@ class MemoryOrder {
     }
     body.insert(body.begin(), std::make_move_iterator(identities.begin()), std::make_move_iterator(identities.end()));
     body.erase(std::remove_if(body.begin(), body.end(),
-                              [](const Item& item) { return item.As<loop::Declaration>() != nullptr; }),
+                              [](const Item& item) { return item.As<Declaration>() != nullptr; }),
                body.end());
     const absl::flat_hash_set<TensorId> expanded(scalars.begin(), scalars.end());
     RewritePlaces(program_, body, [&](TensorId tensor, IndexList& place) {
@@ -248,7 +238,7 @@ class MemoryOrder {
 
   // for q in a strip of rows { for c in a strip of columns { items } }
   Item Inside(Scope items, const std::vector<Strips>& strips) {
-    loop::VarReplacement replace(program_);
+    VarReplacement replace(program_);
     std::vector<int32_t> vars;
     for (const Strips& s : strips) {
       vars.push_back(program_.AddVar("c"));
@@ -269,7 +259,7 @@ class MemoryOrder {
   Program& program_;
   IndexPool& pool_;
   const MemoryOrderOptions& options_;
-  loop::Ranges ranges_;
+  Ranges ranges_;
 };
 
 }  // namespace
@@ -278,4 +268,4 @@ absl::StatusOr<bool> WalkInMemoryOrder(Program& program, const MemoryOrderOption
   return MemoryOrder(program, options).Run();
 }
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop

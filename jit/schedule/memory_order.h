@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "loop_ir/program.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 
 struct MemoryOrderOptions {
   // The most columns and rows that have results in progress at once. (An odd number of
@@ -34,8 +34,8 @@ struct MemoryOrderOptions {
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run
 // changes nothing. REQUIRES: Verify accepts the program; and so it does afterwards.
-absl::StatusOr<bool> WalkInMemoryOrder(loop::Program& program, const MemoryOrderOptions& options = {});
+absl::StatusOr<bool> WalkInMemoryOrder(Program& program, const MemoryOrderOptions& options = {});
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop
 
 #endif  // NESTOR_JIT_SCHEDULE_MEMORY_ORDER_H_

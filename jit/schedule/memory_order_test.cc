@@ -4,12 +4,8 @@
 #include "fusion/pass_testing.h"
 #include "gtest/gtest.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
-
-using fusion::ExpectPass;
-using fusion::Frame;
-using loop::Program;
 
 constexpr Frame kFrame = {
     "program p(x: f32[K, N], g: f32[K], z: f32[A, B, N], t: f32[A, B, B], s: f32[K, 7], ids: i64[N]) -> "
@@ -212,4 +208,4 @@ TEST(MemoryOrder, Defaults) {
 }
 
 }  // namespace
-}  // namespace nestor::jit
+}  // namespace nestor::loop

@@ -12,13 +12,8 @@
 #include "loop_ir/dependence.h"
 #include "loop_ir/rewrite.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
-
-using loop::Item;
-using loop::Loop;
-using loop::Program;
-using loop::TensorId;
 
 // Of each tensor that a loop touches and does not declare: along which axes all accesses have
 // its bare index, and whether it is changed.
@@ -31,16 +26,16 @@ using Touches = absl::flat_hash_map<TensorId, Touch>;
 Touches TouchesOf(const Program& program, const Loop& loop) {
   Touches touches;
   VisitItems(loop.body, [&](const Item& item) {
-    VisitAccesses(program, item, [&](TensorId tensor, absl::Span<const IndexId> place, loop::AccessKind kind) {
+    VisitAccesses(program, item, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind kind) {
       Touch& touch = touches.try_emplace(tensor, Touch{absl::InlinedVector<bool, 4>(place.size(), true)}).first->second;
-      touch.changed = touch.changed || kind != loop::AccessKind::kRead;
+      touch.changed = touch.changed || kind != AccessKind::kRead;
       for (size_t axis = 0; axis < place.size(); ++axis) {
         if (program.pool.VarValue(place[axis]) != loop.var) touch.by_index[axis] = false;
       }
     });
   });
   VisitItems(loop.body, [&](const Item& item) {
-    if (const auto* declaration = item.As<loop::Declaration>()) touches.erase(declaration->tensor);
+    if (const auto* declaration = item.As<Declaration>()) touches.erase(declaration->tensor);
   });
   return touches;
 }
@@ -64,7 +59,7 @@ bool AreIndependent(const Touches& a, const Touches& b) {
   });
 }
 
-Loop* LoopOf(loop::Block& block) { return block.body.size() == 1 ? block.body[0].As<Loop>() : nullptr; }
+Loop* LoopOf(Block& block) { return block.body.size() == 1 ? block.body[0].As<Loop>() : nullptr; }
 
 class Merger {
  public:
@@ -72,15 +67,15 @@ class Merger {
 
   bool Run() {
     if (absl::c_none_of(program_.temps, [&](TensorId temp) { return IsMatrices(temp); })) return false;
-    for (const loop::Block& block : program_.blocks) {
-      loop::Footprint footprint = FootprintOf(program_, block.body);
+    for (const Block& block : program_.blocks) {
+      Footprint footprint = FootprintOf(program_, block.body);
       footprint.reads.merge(footprint.writes);
       footprint.reads.merge(footprint.accumulates);
-      for (TensorId tensor : footprint.reads) users_[tensor] += program_[tensor].storage == loop::Storage::kTemp && IsMatrices(tensor);
+      for (TensorId tensor : footprint.reads) users_[tensor] += program_[tensor].storage == Storage::kTemp && IsMatrices(tensor);
     }
-    std::vector<loop::Block> merged;
+    std::vector<Block> merged;
     bool changed = false;
-    for (loop::Block& block : program_.blocks) {
+    for (Block& block : program_.blocks) {
       Loop* loop = LoopOf(block);
       absl::optional<Touches> touches;
       if (loop != nullptr && loop->step == 1) touches = TouchesOf(program_, *loop);
@@ -116,7 +111,7 @@ class Merger {
   }
 
   void Merge(Loop& first, Loop& second) {
-    loop::VarReplacement replace(program_);
+    VarReplacement replace(program_);
     replace.Set(second.var, program_.pool.Var(first.var));
     RewriteIndices(program_, second.body, [&](IndexId e) { return replace(e); });
     first.body.insert(first.body.end(), std::make_move_iterator(second.body.begin()), std::make_move_iterator(second.body.end()));
@@ -146,11 +141,11 @@ absl::StatusOr<bool> MergeBatches(Program& program) {
   // A loop that was merged leaves fewer that use a matrix: what is before it may follow then.
   bool changed = false;
   while (Merger(program).Run()) {
-    const absl::StatusOr<bool> contracted = fusion::ContractTemporaries(program);
+    const absl::StatusOr<bool> contracted = ContractTemporaries(program);
     if (!contracted.ok()) return contracted.status();
     changed = true;
   }
   return changed;
 }
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop

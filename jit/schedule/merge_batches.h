@@ -5,7 +5,7 @@
 #include "absl/status/statusor.h"
 #include "loop_ir/program.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 
 //   temp t: f32[B, M, N]                             for b in [0, B) {
 //   for b in [0, B) { .. t[b, i, j] = .. }     ->      temp t: f32[M, N]
@@ -20,8 +20,8 @@ namespace nestor::jit {
 // Returns whether it changed anything; if not, the program is untouched. A second run changes
 // nothing. No result changes in any bit. REQUIRES: Verify accepts the program; and so it does
 // afterwards.
-absl::StatusOr<bool> MergeBatches(loop::Program& program);
+absl::StatusOr<bool> MergeBatches(Program& program);
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop
 
 #endif  // NESTOR_JIT_SCHEDULE_MERGE_BATCHES_H_

@@ -3,14 +3,14 @@
 #include "fusion/pass_testing.h"
 #include "gtest/gtest.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
 
-constexpr fusion::Frame kFrame = {"program p(x: f32[B, M, N], w: f32[M, N], s: f32[B]) -> (y: f32[B, M, N], z: f32[B, M, N]) {\n",
+constexpr Frame kFrame = {"program p(x: f32[B, M, N], w: f32[M, N], s: f32[B]) -> (y: f32[B, M, N], z: f32[B, M, N]) {\n",
                                   "\n  block { drop y[0, 0, 0] = 0.0 drop z[0, 0, 0] = 0.0 }\n}\n"};
 
 TEST(MergeBatches, MatricesThatPass) {
-  fusion::ExpectPass(
+  ExpectPass(
       MergeBatches, kFrame,
       {
           {"temp t: f32[B, M, N] for b in [0, B) { for i in [0, M) { for j in [0, N) { t[b, i, j] = x[b, i, j] * s[b] } } } "
@@ -35,7 +35,7 @@ TEST(MergeBatches, MatricesThatPass) {
 }
 
 TEST(MergeBatches, LeavesTheOthers) {
-  fusion::ExpectPass(
+  ExpectPass(
       MergeBatches, kFrame,
       {
           // A matrix that all batches read; none that passes; one that others read, too.
@@ -58,4 +58,4 @@ TEST(MergeBatches, LeavesTheOthers) {
 }
 
 }  // namespace
-}  // namespace nestor::jit
+}  // namespace nestor::loop

@@ -9,21 +9,17 @@
 #include "jit/target/products.h"
 #include "loop_ir/rewrite.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
-
-using loop::ApplyValue;
-using loop::Program;
-using loop::ValueId;
 
 // Of 16-bit floats an fma rounds to f32 first. Where that makes a tie, the product rounded by itself makes the same
 // one, so that the sum is the one of the two roundings that it stands for, or that of the exact sum.
 absl::optional<ValueId> Fused(Program& program, ValueId id) {
   const DType type = program[id].type;
-  const ApplyValue* sum = AsApply(program, id, ScalarOp::kAdd);
+  const ApplyValue* sum = jit::AsApply(program, id, ScalarOp::kAdd);
   if (sum == nullptr || !IsFloat(type)) return absl::nullopt;
   for (int product : {1, 0}) {
-    const ApplyValue* mul = AsApply(program, sum->args[product], ScalarOp::kMul);
+    const ApplyValue* mul = jit::AsApply(program, sum->args[product], ScalarOp::kMul);
     if (mul == nullptr) continue;
     const ValueId args[] = {mul->args[0], mul->args[1], sum->args[1 - product]};
     return program.AddApply(ScalarOp::kFma, args, type);
@@ -32,16 +28,16 @@ absl::optional<ValueId> Fused(Program& program, ValueId id) {
 }
 
 // The step of a sum of gated products in a register tile, as one that rounds once.
-absl::optional<ValueId> FusedGatedStep(Program& program, const loop::Statement& statement) {
+absl::optional<ValueId> FusedGatedStep(Program& program, const Statement& statement) {
   const DType type = program[statement.value].type;
-  const ApplyValue* sum = AsApply(program, statement.value, ScalarOp::kAdd);
+  const ApplyValue* sum = jit::AsApply(program, statement.value, ScalarOp::kAdd);
   if (sum == nullptr || statement.op || !program[statement.target.tensor].is_register) return absl::nullopt;
   if (type != DType::kF32 && type != DType::kF64) return absl::nullopt;
   for (int product : {1, 0}) {
-    const ApplyValue* mulz = AsApply(program, sum->args[product], ScalarOp::kMulz);
-    if (mulz == nullptr || !IsElement(program, sum->args[1 - product], statement.target)) continue;
+    const ApplyValue* mulz = jit::AsApply(program, sum->args[product], ScalarOp::kMulz);
+    if (mulz == nullptr || !jit::IsElement(program, sum->args[1 - product], statement.target)) continue;
     const ValueId a = mulz->args[0], b = mulz->args[1], t = sum->args[1 - product];  // adding values moves the others
-    return AddGatedStep(program, a, b, t);
+    return jit::AddGatedStep(program, a, b, t);
   }
   return absl::nullopt;
 }
@@ -77,7 +73,7 @@ ValueId Widened(Program& program, ValueId id, DType type) {
 // f32(a * b) as f32(a) * f32(b); none: the cast is not one of a product.
 absl::optional<ValueId> WideProduct(Program& program, ValueId id) {
   const DType type = program[id].type;
-  const ApplyValue* cast = AsApply(program, id, ScalarOp::kCast);
+  const ApplyValue* cast = jit::AsApply(program, id, ScalarOp::kCast);
   if (cast == nullptr || !HoldsProducts(type, program[cast->args[0]].type)) return absl::nullopt;
   if (!LeadsToProduct(program, cast->args[0])) return absl::nullopt;
   return Widened(program, cast->args[0], type);
@@ -97,8 +93,8 @@ absl::optional<ValueId> WithWideProducts(Program& program, ValueId id) {
 template <class Replace>  // absl::optional<ValueId>(ValueId): what stands in its place
 bool RewriteAll(Program& program, Replace replace) {
   bool changed = false;
-  for (loop::Block& block : program.blocks) {
-    VisitStatements(block.body, [&](loop::Statement& statement) {
+  for (Block& block : program.blocks) {
+    VisitStatements(block.body, [&](Statement& statement) {
       const ValueId by = RewriteValues(program, statement.value, replace);
       changed |= by != statement.value;
       statement.value = by;
@@ -111,8 +107,8 @@ bool RewriteAll(Program& program, Replace replace) {
 
 absl::StatusOr<bool> WidenProducts(Program& program) {
   bool changed = RewriteAll(program, [&](ValueId id) { return WithWideProducts(program, id); });
-  for (loop::Block& block : program.blocks) {
-    VisitStatements(block.body, [&](loop::Statement& statement) {
+  for (Block& block : program.blocks) {
+    VisitStatements(block.body, [&](Statement& statement) {
       if (statement.op != ReduceOp::kSum) return;
       const auto by = WideProduct(program, statement.value);
       changed |= by.has_value();
@@ -124,11 +120,11 @@ absl::StatusOr<bool> WidenProducts(Program& program) {
 
 absl::StatusOr<bool> AddOntoDotProducts(Program& program) {
   return RewriteAll(program, [&](ValueId id) -> absl::optional<ValueId> {
-    const ApplyValue* sum = AsApply(program, id, ScalarOp::kAdd);
+    const ApplyValue* sum = jit::AsApply(program, id, ScalarOp::kAdd);
     if (sum == nullptr) return absl::nullopt;
     for (int product : {1, 0}) {
-      const ApplyValue* dot = AsApply(program, sum->args[product], ScalarOp::kDotHalves);
-      if (dot == nullptr || !IsPlusZero(program, dot->args[2])) continue;
+      const ApplyValue* dot = jit::AsApply(program, sum->args[product], ScalarOp::kDotHalves);
+      if (dot == nullptr || !jit::IsPlusZero(program, dot->args[2])) continue;
       const ValueId args[] = {dot->args[0], dot->args[1], sum->args[1 - product]};
       return program.AddApply(ScalarOp::kDotHalves, args, program[id].type);
     }
@@ -138,8 +134,8 @@ absl::StatusOr<bool> AddOntoDotProducts(Program& program) {
 
 absl::StatusOr<bool> FuseMultiplyAdd(Program& program) {
   bool changed = false;
-  for (loop::Block& block : program.blocks) {
-    VisitStatements(block.body, [&](loop::Statement& statement) {
+  for (Block& block : program.blocks) {
+    VisitStatements(block.body, [&](Statement& statement) {
       const auto by = FusedGatedStep(program, statement);
       changed |= by.has_value();
       statement.value = by.value_or(statement.value);
@@ -148,4 +144,4 @@ absl::StatusOr<bool> FuseMultiplyAdd(Program& program) {
   return RewriteAll(program, [&](ValueId id) { return Fused(program, id); }) || changed;
 }
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop

@@ -3,16 +3,16 @@
 #include "fusion/pass_testing.h"
 #include "gtest/gtest.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
 
-constexpr fusion::Frame kFrame = {
+constexpr Frame kFrame = {
     "program p(x: f32[N], z: f32[N], d: f64[N], h: f16[N], c: i64[N]; $a: f32) -> "
     "(y: f32[N], e: f64[N], q: f16[N], k: i64[N]) {\n",
     "\n  block { drop y[0] = 0.0  drop e[0] = f64(0.0)  drop q[0] = f16(0.0)  drop k[0] = 0 }\n}\n"};
 
 TEST(MultiplyAdd, TextInTextOut) {
-  fusion::ExpectPass(FuseMultiplyAdd, kFrame, {
+  ExpectPass(FuseMultiplyAdd, kFrame, {
       {"for i in [0, N) { y[i] = x[i] * z[i] + 1.0 }",
        "for i in [0, N) { y[i] = fma(x[i], z[i], 1.0) }"},
       {"for i in [0, N) { y[i] = 1.0 + x[i] * $a }",
@@ -56,8 +56,8 @@ TEST(MultiplyAdd, TextInTextOut) {
 }
 
 TEST(AddOntoDotProducts, TextInTextOut) {
-  constexpr fusion::Frame kWords = {"program p(a: i32[N], b: i32[N]) -> (y: i32[N]) {\n", "\n  block { drop y[0] = i32(0) }\n}\n"};
-  fusion::ExpectPass(AddOntoDotProducts, kWords, {
+  constexpr Frame kWords = {"program p(a: i32[N], b: i32[N]) -> (y: i32[N]) {\n", "\n  block { drop y[0] = i32(0) }\n}\n"};
+  ExpectPass(AddOntoDotProducts, kWords, {
       {"for i in [0, N) { y[i] = a[i] + dot_halves(a[i], b[i], i32(0)) }", "for i in [0, N) { y[i] = dot_halves(a[i], b[i], a[i]) }"},
       {"for i in [0, N) { y[i] = dot_halves(a[i], b[i], i32(0)) + b[i] }", "for i in [0, N) { y[i] = dot_halves(a[i], b[i], b[i]) }"},
       // Not where something is added already, or nothing is.
@@ -67,7 +67,7 @@ TEST(AddOntoDotProducts, TextInTextOut) {
 }
 
 TEST(WidenProducts, TextInTextOut) {
-  fusion::ExpectPass(WidenProducts, kFrame, {
+  ExpectPass(WidenProducts, kFrame, {
       {"block { acc s: f32 = sum  for i in [0, N) { s += f32(h[i] * h[i + 1 | 0.0]) }  y[0] = s }",
        "block { acc s: f32 = sum  for i in [0, N) { s += f32(h[i]) * f32(h[i + 1 | 0.0]) }  y[0] = s }"},
       {"block { acc s: f64 = sum  for i in [0, N) { s += f64(x[i] * z[i]) }  e[0] = s }",
@@ -93,4 +93,4 @@ TEST(WidenProducts, TextInTextOut) {
 }
 
 }  // namespace
-}  // namespace nestor::jit
+}  // namespace nestor::loop

@@ -9,9 +9,9 @@
 #include "loop_ir/lanes.h"
 #include "loop_ir/rewrite.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 
-NeededRows::NeededRows(loop::Program& program, loop::Ranges& ranges, const Contraction& nest, IndexId rows,
+NeededRows::NeededRows(Program& program, Ranges& ranges, const Contraction& nest, IndexId rows,
                        absl::FunctionRef<bool(size_t)> is_written_out)
     : program_(program), pool_(program.pool), ranges_(ranges), nest_(nest), rows_(rows), first_sum_(nest.sums.size()) {
   if (nest_.row == nullptr || nest_.is_ragged) return;
@@ -36,7 +36,7 @@ bool NeededRows::CanBeUsed(IndexId condition, absl::FunctionRef<bool(size_t)> is
   size_t first = nest_.sums.size();
   const bool good = absl::c_all_of(vars, [&](int64_t var) {
     if (var == nest_.row->var) return true;
-    const auto sum = absl::c_find_if(nest_.sums, [&](const loop::Loop* loop) { return loop->var == var; });
+    const auto sum = absl::c_find_if(nest_.sums, [&](const Loop* loop) { return loop->var == var; });
     const auto number = static_cast<size_t>(sum - nest_.sums.begin());
     first = std::min(first, number);
     return sum != nest_.sums.end() && is_written_out(number);
@@ -46,7 +46,7 @@ bool NeededRows::CanBeUsed(IndexId condition, absl::FunctionRef<bool(size_t)> is
 }
 
 IndexId NeededRows::MarginAt(IndexId margin, IndexId row, const std::vector<IndexId>& sums) {
-  loop::VarReplacement replace(program_);
+  VarReplacement replace(program_);
   replace.Set(nest_.row->var, pool_.Add(nest_.row->begin, row));
   for (size_t i = first_sum_; i < nest_.sums.size(); ++i) {
     replace.Set(nest_.sums[i]->var, pool_.Add(nest_.hulls[i].begin, sums[i]));
@@ -65,4 +65,4 @@ IndexId NeededRows::At(IndexId row, int64_t r, int64_t tile_rows, const std::vec
   return needed;
 }
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop

@@ -11,7 +11,7 @@
 #include "loop_ir/program.h"
 #include "loop_ir/ranges.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 
 // At the first row of an image, the window's first elements are padding:
 //
@@ -23,7 +23,7 @@ class NeededRows {
  public:
   // `rows`: how many the nest has. `is_written_out`: whether the steps of sum number so and so are known where they are
   // written. REQUIRES: the arguments outlive this; `ranges` is at the place of the nest.
-  NeededRows(loop::Program& program, loop::Ranges& ranges, const Contraction& nest, IndexId rows,
+  NeededRows(Program& program, Ranges& ranges, const Contraction& nest, IndexId rows,
              absl::FunctionRef<bool(size_t)> is_written_out);
 
   // The first sum whose steps say whether a row is needed; the number of sums where none do.
@@ -37,9 +37,9 @@ class NeededRows {
   bool CanBeUsed(IndexId condition, absl::FunctionRef<bool(size_t)> is_written_out);
   IndexId MarginAt(IndexId margin, IndexId row, const std::vector<IndexId>& sums);
 
-  loop::Program& program_;
+  Program& program_;
   IndexPool& pool_;
-  loop::Ranges& ranges_;
+  Ranges& ranges_;
   const Contraction& nest_;
   const IndexId rows_;
   // Of a condition, which holds where the difference is positive: b - a of a < b.
@@ -51,6 +51,6 @@ class NeededRows {
   size_t first_sum_;
 };
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop
 
 #endif  // NESTOR_JIT_SCHEDULE_NEEDED_ROWS_H_

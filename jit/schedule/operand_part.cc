@@ -4,12 +4,8 @@
 #include "absl/container/inlined_vector.h"
 #include "loop_ir/rewrite.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
-
-using loop::Access;
-using loop::Program;
-using loop::ValueId;
 
 // Narrower values are no quicker to read from a copy.
 constexpr int kLeastLaneBytes = 4;
@@ -17,7 +13,7 @@ constexpr int kLeastLaneBytes = 4;
 class PartFinder {
  public:
   PartFinder(Program& program, ValueId load)
-      : program_(program), load_(load), access_(absl::get<loop::LoadValue>(program[load].node).access) {}
+      : program_(program), load_(load), access_(absl::get<LoadValue>(program[load].node).access) {}
 
   ValueId Find(ValueId value) {
     Visit(value);
@@ -34,12 +30,12 @@ class PartFinder {
 
   Reads Visit(ValueId id) {
     const auto& node = program_[id].node;
-    if (const auto* load = absl::get_if<loop::LoadValue>(&node)) {
+    if (const auto* load = absl::get_if<LoadValue>(&node)) {
       const bool is_it = id == load_ || IsBeside(load->access);
       return {is_it, !is_it};
     }
-    if (const auto* index = absl::get_if<loop::IndexValue>(&node)) return {false, !MovesWithIt(index->index)};
-    const auto* apply = absl::get_if<loop::ApplyValue>(&node);
+    if (const auto* index = absl::get_if<IndexValue>(&node)) return {false, !MovesWithIt(index->index)};
+    const auto* apply = absl::get_if<ApplyValue>(&node);
     if (apply == nullptr) return {};
     Reads all;
     absl::InlinedVector<ValueId, 3> with_it;
@@ -84,11 +80,11 @@ ValueId PartReading(Program& program, ValueId value, ValueId load) { return Part
 
 bool ComputesOfMasked(const Program& program, ValueId part) {
   bool masked = false;
-  VisitValues(program, part, [&](ValueId id, const loop::Value& value) {
-    const auto* load = absl::get_if<loop::LoadValue>(&value.node);
+  VisitValues(program, part, [&](ValueId id, const Value& value) {
+    const auto* load = absl::get_if<LoadValue>(&value.node);
     masked = masked || (id != part && load != nullptr && load->access.masked);
   });
   return masked;
 }
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop

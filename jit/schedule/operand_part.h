@@ -4,15 +4,15 @@
 
 #include "loop_ir/program.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 
 // The largest part of `value` that reads the element of `load` alone, but for elements at a fixed distance from it, if
 // there is one such part, and it fills a lane: f32(x[i, k]) of f32(x[i, k]) * w[k, j]. Else `load`.
-loop::ValueId PartReading(loop::Program& program, loop::ValueId value, loop::ValueId load);
+ValueId PartReading(Program& program, ValueId value, ValueId load);
 
 // Whether the part is computed of masked elements, rather than being one.
-bool ComputesOfMasked(const loop::Program& program, loop::ValueId part);
+bool ComputesOfMasked(const Program& program, ValueId part);
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop
 
 #endif  // NESTOR_JIT_SCHEDULE_OPERAND_PART_H_

@@ -22,18 +22,8 @@
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
-
-using loop::Access;
-using loop::Item;
-using loop::Loop;
-using loop::LoopsAround;
-using loop::Program;
-using loop::Scope;
-using loop::Statement;
-using loop::TensorId;
-using loop::ValueId;
 
 bool IsStatement(const Item& item) { return item.As<Statement>() != nullptr; }
 
@@ -49,7 +39,7 @@ struct Nest {
 
 class SumPadder {
  public:
-  SumPadder(Program& program, loop::Ranges& ranges) : program_(program), pool_(program.pool), ranges_(ranges) {}
+  SumPadder(Program& program, Ranges& ranges) : program_(program), pool_(program.pool), ranges_(ranges) {}
 
   absl::optional<Scope> Padded(const Loop& outermost) {
     absl::optional<Nest> nest = NestOf(outermost);
@@ -91,7 +81,7 @@ class SumPadder {
 
   static bool DeclaresTheSumAlone(const Nest& nest) {
     return absl::c_all_of(*nest.core, [&](const Item& item) {
-      const auto* declaration = item.As<loop::Declaration>();
+      const auto* declaration = item.As<Declaration>();
       return declaration == nullptr || declaration->tensor == nest.step->target.tensor;
     });
   }
@@ -140,8 +130,8 @@ class SumPadder {
   }
 
   bool CanBePadded(const Nest& nest, const ZeroFactor& zero) {
-    const Access& access = absl::get<loop::LoadValue>(program_[zero.load].node).access;
-    const bool is_zero_outside = !access.masked || IsPlusZero(program_, access.fill);
+    const Access& access = absl::get<LoadValue>(program_[zero.load].node).access;
+    const bool is_zero_outside = !access.masked || jit::IsPlusZero(program_, access.fill);
     return is_zero_outside && OthersAreInRange(nest, zero) && absl::c_all_of(nest.sums, [&](const Loop* sum) {
              return LiesOutsideBeside(nest, access, *sum);
            });
@@ -152,8 +142,8 @@ class SumPadder {
     for (const Loop* loop : nest.band) ranges_.Enter(*loop);
     for (const Loop& sum : nest.hulls) ranges_.Enter(sum);
     bool good = true;
-    VisitValues(program_, nest.step->value, [&](ValueId id, const loop::Value& value) {
-      const auto* load = absl::get_if<loop::LoadValue>(&value.node);
+    VisitValues(program_, nest.step->value, [&](ValueId id, const Value& value) {
+      const auto* load = absl::get_if<LoadValue>(&value.node);
       if (load == nullptr || id == zero.load || load->access.masked) return;
       good = good && ranges_.InRange(load->access.place, program_[load->access.tensor].shape);
     });
@@ -187,7 +177,7 @@ class SumPadder {
       const auto coefficient = CoefficientOf(program_, access.place[axis], sum.var);
       const auto by = coefficient ? pool_.ConstValue(*coefficient) : absl::nullopt;
       if (!by || *by == 0) continue;
-      loop::VarReplacement replace(program_);
+      VarReplacement replace(program_);
       replace.Set(sum.var, step);
       const IndexId place = replace(access.place[axis]);
       for (const Loop* loop : nest.band) ranges_.Enter(*loop);
@@ -221,7 +211,7 @@ class SumPadder {
       if (is_step) absl::c_copy(needed_if, std::back_inserter(statement.needed_if));
       statement.value = RewriteValues(program_, statement.value, [&](ValueId id) -> absl::optional<ValueId> {
         if (id != zero.load) return absl::nullopt;
-        Access access = absl::get<loop::LoadValue>(program_[id].node).access;
+        Access access = absl::get<LoadValue>(program_[id].node).access;
         if (!access.masked) access.fill = fill;
         access.masked = true;
         return program_.AddLoad(std::move(access));
@@ -244,7 +234,7 @@ class SumPadder {
 
   // Loops around that the other factors do not depend on, nor windows go along.
   size_t LoopsOverImages(const Nest& nest, const ZeroFactor& zero) const {
-    const Access& access = absl::get<loop::LoadValue>(program_[zero.load].node).access;
+    const Access& access = absl::get<LoadValue>(program_[zero.load].node).access;
     const auto is_over_images = [&](const Loop* loop) {
       const bool moves = absl::c_any_of(zero.others, [&](ValueId other) { return DependsOn(program_, other, *loop); });
       return loop != nest.loop && !moves && !SlidesAlong(program_, access, nest.sums, *loop);
@@ -269,7 +259,7 @@ class SumPadder {
       return runs;
     }
     const KeptSum padded(program_, ranges_, "padded", nest.step->target.tensor, inside);
-    runs.before.push_back(fusion::DeclarationOf(padded.tensor()));
+    runs.before.push_back(DeclarationOf(padded.tensor()));
     const Scope store = padded.Store();
     runs.kept = store[0].As<Statement>()->target;
     absl::c_remove_copy_if(*nest.core, std::back_inserter(runs.sums), IsStatement);
@@ -316,15 +306,15 @@ class SumPadder {
 
   Program& program_;
   IndexPool& pool_;
-  loop::Ranges& ranges_;
+  Ranges& ranges_;
 };
 
 }  // namespace
 
 absl::StatusOr<bool> PadSums(Program& program) {
-  loop::Ranges ranges(program);
+  Ranges ranges(program);
   SumPadder padder(program, ranges);
   return ReplaceLoops(program, ranges, [&](Loop& loop) { return padder.Padded(loop); });
 }
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop

@@ -5,7 +5,7 @@
 #include "absl/status/statusor.h"
 #include "loop_ir/program.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 
 //   for i in [0, N) { for j in [0, M) {
 //     acc s: f32 = sum
@@ -38,8 +38,8 @@ namespace nestor::jit {
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run
 // changes nothing. REQUIRES: Verify accepts the program; and so it does afterwards.
-absl::StatusOr<bool> PadSums(loop::Program& program);
+absl::StatusOr<bool> PadSums(Program& program);
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop
 
 #endif  // NESTOR_JIT_SCHEDULE_PADDED_SUMS_H_

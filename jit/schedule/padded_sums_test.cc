@@ -3,10 +3,10 @@
 #include "fusion/pass_testing.h"
 #include "gtest/gtest.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
 
-constexpr fusion::Frame kFrame = {
+constexpr Frame kFrame = {
     "program p(x: f32[B, M - R + 1], w: f32[N, R], v: f32[N], c: i32[M - R + 1], k: i32[N, R])"
     " -> (y: f32[B, N, 2*M], z: i32[N, M], one: f32[1]) {\n",
     "\n  block { drop one[0] = 0.0 drop y[0, 0, 0] = 0.0 drop z[0, 0] = i32(0) }\n}\n"};
@@ -32,7 +32,7 @@ constexpr fusion::Frame kFrame = {
   " drop not_finite if not_a_number[] == 1 max= i64(" w " * 0.0 != 0.0) } } "
 
 TEST(PadSums, TextInTextOut) {
-  fusion::ExpectPass(PadSums, kFrame, {
+  ExpectPass(PadSums, kFrame, {
       {"for b in [0, B) { " ENDS_AT(W " * " X("b", ""), " y[b, i, j] = s") " }",
        "for b in [0, B) { " RUNS_ON(W " * " X("b", " | 0.0"), " y[b, i, j] = s")
        DOUBTS("y[b, i_2, j_2]", "w[i_3, -r_2 + R - 1]") ONCE_MORE("y[b, i_4, j_3]") " }"},
@@ -70,4 +70,4 @@ TEST(PadSums, TextInTextOut) {
 }
 
 }  // namespace
-}  // namespace nestor::jit
+}  // namespace nestor::loop

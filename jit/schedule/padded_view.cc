@@ -11,14 +11,7 @@
 #include "loop_ir/lanes.h"
 #include "loop_ir/rewrite.h"
 
-namespace nestor::jit {
-
-using loop::Access;
-using loop::Loop;
-using loop::LoopsAround;
-using loop::Scope;
-using loop::TensorId;
-using loop::ValueId;
+namespace nestor::loop {
 
 namespace {
 
@@ -60,8 +53,8 @@ absl::optional<View> ViewMaker::ViewOf(const Contraction::Operand& operand, cons
 // Whether each index that is computed with, too, follows from the place in the view.
 bool ViewMaker::KnowsIndices(const View& view, const LoopsAround& inside) const {
   bool knows = true;
-  VisitValues(program_, view.operand.read, [&](ValueId, const loop::Value& value) {
-    const auto* index = absl::get_if<loop::IndexValue>(&value.node);
+  VisitValues(program_, view.operand.read, [&](ValueId, const Value& value) {
+    const auto* index = absl::get_if<IndexValue>(&value.node);
     if (index == nullptr) return;
     for (const Loop* loop : inside) {
       const auto is_alone = [&](const View::Axis& axis) { return axis.alone == loop->var; };
@@ -75,7 +68,7 @@ bool ViewMaker::KnowsIndices(const View& view, const LoopsAround& inside) const 
 // that is less than a loop's length, the lengths say how much there may be: an element
 // more than needed, where several loops move, but sums of lengths are easy to reason with.
 bool ViewMaker::AddAxis(int axis, IndexId e, const LoopsAround& inside, View& view) {
-  loop::VarReplacement at_begin(program_);
+  VarReplacement at_begin(program_);
   IndexId forth = pool_.Const(0), back = pool_.Const(0), moved = pool_.Const(0);
   std::vector<const Loop*> movers;
   for (const Loop* loop : inside) {
@@ -126,7 +119,7 @@ Scope ViewMaker::Copy(const View& view, TensorId tensor) {
 ValueId ViewMaker::ElementOf(const View& view, const IndexList& place) {
   const Access operand = AccessOf(program_, view.operand);
   IndexList first = view.first;
-  loop::VarReplacement replace(program_);
+  VarReplacement replace(program_);
   for (size_t i = 0; i < place.size(); ++i) {
     const View::Axis& axis = view.axes[i];
     IndexId& e = first[static_cast<size_t>(axis.of_operand)];
@@ -134,9 +127,9 @@ ValueId ViewMaker::ElementOf(const View& view, const IndexList& place) {
     if (axis.alone >= 0) replace.Set(axis.alone, pool_.Add(axis.begin, place[i]));
   }
   return RewriteValues(program_, view.operand.read, [&](ValueId id) -> absl::optional<ValueId> {
-    const auto* index = absl::get_if<loop::IndexValue>(&program_[id].node);
+    const auto* index = absl::get_if<IndexValue>(&program_[id].node);
     if (index != nullptr) return program_.AddIndexValue(replace(index->index));
-    const auto* load = absl::get_if<loop::LoadValue>(&program_[id].node);
+    const auto* load = absl::get_if<LoadValue>(&program_[id].node);
     if (load == nullptr) return absl::nullopt;
     Access access = load->access;
     for (size_t axis = 0; axis < first.size(); ++axis) {
@@ -194,25 +187,25 @@ bool ViewMaker::HaveSameElements(const View& a, const View& b) const {
 
 // Views have zeros outside of tensors that are not masked.
 bool ViewMaker::HaveSameOutside(const Access& x, const Access& y) const {
-  const auto is_zero = [&](const Access& access) { return !access.masked || IsPlusZero(program_, access.fill); };
+  const auto is_zero = [&](const Access& access) { return !access.masked || jit::IsPlusZero(program_, access.fill); };
   if (is_zero(x) || is_zero(y)) return is_zero(x) && is_zero(y);
   const auto constant = [&](const Access& access) {
-    return absl::get_if<loop::ConstantValue>(&program_[access.fill].node);
+    return absl::get_if<ConstantValue>(&program_[access.fill].node);
   };
-  const loop::ConstantValue *a = constant(x), *b = constant(y);
+  const ConstantValue *a = constant(x), *b = constant(y);
   return x.fill == y.fill || (a != nullptr && b != nullptr && a->value.bits == b->value.bits);
 }
 
 TensorId ViewMaker::Declare(const View& view, Scope& scope) {
-  loop::TensorInfo info;
+  TensorInfo info;
   info.name = "view";
   info.type = program_[view.operand.read].type;
   info.shape = view.shape;
   AssumeFewElements(program_, view.shape);
   const TensorId tensor = program_.AddTensor(std::move(info));
-  scope.push_back(fusion::DeclarationOf(tensor));
+  scope.push_back(DeclarationOf(tensor));
   Append(scope, Copy(view, tensor));
   return tensor;
 }
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop

@@ -11,7 +11,7 @@
 #include "loop_ir/program.h"
 #include "loop_ir/ranges.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 
 // An operand's elements, by how far the loops inside have come along each of its axes.
 struct View {
@@ -32,16 +32,16 @@ struct View {
 
 class ViewMaker {
  public:
-  ViewMaker(loop::Program& program, loop::Ranges& ranges) : program_(program), pool_(program.pool), ranges_(ranges) {}
+  ViewMaker(Program& program, Ranges& ranges) : program_(program), pool_(program.pool), ranges_(ranges) {}
 
   // Of all that the operand reads in the loops `inside`, the last of which is that of its rows or columns; `slack`
   // elements more along its last axis, if that loop moves it. nullopt where places are not linear in the indices.
   // REQUIRES: `ranges` is at the place of the view.
-  absl::optional<View> ViewOf(const Contraction::Operand& operand, const loop::LoopsAround& inside, int64_t slack);
+  absl::optional<View> ViewOf(const Contraction::Operand& operand, const LoopsAround& inside, int64_t slack);
 
   // The axis that the loop moves comes first, if it is not the last; comes last, with slack.
-  void PutFirst(const loop::Loop& side, View& view) const;
-  void PutLast(const loop::Loop& side, int64_t slack, View& view) const;
+  void PutFirst(const Loop& side, View& view) const;
+  void PutLast(const Loop& side, int64_t slack, View& view) const;
 
   // Rows along the last axis do not begin at large powers of two, at which lines of a cache share few of its places.
   void MoveRowsApart(View& view) const;
@@ -51,22 +51,22 @@ class ViewMaker {
 
   // A temporary with these elements: its declaration, and what copies them, at the end of `scope`. It is assumed to
   // be small (AssumeFewElements).
-  loop::TensorId Declare(const View& view, loop::Scope& scope);
+  TensorId Declare(const View& view, Scope& scope);
 
  private:
-  bool HaveSameOutside(const loop::Access& x, const loop::Access& y) const;
-  bool KnowsIndices(const View& view, const loop::LoopsAround& inside) const;
-  bool AddAxis(int axis, IndexId e, const loop::LoopsAround& inside, View& view);
-  loop::Scope Copy(const View& view, loop::TensorId tensor);
-  loop::ValueId ElementOf(const View& view, const IndexList& place);
-  loop::Scope Fill(loop::TensorId tensor, const Shape& begin, const Shape& end,
-                   absl::FunctionRef<loop::ValueId(const IndexList& place)> value);
+  bool HaveSameOutside(const Access& x, const Access& y) const;
+  bool KnowsIndices(const View& view, const LoopsAround& inside) const;
+  bool AddAxis(int axis, IndexId e, const LoopsAround& inside, View& view);
+  Scope Copy(const View& view, TensorId tensor);
+  ValueId ElementOf(const View& view, const IndexList& place);
+  Scope Fill(TensorId tensor, const Shape& begin, const Shape& end,
+                   absl::FunctionRef<ValueId(const IndexList& place)> value);
 
-  loop::Program& program_;
+  Program& program_;
   IndexPool& pool_;
-  loop::Ranges& ranges_;
+  Ranges& ranges_;
 };
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop
 
 #endif  // NESTOR_JIT_SCHEDULE_PADDED_VIEW_H_

@@ -20,18 +20,8 @@
 #include "loop_ir/rewrite.h"
 #include "uops/invariant.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
-
-using loop::Access;
-using loop::Item;
-using loop::Loop;
-using loop::LoopsAround;
-using loop::Program;
-using loop::Scope;
-using loop::Statement;
-using loop::TensorId;
-using loop::ValueId;
 
 // Elements behind the last of a row: whole vectors of a contraction's columns may be read,
 // though the last of them are no columns.
@@ -57,7 +47,7 @@ constexpr int64_t kMostOfWindow = 16;
 
 class Materializer {
  public:
-  Materializer(Program& program, loop::Ranges& ranges)
+  Materializer(Program& program, Ranges& ranges)
       : program_(program), pool_(program.pool), ranges_(ranges), views_(program, ranges) {}
 
   // The nest with views of its operands; nullopt where it needs none.
@@ -231,7 +221,7 @@ class Materializer {
 
   // Whether it leaves its tensor at steps that are not summed.
   bool LeavesAtHulls(const Contraction::Operand& operand, const Contraction& nest) {
-    return !IsInRange(program_, ranges_, nest, operand) && IsInRange(program_, ranges_, nest, operand, Steps::kOfSums);
+    return !IsInRange(program_, ranges_, nest, operand) && IsInRange(program_, ranges_, nest, operand, CheckedSteps::kOfSums);
   }
 
   // Of columns that overlap, so that a packed copy would hold each element often, and that are
@@ -241,7 +231,7 @@ class Materializer {
     const auto slides = [&](const Loop* sum) { return HoldsVar(pool_, access.place.back(), sum->var); };
     const bool overlaps =
         &side == nest.column && IsAlong(program_, access, side) && absl::c_any_of(nest.sums, slides);
-    return overlaps && program_[access.tensor].storage != loop::Storage::kTemp &&
+    return overlaps && program_[access.tensor].storage != Storage::kTemp &&
            IsInRange(program_, ranges_, nest, operand);
   }
 
@@ -384,20 +374,20 @@ class Materializer {
 
   Program& program_;
   IndexPool& pool_;
-  loop::Ranges& ranges_;
+  Ranges& ranges_;
   ViewMaker views_;
 };
 
 }  // namespace
 
 absl::StatusOr<bool> MaterializePaddedViews(Program& program) {
-  loop::Ranges ranges(program);
+  Ranges ranges(program);
   Materializer materializer(program, ranges);
   bool changed = ReplaceLoops(program, ranges, [&](Loop& loop) { return materializer.ShareViews(loop); });
   changed |= ReplaceLoops(program, ranges, [&](Loop& loop) { return materializer.Materialize(loop); });
   // The inside of a copy needs no mask.
-  if (changed) NESTOR_RETURN_IF_ERROR(fusion::SplitLoops(program).status());
+  if (changed) NESTOR_RETURN_IF_ERROR(SplitLoops(program).status());
   return changed;
 }
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop

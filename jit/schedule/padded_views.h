@@ -6,7 +6,7 @@
 #include "absl/status/statusor.h"
 #include "loop_ir/program.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 
 //   for n in [0, B) { for o in [0, O) { for i in [0, N) {
 //     acc s: f32 = sum  for r in [0, R) { s += w[o, r] * x[n, i + r - 1 | 0.0] }  y[n, o, i] = s
@@ -29,14 +29,14 @@ namespace nestor::jit {
 // of one loop, as of a strip, that read the same elements share a view as large as the largest. That
 // the copy is small is an assumption of the program (AssumeFewElements). Each element is
 // masked once, not once for each place of a window, and the inside of the copy, cut from its
-// borders by fusion::SplitLoops, not at all. In the copy rows lie one after the other; of columns
+// borders by SplitLoops, not at all. In the copy rows lie one after the other; of columns
 // that are read at each place of a window around, whose results lie across, they lie side by side. Rows of channels, which
 // lie along the sum, do not begin at large powers of two, so that those of a tile fit the first cache together.
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run
 // changes nothing. REQUIRES: Verify accepts the program; and so it does afterwards.
-absl::StatusOr<bool> MaterializePaddedViews(loop::Program& program);
+absl::StatusOr<bool> MaterializePaddedViews(Program& program);
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop
 
 #endif  // NESTOR_JIT_SCHEDULE_PADDED_VIEWS_H_

@@ -7,10 +7,10 @@
 #include "gtest/gtest.h"
 #include "loop_ir/text.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
 
-constexpr fusion::Frame kFrame = {
+constexpr Frame kFrame = {
     "program p(x: f32[B, N], w: f32[O, R], ids: i64[R]; $d: i64 = 1, $s: i64 = 1 in [1, inf]) -> (y: f32[B, O, N], one: f32[1]) {\n",
     "\n  block { drop one[0] = 0.0 }\n}\n"};
 #define WINDOWS(value) \
@@ -20,7 +20,7 @@ constexpr fusion::Frame kFrame = {
   " acc s: f32 = sum for r in [0, R) { s += " value " } y[b, o, i] = s } } }"
 
 TEST(PaddedViews, TextInTextOut) {
-  fusion::ExpectPass(MaterializePaddedViews, kFrame, {
+  ExpectPass(MaterializePaddedViews, kFrame, {
       {WINDOWS("w[o, r] * x[b, i + r - 1 | 0.0]"),
        VIEWED("549755813887*(N + R + 16)", "N + R + 16",
               "for t in [0, 1) { view[t] = 0.0 } for t_2 in [1, N + 1) { view[t_2] = x[b, t_2 - 1] }"
@@ -115,7 +115,7 @@ TEST(PaddedViews, TextInTextOut) {
 }
 
 // The gradient of a window's elements: all of them share a view, in which rows lie one after the other.
-constexpr fusion::Frame kGradient = {
+constexpr Frame kGradient = {
     "program p(g: f32[B, O, N], x: f32[B, C, N]) -> (y: f32[9, C, O]) {\n", "\n}\n"};
 
 #define OVER_WINDOW(places, value) \
@@ -123,7 +123,7 @@ constexpr fusion::Frame kGradient = {
   " s += g[b, o, i] * " value " } } y[q, c, o] = s } } }"
 
 TEST(PaddedViews, ShortLoopsShareThemWhole) {
-  fusion::ExpectPass(MaterializePaddedViews, kGradient, {
+  ExpectPass(MaterializePaddedViews, kGradient, {
       {OVER_WINDOW("3", "x[b, c, i + q - 1 | 0.0]"),
        "assume : 549755813887*B*C*N + 1649267441661*B*C block { temp view: f32[C, B, N + 3]"
        " for t in [0, C) { for t_2 in [0, B) { for t_3 in [0, 1) { view[t, t_2, t_3] = 0.0 }"
@@ -144,7 +144,7 @@ TEST(PaddedViews, ShortLoopsShareThemWhole) {
 
 // Rows that lie next to each other do not begin at powers of two.
 TEST(PaddedViews, ChannelsLast) {
-  fusion::ExpectPass(MaterializePaddedViews, {
+  ExpectPass(MaterializePaddedViews, {
       "program p(x: f32[N, C], w: f32[O, R, C]) -> (y: f32[N, O]) {\n", "\n}\n"}, {
       {"for i in [0, N) { for o in [0, O) { acc s: f32 = sum for r in [0, R) { for c in [0, C) {"
        " s += w[o, r, c] * x[i + r - 1, c | 0.0] } } y[i, o] = s } }",
@@ -161,14 +161,14 @@ TEST(PaddedViews, ChannelsLast) {
 // Where results lie across channels and kernels, what is read at each place of a window has the lanes of a short sum: its
 // channels lie side by side in the view, and whole vectors of them can be read. In a long sum its rows are read where
 // they lie, one after the other.
-constexpr fusion::Frame kAcross = {
+constexpr Frame kAcross = {
     "program p(g: f32[B, O, N], x: f32[B, C, N], g2: f32[2, O, 20], x2: f32[2, C, 20]) -> (y: f32[O, C, 3]) {\n", "\n}\n"};
 
 #define AT_EACH_PLACE(b, n, value)                                                                             \
   " { acc s: f32 = sum for b in [0, " b ") { for i in [0, " n ") { s += " value " } } y[o, c, q] = s }"
 
 TEST(PaddedViews, WhatIsReadAtEachPlaceOfAWindow) {
-  fusion::ExpectPass(MaterializePaddedViews, kAcross, {
+  ExpectPass(MaterializePaddedViews, kAcross, {
       {"for o in [0, O) { for c in [0, C) { for q in [0, 3)"
        AT_EACH_PLACE("2", "20", "g2[b, o, i] * x2[b, c, i + q - 1 | 0.0]") " } }",
        "assume : 25288767438802*C + 404620279020832"
@@ -192,7 +192,7 @@ TEST(PaddedViews, WhatIsReadAtEachPlaceOfAWindow) {
 }
 
 // Rows of an image by strips of some others, as of results that are turned: the rows of a strip share a view.
-constexpr fusion::Frame kImage = {
+constexpr Frame kImage = {
     "program p(w: f32[O, C, 3], x: f32[C, H, W]) -> (y: f32[O, H, W], one: f32[1]) {\n",
     "\n  block { drop one[0] = 0.0 }\n}\n"};
 
@@ -201,7 +201,7 @@ constexpr fusion::Frame kImage = {
   " for q in [0, 3) { s += w[o, c, q] * " value " } } y[o, k, l] = s } } }"
 
 TEST(PaddedViews, RowsOfAStripShareThem) {
-  fusion::ExpectPass(MaterializePaddedViews, kImage, {
+  ExpectPass(MaterializePaddedViews, kImage, {
       {"for p in [0, (H + 3)/4) { " OVER_STRIP("min(H, 4*p + 4)", "x[c, k + q - 1, l + q | 0.0]") " }",
        "assume : 3848290697209*C*W + 73117523246971*C for p in [0, (H + 3)/4) { temp view: f32[C, 7, W + 19]"
        " for t in [0, C) { for t_2 in [0, -4*p + 1) { for t_3 in [0, W + 19) { view[t, t_2, t_3] = 0.0 } }"
@@ -217,7 +217,7 @@ TEST(PaddedViews, RowsOfAStripShareThem) {
 // A copy that few kernels read is made for more rows at a time: less of it is copied twice.
 TEST(PaddedViews, StripsOfFewKernelsAreLonger) {
   const auto text_of = [](absl::string_view kernels) {
-    loop::Program program = fusion::ParseVerified(absl::Substitute(
+    Program program = ParseVerified(absl::Substitute(
         "program p(w: f32[$0, C, 3], x: f32[C, H, W]) -> (y: f32[$0, H, W]) { for o in [0, $0) { for k in [0, H) { "
         "for l in [0, W) { acc s: f32 = sum for c in [0, C) { for q in [0, 3) { "
         "s += w[o, c, q] * x[c, k + q - 1, l + q | 0.0] } } y[o, k, l] = s } } } }", kernels));
@@ -231,7 +231,7 @@ TEST(PaddedViews, StripsOfFewKernelsAreLonger) {
 
 // Nests of a strip that read the same elements share a view as large as the largest.
 TEST(PaddedViews, NestsOfAStripShareThem) {
-  fusion::ExpectPass(MaterializePaddedViews, kImage, {
+  ExpectPass(MaterializePaddedViews, kImage, {
       {"for p in [0, (H + 3)/4) { for k in [4*p, min(H, 4*p + 4)) { for l in [0, W) { for o in [0, O) {"
        " acc s: f32 = sum for c in [0, C) { s += w[o, c, 0] * x[c, k, l] } y[o, k, l] = s } } } "
        OVER_STRIP("min(H, 4*p + 4)", "x[c, k + q, l + q | 0.0]") " }",
@@ -247,4 +247,4 @@ TEST(PaddedViews, NestsOfAStripShareThem) {
 }
 
 }  // namespace
-}  // namespace nestor::jit
+}  // namespace nestor::loop

@@ -18,20 +18,14 @@
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
-
-using loop::Access;
-using loop::Loop;
-using loop::Program;
-using loop::Scope;
-using loop::ValueId;
 
 constexpr int64_t kStepsInWord = 2;
 
 class Pairer {
  public:
-  Pairer(Program& program, loop::Ranges& ranges) : program_(program), pool_(program.pool), ranges_(ranges) {}
+  Pairer(Program& program, Ranges& ranges) : program_(program), pool_(program.pool), ranges_(ranges) {}
 
   absl::optional<Scope> Paired(Loop& loop) {
     const absl::optional<Contraction> nest = ContractionOf(program_, loop);
@@ -41,7 +35,7 @@ class Pairer {
     const ValueId value = DotProduct(*nest, *sum);
     const IndexId more = pool_.Add(ranges_.LengthOf(*sum), pool_.Const(kStepsInWord - 1));
     Halve(loop, sum->var, pool_.Div(more, pool_.Const(kStepsInWord)));
-    VisitStatements(loop.body, [&](loop::Statement& statement) {
+    VisitStatements(loop.body, [&](Statement& statement) {
       if (statement.op && statement.target.tensor == nest->accumulator) statement.value = value;
     });
     return ScopeOf(std::move(loop));
@@ -52,7 +46,7 @@ class Pairer {
 
   bool IsSumOfNarrowProducts(const Contraction& nest) {
     if (nest.step->op != ReduceOp::kSum || nest.rows.size() != 1 || nest.columns.size() != 1) return false;
-    const auto* product = AsApply(program_, nest.step->value, ScalarOp::kMul);
+    const auto* product = jit::AsApply(program_, nest.step->value, ScalarOp::kMul);
     if (product == nullptr || program_[nest.step->value].type != DType::kI32) return false;
     const auto args = product->args;
     const auto are = [&](ValueId a, ValueId b) { return args[0] == a && args[1] == b; };
@@ -97,12 +91,12 @@ class Pairer {
   // Whether the operand is 0 behind the last step: a cast of what is read beyond a tensor.
   bool IsZeroBehind(const Contraction::Operand& operand, const Loop& sum) {
     ValueId id = operand.read;
-    while (const auto* cast = AsApply(program_, id, ScalarOp::kCast)) id = cast->args[0];
+    while (const auto* cast = jit::AsApply(program_, id, ScalarOp::kCast)) id = cast->args[0];
     if (id != operand.load) return false;
     const Access access = AccessOf(program_, operand);
-    if (access.masked && !IsPlusZero(program_, access.fill)) return false;
+    if (access.masked && !jit::IsPlusZero(program_, access.fill)) return false;
     const size_t axis = *OnlyAxisAlong(program_, access.place, sum);
-    loop::VarReplacement behind(program_);
+    VarReplacement behind(program_);
     behind.Set(sum.var, sum.end);
     const IndexId e = behind(access.place[axis]);
     return !pool_.HasVar(e) && ranges_.LessEqual(program_[access.tensor].shape[axis], e);
@@ -142,14 +136,14 @@ class Pairer {
   }
 
   ValueId AtStep(ValueId value, const Loop& sum, int64_t half) {
-    loop::VarReplacement replace(program_);
+    VarReplacement replace(program_);
     replace.Set(sum.var, StepOf(sum, half));
     return RewriteIndices(program_, value, [&](IndexId e) { return replace(e); });
   }
 
   ValueId Masked(ValueId value) {
     return RewriteValues(program_, value, [&](ValueId id) -> absl::optional<ValueId> {
-      const auto* load = absl::get_if<loop::LoadValue>(&program_[id].node);
+      const auto* load = absl::get_if<LoadValue>(&program_[id].node);
       if (load == nullptr || load->access.masked) return absl::nullopt;
       Access access = load->access;
       access.masked = true;
@@ -164,22 +158,22 @@ class Pairer {
       loop.end = pairs;
       return;
     }
-    for (loop::Item& item : loop.body) {
+    for (Item& item : loop.body) {
       if (auto* inside = item.As<Loop>()) Halve(*inside, sum, pairs);
     }
   }
 
   Program& program_;
   IndexPool& pool_;
-  loop::Ranges& ranges_;
+  Ranges& ranges_;
 };
 
 }  // namespace
 
 absl::StatusOr<bool> PairSteps(Program& program) {
-  loop::Ranges ranges(program);
+  Ranges ranges(program);
   Pairer pairer(program, ranges);
   return ReplaceLoops(program, ranges, [&](Loop& loop) { return pairer.Paired(loop); });
 }
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop

@@ -5,7 +5,7 @@
 #include "absl/status/statusor.h"
 #include "loop_ir/program.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 
 // In a contraction that sums, in i32, products of two operands whose values fit 16 bits, words of two steps of a sum
 // take the operands' place, and their dot product that of both products:
@@ -19,8 +19,8 @@ namespace nestor::jit {
 //
 // Exact: integers wrap, in whatever order they are summed. Returns whether it changed anything; a second run changes
 // nothing. REQUIRES: Verify accepts the program; and so it does afterwards.
-absl::StatusOr<bool> PairSteps(loop::Program& program);
+absl::StatusOr<bool> PairSteps(Program& program);
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop
 
 #endif  // NESTOR_JIT_SCHEDULE_PAIRED_STEPS_H_

@@ -3,10 +3,10 @@
 #include "fusion/pass_testing.h"
 #include "gtest/gtest.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
 
-constexpr fusion::Frame kFrame = {
+constexpr Frame kFrame = {
     "program p(a: i8[M, K], b: u8[K, N], e: i8[M, 6], f: i8[6, N], u: u16[K, N], l: i32[K, N], x: i8[C, N], w: i8[M, C, R]; "
     "$z: i64 = 0 in [0, 255], $any: i64 = 0) -> (y: i32[M, N], one: f32[1]) {\n",
     "\n  block { drop one[0] = 0.0 }\n}\n"};
@@ -15,7 +15,7 @@ constexpr fusion::Frame kFrame = {
 #define WORD(low, high) "or(and(" low ", i32(65535)), shl(" high ", i32(16)))"
 
 TEST(PairedSteps, TextInTextOut) {
-  fusion::ExpectPass(PairSteps, kFrame, {
+  ExpectPass(PairSteps, kFrame, {
       // Behind the last step, what is read beyond the operands is 0.
       {PRODUCTS("K", "i32(a[i, k]) * i32(b[k, j])"),
        PRODUCTS("(K + 1)/2", "dot_halves(" WORD("i32(a[i, 2*k])", "i32(a[i, 2*k + 1 | i8(0)])") ", "
@@ -51,4 +51,4 @@ TEST(PairedSteps, TextInTextOut) {
 }
 
 }  // namespace
-}  // namespace nestor::jit
+}  // namespace nestor::loop

@@ -25,17 +25,8 @@
 #include "loop_ir/rewrite.h"
 #include "uops/mutant.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
-
-using loop::Item;
-using loop::Loop;
-using loop::Program;
-using loop::Scope;
-using loop::Statement;
-using loop::TensorId;
-using loop::TensorInfo;
-using loop::ValueId;
 
 // At most, of one result; of more results fewer.
 constexpr int64_t kMostPieces = 64;
@@ -56,7 +47,7 @@ class ParallelSums {
 
   bool Run() {
     bool changed = false;
-    for (loop::Block& block : program_.blocks) {
+    for (Block& block : program_.blocks) {
       Scope items;
       for (Item& item : block.body) {
         auto* loop = item.As<Loop>();
@@ -83,7 +74,7 @@ class ParallelSums {
 
   absl::optional<Scope> Split(Loop& top) {
     if (ScheduledOf(top) != Scheduled::kNothing || top.attributes.parallel) return absl::nullopt;
-    const std::vector<TensorId> carried = loop::CarriedTensors(program_, top);
+    const std::vector<TensorId> carried = CarriedTensors(program_, top);
     if (absl::optional<Scope> rows = SplitRows(top, carried)) return rows;
     const absl::optional<Nest> nest = NestOf(top, carried);
     if (!nest) return absl::nullopt;
@@ -125,22 +116,22 @@ class ParallelSums {
     nest.sum = nullptr;
     for (const Item& item : body) {
       const auto* loop = item.As<Loop>();
-      if (item.As<loop::Declaration>() != nullptr) continue;
+      if (item.As<Declaration>() != nullptr) continue;
       if ((loop != nullptr) == (nest.sum != nullptr)) return false;
       if (loop != nullptr) nest.sum = loop;
     }
     if (nest.sum == nullptr) return false;
-    nest.accumulators = loop::CarriedTensors(program_, *nest.sum);
-    const std::vector<TensorId> declared = fusion::DeclaredIn(body);
+    nest.accumulators = CarriedTensors(program_, *nest.sum);
+    const std::vector<TensorId> declared = DeclaredIn(body);
     return !declared.empty() && absl::c_is_permutation(declared, nest.accumulators) &&
            AreIndependent(program_, top, *nest.results.back());
   }
 
   bool OnlyAccumulates(const Nest& nest) const {
-    const loop::Footprint footprint = FootprintOf(program_, nest.sum->body);
+    const Footprint footprint = FootprintOf(program_, nest.sum->body);
     const auto may_reorder = [&](TensorId tensor) {
       const TensorInfo& info = program_[tensor];
-      return info.storage == loop::Storage::kAccumulator && info.shape.empty() && !IsArg(info.op) &&
+      return info.storage == Storage::kAccumulator && info.shape.empty() && !IsArg(info.op) &&
              MayReorder(StepOp(info.op), info.type, options_.reorders_rounding) && !footprint.reads.contains(tensor);
     };
     return footprint.writes.empty() && footprint.accumulates.size() == nest.accumulators.size() &&
@@ -190,7 +181,7 @@ class ParallelSums {
   }
 
   IndexId Over(IndexId e, IndexId divisor) { return pool_.Div(e, divisor); }
-  IndexId OverUp(IndexId e, IndexId divisor) { return jit::OverUp(pool_, e, divisor); }
+  IndexId OverUp(IndexId e, IndexId divisor) { return loop::OverUp(pool_, e, divisor); }
   IndexId AtLeastOne(IndexId e) { return ranges_.Positive(e) ? e : pool_.Max(e, pool_.Const(1)); }
 
   // ---- What stands for it
@@ -201,13 +192,13 @@ class ParallelSums {
     // In the nest itself, so that a copy has indices and accumulators of its own.
     Scope sum;
     const IndexList place = With(pool_.Var(piece), IterationsOf(pool_, nest.results));
-    for (TensorId accumulator : nest.accumulators) sum.push_back(fusion::DeclarationOf(accumulator));
+    for (TensorId accumulator : nest.accumulators) sum.push_back(DeclarationOf(accumulator));
     Append(sum, ScopeOf(StepsOfPiece(*nest.sum, pieces, first)));
     for (size_t i = 0; i < parts.size(); ++i) {
       Append(sum, Assignment(parts[i], place, program_.AddLoad({nest.accumulators[i]})));
     }
     Loop over{piece, pool_.Const(0), pieces.count, 1, {}, Around(nest.results, std::move(sum))};
-    absl::optional<Loop> fresh = fusion::FreshCopy(program_, ranges_, over);
+    absl::optional<Loop> fresh = FreshCopy(program_, ranges_, over);
     return fresh ? absl::make_optional(ScopeOf(*std::move(fresh))) : absl::nullopt;
   }
 
@@ -216,8 +207,8 @@ class ParallelSums {
     shape.insert(shape.begin(), pieces.count);
     AssumeFewElements(program_, shape);
     const TensorInfo& info = program_[sum];
-    const TensorId parts = program_.AddTensor({absl::StrCat(info.name, "_parts"), info.type, shape, loop::Storage::kTemp});
-    scope.push_back(fusion::DeclarationOf(parts));
+    const TensorId parts = program_.AddTensor({absl::StrCat(info.name, "_parts"), info.type, shape, Storage::kTemp});
+    scope.push_back(DeclarationOf(parts));
     return parts;
   }
 
@@ -228,7 +219,7 @@ class ParallelSums {
     steps.begin = pool_.Const(0);
     steps.end = pool_.Min(pieces.length, pool_.Sub(ranges_.LengthOf(sum), first));
     if (NESTOR_MUTANT("last_piece_whole")) steps.end = pieces.length;
-    loop::VarReplacement replace(program_);
+    VarReplacement replace(program_);
     replace.Set(sum.var, pool_.Add(sum.begin, pool_.Add(first, pool_.Var(steps.var))));
     RewriteIndices(program_, steps.body, [&](IndexId e) { return replace(e); });
     return steps;
@@ -253,12 +244,12 @@ class ParallelSums {
     ends.end = pool_.Add(top.begin, OnlyIf(pool_, pieces.are_any, ranges_.LengthOf(top)));
     // Marked, as the nest was, so that it is not taken again.
     ends.attributes.parallel = true;
-    absl::optional<Loop> fresh = fusion::FreshCopy(program_, ranges_, ends);
+    absl::optional<Loop> fresh = FreshCopy(program_, ranges_, ends);
     return fresh ? absl::make_optional(ScopeOf(*std::move(fresh))) : absl::nullopt;
   }
 
   // sum op= part
-  Scope Step(const loop::Access& sum, ReduceOp op, loop::Access part) {
+  Scope Step(const Access& sum, ReduceOp op, Access part) {
     Scope step = Assignment(sum.tensor, sum.place, program_.AddLoad(std::move(part)));
     step[0].As<Statement>()->op = op;
     return step;
@@ -302,7 +293,7 @@ class ParallelSums {
   // What is carried, if it is such sums alone; else nothing.
   std::vector<RowSum> RowSumsOf(Loop& top, absl::Span<const TensorId> carried) const {
     if (carried.empty()) return {};
-    const loop::Footprint footprint = FootprintOf(program_, top.body);
+    const Footprint footprint = FootprintOf(program_, top.body);
     const bool lie_in_memory = absl::c_all_of(carried, [&](TensorId t) {
       const bool only_accumulates = !footprint.reads.contains(t) && !footprint.writes.contains(t);
       return only_accumulates && !program_[t].shape.empty() && !program_[t].is_register;
@@ -310,7 +301,7 @@ class ParallelSums {
     if (!lie_in_memory) return {};
     std::vector<RowSum> sums;
     bool good = true;
-    const auto visit = [&](const Statement& statement, const loop::LoopsAround& loops) {
+    const auto visit = [&](const Statement& statement, const LoopsAround& loops) {
       const TensorId target = statement.target.tensor;
       if (!absl::c_linear_search(carried, target)) return;
       good = good && statement.op && !IsArg(*statement.op) && WalksAll(statement.target, loops) &&
@@ -323,7 +314,7 @@ class ParallelSums {
   }
 
   // Whether each axis is walked from end to end by a loop of its own.
-  bool WalksAll(const loop::Access& access, const loop::LoopsAround& loops) const {
+  bool WalksAll(const Access& access, const LoopsAround& loops) const {
     absl::flat_hash_set<int64_t> walking;
     for (size_t axis = 0; axis < access.place.size(); ++axis) {
       const int64_t var = pool_.VarValue(access.place[axis]);
@@ -347,7 +338,7 @@ class ParallelSums {
         }));
       }
       VisitStatements(steps.body, [&](Statement& statement) {
-        loop::Access& target = statement.target;
+        Access& target = statement.target;
         const auto sum = absl::c_find_if(sums, [&](const RowSum& s) { return s.sum == target.tensor; });
         if (sum != sums.end()) target = {sum->parts, With(piece, target.place)};
       });
@@ -400,7 +391,7 @@ class ParallelSums {
   Program& program_;
   IndexPool& pool_;
   const ParallelSumsOptions& options_;
-  loop::Ranges ranges_;
+  Ranges ranges_;
 };
 
 }  // namespace
@@ -409,4 +400,4 @@ absl::StatusOr<bool> SumInParallel(Program& program, const ParallelSumsOptions& 
   return ParallelSums(program, options).Run();
 }
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop

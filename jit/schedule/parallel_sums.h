@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "loop_ir/program.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 
 struct ParallelSumsOptions {
   // Of a piece, in all its results: about ten times as long as waking a thread takes.
@@ -49,8 +49,8 @@ struct ParallelSumsOptions {
 // accumulators, one loop that does nothing but accumulate into them, and statements behind it. Returns whether it changed
 // anything; if not, the program is untouched. A second run changes nothing. REQUIRES: Verify accepts the program; and so
 // it does afterwards.
-absl::StatusOr<bool> SumInParallel(loop::Program& program, const ParallelSumsOptions& options = {});
+absl::StatusOr<bool> SumInParallel(Program& program, const ParallelSumsOptions& options = {});
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop
 
 #endif  // NESTOR_JIT_SCHEDULE_PARALLEL_SUMS_H_

@@ -4,12 +4,8 @@
 #include "fusion/pass_testing.h"
 #include "gtest/gtest.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
-
-using fusion::ExpectPass;
-using fusion::Frame;
-using loop::Program;
 
 constexpr Frame kFrame = {
     "program p(x: f32[K, N], v: f32[K], b: f32[8, 16, 12544], i: i32[K], s: f32[100], t: f32[8000000, 4], w: f32[A, K, N]) -> "
@@ -220,4 +216,4 @@ TEST(ParallelSums, OrderIsKeptWhereItMatters) {
 }
 
 }  // namespace
-}  // namespace nestor::jit
+}  // namespace nestor::loop

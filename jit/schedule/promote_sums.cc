@@ -10,14 +10,8 @@
 #include "loop_ir/dependence.h"
 #include "loop_ir/rewrite.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
-
-using loop::Item;
-using loop::Program;
-using loop::Scope;
-using loop::Statement;
-using loop::TensorId;
 
 // A sum that begins at item number `begin` of a scope, and is done behind item number `last`.
 struct Sum {
@@ -30,7 +24,7 @@ class Promoter {
   explicit Promoter(Program& program) : program_(program) {}
 
   bool Run() {
-    for (loop::Block& block : program_.blocks) {
+    for (Block& block : program_.blocks) {
       VisitScopes(block.body, [&](Scope& scope) { Promote(scope); });
     }
     return changed_;
@@ -47,9 +41,9 @@ class Promoter {
 
   // What the store begins; nullopt: nothing that a scalar can hold.
   absl::optional<Sum> SumFrom(const Scope& scope, size_t number, const Statement& begin) const {
-    const loop::TensorInfo& info = program_[begin.target.tensor];
-    const auto* constant = absl::get_if<loop::ConstantValue>(&program_[begin.value].node);
-    const bool is_kept = info.storage == loop::Storage::kOutput || (info.storage == loop::Storage::kTemp && !info.is_register);
+    const TensorInfo& info = program_[begin.target.tensor];
+    const auto* constant = absl::get_if<ConstantValue>(&program_[begin.value].node);
+    const bool is_kept = info.storage == Storage::kOutput || (info.storage == Storage::kTemp && !info.is_register);
     if (begin.op || begin.target.masked || constant == nullptr || !is_kept || info.shape.empty() || !HoldsSums(info.type)) {
       return absl::nullopt;
     }
@@ -71,8 +65,8 @@ class Promoter {
 
   // That of the accumulations into the element in the loop, which does nothing else with the
   // tensor; nullopt: it does, or it is no loop.
-  absl::optional<ReduceOp> OpOf(const Item& item, const loop::Access& element) const {
-    if (item.As<loop::Loop>() == nullptr || FootprintOf(program_, item).reads.contains(element.tensor)) return absl::nullopt;
+  absl::optional<ReduceOp> OpOf(const Item& item, const Access& element) const {
+    if (item.As<Loop>() == nullptr || FootprintOf(program_, item).reads.contains(element.tensor)) return absl::nullopt;
     absl::optional<ReduceOp> op;
     bool good = true;
     VisitItems(item, [&](const Item& inner) {
@@ -86,15 +80,15 @@ class Promoter {
   }
 
   void Replace(Scope& scope, const Sum& sum, const Statement& begin) {
-    loop::TensorInfo info;
+    TensorInfo info;
     info.name = "acc";
     info.type = program_[begin.target.tensor].type;
-    info.storage = loop::Storage::kAccumulator;
+    info.storage = Storage::kAccumulator;
     info.op = sum.op;
     const TensorId accumulator = program_.AddTensor(std::move(info));
-    scope[sum.begin] = fusion::DeclarationOf(accumulator);
+    scope[sum.begin] = DeclarationOf(accumulator);
     for (size_t i = sum.begin + 1; i <= sum.last; ++i) {
-      VisitStatements(scope[i], [&](Statement& statement, const loop::LoopsAround&) {
+      VisitStatements(scope[i], [&](Statement& statement, const LoopsAround&) {
         if (statement.target.tensor == begin.target.tensor) statement.target = {accumulator};
       });
     }
@@ -111,4 +105,4 @@ class Promoter {
 
 absl::StatusOr<bool> PromoteSums(Program& program) { return Promoter(program).Run(); }
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop

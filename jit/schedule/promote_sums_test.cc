@@ -3,14 +3,14 @@
 #include "fusion/pass_testing.h"
 #include "gtest/gtest.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
 
-constexpr fusion::Frame kFrame = {"program p(x: f32[N, M]) -> (y: f32[N, M], g: f32[N], m: f32[N], h: f16[N]) {\n",
+constexpr Frame kFrame = {"program p(x: f32[N, M]) -> (y: f32[N, M], g: f32[N], m: f32[N], h: f16[N]) {\n",
                                   "\n  block { drop y[0, 0] = 0.0 drop g[0] = 0.0 drop m[0] = 0.0 drop h[0] = f16(0.0) }\n}\n"};
 
 TEST(PromoteSums, TextInTextOut) {
-  fusion::ExpectPass(
+  ExpectPass(
       PromoteSums, kFrame,
       {
           {"for i in [0, N) { g[i] = 0.0 m[i] = -inf for j in [0, M) { y[i, j] = x[i, j] g[i] += x[i, j] m[i] max= x[i, j] } y[i, 0] = g[i] }",
@@ -25,4 +25,4 @@ TEST(PromoteSums, TextInTextOut) {
 }
 
 }  // namespace
-}  // namespace nestor::jit
+}  // namespace nestor::loop

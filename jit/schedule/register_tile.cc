@@ -14,17 +14,7 @@
 #include "uops/mutant.h"
 #include "uops/scalar_op.h"
 
-namespace nestor::jit {
-
-using loop::Item;
-using loop::Loop;
-using loop::LoopAttributes;
-using loop::Program;
-using loop::Scope;
-using loop::Statement;
-using loop::Storage;
-using loop::TensorId;
-using loop::ValueId;
+namespace nestor::loop {
 
 namespace {
 
@@ -33,29 +23,29 @@ constexpr int kMostOnRegisters = 12;
 
 }  // namespace
 
-Scope FinishSum(Program& program, loop::Ranges& ranges, const Contraction& nest, const loop::Access& sum,
-                loop::VarReplacement& at, IndexId column) {
+Scope FinishSum(Program& program, Ranges& ranges, const Contraction& nest, const Access& sum,
+                VarReplacement& at, IndexId column) {
   Loop ends = *nest.column;
   ends.body.clear();
   for (const Item& item : *nest.core) {
-    const auto* declaration = item.As<loop::Declaration>();
+    const auto* declaration = item.As<Declaration>();
     if (item.As<Loop>() != nullptr || (declaration != nullptr && declaration->tensor == nest.accumulator)) continue;
     ends.body.push_back(item);
   }
   VisitStatements(ends.body, [&](Statement& statement) {
-    RewriteLoads(program, statement, nest.accumulator, [&](loop::Access& load) {
+    RewriteLoads(program, statement, nest.accumulator, [&](Access& load) {
       load.tensor = sum.tensor;
       load.place = sum.place;
     });
   });
-  absl::optional<Loop> copy = fusion::DecidedCopy(program, ranges, ends, /*fresh=*/true);
+  absl::optional<Loop> copy = DecidedCopy(program, ranges, ends, /*fresh=*/true);
   if (!copy) return {};
   at.Set(copy->var, column);
   RewriteIndices(program, copy->body, [&](IndexId e) { return at(e); });
   return std::move(copy->body);
 }
 
-RegisterTile::RegisterTile(Program& program, loop::Ranges& ranges, const Contraction& nest, Packing& packing,
+RegisterTile::RegisterTile(Program& program, Ranges& ranges, const Contraction& nest, Packing& packing,
                            int64_t lanes, IndexId rows, IndexId columns)
     : program_(program),
       pool_(program.pool),
@@ -69,7 +59,7 @@ RegisterTile::RegisterTile(Program& program, loop::Ranges& ranges, const Contrac
       columns_(columns) {
   for (const Item& item : *nest_.core) {
     const auto* statement = item.As<Statement>();
-    if (statement != nullptr) operations_after_sum_ += fusion::OperationsOf(program_, statement->value);
+    if (statement != nullptr) operations_after_sum_ += OperationsOf(program_, statement->value);
   }
 }
 
@@ -78,7 +68,7 @@ Scope RegisterTile::At(const Patch& patch, const absl::optional<SumBlock>& part,
   const TensorId tile = program_.AddTensor({"tile", type_, {Const(extent.rows), Const(extent.vectors), Const(lanes_)},
                                             Storage::kTemp, ReduceOp::kSum, true});
   Scope scope;
-  scope.push_back(fusion::DeclarationOf(tile));
+  scope.push_back(DeclarationOf(tile));
   Append(scope, Begin(tile, extent, part));
   Append(scope, Sums(tile, patch, part, below));
   const auto finish = [&] { return patch.waiting ? Stored(tile, patch.extent, *patch.waiting) : Ends(tile, patch); };
@@ -246,7 +236,7 @@ RegisterTile::SumPlace RegisterTile::PartialOf(const SumBlock& part) {
   return {part.partial, part.around, part.row, part.vector};
 }
 
-loop::Access RegisterTile::ElementOf(const SumPlace& sums, IndexId r, IndexId v, IndexId l) {
+Access RegisterTile::ElementOf(const SumPlace& sums, IndexId r, IndexId v, IndexId l) {
   IndexList place = sums.around;
   for (const IndexId e : {pool_.Add(sums.row, r), pool_.Add(sums.vector, v), l}) place.push_back(e);
   return {sums.tensor, place};
@@ -347,7 +337,7 @@ Scope RegisterTile::Ends(TensorId tile, const Patch& patch) {
   const Extent extent = patch.extent;
   const Shape shape = {Const(extent.rows), Const(extent.vectors), Const(lanes_)};
   const TensorId sums = program_.AddTensor({"sums", type_, shape, Storage::kTemp});
-  Scope scope = {fusion::DeclarationOf(sums)};
+  Scope scope = {DeclarationOf(sums)};
   Append(scope, Stored(tile, extent, {sums, {}, Const(0), Const(0)}));
   Append(scope, ends_of(sums, kPlain));
   return scope;
@@ -366,7 +356,7 @@ Scope RegisterTile::EndsOf(const SumPlace& sums, const Patch& patch, LoopAttribu
         const IndexId vector = pool_.Add(patch.vector, v);
         return make_.Counted("l", LanesOf(patch, vector), lanes, [&](IndexId l) {
           return around([&] {
-            loop::VarReplacement at(program_);
+            VarReplacement at(program_);
             packing_.Locate(at, pool_.Add(patch.row, r), vector, l);
             return FinishSum(program_, ranges_, nest_, ElementOf(sums, r, v, l), at, packing_.ColumnAt(vector, l));
           });
@@ -376,4 +366,4 @@ Scope RegisterTile::EndsOf(const SumPlace& sums, const Patch& patch, LoopAttribu
   });
 }
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop

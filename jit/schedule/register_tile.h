@@ -16,18 +16,18 @@
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 
 // What the nest does with its sum, which is that element, in the column `column`: `at` sets the nest's indices.
-loop::Scope FinishSum(loop::Program& program, loop::Ranges& ranges, const Contraction& nest, const loop::Access& sum,
-                      loop::VarReplacement& at, IndexId column);
+Scope FinishSum(Program& program, Ranges& ranges, const Contraction& nest, const Access& sum,
+                      VarReplacement& at, IndexId column);
 
 class RegisterTile {
  public:
   using Extent = TileGrid::Extent;
   // Where the sums of a tile are, in memory or registers: at [around.., row + r, vector + v, lane].
   struct SumPlace {
-    loop::TensorId tensor;
+    TensorId tensor;
     IndexList around;
     IndexId row, vector;
   };
@@ -46,7 +46,7 @@ class RegisterTile {
     IndexId number, count;
     IndexId begin, end;      // steps of the outermost sum, counted from the begin of its hull
     IndexId length;          // of all blocks but the last
-    loop::TensorId partial;  // of the blocks before
+    TensorId partial;  // of the blocks before
     IndexList around;        // where the tile is in `partial`: how far the loops within blocks have come, and its
     IndexId row, vector;     // row and vector
   };
@@ -59,69 +59,69 @@ class RegisterTile {
 
   // `rows`, `columns`: how many the nest has. REQUIRES: the arguments outlive this; `packing` has decided;
   // `ranges` is at the place of the nest.
-  RegisterTile(loop::Program& program, loop::Ranges& ranges, const Contraction& nest, Packing& packing, int64_t lanes,
+  RegisterTile(Program& program, Ranges& ranges, const Contraction& nest, Packing& packing, int64_t lanes,
                IndexId rows, IndexId columns);
 
   // Of all the sums' steps, unless `part` is given.
-  loop::Scope At(const Patch& patch, const absl::optional<SumBlock>& part = absl::nullopt,
+  Scope At(const Patch& patch, const absl::optional<SumBlock>& part = absl::nullopt,
                  const absl::optional<Below>& below = absl::nullopt);
 
   // What is done with the sums of `patch` that wait, once all steps are summed, in the innermost of the loops that
   // `around` makes about it.
-  using Around = absl::FunctionRef<loop::Scope(absl::FunctionRef<loop::Scope()> make)>;
-  loop::Scope EndsOfWaiting(const Patch& patch, const absl::optional<SumBlock>& part, Around around);
+  using Around = absl::FunctionRef<Scope(absl::FunctionRef<Scope()> make)>;
+  Scope EndsOfWaiting(const Patch& patch, const absl::optional<SumBlock>& part, Around around);
 
  private:
-  using AtPlace = absl::FunctionRef<loop::Scope(IndexId r, IndexId v, IndexId l)>;
-  using OverSteps = absl::FunctionRef<loop::Scope(const std::vector<IndexId>& sums)>;
-  using StepAt = absl::FunctionRef<loop::Scope(const std::vector<IndexId>& sums, IndexId r, IndexId v, IndexId l)>;
+  using AtPlace = absl::FunctionRef<Scope(IndexId r, IndexId v, IndexId l)>;
+  using OverSteps = absl::FunctionRef<Scope(const std::vector<IndexId>& sums)>;
+  using StepAt = absl::FunctionRef<Scope(const std::vector<IndexId>& sums, IndexId r, IndexId v, IndexId l)>;
 
   IndexId Const(int64_t value) { return pool_.Const(value); }
   IndexId ColumnsFrom(IndexId vector);
-  loop::Scope OverSums(const Patch& patch, const absl::optional<SumBlock>& part, const NeededRows& needed, OverSteps body,
+  Scope OverSums(const Patch& patch, const absl::optional<SumBlock>& part, const NeededRows& needed, OverSteps body,
                        std::vector<IndexId> known = {});
   bool IsWrittenOut(size_t sum, const Patch& patch, const absl::optional<SumBlock>& part);
   NeededRows NeededRowsOf(const Patch& patch, const absl::optional<SumBlock>& part);
-  loop::Scope Sums(loop::TensorId tile, const Patch& patch, const absl::optional<SumBlock>& part,
+  Scope Sums(TensorId tile, const Patch& patch, const absl::optional<SumBlock>& part,
                    const absl::optional<Below>& below);
   IndexId HasMore(const SumBlock& part);
-  void PrefetchNextBlock(loop::Scope& sums, const Patch& patch, const SumBlock& part, size_t first_without_loop);
-  void PrefetchNextRows(loop::Scope& sums, const Patch& patch, const absl::optional<SumBlock>& part);
+  void PrefetchNextBlock(Scope& sums, const Patch& patch, const SumBlock& part, size_t first_without_loop);
+  void PrefetchNextRows(Scope& sums, const Patch& patch, const absl::optional<SumBlock>& part);
   // The innermost of the loops over the sums that is not written out, and the steps of an iteration of it.
   struct SumLoops {
-    loop::Loop* innermost;
+    Loop* innermost;
     std::vector<std::vector<IndexId>> steps;
   };
-  absl::optional<SumLoops> LoopsOf(loop::Scope& sums, size_t first_without_loop);
-  std::vector<std::vector<IndexId>> StepsOf(const loop::Loop& loop, const std::vector<std::vector<IndexId>>& around);
+  absl::optional<SumLoops> LoopsOf(Scope& sums, size_t first_without_loop);
+  std::vector<std::vector<IndexId>> StepsOf(const Loop& loop, const std::vector<std::vector<IndexId>>& around);
   static bool IsLargeEnoughToFetch(Extent extent);
-  bool PrefetchNextPanel(loop::Loop& sum, const Patch& patch, const absl::optional<SumBlock>& part, const Below& below);
+  bool PrefetchNextPanel(Loop& sum, const Patch& patch, const absl::optional<SumBlock>& part, const Below& below);
   IndexId FetchesNextPanel(Extent extent, const absl::optional<SumBlock>& part, const Below& below);
-  loop::Scope RaggedSums(const Patch& patch, StepAt step);
-  loop::Scope RaggedEnds(const Patch& patch, const Hull& common, bool before, StepAt step);
-  loop::Scope RaggedSteps(const Hull& bounds, OverSteps body);
-  loop::Scope If(IndexId condition, absl::FunctionRef<loop::Scope()> body);
-  loop::Scope AtEnd(const SumBlock& part, absl::FunctionRef<loop::Scope()> body);
+  Scope RaggedSums(const Patch& patch, StepAt step);
+  Scope RaggedEnds(const Patch& patch, const Hull& common, bool before, StepAt step);
+  Scope RaggedSteps(const Hull& bounds, OverSteps body);
+  Scope If(IndexId condition, absl::FunctionRef<Scope()> body);
+  Scope AtEnd(const SumBlock& part, absl::FunctionRef<Scope()> body);
   static SumPlace PartialOf(const SumBlock& part);
-  loop::Access ElementOf(const SumPlace& sums, IndexId r, IndexId v, IndexId l);
-  loop::Scope Stored(loop::TensorId tile, Extent extent, const SumPlace& sums);
-  loop::Scope Begin(loop::TensorId tile, Extent extent, const absl::optional<SumBlock>& part);
+  Access ElementOf(const SumPlace& sums, IndexId r, IndexId v, IndexId l);
+  Scope Stored(TensorId tile, Extent extent, const SumPlace& sums);
+  Scope Begin(TensorId tile, Extent extent, const absl::optional<SumBlock>& part);
   IndexId RowToRead(const Patch& patch, IndexId r);
   IndexId LanesOf(const Patch& patch, IndexId vector);
-  loop::Scope IfKept(const Patch& patch, IndexId r, absl::FunctionRef<loop::Scope()> body);
-  loop::Scope OverTile(Extent extent, AtPlace at);
-  loop::Scope OverRow(IndexId r, int64_t vectors, AtPlace at);
-  loop::Scope OverRows(const Patch& patch, AtPlace at);
-  loop::Scope OverNeededRows(const Patch& patch, NeededRows& needed, const std::vector<IndexId>& sums, AtPlace at);
-  loop::Scope Step(loop::TensorId tile, const IndexList& in_tile, const Packing::Place& at, Packing::Columns columns,
+  Scope IfKept(const Patch& patch, IndexId r, absl::FunctionRef<Scope()> body);
+  Scope OverTile(Extent extent, AtPlace at);
+  Scope OverRow(IndexId r, int64_t vectors, AtPlace at);
+  Scope OverRows(const Patch& patch, AtPlace at);
+  Scope OverNeededRows(const Patch& patch, NeededRows& needed, const std::vector<IndexId>& sums, AtPlace at);
+  Scope Step(TensorId tile, const IndexList& in_tile, const Packing::Place& at, Packing::Columns columns,
                    const Packing::Panel* panel);
-  loop::Scope Ends(loop::TensorId tile, const Patch& patch);
-  loop::Scope EndsOf(const SumPlace& sums, const Patch& patch, loop::LoopAttributes attributes, loop::LoopAttributes lanes,
+  Scope Ends(TensorId tile, const Patch& patch);
+  Scope EndsOf(const SumPlace& sums, const Patch& patch, LoopAttributes attributes, LoopAttributes lanes,
                      Around around);
 
-  loop::Program& program_;
+  Program& program_;
   IndexPool& pool_;
-  loop::Ranges& ranges_;
+  Ranges& ranges_;
   LoopMaker make_;
   const Contraction& nest_;
   Packing& packing_;
@@ -131,6 +131,6 @@ class RegisterTile {
   int operations_after_sum_ = 0;
 };
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop
 
 #endif  // NESTOR_JIT_SCHEDULE_REGISTER_TILE_H_

@@ -10,10 +10,7 @@
 #include "jit/schedule/register_tile.h"
 #include "jit/schedule/replace_loops.h"
 
-namespace nestor::jit {
-
-using loop::Loop;
-using loop::Scope;
+namespace nestor::loop {
 
 namespace {
 
@@ -38,8 +35,8 @@ void RegisterTile::PrefetchNextBlock(Scope& sums, const Patch& patch, const SumB
   const IndexId vector = pool_.Add(patch.vector, pool_.Mod(turn, Const(patch.extent.vectors)));
   for (std::vector<IndexId>& step : loops->steps) {
     step[0] = pool_.Add(step[0], part.length);
-    for (loop::Access& access : packing_.ReadOfColumns({patch.row, vector, Const(0), step})) {
-      AddPrefetch(*loops->innermost, std::move(access), loop::Prefetch::Cache::kSecond);
+    for (Access& access : packing_.ReadOfColumns({patch.row, vector, Const(0), step})) {
+      AddPrefetch(*loops->innermost, std::move(access), Prefetch::Cache::kSecond);
     }
   }
 }
@@ -68,7 +65,7 @@ void RegisterTile::PrefetchNextRows(Scope& sums, const Patch& patch, const absl:
     piece.end = pool_.Min(piece.end, pool_.Add(piece.begin, in_piece));
     const IndexId k = pool_.Add(begin, pool_.Mul(rows, pool_.Sub(step, piece.begin)));
     for (const Contraction::Operand* operand : fetched) {
-      AddPrefetch(piece, at(*operand, pool_.Add(below, row), k), loop::Prefetch::Cache::kSecond);
+      AddPrefetch(piece, at(*operand, pool_.Add(below, row), k), Prefetch::Cache::kSecond);
     }
     return ScopeOf(std::move(piece));
   });
@@ -128,8 +125,8 @@ bool RegisterTile::PrefetchNextPanel(Loop& sum, const Patch& patch, const absl::
   } else {
     vector = pool_.Add(vector, below.block_vectors);
   }
-  for (loop::Access& access : packing_.ReadForPanel({patch.row, vector, Const(0), {step}})) {
-    AddPrefetch(sum, std::move(access), loop::Prefetch::Cache::kSecond);
+  for (Access& access : packing_.ReadForPanel({patch.row, vector, Const(0), {step}})) {
+    AddPrefetch(sum, std::move(access), Prefetch::Cache::kSecond);
   }
   return true;
 }
@@ -146,4 +143,4 @@ IndexId RegisterTile::FetchesNextPanel(Extent extent, const absl::optional<SumBl
   return pool_.Min(has_turn, pool_.Sub(Const(1), pool_.Min(HasMore(*part), has_panel)));
 }
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop

@@ -5,7 +5,7 @@
 #include "uops/dtype.h"
 #include "uops/graph.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 
 // Whether what such steps combine may be combined in another order: sums and products of floats, whose rounding depends
 // on it, only where that may change (`reorders_rounding`).
@@ -14,6 +14,6 @@ inline bool MayReorder(ScalarOp step, DType type, bool reorders_rounding) {
   return type != DType::kBool && (reorders_rounding || !rounds);
 }
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop
 
 #endif  // NESTOR_JIT_SCHEDULE_REORDERING_H_

@@ -7,15 +7,12 @@
 #include "jit/schedule/attributes.h"
 #include "loop_ir/dependence.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
 
-using loop::Item;
-using loop::Loop;
-using loop::Scope;
 using Replace = absl::FunctionRef<absl::optional<Scope>(Loop& loop)>;
 
-bool Visit(Scope& scope, loop::Ranges& ranges, Replace replace) {
+bool Visit(Scope& scope, Ranges& ranges, Replace replace) {
   bool changed = false;
   for (size_t i = 0; i < scope.size(); ++i) {
     auto* loop = scope[i].As<Loop>();
@@ -40,27 +37,27 @@ bool Visit(Scope& scope, loop::Ranges& ranges, Replace replace) {
 
 }  // namespace
 
-bool ReplaceLoops(loop::Program& program, loop::Ranges& ranges, Replace replace) {
+bool ReplaceLoops(Program& program, Ranges& ranges, Replace replace) {
   bool changed = false;
-  for (loop::Block& block : program.blocks) changed |= Visit(block.body, ranges, replace);
+  for (Block& block : program.blocks) changed |= Visit(block.body, ranges, replace);
   return changed;
 }
 
-bool IsOutermost(const loop::Program& program, const Loop& loop) {
-  return absl::c_any_of(program.blocks, [&](const loop::Block& block) {
+bool IsOutermost(const Program& program, const Loop& loop) {
+  return absl::c_any_of(program.blocks, [&](const Block& block) {
     return absl::c_any_of(block.body, [&](const Item& item) { return item.As<Loop>() == &loop; });
   });
 }
 
 const Loop* OnlyLoopIn(const Scope& scope) { return scope.size() == 1 ? scope[0].As<Loop>() : nullptr; }
 
-const loop::Statement* OnlyStatementIn(const Loop& outermost) {
+const Statement* OnlyStatementIn(const Loop& outermost) {
   const Loop* innermost = &outermost;
   while (const Loop* inner = OnlyLoopIn(innermost->body)) innermost = inner;
-  return innermost->body.size() == 1 ? innermost->body[0].As<loop::Statement>() : nullptr;
+  return innermost->body.size() == 1 ? innermost->body[0].As<Statement>() : nullptr;
 }
 
-bool LoadsFrom(const IndexPool& pool, IndexId e, loop::TensorId tensor) {
+bool LoadsFrom(const IndexPool& pool, IndexId e, TensorId tensor) {
   if (!pool.HasLoad(e)) return false;
   bool loads = false;
   VisitIndex(pool, e, [&](IndexId, const IndexNode& node) {
@@ -69,7 +66,7 @@ bool LoadsFrom(const IndexPool& pool, IndexId e, loop::TensorId tensor) {
   return loads;
 }
 
-absl::optional<int64_t> KnownLength(loop::Program& program, const Loop& loop) {
+absl::optional<int64_t> KnownLength(Program& program, const Loop& loop) {
   return program.pool.ConstValue(program.pool.Sub(loop.end, loop.begin));
 }
 
@@ -79,11 +76,11 @@ bool BoundsMoveWith(const IndexPool& pool, const Loop& loop, int32_t var) {
   return HoldsVar(pool, loop.begin, var) || HoldsVar(pool, loop.end, var);
 }
 
-bool AreIndependent(const loop::Program& program, const Loop& outermost, const Loop& innermost) {
+bool AreIndependent(const Program& program, const Loop& outermost, const Loop& innermost) {
   for (const Loop* loop = &outermost;; loop = OnlyLoopIn(loop->body)) {
     if (CarriedTensor(program, *loop).has_value()) return false;
     if (loop == &innermost) return true;
   }
 }
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop

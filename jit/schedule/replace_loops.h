@@ -9,38 +9,38 @@
 #include "loop_ir/program.h"
 #include "loop_ir/ranges.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 
 // Gives `replace` each loop of which nothing is scheduled (attributes.h), outer ones first,
 // `ranges` being at its place. What it returns takes the loop's place and is not looked into;
 // nullopt: the loops inside are next. Returns whether any was replaced.
-bool ReplaceLoops(loop::Program& program, loop::Ranges& ranges,
-                  absl::FunctionRef<absl::optional<loop::Scope>(loop::Loop& loop)> replace);
+bool ReplaceLoops(Program& program, Ranges& ranges,
+                  absl::FunctionRef<absl::optional<Scope>(Loop& loop)> replace);
 
 // Whether no loop is around it.
-bool IsOutermost(const loop::Program& program, const loop::Loop& loop);
+bool IsOutermost(const Program& program, const Loop& loop);
 
 // The loop that is all of the scope; null: there is none.
-const loop::Loop* OnlyLoopIn(const loop::Scope& scope);
+const Loop* OnlyLoopIn(const Scope& scope);
 
 // The statement that is all that the loop and those inside hold; null: there is more.
-const loop::Statement* OnlyStatementIn(const loop::Loop& outermost);
+const Statement* OnlyStatementIn(const Loop& outermost);
 
 // Whether the index is computed from an element of the tensor.
-bool LoadsFrom(const IndexPool& pool, IndexId e, loop::TensorId tensor);
+bool LoadsFrom(const IndexPool& pool, IndexId e, TensorId tensor);
 
 // How often the loop runs, if that is a number.
-absl::optional<int64_t> KnownLength(loop::Program& program, const loop::Loop& loop);
+absl::optional<int64_t> KnownLength(Program& program, const Loop& loop);
 
 // Whether a bound of the loop moves with the index of some loop.
-bool BoundsMove(const IndexPool& pool, const loop::Loop& loop);
+bool BoundsMove(const IndexPool& pool, const Loop& loop);
 // Whether one moves with that index.
-bool BoundsMoveWith(const IndexPool& pool, const loop::Loop& loop, int32_t var);
+bool BoundsMoveWith(const IndexPool& pool, const Loop& loop, int32_t var);
 
 // Whether none of the loops of a perfect nest, from `outermost` to `innermost`, carries a
 // dependence.
-bool AreIndependent(const loop::Program& program, const loop::Loop& outermost, const loop::Loop& innermost);
+bool AreIndependent(const Program& program, const Loop& outermost, const Loop& innermost);
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop
 
 #endif  // NESTOR_JIT_SCHEDULE_REPLACE_LOOPS_H_

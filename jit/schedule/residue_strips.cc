@@ -15,15 +15,8 @@
 #include "jit/target/lanes.h"
 #include "loop_ir/ranges.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
-
-using loop::Access;
-using loop::Item;
-using loop::Loop;
-using loop::LoopsAround;
-using loop::Program;
-using loop::Scope;
 
 // Rows of a strip at each rest: their operands and results stay in the second cache.
 constexpr int64_t kMostRows = 7;
@@ -31,13 +24,13 @@ constexpr int64_t kMostRows = 7;
 struct Nest {
   LoopsAround band;  // outermost first
   const Scope* core = nullptr;
-  const loop::Statement* step = nullptr;
-  loop::TensorId accumulator;
+  const Statement* step = nullptr;
+  TensorId accumulator;
 };
 
 class Gatherer {
  public:
-  Gatherer(Program& program, loop::Ranges& ranges, Isa isa)
+  Gatherer(Program& program, Ranges& ranges, jit::Isa isa)
       : program_(program), pool_(program.pool), ranges_(ranges), isa_(isa) {}
 
   absl::optional<Scope> Gathered(const Loop& outermost) {
@@ -70,7 +63,7 @@ class Gatherer {
     if (sums != 1 || nest.step == nullptr || !nest.step->op) return absl::nullopt;
     nest.accumulator = nest.step->target.tensor;
     const bool declares_sum_alone = absl::c_all_of(*nest.core, [&](const Item& item) {
-      const auto* declaration = item.As<loop::Declaration>();
+      const auto* declaration = item.As<Declaration>();
       return declaration == nullptr || declaration->tensor == nest.accumulator;
     });
     return declares_sum_alone && program_[nest.accumulator].shape.empty() ? absl::optional<Nest>(nest) : absl::nullopt;
@@ -95,8 +88,8 @@ class Gatherer {
 
   std::vector<const Access*> LoadsOf(const Nest& nest) const {
     std::vector<const Access*> loads;
-    VisitValues(program_, nest.step->value, [&](loop::ValueId, const loop::Value& value) {
-      if (const auto* load = absl::get_if<loop::LoadValue>(&value.node)) loads.push_back(&load->access);
+    VisitValues(program_, nest.step->value, [&](ValueId, const Value& value) {
+      if (const auto* load = absl::get_if<LoadValue>(&value.node)) loads.push_back(&load->access);
     });
     return loads;
   }
@@ -115,7 +108,7 @@ class Gatherer {
 
   bool FillsVectors(const Nest& nest, const Loop& kernels) {
     const auto length = KnownLength(program_, kernels);
-    return !length || *length >= 2 * LanesOf(program_[nest.accumulator].type, isa_);
+    return !length || *length >= 2 * jit::LanesOf(program_[nest.accumulator].type, isa_);
   }
 
   Scope InStrips(const Nest& nest, size_t row, size_t kernel) {
@@ -135,16 +128,16 @@ class Gatherer {
 
   Program& program_;
   IndexPool& pool_;
-  loop::Ranges& ranges_;
-  const Isa isa_;
+  Ranges& ranges_;
+  const jit::Isa isa_;
 };
 
 }  // namespace
 
-absl::StatusOr<bool> GatherResidues(Program& program, Isa isa) {
-  loop::Ranges ranges(program);
+absl::StatusOr<bool> GatherResidues(Program& program, jit::Isa isa) {
+  Ranges ranges(program);
   Gatherer gatherer(program, ranges, isa);
   return ReplaceLoops(program, ranges, [&](Loop& loop) { return gatherer.Gathered(loop); });
 }
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop

@@ -6,7 +6,7 @@
 #include "jit/runtime/cpu_features.h"
 #include "loop_ir/program.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 
 //   for n in [0, N) { for o in [0, O) { for h in [0, H) { for i in [0, W) {
 //     acc s: f32 = sum
@@ -29,8 +29,8 @@ namespace nestor::jit {
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run changes nothing. No result
 // changes in any bit. REQUIRES: Verify accepts the program; and so it does afterwards.
-absl::StatusOr<bool> GatherResidues(loop::Program& program, Isa isa);
+absl::StatusOr<bool> GatherResidues(Program& program, jit::Isa isa);
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop
 
 #endif  // NESTOR_JIT_SCHEDULE_RESIDUE_STRIPS_H_

@@ -3,10 +3,10 @@
 #include "fusion/pass_testing.h"
 #include "gtest/gtest.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
 
-constexpr fusion::Frame kFrame = {
+constexpr Frame kFrame = {
     "program p(x: f32[B, C, H, W], w: f32[C, O, 3, 3], b: f32[O]) -> (y: f32[B, O, 2*H, 2*W]) {\n", "\n}\n"};
 
 // The gradient of a convolution of stride 2; `o`: the end of the loop over kernels.
@@ -22,10 +22,10 @@ constexpr fusion::Frame kFrame = {
   " gathered[-14*h_2 + h, i, o] = s } } }"                                                                        \
   " for o_2 in [0, " o ") { for h_3 in [14*h_2, min(14*h_2 + 14, 2*H)) { for i_2 in [0, 2*W) { " ends " } } } } }"
 
-absl::StatusOr<bool> ForAvx2(loop::Program& program) { return GatherResidues(program, Isa::kAvx2); }
+absl::StatusOr<bool> ForAvx2(Program& program) { return GatherResidues(program, jit::Isa::kAvx2); }
 
 TEST(GatherResidues, TextInTextOut) {
-  fusion::ExpectPass(ForAvx2, kFrame, {
+  ExpectPass(ForAvx2, kFrame, {
       {NEST("O", "y[n, o, h, i] = max(s, b[o])"),
        GATHERED("15393162788836*O*W", "O", "y[n, o_2, h_3, i_2] = max(gathered[-14*h_2 + h_3, i_2, o_2], b[o_2])")},
       // Kernels that fill two vectors.
@@ -48,4 +48,4 @@ TEST(GatherResidues, TextInTextOut) {
 }
 
 }  // namespace
-}  // namespace nestor::jit
+}  // namespace nestor::loop

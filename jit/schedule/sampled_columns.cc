@@ -18,21 +18,12 @@
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
-
-using loop::Access;
-using loop::Item;
-using loop::Loop;
-using loop::Program;
-using loop::Scope;
-using loop::Statement;
-using loop::TensorId;
-using loop::ValueId;
 
 class Sampler {
  public:
-  Sampler(Program& program, loop::Ranges& ranges) : program_(program), pool_(program.pool), ranges_(ranges), make_(program) {}
+  Sampler(Program& program, Ranges& ranges) : program_(program), pool_(program.pool), ranges_(ranges), make_(program) {}
 
   // The nest with a copy of its columns, or of its rows; nullopt where it needs none.
   absl::optional<Scope> Sampled(const Loop& loop) {
@@ -62,7 +53,7 @@ class Sampler {
       if (statement == nullptr || statement->target.place.empty()) return true;
       const IndexList& place = statement->target.place;
       const auto i = absl::c_find_if(place, [&](IndexId e) { return pool_.VarValue(e) == nest.batch.back()->var; });
-      return program_[statement->target.tensor].storage == loop::Storage::kTemp && i != place.end() &&
+      return program_[statement->target.tensor].storage == Storage::kTemp && i != place.end() &&
              i + 1 != place.end() && pool_.VarValue(*(i + 1)) == side.loop->var;
     });
   }
@@ -92,7 +83,7 @@ class Sampler {
       if (DependsOn(program_, access, hull)) walked.push_back(&hull);
     }
     walked.insert(side.are_rows ? walked.begin() : walked.end(), {nest.batch.back(), side.loop});
-    loop::TensorInfo info;
+    TensorInfo info;
     info.name = "sample";
     info.type = program_[side.operands[0].load].type;
     for (const Loop* loop : walked) info.shape.push_back(ranges_.LengthOf(*loop));
@@ -100,7 +91,7 @@ class Sampler {
     if (absl::c_any_of(info.shape, [&](IndexId extent) { return pool_.HasVar(extent); })) return absl::nullopt;
     AssumeFewElements(program_, info.shape);
     const TensorId sample = program_.AddTensor(std::move(info));
-    Scope scope = {fusion::DeclarationOf(sample)};
+    Scope scope = {DeclarationOf(sample)};
     Append(scope, Copy(side.operands[0].load, walked, sample));
     Scope core = CoreOf(nest, side.operands[0].load, walked, sample);
     Append(scope, Around(*side.other, Around(*nest.batch.back(), Around(*side.loop, std::move(core)))));
@@ -116,7 +107,7 @@ class Sampler {
         return Copy(load, walked, sample, std::move(with));
       });
     }
-    loop::VarReplacement replace(program_);
+    VarReplacement replace(program_);
     for (size_t i = 0; i < walked.size(); ++i) replace.Set(walked[i]->var, pool_.Add(walked[i]->begin, place[i]));
     return Assignment(sample, place, RewriteIndices(program_, load, [&](IndexId e) { return replace(e); }));
   }
@@ -135,16 +126,16 @@ class Sampler {
 
   Program& program_;
   IndexPool& pool_;
-  loop::Ranges& ranges_;
+  Ranges& ranges_;
   LoopMaker make_;
 };
 
 }  // namespace
 
 absl::StatusOr<bool> CopySampledColumns(Program& program) {
-  loop::Ranges ranges(program);
+  Ranges ranges(program);
   Sampler sampler(program, ranges);
   return ReplaceLoops(program, ranges, [&](Loop& loop) { return sampler.Sampled(loop); });
 }
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop

@@ -5,7 +5,7 @@
 #include "absl/status/statusor.h"
 #include "loop_ir/program.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 
 //   for o in [0, O) { for i in [0, H) { for j in [0, W) {
 //     acc s: f32 = sum  for c in [0, C) { s += w[o, c] * x[c, 2*i, 2*j] }  t[o, i, j] = s
@@ -23,8 +23,8 @@ namespace nestor::jit {
 // Returns whether it changed anything; if not, the program is untouched. A second run changes
 // nothing. No result changes in any bit. REQUIRES: Verify accepts the program; and so it does
 // afterwards.
-absl::StatusOr<bool> CopySampledColumns(loop::Program& program);
+absl::StatusOr<bool> CopySampledColumns(Program& program);
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop
 
 #endif  // NESTOR_JIT_SCHEDULE_SAMPLED_COLUMNS_H_

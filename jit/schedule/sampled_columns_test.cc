@@ -3,10 +3,10 @@
 #include "fusion/pass_testing.h"
 #include "gtest/gtest.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
 
-constexpr fusion::Frame kFrame = {"program p(x: f32[C, 2*H, 2*W], w: f32[O, C]) -> (y: f32[O, H, W]) {\n temp t: f32[O, H, W]\n",
+constexpr Frame kFrame = {"program p(x: f32[C, 2*H, 2*W], w: f32[O, C]) -> (y: f32[O, H, W]) {\n temp t: f32[O, H, W]\n",
                                   "\n  block { drop y[0, 0, 0] = 0.0 }\n}\n"};
 
 #define NEST(read, stored)                                                  \
@@ -14,7 +14,7 @@ constexpr fusion::Frame kFrame = {"program p(x: f32[C, 2*H, 2*W], w: f32[O, C]) 
   "for c in [0, C) { s += w[o, c] * " read " } " stored " = s } } }"
 
 TEST(SampledColumns, TextInTextOut) {
-  fusion::ExpectPass(
+  ExpectPass(
       CopySampledColumns, kFrame,
       {
           {NEST("x[c, 2*i + 1, 2*j]", "t[o, i, j]"),
@@ -37,10 +37,10 @@ TEST(SampledColumns, TextInTextOut) {
 
 // Of points of which each is a row of its own.
 TEST(SampledColumns, RowsThatLieAlongTheSum) {
-  constexpr fusion::Frame kRows = {
+  constexpr Frame kRows = {
       "program p(x: f32[2*H, 2*W, C], w: f32[O, C], v: f32[O, C, 3]) -> (y: f32[H, W, O]) {\n temp t: f32[H, W, O]\n",
       "\n  block { drop y[0, 0, 0] = 0.0 }\n}\n"};
-  fusion::ExpectPass(
+  ExpectPass(
       CopySampledColumns, kRows,
       {
           {NEST("x[2*i, 2*j + 1, c]", "t[i, j, o]"),
@@ -63,4 +63,4 @@ TEST(SampledColumns, RowsThatLieAlongTheSum) {
 }
 
 }  // namespace
-}  // namespace nestor::jit
+}  // namespace nestor::loop

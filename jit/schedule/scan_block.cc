@@ -23,17 +23,8 @@
 #include "loop_ir/rewrite.h"
 #include "uops/mutant.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
-
-using loop::Item;
-using loop::Loop;
-using loop::Program;
-using loop::Scope;
-using loop::Statement;
-using loop::Storage;
-using loop::TensorId;
-using loop::ValueId;
 
 // Copies of some of a loop's statements for one place of its index.
 class StepCopy {
@@ -49,7 +40,7 @@ class StepCopy {
   ValueId Value(ValueId value, Scope& scope) {
     Define(value, scope);
     const ValueId copy = RewriteValues(program_, value, [&](ValueId id) -> absl::optional<ValueId> {
-      const auto* load = absl::get_if<loop::LoadValue>(&program_[id].node);
+      const auto* load = absl::get_if<LoadValue>(&program_[id].node);
       const auto known = load == nullptr ? known_.end() : known_.find(load->access.tensor);
       return known == known_.end() ? absl::nullopt : absl::optional<ValueId>(known->second);
     });
@@ -74,7 +65,7 @@ class StepCopy {
     absl::flat_hash_set<TensorId> wanted;
     const auto want = [&](ValueId root) {
       VisitValues(program_, root, [&](ValueId, const loop::Value& v) {
-        const auto* load = absl::get_if<loop::LoadValue>(&v.node);
+        const auto* load = absl::get_if<LoadValue>(&v.node);
         if (load != nullptr && !known_.contains(load->access.tensor)) wanted.insert(load->access.tensor);
       });
     };
@@ -87,18 +78,18 @@ class StepCopy {
       want(statement->value);
     }
     for (size_t i = definitions.size(); i-- > 0;) {
-      loop::TensorInfo info = program_[definitions[i]->target.tensor];
+      TensorInfo info = program_[definitions[i]->target.tensor];
       const TensorId copy = program_.AddTensor(std::move(info));
       const ValueId computed = Value(definitions[i]->value, scope);
-      scope.push_back(fusion::DeclarationOf(copy));
-      scope.push_back(fusion::AssignmentOf(copy, computed));
+      scope.push_back(DeclarationOf(copy));
+      scope.push_back(AssignmentOf(copy, computed));
       known_[definitions[i]->target.tensor] = program_.AddLoad({copy, {}});
     }
   }
 
   Program& program_;
   const Loop& loop_;
-  loop::VarReplacement replace_;
+  VarReplacement replace_;
   absl::flat_hash_map<TensorId, ValueId> known_;
 };
 
@@ -135,7 +126,7 @@ class BlockMaker : public ScanBlocks {
   // The copies of a loop's statements at an element.
   StepCopy CopyAt(IndexId row, IndexId lane) { return StepCopy(program_, loop_, Place(row, lane)); }
 
-  ValueId TermOf(const loop::ScanPath::Term& term, StepCopy& copy, Scope& scope) {
+  ValueId TermOf(const ScanPath::Term& term, StepCopy& copy, Scope& scope) {
     const ValueId value = copy.Value(term.value, scope);
     return term.negated ? program_.AddApply(ScalarOp::kNeg, {value}, type_) : value;
   }
@@ -201,7 +192,7 @@ class BlockMaker : public ScanBlocks {
   // A new scalar with the value.
   ValueId Kept(absl::string_view name, ValueId value, Scope& scope) {
     const TensorId scalar = Declared(name, {}, false, scope);
-    scope.push_back(fusion::AssignmentOf(scalar, value));
+    scope.push_back(AssignmentOf(scalar, value));
     return program_.AddLoad({scalar, {}});
   }
 
@@ -243,7 +234,7 @@ class BlockMaker : public ScanBlocks {
       const bool stores = !program_[target].shape.empty();
       if (!stores && (!wanted.contains(target) || scan_.results.contains(target))) continue;
       VisitValues(program_, statement->value, [&](ValueId, const loop::Value& value) {
-        const auto* load = absl::get_if<loop::LoadValue>(&value.node);
+        const auto* load = absl::get_if<LoadValue>(&value.node);
         if (load != nullptr) wanted.insert(load->access.tensor);
       });
     }
@@ -260,7 +251,7 @@ class BlockMaker : public ScanBlocks {
   TensorId Declared(absl::string_view name, Shape shape, bool is_register, Scope& scope) {
     const TensorId tensor =
         program_.AddTensor({std::string(name), type_, std::move(shape), Storage::kTemp, ReduceOp::kSum, is_register});
-    scope.push_back(fusion::DeclarationOf(tensor));
+    scope.push_back(DeclarationOf(tensor));
     return tensor;
   }
 
@@ -301,7 +292,7 @@ class ScansOfOne : public BlockMaker {
     Append(scope, Elements([&](IndexId row, IndexId lane) {
       Scope inside;
       StepCopy copy = CopyAt(row, lane);
-      const std::vector<loop::ScanPath::Term>& all = scan_.path.terms;
+      const std::vector<ScanPath::Term>& all = scan_.path.terms;
       ValueId sum = TermOf(all.back(), copy, inside);
       for (size_t i = all.size() - 1; i-- > 0;) sum = Combine(sum, TermOf(all[i], copy, inside));
       Append(inside, Assignment(terms, {row, lane}, sum));
@@ -335,7 +326,7 @@ class LinearScans : public BlockMaker {
     if (!same_factor_) return scope;
     StepCopy copy(program_, loop_, loop_.begin);
     absl::optional<ValueId> factor;
-    for (const loop::ScanPath::Term& term : scan_.path.terms) {
+    for (const ScanPath::Term& term : scan_.path.terms) {
       if (term.op == ScalarOp::kMul) Combine(ScalarOp::kMul, TermOf(term, copy, scope), factor);
     }
     factor_ = Kept("factor", *factor, scope);
@@ -433,17 +424,17 @@ class LinearScans : public BlockMaker {
 
   // Whether nothing that factors are made of moves with the loop.
   bool HasSameFactor() const {
-    return absl::c_all_of(scan_.path.terms, [&](const loop::ScanPath::Term& term) {
+    return absl::c_all_of(scan_.path.terms, [&](const ScanPath::Term& term) {
       return term.op == ScalarOp::kAdd || !Moves(term.value);
     });
   }
 
   bool Moves(ValueId root) const {
-    const std::vector<TensorId> own = fusion::DeclaredIn(loop_.body);
+    const std::vector<TensorId> own = DeclaredIn(loop_.body);
     bool any = false;
     VisitValues(program_, root, [&](ValueId, const loop::Value& value) {
-      if (const auto* index = absl::get_if<loop::IndexValue>(&value.node)) any |= HoldsVar(pool_, index->index, loop_.var);
-      const auto* load = absl::get_if<loop::LoadValue>(&value.node);
+      if (const auto* index = absl::get_if<IndexValue>(&value.node)) any |= HoldsVar(pool_, index->index, loop_.var);
+      const auto* load = absl::get_if<LoadValue>(&value.node);
       if (load == nullptr) return;
       any |= absl::c_linear_search(own, load->access.tensor) || DependsOn(program_, load->access, loop_);
     });
@@ -461,4 +452,4 @@ std::unique_ptr<ScanBlocks> BlocksOf(Program& program, const Loop& loop, const S
   return absl::make_unique<ScansOfOne>(program, loop, scan, width, backward);
 }
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop

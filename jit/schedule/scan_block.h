@@ -8,7 +8,7 @@
 #include "jit/schedule/scan_finder.h"
 #include "loop_ir/program.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 
 // A block is width * width steps: as many rows as there are lanes, each of as many elements that lie beside each other,
 // whichever way time goes.
@@ -16,15 +16,15 @@ class ScanBlocks {
  public:
   virtual ~ScanBlocks() = default;
   // What all blocks share.
-  virtual loop::Scope Before() = 0;
+  virtual Scope Before() = 0;
   // The block that begins where the loop's index is `first`. It leaves in the carried scalar what its last step does.
-  virtual loop::Scope At(IndexId first) = 0;
+  virtual Scope At(IndexId first) = 0;
 };
 
 // `backward`: time goes down along memory. All arguments must outlive the result.
-std::unique_ptr<ScanBlocks> BlocksOf(loop::Program& program, const loop::Loop& loop, const Scan& scan, int64_t width,
+std::unique_ptr<ScanBlocks> BlocksOf(Program& program, const Loop& loop, const Scan& scan, int64_t width,
                                      bool backward);
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop
 
 #endif  // NESTOR_JIT_SCHEDULE_SCAN_BLOCK_H_

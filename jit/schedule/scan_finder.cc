@@ -9,22 +9,13 @@
 #include "jit/schedule/replace_loops.h"
 #include "loop_ir/dependence.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
-
-using loop::AccessKind;
-using loop::Declaration;
-using loop::Item;
-using loop::Loop;
-using loop::Program;
-using loop::Statement;
-using loop::TensorId;
-using loop::ValueId;
 
 class ScanFinder {
  public:
   ScanFinder(const Program& program, const Loop& loop) : program_(program), loop_(loop), dependent_(program) {
-    const std::vector<TensorId> own = fusion::DeclaredIn(loop.body);
+    const std::vector<TensorId> own = DeclaredIn(loop.body);
     own_.insert(own.begin(), own.end());
   }
 
@@ -58,7 +49,7 @@ class ScanFinder {
 
   // Whether nothing that is stored is read, but the carried scalar, by values before its update.
   bool KeepsApart(const Scan& scan) const {
-    const loop::Footprint footprint = FootprintOf(program_, loop_.body);
+    const Footprint footprint = FootprintOf(program_, loop_.body);
     for (TensorId tensor : footprint.writes) {
       if (footprint.reads.contains(tensor) && tensor != scan.carried) return false;
     }
@@ -67,8 +58,8 @@ class ScanFinder {
       VisitIndices(program_, item, [&](IndexId e) { good = good && !LoadsFrom(program_.pool, e, scan.carried); });
       const auto* statement = item.As<Statement>();
       if (statement == nullptr) continue;
-      VisitValues(program_, statement->value, [&](ValueId, const loop::Value& value) {
-        const auto* load = absl::get_if<loop::LoadValue>(&value.node);
+      VisitValues(program_, statement->value, [&](ValueId, const Value& value) {
+        const auto* load = absl::get_if<LoadValue>(&value.node);
         if (load == nullptr || !program_[load->access.tensor].shape.empty()) return;
         if (load->access.tensor == scan.carried) good = good && !updated;
         good = good && !load->access.masked;
@@ -93,7 +84,7 @@ class ScanFinder {
     const DType type = program_[scan.carried].type;
     for (const Statement* at = scan.update; dependent_.Contains(at->value) && program_[at->value].type == type;) {
       if (!FollowPath(program_, at->value, dependent_, scan.path)) return false;
-      const TensorId earlier = absl::get<loop::LoadValue>(program_[scan.path.end].node).access.tensor;
+      const TensorId earlier = absl::get<LoadValue>(program_[scan.path.end].node).access.tensor;
       if (earlier == scan.carried) return !scan.path.terms.empty();
       if (scan.path.terms.empty()) scan.results.insert(earlier);
       at = definitions_.at(earlier);
@@ -105,11 +96,11 @@ class ScanFinder {
   const Loop& loop_;
   absl::flat_hash_set<TensorId> own_;
   absl::flat_hash_map<TensorId, const Statement*> definitions_;  // of scalars
-  loop::DependentValues dependent_;
+  DependentValues dependent_;
 };
 
 }  // namespace
 
 absl::optional<Scan> FindScan(const Program& program, const Loop& loop) { return ScanFinder(program, loop).Find(); }
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop

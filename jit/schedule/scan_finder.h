@@ -7,20 +7,20 @@
 #include "loop_ir/program.h"
 #include "loop_ir/scans.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 
 struct Scan {
-  loop::TensorId carried;
-  const loop::Statement* update;  // of `carried`
-  loop::ScanPath path;            // from there back to it, through scalars of the loop's own
-  absl::flat_hash_set<loop::TensorId> results;  // the loop's own scalars that hold what `carried` becomes
+  TensorId carried;
+  const Statement* update;  // of `carried`
+  ScanPath path;            // from there back to it, through scalars of the loop's own
+  absl::flat_hash_set<TensorId> results;  // the loop's own scalars that hold what `carried` becomes
 };
 
 // A loop qualifies whose body is definitions of scalars, each once, stores, and an update of one scalar from outside,
 // by sums, products, both, maxima or minima of itself and of what does not depend on it. Nothing that it stores is read
 // there. Null where it does not qualify. The result points into the loop.
-absl::optional<Scan> FindScan(const loop::Program& program, const loop::Loop& loop);
+absl::optional<Scan> FindScan(const Program& program, const Loop& loop);
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop
 
 #endif  // NESTOR_JIT_SCHEDULE_SCAN_FINDER_H_

@@ -20,16 +20,8 @@
 #include "loop_ir/rewrite.h"
 #include "loop_ir/scans.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
-
-using loop::AccessKind;
-using loop::Item;
-using loop::Loop;
-using loop::Program;
-using loop::Scope;
-using loop::Statement;
-using loop::TensorId;
 
 class LaneScans {
  public:
@@ -42,7 +34,7 @@ class LaneScans {
       const absl::optional<Scan> scan = FindScan(program_, loop);
       if (!scan || !MayReorderSteps(*scan)) return absl::nullopt;
       const absl::optional<bool> backward = Direction(loop);
-      const int64_t width = LanesOf(program_[scan->carried].type, options_.isa);
+      const int64_t width = jit::LanesOf(program_[scan->carried].type, options_.isa);
       if (!backward || !Qualifies(loop, *scan, width)) return absl::nullopt;
       return InBlocks(loop, *scan, width, *backward);
     });
@@ -50,7 +42,7 @@ class LaneScans {
 
  private:
   bool MayReorderSteps(const Scan& scan) const {
-    return absl::c_all_of(scan.path.terms, [&](const loop::ScanPath::Term& term) {
+    return absl::c_all_of(scan.path.terms, [&](const ScanPath::Term& term) {
       return MayReorder(term.op, program_[scan.carried].type, options_.reorders_rounding);
     });
   }
@@ -73,7 +65,7 @@ class LaneScans {
   }
 
   bool Qualifies(const Loop& loop, const Scan& scan, int64_t width) {
-    if (LanesOf(program_, loop, options_.isa) != width || !RunsInLanes(program_, ranges_, loop)) return false;
+    if (jit::LanesOf(program_, loop, options_.isa) != width || !RunsInLanes(program_, ranges_, loop)) return false;
     // Nothing is carried but the scalar.
     Loop rest = loop;
     rest.body.erase(std::remove_if(rest.body.begin(), rest.body.end(), [&](const Item& item) {
@@ -92,7 +84,7 @@ class LaneScans {
       const IndexId place = statement->target.place.back();
       const auto step = CoefficientOf(program_, place, loop.var);
       if (!step || !pool_.IsConst(*step, backward ? -1 : 1)) continue;
-      loop::VarReplacement start(program_);
+      VarReplacement start(program_);
       start.Set(loop.var, loop.begin);
       const IndexId first = start(place), zero = pool_.Const(0);
       const IndexId steps = backward ? pool_.Add(first, pool_.Const(1)) : pool_.Sub(zero, first);
@@ -124,14 +116,14 @@ class LaneScans {
   Scope Fresh(const Loop& loop, IndexId end) {
     Loop part = loop;
     part.end = end;
-    absl::optional<Loop> copy = fusion::FreshCopy(program_, ranges_, part);
+    absl::optional<Loop> copy = FreshCopy(program_, ranges_, part);
     return copy ? ScopeOf(*std::move(copy)) : Scope();
   }
 
   Program& program_;
   IndexPool& pool_;
   const ScanLanesOptions& options_;
-  loop::Ranges ranges_;
+  Ranges ranges_;
 };
 
 }  // namespace
@@ -140,4 +132,4 @@ absl::StatusOr<bool> ScanInLanes(Program& program, const ScanLanesOptions& optio
   return LaneScans(program, options).Run();
 }
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop

@@ -7,10 +7,10 @@
 #include "jit/runtime/cpu_features.h"
 #include "loop_ir/program.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 
 struct ScanLanesOptions {
-  Isa isa = Isa::kAvx2;
+  jit::Isa isa = jit::Isa::kAvx2;
   // Takes sums and products of floats, too, whose rounding depends on the order.
   bool reorders_rounding = true;
 };
@@ -53,8 +53,8 @@ struct ScanLanesOptions {
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run
 // changes nothing. REQUIRES: Verify accepts the program; and so it does afterwards.
-absl::StatusOr<bool> ScanInLanes(loop::Program& program, const ScanLanesOptions& options);
+absl::StatusOr<bool> ScanInLanes(Program& program, const ScanLanesOptions& options);
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop
 
 #endif  // NESTOR_JIT_SCHEDULE_SCAN_LANES_H_

@@ -5,12 +5,8 @@
 #include "fusion/pass_testing.h"
 #include "gtest/gtest.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
-
-using fusion::ExpectPass;
-using fusion::Frame;
-using loop::Program;
 
 constexpr Frame kFrame = {
     "program p(x: f64[C], w: f64[C], "
@@ -20,8 +16,8 @@ constexpr Frame kFrame = {
     "\n  block { drop y[0] = f64(0.0)  drop z[0] = f64(0.0)  drop v[0, 0] = f64(0.0)  drop i[0] = 0  "
     "drop o[0] = 0.0  u[0] = f64(0.0)  q[0] = f64(0.0) }\n}\n"};
 
-absl::StatusOr<bool> InAnyOrder(Program& program) { return ScanInLanes(program, {Isa::kAvx2, true}); }
-absl::StatusOr<bool> Exactly(Program& program) { return ScanInLanes(program, {Isa::kAvx2, false}); }
+absl::StatusOr<bool> InAnyOrder(Program& program) { return ScanInLanes(program, {jit::Isa::kAvx2, true}); }
+absl::StatusOr<bool> Exactly(Program& program) { return ScanInLanes(program, {jit::Isa::kAvx2, false}); }
 
 TEST(ScanInLanes, TextInTextOut) {
   ExpectPass(InAnyOrder, kFrame, {
@@ -131,7 +127,7 @@ TEST(ScanInLanes, TextInTextOut) {
 
 // Whether it changes the items, in the two ways.
 void ExpectTaken(const char* items, bool in_any_order, bool exactly) {
-  Program program = fusion::ParseVerified(kFrame, items), same = program;
+  Program program = ParseVerified(kFrame, items), same = program;
   EXPECT_EQ(InAnyOrder(program).value(), in_any_order) << items;
   EXPECT_EQ(Exactly(same).value(), exactly) << items;
 }
@@ -180,4 +176,4 @@ TEST(ScanInLanes, WhatIsLeftAlone) {
 }
 
 }  // namespace
-}  // namespace nestor::jit
+}  // namespace nestor::loop

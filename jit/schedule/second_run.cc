@@ -14,18 +14,12 @@
 #include "loop_ir/rewrite.h"
 #include "uops/mutant.h"
 
-namespace nestor::jit {
-
-using loop::LoopsAround;
-using loop::Scope;
-using loop::Statement;
-using loop::TensorId;
-using loop::ValueId;
+namespace nestor::loop {
 
 IndexId SecondRun::Flag(absl::string_view name, Scope& scope) {
   const TensorId flag =
-      program_.AddTensor({std::string(name), DType::kI64, {}, loop::Storage::kAccumulator, ReduceOp::kMax});
-  scope.push_back(fusion::DeclarationOf(flag));
+      program_.AddTensor({std::string(name), DType::kI64, {}, Storage::kAccumulator, ReduceOp::kMax});
+  scope.push_back(DeclarationOf(flag));
   return pool_.Load(flag.value, {});
 }
 
@@ -47,7 +41,7 @@ Scope SecondRun::FlagIfNotFinite(absl::Span<const ValueId> values, IndexId flag,
   for (const ValueId value : values) {
     LoopsAround of_value;
     absl::c_copy_if(loops, std::back_inserter(of_value),
-                    [&](const loop::Loop* loop) { return DependsOn(program_, value, *loop); });
+                    [&](const Loop* loop) { return DependsOn(program_, value, *loop); });
     Append(scope, FlagIf(IsNotFinite(value), flag, condition, of_value));
   }
   return scope;
@@ -67,9 +61,9 @@ void SecondRun::OnlyWhere(IndexId condition, Scope& body) const {
 
 Scope SecondRun::Copied(const LoopsAround& loops, Scope body) {
   if (body.empty()) return {};
-  absl::optional<loop::Loop> fresh =
-      fusion::FreshCopy(program_, ranges_, *Around(loops, std::move(body))[0].As<loop::Loop>());
+  absl::optional<Loop> fresh =
+      FreshCopy(program_, ranges_, *Around(loops, std::move(body))[0].As<Loop>());
   return fresh ? ScopeOf(*std::move(fresh)) : Scope();
 }
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop

@@ -7,7 +7,7 @@
 #include "loop_ir/program.h"
 #include "loop_ir/ranges.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 
 //   acc not_finite: i64 = max
 //   for i in [0, N) { not_finite max= i64(w[i] * 0 != 0) }
@@ -17,32 +17,32 @@ namespace nestor::jit {
 // Code tests a condition that holds all of a loop before the loop.
 class SecondRun {
  public:
-  SecondRun(loop::Program& program, loop::Ranges& ranges) : program_(program), pool_(program.pool), ranges_(ranges) {}
+  SecondRun(Program& program, Ranges& ranges) : program_(program), pool_(program.pool), ranges_(ranges) {}
 
   // A number that is 1 or less, as an index; `scope` gets its declaration.
-  IndexId Flag(absl::string_view name, loop::Scope& scope);
+  IndexId Flag(absl::string_view name, Scope& scope);
   // The condition that the flag is 1.
   IndexId IsSet(IndexId flag);
   // Sets the flag if `value`, a bool, is true at some step of the loops; only where `condition` holds,
   // if there is one.
-  loop::Scope FlagIf(loop::ValueId value, IndexId flag, IndexId condition, const loop::LoopsAround& loops);
+  Scope FlagIf(ValueId value, IndexId flag, IndexId condition, const LoopsAround& loops);
   // Likewise, if one of the values, floats, is inf or NaN at some step of those loops that it depends on.
-  loop::Scope FlagIfNotFinite(absl::Span<const loop::ValueId> values, IndexId flag, IndexId condition,
-                              const loop::LoopsAround& loops);
+  Scope FlagIfNotFinite(absl::Span<const ValueId> values, IndexId flag, IndexId condition,
+                              const LoopsAround& loops);
 
   // Has all statements of `body` hold only where the condition does.
-  void OnlyWhere(IndexId condition, loop::Scope& body) const;
+  void OnlyWhere(IndexId condition, Scope& body) const;
   // `body` in the loops, with indices and tensors of its own. REQUIRES: `ranges` is at the place of the first one.
-  loop::Scope Copied(const loop::LoopsAround& loops, loop::Scope body);
+  Scope Copied(const LoopsAround& loops, Scope body);
 
  private:
-  loop::ValueId IsNotFinite(loop::ValueId value);
+  ValueId IsNotFinite(ValueId value);
 
-  loop::Program& program_;
+  Program& program_;
   IndexPool& pool_;
-  loop::Ranges& ranges_;
+  Ranges& ranges_;
 };
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop
 
 #endif  // NESTOR_JIT_SCHEDULE_SECOND_RUN_H_

@@ -7,7 +7,7 @@
 #include "jit/schedule/access_moves.h"
 #include "jit/schedule/replace_loops.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
 
 // A batch loop inside of blocks has no more iterations: what they write stays in the caches.
@@ -21,7 +21,7 @@ constexpr int64_t kMostRowsWaiting = 1152;
 
 void ShortLoops::TakeFrom(Contraction& nest, size_t kept, int64_t rows) {
   while (nest.batch.size() > kept) {
-    const loop::Loop& batch = *nest.batch.back();
+    const Loop& batch = *nest.batch.back();
     const int64_t length = std::max<int64_t>(KnownLength(program_, batch).value_or(kMostInside), 1);
     if (length > kMostInside || !ranges_.Less(ranges_.LengthOf(batch), program_.pool.Const(length + 1))) return;
     rows *= length;
@@ -31,17 +31,17 @@ void ShortLoops::TakeFrom(Contraction& nest, size_t kept, int64_t rows) {
   }
 }
 
-loop::Scope ShortLoops::InSumsUnrolled(absl::FunctionRef<loop::Scope()> make) const {
+Scope ShortLoops::InSumsUnrolled(absl::FunctionRef<Scope()> make) const {
   const bool known = absl::c_all_of(in_sums_, [&](const Short& batch) { return KnownLength(program_, *batch.loop); });
   return Inside(in_sums_, make, known ? kUnrolled : kPlain);
 }
 
-loop::Scope ShortLoops::Inside(const std::vector<Short>& loops, absl::FunctionRef<loop::Scope()> make,
-                               loop::LoopAttributes attributes) const {
-  loop::Scope scope = make();
+Scope ShortLoops::Inside(const std::vector<Short>& loops, absl::FunctionRef<Scope()> make,
+                               LoopAttributes attributes) const {
+  Scope scope = make();
   for (size_t i = loops.size(); i-- > 0;) {
     scope = AroundAnew(program_, *loops[i].loop, std::move(scope));
-    scope[0].As<loop::Loop>()->attributes = attributes;
+    scope[0].As<Loop>()->attributes = attributes;
   }
   return scope;
 }
@@ -59,12 +59,12 @@ IndexList ShortLoops::PlaceInSums() const {
   return place;
 }
 
-bool ShortLoops::StoresLieAlongInSums(const loop::Scope& scope) const {
+bool ShortLoops::StoresLieAlongInSums(const Scope& scope) const {
   return !in_sums_.empty() && StoresLieAlong(program_, scope, *in_sums_.back().loop);
 }
 
-bool ShortLoops::SlideInSums(const loop::Access& access, const std::vector<const loop::Loop*>& sums) const {
+bool ShortLoops::SlideInSums(const Access& access, const std::vector<const Loop*>& sums) const {
   return absl::c_any_of(in_sums_, [&](const Short& batch) { return SlidesAlong(program_, access, sums, *batch.loop); });
 }
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop

@@ -11,7 +11,7 @@
 #include "loop_ir/program.h"
 #include "loop_ir/ranges.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 
 // Of the gradient of a window's elements, say, which lie together: with a loop over them outside, their results would
 // be written line by line as often as there are elements. Of a strip of an image's rows: all of them read the columns
@@ -19,41 +19,41 @@ namespace nestor::jit {
 class ShortLoops {
  public:
   // REQUIRES: the arguments outlive this.
-  ShortLoops(loop::Program& program, loop::Ranges& ranges) : program_(program), ranges_(ranges) {}
+  ShortLoops(Program& program, Ranges& ranges) : program_(program), ranges_(ranges) {}
 
   // Takes them from the nest's batch loops, of which the first `kept` stay. `rows`: of the tiles of a block.
   void TakeFrom(Contraction& nest, size_t kept, int64_t rows);
 
   // What `make` gives, in copies of those loops: of those around the blocks of a sum, and of those within.
-  loop::Scope AroundSums(absl::FunctionRef<loop::Scope()> make) const {
+  Scope AroundSums(absl::FunctionRef<Scope()> make) const {
     return Inside(around_sums_, make, kPlain);
   }
-  loop::Scope InSums(absl::FunctionRef<loop::Scope()> make) const { return Inside(in_sums_, make, kPlain); }
+  Scope InSums(absl::FunctionRef<Scope()> make) const { return Inside(in_sums_, make, kPlain); }
   // The same, written out where the lengths of all are numbers.
-  loop::Scope InSumsUnrolled(absl::FunctionRef<loop::Scope()> make) const;
+  Scope InSumsUnrolled(absl::FunctionRef<Scope()> make) const;
 
   // Of those within blocks of a sum, outermost first: how many iterations there are at most, and which this is.
   bool HasAnyInSums() const { return !in_sums_.empty(); }
   Shape ExtentsInSums() const;
   IndexList PlaceInSums() const;
   // Whether what the statements of the scope store lies side by side along the innermost of them.
-  bool StoresLieAlongInSums(const loop::Scope& scope) const;
+  bool StoresLieAlongInSums(const Scope& scope) const;
   // Whether the access moves with one of them, and what is summed slides over it.
-  bool SlideInSums(const loop::Access& access, const std::vector<const loop::Loop*>& sums) const;
+  bool SlideInSums(const Access& access, const std::vector<const Loop*>& sums) const;
 
  private:
   struct Short {
-    const loop::Loop* loop;
+    const Loop* loop;
     int64_t most;  // iterations
   };
-  loop::Scope Inside(const std::vector<Short>& loops, absl::FunctionRef<loop::Scope()> make,
-                     loop::LoopAttributes attributes) const;
+  Scope Inside(const std::vector<Short>& loops, absl::FunctionRef<Scope()> make,
+                     LoopAttributes attributes) const;
 
-  loop::Program& program_;
-  loop::Ranges& ranges_;
+  Program& program_;
+  Ranges& ranges_;
   std::vector<Short> around_sums_, in_sums_;  // outermost first; the latter go inside the former
 };
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop
 
 #endif  // NESTOR_JIT_SCHEDULE_SHORT_LOOPS_H_

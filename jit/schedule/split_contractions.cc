@@ -25,15 +25,8 @@
 #include "loop_ir/rewrite.h"
 #include "uops/mutant.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
-
-using loop::Item;
-using loop::Loop;
-using loop::Program;
-using loop::Scope;
-using loop::Statement;
-using loop::TensorId;
 
 // Fewer are no contraction worth a temporary.
 constexpr int64_t kLeastSteps = 8;
@@ -43,7 +36,7 @@ using Path = std::vector<const Loop*>;
 
 class Splitter {
  public:
-  Splitter(Program& program, loop::Ranges& ranges) : program_(program), pool_(program.pool), ranges_(ranges) {}
+  Splitter(Program& program, Ranges& ranges) : program_(program), pool_(program.pool), ranges_(ranges) {}
 
   absl::optional<Scope> Split(const Loop& nest) {
     std::vector<Path> paths;
@@ -112,11 +105,11 @@ class Splitter {
   std::vector<Sum> SumsToSplit() {
     std::vector<Sum> sums;
     if (LoadsIndices() || IsAloneByRests() || IsContraction(sums)) return sums;
-    const loop::Footprint made = FootprintOf(program_, path_[0]->body);
+    const Footprint made = FootprintOf(program_, path_[0]->body);
     absl::flat_hash_set<TensorId> own;  // of the nest
     for (const Item& item : path_[0]->body) {
       VisitItems(item, [&](const Item& inner) {
-        if (const auto* declaration = inner.As<loop::Declaration>()) own.insert(declaration->tensor);
+        if (const auto* declaration = inner.As<Declaration>()) own.insert(declaration->tensor);
       });
     }
     footprints_.clear();
@@ -169,14 +162,14 @@ class Splitter {
     const Statement* step = sum == nullptr ? nullptr : OnlyStatementIn(*sum);
     if (step == nullptr || !HasManySteps(*sum)) return absl::nullopt;
     const TensorId accumulator = step->target.tensor;
-    if (!absl::c_linear_search(fusion::DeclaredIn(Core()), accumulator)) return absl::nullopt;
-    const auto changes = [&](const loop::Footprint& footprint) { return footprint.Changes(accumulator); };
+    if (!absl::c_linear_search(DeclaredIn(Core()), accumulator)) return absl::nullopt;
+    const auto changes = [&](const Footprint& footprint) { return footprint.Changes(accumulator); };
     if (absl::c_count_if(footprints_, changes) != 1) return absl::nullopt;
     const auto waits_for = [&](TensorId tensor) {
       return tensor != accumulator && is_made(tensor) && !NESTOR_MUTANT("split_sum_of_what_is_made");
     };
     if (absl::c_any_of(footprints_[item].reads, waits_for)) return absl::nullopt;
-    const Scope alone = Inside(0, {fusion::DeclarationOf(accumulator), Core()[item]});
+    const Scope alone = Inside(0, {DeclarationOf(accumulator), Core()[item]});
     const absl::optional<Loop> residue = FirstResidueOf(program_, ranges_, *alone[0].As<Loop>());
     const Loop* loop = residue ? &*residue : alone[0].As<Loop>();
     const auto found = ContractionOf(program_, *loop);
@@ -221,7 +214,7 @@ class Splitter {
   static void Remove(const std::vector<Sum>& sums, Scope& core) {
     Scope rest;
     for (size_t i = 0; i < core.size(); ++i) {
-      const auto* declaration = core[i].As<loop::Declaration>();
+      const auto* declaration = core[i].As<Declaration>();
       const bool goes = absl::c_any_of(sums, [&](const Sum& sum) {
         return sum.item == i || (declaration != nullptr && declaration->tensor == sum.accumulator);
       });
@@ -244,7 +237,7 @@ class Splitter {
     Scope before;
     for (const Sum& sum : sums) {
       const KeptSum kept(program_, ranges_, "sums", sum.accumulator, From(shared));
-      before.push_back(fusion::DeclarationOf(kept.tensor()));
+      before.push_back(DeclarationOf(kept.tensor()));
       Append(before, Alone(sum, shared, kept));
       kept.LoadInstead(*core);
     }
@@ -254,24 +247,24 @@ class Splitter {
   }
 
   Scope Alone(const Sum& sum, size_t shared, const KeptSum& kept) {
-    Scope core = {fusion::DeclarationOf(sum.accumulator), Core()[sum.item]};
+    Scope core = {DeclarationOf(sum.accumulator), Core()[sum.item]};
     Append(core, kept.Store());
     const Scope loops = Inside(shared, std::move(core));
-    absl::optional<Loop> fresh = fusion::FreshCopy(program_, ranges_, *loops[0].As<Loop>());
+    absl::optional<Loop> fresh = FreshCopy(program_, ranges_, *loops[0].As<Loop>());
     return fresh ? ScopeOf(*std::move(fresh)) : Scope();
   }
 
   Program& program_;
   IndexPool& pool_;
-  loop::Ranges& ranges_;
+  Ranges& ranges_;
   Path path_;                                // to the core
-  std::vector<loop::Footprint> footprints_;  // of the core's items
+  std::vector<Footprint> footprints_;  // of the core's items
 };
 
 }  // namespace
 
 absl::StatusOr<bool> SplitContractions(Program& program) {
-  loop::Ranges ranges(program);
+  Ranges ranges(program);
   Splitter splitter(program, ranges);
   bool changed = false;
   // A nest may hold several cores: one is split in each round.
@@ -279,4 +272,4 @@ absl::StatusOr<bool> SplitContractions(Program& program) {
   return changed;
 }
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop

@@ -5,7 +5,7 @@
 #include "absl/status/statusor.h"
 #include "loop_ir/program.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 
 //   for i in [0, N) { for j in [0, M) {             temp sums: f32[N, M]
 //     acc s: f32 = sum                              for i in [0, N) { for j in [0, M) {
@@ -32,8 +32,8 @@ namespace nestor::jit {
 // Returns whether it changed anything; if not, the program is untouched. A second run changes
 // nothing. No result changes in any bit. REQUIRES: Verify accepts the program; and so it does
 // afterwards.
-absl::StatusOr<bool> SplitContractions(loop::Program& program);
+absl::StatusOr<bool> SplitContractions(Program& program);
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop
 
 #endif  // NESTOR_JIT_SCHEDULE_SPLIT_CONTRACTIONS_H_

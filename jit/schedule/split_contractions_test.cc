@@ -3,10 +3,10 @@
 #include "fusion/pass_testing.h"
 #include "gtest/gtest.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
 
-constexpr fusion::Frame kFrame = {
+constexpr Frame kFrame = {
     "program p(x: f32[N, K], v: f32[K, M], z: f32[N, L], w: f32[L, M], a: f32[B, N, K], b: f32[B, K, M]) -> "
     "(y: f32[N, M], g: f32[M], t: f32[B, N, M]) {\n",
     "\n  block { drop y[0, 0] = 0.0  drop g[0] = 0.0  drop t[0, 0, 0] = 0.0 }\n}\n"};
@@ -20,7 +20,7 @@ constexpr fusion::Frame kFrame = {
 #define BATCHED(s, i, j, k) "acc " s ": f32 = sum for " k " in [0, K) { " s " += a[n, " i ", " k "] * b[n, " k ", " j "] } "
 
 TEST(SplitContractions, TextInTextOut) {
-  fusion::ExpectPass(SplitContractions, kFrame, {
+  ExpectPass(SplitContractions, kFrame, {
       // The last one keeps what is done with them.
       {NEST("i", "j", FIRST("s", "i", "j", "k") SECOND("r", "i", "j", "l") "y[i, j] = s * r"),
        ASSUMED "block { temp sums: f32[N, M] " NEST("i_2", "j_2", FIRST("s_2", "i_2", "j_2", "k_2") "sums[i_2, j_2] = s_2")
@@ -78,4 +78,4 @@ TEST(SplitContractions, TextInTextOut) {
 }
 
 }  // namespace
-}  // namespace nestor::jit
+}  // namespace nestor::loop

@@ -10,19 +10,14 @@
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
-
-using loop::Item;
-using loop::Loop;
-using loop::Program;
-using loop::Scope;
 
 constexpr int64_t kLeastDivisor = 16;
 
 class QuotientSplitter {
  public:
-  QuotientSplitter(Program& program, loop::Ranges& ranges) : program_(program), pool_(program.pool), ranges_(ranges) {}
+  QuotientSplitter(Program& program, Ranges& ranges) : program_(program), pool_(program.pool), ranges_(ranges) {}
 
   // What stands for the nest; nullopt where none of its indices is divided.
   absl::optional<Scope> Divided(Loop& outermost) {
@@ -58,11 +53,11 @@ class QuotientSplitter {
 
   // Of the loop's index plus symbols, as in x[(i - $shift) % N], where the nest just copies: sums are for tiles.
   absl::optional<Split> ShiftedIn(const Loop& loop) const {
-    const loop::Statement* statement = OnlyStatementIn(loop);
+    const Statement* statement = OnlyStatementIn(loop);
     if (statement == nullptr || statement->op) return absl::nullopt;
     absl::optional<Split> split;
-    VisitValues(program_, statement->value, [&](loop::ValueId, const loop::Value& value) {
-      const auto* load = absl::get_if<loop::LoadValue>(&value.node);
+    VisitValues(program_, statement->value, [&](ValueId, const Value& value) {
+      const auto* load = absl::get_if<LoadValue>(&value.node);
       if (load == nullptr || split) return;
       for (IndexId e : load->access.place) {
         VisitIndex(pool_, e, [&](IndexId, const IndexNode& node) {
@@ -133,7 +128,7 @@ class QuotientSplitter {
     if (split.shift) part.begin = pool_.Mul(IsPositive(split.divisor), part.end);
     else part.begin = pool_.Mul(WholeQuotients(part, split.divisor), Width(split.divisor));
     if (part.begin == part.end) return absl::nullopt;
-    return fusion::FreshCopy(program_, ranges_, rest);
+    return FreshCopy(program_, ranges_, rest);
   }
 
   void Replace(Loop& outermost, const Split& split) {
@@ -197,13 +192,13 @@ class QuotientSplitter {
 
   Program& program_;
   IndexPool& pool_;
-  loop::Ranges& ranges_;
+  Ranges& ranges_;
 };
 
 }  // namespace
 
 absl::StatusOr<bool> SplitQuotients(Program& program) {
-  loop::Ranges ranges(program);
+  Ranges ranges(program);
   QuotientSplitter splitter(program, ranges);
   bool changed = false;
   // Of a nest, one index is split in a run.
@@ -211,4 +206,4 @@ absl::StatusOr<bool> SplitQuotients(Program& program) {
   return changed;
 }
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop

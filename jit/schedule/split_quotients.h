@@ -5,7 +5,7 @@
 #include "absl/status/statusor.h"
 #include "loop_ir/program.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 
 //   for i in [0, N*M) { y[i] = x[i / M, i % M] }
 //     ->
@@ -27,8 +27,8 @@ namespace nestor::jit {
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run
 // changes nothing. REQUIRES: Verify accepts the program; and so it does afterwards.
-absl::StatusOr<bool> SplitQuotients(loop::Program& program);
+absl::StatusOr<bool> SplitQuotients(Program& program);
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop
 
 #endif  // NESTOR_JIT_SCHEDULE_SPLIT_QUOTIENTS_H_

@@ -3,14 +3,14 @@
 #include "fusion/pass_testing.h"
 #include "gtest/gtest.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
 
-constexpr fusion::Frame kFrame = {
+constexpr Frame kFrame = {
     "program p(x: f32[N, M], s: f32[N]) -> (y: f32[N*M], one: f32[1]) {\n", "\n  block { drop one[0] = 0.0 }\n}\n"};
 
 TEST(SplitQuotients, TextInTextOut) {
-  fusion::ExpectPass(SplitQuotients, kFrame, {
+  ExpectPass(SplitQuotients, kFrame, {
       {"for i in [0, N*M) { y[i] = x[i/M, i%M] }",
        "block { for i_3 in [0, min(562949953421312*min(M, 1), N*M/max(M, 1))) { for i_4 in [0, max(M, 1)) { y[i_3*max(M, 1) + i_4] = x[i_3, i_4] } }"
        " for i_2 in [min(562949953421312*min(M, 1), N*M/max(M, 1))*max(M, 1), N*M) { y[i_2] = x[i_2/M, i_2%M] } }"},
@@ -51,4 +51,4 @@ TEST(SplitQuotients, TextInTextOut) {
 }
 
 }  // namespace
-}  // namespace nestor::jit
+}  // namespace nestor::loop

@@ -13,13 +13,8 @@
 #include "loop_ir/rewrite.h"
 #include "uops/invariant.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
-
-using loop::Item;
-using loop::Loop;
-using loop::Program;
-using loop::Scope;
 
 // More copies of a nest are not worth their code.
 constexpr int64_t kMostResidues = 8;
@@ -38,11 +33,11 @@ absl::optional<int64_t> DivisorIn(const IndexPool& pool, IndexId e, IndexKind ki
 bool SumsProducts(const Program& program, const Loop& sum) {
   bool sums = false;
   VisitItems(sum.body, [&](const Item& item) {
-    const auto* statement = item.As<loop::Statement>();
+    const auto* statement = item.As<Statement>();
     if (statement == nullptr || !statement->op) return;
     int loads = 0;
-    VisitValues(program, statement->value, [&](loop::ValueId, const loop::Value& value) {
-      loads += absl::holds_alternative<loop::LoadValue>(value.node);
+    VisitValues(program, statement->value, [&](ValueId, const Value& value) {
+      loads += absl::holds_alternative<LoadValue>(value.node);
     });
     sums = sums || loads > 1;
   });
@@ -59,7 +54,7 @@ absl::optional<int64_t> DivisorOfConditions(const Program& program, const Loop& 
     if (sum != nullptr) return absl::nullopt;
     sum = item.As<Loop>();
   }
-  const loop::Statement* step = sum == nullptr ? nullptr : OnlyStatementIn(*sum);
+  const Statement* step = sum == nullptr ? nullptr : OnlyStatementIn(*sum);
   if (step == nullptr || !SumsProducts(program, *sum)) return absl::nullopt;
   absl::optional<int64_t> divisor;
   for (IndexId condition : step->target.conditions) {
@@ -72,7 +67,7 @@ class ResidueSplitter {
  public:
   // Of each quotient all rests, or the first one alone.
   enum class Rests { kAll, kFirst };
-  ResidueSplitter(Program& program, loop::Ranges& ranges, Rests rests, const ResidueOptions& options = {})
+  ResidueSplitter(Program& program, Ranges& ranges, Rests rests, const ResidueOptions& options = {})
       : program_(program), pool_(program.pool), ranges_(ranges), rests_(rests), options_(options) {}
 
   absl::optional<Scope> Split(const Loop& outermost) {
@@ -96,7 +91,7 @@ class ResidueSplitter {
   // Whether the loops from `outermost` to `innermost` may run in another order.
   bool MayReorder(const Loop& outermost, const Loop& innermost) const {
     if (!options_.reorders_rounding) return AreIndependent(program_, outermost, innermost);
-    const auto is_sum = [&](loop::TensorId tensor) { return IsOnlySummed(outermost, tensor); };
+    const auto is_sum = [&](TensorId tensor) { return IsOnlySummed(outermost, tensor); };
     for (const Loop* loop = &outermost;; loop = OnlyLoopIn(loop->body)) {
       if (!absl::c_all_of(CarriedTensors(program_, *loop), is_sum)) return false;
       if (loop == &innermost) return true;
@@ -104,12 +99,12 @@ class ResidueSplitter {
   }
 
   // Whether the nest but adds to the tensor, or but multiplies it.
-  bool IsOnlySummed(const Loop& nest, loop::TensorId tensor) const {
+  bool IsOnlySummed(const Loop& nest, TensorId tensor) const {
     if (FootprintOf(program_, nest.body).reads.contains(tensor)) return false;
     bool good = true;
     absl::optional<ReduceOp> op;
     VisitItems(nest.body, [&](const Item& item) {
-      const auto* statement = item.As<loop::Statement>();
+      const auto* statement = item.As<Statement>();
       if (statement == nullptr || statement->target.tensor != tensor) return;
       good = good && statement->op && (!op || *op == *statement->op);
       op = statement->op;
@@ -146,11 +141,11 @@ class ResidueSplitter {
     Loop& loop = At(piece, number);
     loop.begin = pool_.Div(loop.begin, pool_.Const(divisor));
     loop.end = Quotient(loop.end, divisor - 1 - rest, divisor);
-    loop::VarReplacement replace(program_);
+    VarReplacement replace(program_);
     replace.Set(loop.var, pool_.Add(pool_.Mul(pool_.Const(divisor), pool_.Var(loop.var)), pool_.Const(rest)));
     RewriteIndices(program_, loop.body, [&](IndexId e) { return replace(e); });
     ranges_.Enter(piece);
-    absl::optional<Loop> copy = fusion::DecidedCopy(program_, ranges_, piece, /*fresh=*/rests_ == Rests::kAll);
+    absl::optional<Loop> copy = DecidedCopy(program_, ranges_, piece, /*fresh=*/rests_ == Rests::kAll);
     ranges_.Leave();
     return copy;
   }
@@ -166,7 +161,7 @@ class ResidueSplitter {
 
   Program& program_;
   IndexPool& pool_;
-  loop::Ranges& ranges_;
+  Ranges& ranges_;
   const Rests rests_;
   const ResidueOptions options_;
 };
@@ -190,18 +185,18 @@ absl::optional<int64_t> DivisorOf(const Program& program, const Loop& loop) {
   return divisor ? divisor : DivisorOfConditions(program, loop);
 }
 
-absl::optional<Loop> FirstResidueOf(Program& program, loop::Ranges& ranges, const Loop& nest) {
+absl::optional<Loop> FirstResidueOf(Program& program, Ranges& ranges, const Loop& nest) {
   absl::optional<Scope> first = ResidueSplitter(program, ranges, ResidueSplitter::Rests::kFirst).Split(nest);
   if (!first || first->empty()) return absl::nullopt;
   return std::move(*first->front().As<Loop>());
 }
 
 absl::StatusOr<bool> SplitResidues(Program& program, const ResidueOptions& options) {
-  loop::Ranges ranges(program);
+  Ranges ranges(program);
   ResidueSplitter splitter(program, ranges, ResidueSplitter::Rests::kAll, options);
   if (!ReplaceLoops(program, ranges, [&](Loop& loop) { return splitter.Split(loop); })) return false;
-  NESTOR_RETURN_IF_ERROR(fusion::Simplify(program).status());
+  NESTOR_RETURN_IF_ERROR(Simplify(program).status());
   return true;
 }
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop

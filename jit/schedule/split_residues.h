@@ -9,7 +9,7 @@
 #include "loop_ir/program.h"
 #include "loop_ir/ranges.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 
 struct ResidueOptions {
   bool reorders_rounding = false;  // of what iterations sum beyond themselves
@@ -35,17 +35,17 @@ struct ResidueOptions {
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run
 // changes nothing. REQUIRES: Verify accepts the program; and so it does afterwards.
-absl::StatusOr<bool> SplitResidues(loop::Program& program, const ResidueOptions& options = {});
+absl::StatusOr<bool> SplitResidues(Program& program, const ResidueOptions& options = {});
 
 // The first of the nests that take the place of this one, if all keeps its order, with the indices and tensors of
 // `nest`; nullopt where nothing of it is divided. REQUIRES: `ranges` is at the place of the nest.
-absl::optional<loop::Loop> FirstResidueOf(loop::Program& program, loop::Ranges& ranges, const loop::Loop& nest);
+absl::optional<Loop> FirstResidueOf(Program& program, Ranges& ranges, const Loop& nest);
 
 // The small number by which the index of a loop of the nest is divided: in the bounds of a sum; or else in a condition
 // of the only sum.
-absl::optional<int64_t> DivisorOfBounds(const loop::Program& program, const loop::Loop& loop);
-absl::optional<int64_t> DivisorOf(const loop::Program& program, const loop::Loop& loop);
+absl::optional<int64_t> DivisorOfBounds(const Program& program, const Loop& loop);
+absl::optional<int64_t> DivisorOf(const Program& program, const Loop& loop);
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop
 
 #endif  // NESTOR_JIT_SCHEDULE_SPLIT_RESIDUES_H_

@@ -3,23 +3,23 @@
 #include "fusion/pass_testing.h"
 #include "gtest/gtest.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
 
-constexpr fusion::Frame kFrame = {
+constexpr Frame kFrame = {
     "program p(x: f32[M], w: f32[N, 4]) -> (y: f32[N, M], one: f32[1]) {\n",
     "\n  block { one[0] = 0.0 }\n}\n"};
 #define NEST(t, columns, sums, value, at)                                                    \
   "for i" t " in [0, N) { for j" t " in [" columns ") { acc s" t ": f32 = sum for r" t " in [" \
   sums ") { s" t " += " value " } y[i" t ", " at "] = s" t " } }"
 
-absl::StatusOr<bool> ExactResidues(loop::Program& program) { return SplitResidues(program); }
-absl::StatusOr<bool> AllResidues(loop::Program& program) {
+absl::StatusOr<bool> ExactResidues(Program& program) { return SplitResidues(program); }
+absl::StatusOr<bool> AllResidues(Program& program) {
   return SplitResidues(program, {/*reorders_rounding=*/true});
 }
 
 TEST(SplitResidues, TextInTextOut) {
-  fusion::ExpectPass(ExactResidues, kFrame, {
+  ExpectPass(ExactResidues, kFrame, {
       {NEST("", "0, M", "0, (j + 1)/2 - j/2 + 1", "w[i, j%2 - 2*r + 1] * x[j/2 + r | 0.0]", "j"),
        "block { for i_2 in [0, N) { for j_2 in [0, (M + 1)/2) { acc s_2: f32 = sum "
        "s_2 += w[i_2, 1] * x[j_2] y[i_2, 2*j_2] = s_2 } }"
@@ -50,7 +50,7 @@ TEST(SplitResidues, TextInTextOut) {
       {NEST("", "0, M", "0, j/2", "w[i, r | 0.0]", "j"), ""},
       {NEST("", "0, M", "0, j/9", "w[i, r | 0.0] * x[j]", "j"), ""},
   });
-  fusion::ExpectPass(AllResidues, kFrame, {
+  ExpectPass(AllResidues, kFrame, {
       {"for i in [0, N) { for j in [0, M) { acc s: f32 = sum "
        "for r in [0, 4) { drop s if j%2 == 0 += w[i, r] * x[j/2] } y[i, j] = s one[0] += s } }", 
        "block { for i_2 in [0, N) { for j_2 in [0, (M + 1)/2) { acc s_2: f32 = sum "
@@ -63,4 +63,4 @@ TEST(SplitResidues, TextInTextOut) {
 }
 
 }  // namespace
-}  // namespace nestor::jit
+}  // namespace nestor::loop

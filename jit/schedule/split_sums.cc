@@ -12,23 +12,15 @@
 #include "loop_ir/dependence.h"
 #include "loop_ir/rewrite.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
 
-using loop::Access;
-using loop::Item;
-using loop::Loop;
-using loop::Program;
-using loop::Scope;
-using loop::Statement;
-using loop::TensorId;
-using loop::ValueId;
 using IsWanted = absl::FunctionRef<bool(const Loop& sum, const Statement& step)>;
 
 class Splitter {
  public:
-  Splitter(Program& program, loop::Ranges& ranges, const Loop& loop)
-      : program_(program), pool_(program.pool), ranges_(ranges), loop_(loop), declared_(fusion::DeclaredIn(loop.body)) {}
+  Splitter(Program& program, Ranges& ranges, const Loop& loop)
+      : program_(program), pool_(program.pool), ranges_(ranges), loop_(loop), declared_(DeclaredIn(loop.body)) {}
 
   absl::optional<SplitSum> Run(IsWanted is_wanted) {
     if (!FindSum(is_wanted)) return absl::nullopt;
@@ -57,7 +49,7 @@ class Splitter {
   // before it.
   bool IsWhole() const {
     for (size_t i = 0; i < loop_.body.size(); ++i) {
-      if (i == sum_ || loop_.body[i].As<loop::Declaration>() != nullptr) continue;
+      if (i == sum_ || loop_.body[i].As<Declaration>() != nullptr) continue;
       const auto* statement = loop_.body[i].As<Statement>();
       if (statement == nullptr || i < sum_ || statement->op) return false;
       if (!HoldsIndex(statement->target.place) && !absl::c_linear_search(declared_, statement->target.tensor)) return false;
@@ -69,13 +61,13 @@ class Splitter {
   Scope Others() const {
     Scope others;
     for (size_t i = 0; i < loop_.body.size(); ++i) {
-      if (i != sum_ && loop_.body[i].As<loop::Declaration>() == nullptr) others.push_back(loop_.body[i]);
+      if (i != sum_ && loop_.body[i].As<Declaration>() == nullptr) others.push_back(loop_.body[i]);
     }
     return others;
   }
 
   bool MayGoFirst() const {
-    const loop::Footprint others = FootprintOf(program_, Others()), sum = FootprintOf(program_, loop_.body[sum_]);
+    const Footprint others = FootprintOf(program_, Others()), sum = FootprintOf(program_, loop_.body[sum_]);
     return !others.Changes(accumulator_) && absl::c_none_of(sum.reads, [&](TensorId tensor) {
       return others.Changes(tensor) || absl::c_linear_search(declared_, tensor);
     });
@@ -90,7 +82,7 @@ class Splitter {
     VisitStatements(rest, [&](Statement& statement) { ReadStored(statement, *stored); });
     if (rest.empty()) return split;
     declared_.erase(absl::c_find(declared_, accumulator_));
-    split.rest = Loop{loop_.var, loop_.begin, loop_.end, 1, {}, fusion::WithDeclarations(program_, std::move(rest), declared_)};
+    split.rest = Loop{loop_.var, loop_.begin, loop_.end, 1, {}, WithDeclarations(program_, std::move(rest), declared_)};
     return split;
   }
 
@@ -116,7 +108,7 @@ class Splitter {
   }
 
   bool IsStore(const Statement& statement) const {
-    const auto* load = absl::get_if<loop::LoadValue>(&program_[statement.value].node);
+    const auto* load = absl::get_if<LoadValue>(&program_[statement.value].node);
     return !statement.op && !statement.target.masked && load != nullptr && load->access.tensor == accumulator_ &&
            !load->access.masked && HoldsIndex(statement.target.place) && absl::c_none_of(statement.target.place, [&](IndexId e) { return pool_.HasLoad(e); });
   }
@@ -127,9 +119,9 @@ class Splitter {
     for (size_t i = 0; i < items.size(); ++i) {
       if (i == store) continue;
       const auto look = [&](const Item& item) {
-        VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, loop::AccessKind kind) {
+        VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind kind) {
           if (tensor != target.tensor) return;
-          good = good && i > store && kind == loop::AccessKind::kRead && absl::c_equal(place, target.place);
+          good = good && i > store && kind == AccessKind::kRead && absl::c_equal(place, target.place);
         });
       };
       look(items[i]);
@@ -142,7 +134,7 @@ class Splitter {
   // the loop's bounds.
   Access NewStore(SplitSum& split) {
     const Hull hull = HullOf(program_, loop_).value_or(Hull{loop_.begin, loop_.end});
-    loop::TensorInfo info;
+    TensorInfo info;
     info.name = program_[accumulator_].name;
     info.type = program_[accumulator_].type;
     info.shape = {ranges_.LengthOf({loop_.var, hull.begin, hull.end, 1, {}, {}})};
@@ -153,10 +145,10 @@ class Splitter {
   // With an index of its own.
   Loop Sums(const Access& stored) {
     Loop sums{program_.AddVar(program_.vars[loop_.var]), loop_.begin, loop_.end, 1, {}, {}};
-    sums.body.push_back(fusion::DeclarationOf(accumulator_));
+    sums.body.push_back(DeclarationOf(accumulator_));
     sums.body.push_back(loop_.body[sum_]);
     Append(sums.body, Assignment(stored.tensor, stored.place, program_.AddLoad({accumulator_})));
-    loop::VarReplacement replace(program_);
+    VarReplacement replace(program_);
     replace.Set(loop_.var, pool_.Var(sums.var));
     RewriteIndices(program_, sums.body, [&](IndexId e) { return replace(e); });
     return sums;
@@ -164,7 +156,7 @@ class Splitter {
 
   Program& program_;
   IndexPool& pool_;
-  loop::Ranges& ranges_;
+  Ranges& ranges_;
   const Loop& loop_;
   std::vector<TensorId> declared_;  // in the loop's body
   size_t sum_ = 0;                  // an item of it
@@ -173,8 +165,8 @@ class Splitter {
 
 }  // namespace
 
-absl::optional<SplitSum> SplitSumOff(Program& program, loop::Ranges& ranges, const Loop& loop, IsWanted is_wanted) {
+absl::optional<SplitSum> SplitSumOff(Program& program, Ranges& ranges, const Loop& loop, IsWanted is_wanted) {
   return Splitter(program, ranges, loop).Run(is_wanted);
 }
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop

@@ -7,7 +7,7 @@
 #include "loop_ir/program.h"
 #include "loop_ir/ranges.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 
 //   for k in [0, K) {
 //     acc s: f32 = sum
@@ -24,17 +24,17 @@ namespace nestor::jit {
 // temporary that does, for the scope around to declare. Where the loop does nothing but sum
 // and store what it makes of that, element by element, there is no rest.
 struct SplitSum {
-  loop::Loop sums;
-  absl::optional<loop::Loop> rest;
-  absl::optional<loop::TensorId> kept;
+  Loop sums;
+  absl::optional<Loop> rest;
+  absl::optional<TensorId> kept;
 };
 
 // Splits the first sum off for which `is_wanted`, which is given the loop of the sum and its
 // step; nullopt where there is none, or where the order matters. Every element is computed as
 // before. REQUIRES: `ranges` is at the place of the loop.
-absl::optional<SplitSum> SplitSumOff(loop::Program& program, loop::Ranges& ranges, const loop::Loop& loop,
-                                     absl::FunctionRef<bool(const loop::Loop& sum, const loop::Statement& step)> is_wanted);
+absl::optional<SplitSum> SplitSumOff(Program& program, Ranges& ranges, const Loop& loop,
+                                     absl::FunctionRef<bool(const Loop& sum, const Statement& step)> is_wanted);
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop
 
 #endif  // NESTOR_JIT_SCHEDULE_SPLIT_SUMS_H_

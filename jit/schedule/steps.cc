@@ -21,20 +21,8 @@
 #include "loop_ir/steps.h"
 #include "uops/mutant.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
-
-using loop::Access;
-using loop::AccessKind;
-using loop::Declaration;
-using loop::Item;
-using loop::Loop;
-using loop::Program;
-using loop::Scope;
-using loop::Statement;
-using loop::Storage;
-using loop::TensorId;
-using loop::ValueId;
 
 // ---- Rows outside of steps
 
@@ -66,7 +54,7 @@ class StepMover {
   }
 
   bool AreApart(const Loop& rows) {
-    const loop::Footprint footprint = FootprintOf(program_, rows.body);
+    const Footprint footprint = FootprintOf(program_, rows.body);
     absl::flat_hash_map<TensorId, std::vector<bool>> walked;  // by axis, of what is changed
     VisitItems(rows.body, [&](const Item& item) {
       VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind) {
@@ -92,7 +80,7 @@ class StepMover {
 
   Program& program_;
   IndexPool& pool_;
-  loop::Ranges ranges_;
+  Ranges ranges_;
 };
 
 // ---- The last step in a register
@@ -104,7 +92,7 @@ class StepKeeper {
   bool Run() {
     return ReplaceLoops(program_, ranges_, [&](Loop& loop) -> absl::optional<Scope> {
       if (loop.step != 1 || !HoldsNoLoop(loop)) return absl::nullopt;
-      const loop::Footprint footprint = FootprintOf(program_, loop.body);
+      const Footprint footprint = FootprintOf(program_, loop.body);
       Scope before;
       for (size_t i = 0; i < loop.body.size(); ++i) {
         if (IsKept(loop, i, footprint)) Keep(loop, i, before);
@@ -121,7 +109,7 @@ class StepKeeper {
   }
 
   // Whether item i writes what the next iteration reads, and nothing else touches that tensor.
-  bool IsKept(const Loop& loop, size_t i, const loop::Footprint& footprint) {
+  bool IsKept(const Loop& loop, size_t i, const Footprint& footprint) {
     const auto* statement = loop.body[i].As<Statement>();
     if (statement == nullptr || statement->op || statement->target.masked) return false;
     const Access& target = statement->target;
@@ -140,8 +128,8 @@ class StepKeeper {
   // Loads of the element at `place`, wherever it is.
   int CountReads(const Statement& statement, TensorId tensor, const IndexList& place) const {
     int count = 0;
-    const auto visit = [&](ValueId, const loop::Value& value) {
-      const auto* load = absl::get_if<loop::LoadValue>(&value.node);
+    const auto visit = [&](ValueId, const Value& value) {
+      const auto* load = absl::get_if<LoadValue>(&value.node);
       if (load == nullptr || load->access.tensor != tensor) return;
       count += !load->access.masked && load->access.place == place;
     };
@@ -152,7 +140,7 @@ class StepKeeper {
 
   // The place one iteration before.
   IndexList Earlier(const IndexList& place, int32_t var) {
-    loop::VarReplacement replace(program_);
+    VarReplacement replace(program_);
     replace.Set(var, pool_.Sub(pool_.Var(var), pool_.Const(1)));
     IndexList earlier;
     for (IndexId e : place) earlier.push_back(replace(e));
@@ -169,7 +157,7 @@ class StepKeeper {
     const DType type = program_[target.tensor].type;
     const IndexList earlier = Earlier(target.place, loop.var);
     const TensorId last = AddScalar("last", type), now = AddScalar("now", type);
-    loop::VarReplacement first(program_);
+    VarReplacement first(program_);
     first.Set(loop.var, loop.begin);
     IndexList start;
     for (IndexId e : earlier) start.push_back(first(e));
@@ -194,7 +182,7 @@ class StepKeeper {
 
   void RedirectReads(Statement& statement, TensorId tensor, ValueId kept) {
     const auto redirect = [&](ValueId id) -> absl::optional<ValueId> {
-      const auto* load = absl::get_if<loop::LoadValue>(&program_[id].node);
+      const auto* load = absl::get_if<LoadValue>(&program_[id].node);
       if (load == nullptr || load->access.tensor != tensor) return absl::nullopt;
       return kept;
     };
@@ -204,7 +192,7 @@ class StepKeeper {
 
   Program& program_;
   IndexPool& pool_;
-  loop::Ranges ranges_;
+  Ranges ranges_;
 };
 
 }  // namespace
@@ -213,4 +201,4 @@ absl::StatusOr<bool> MoveStepsInside(Program& program) { return StepMover(progra
 
 absl::StatusOr<bool> KeepLastStep(Program& program) { return StepKeeper(program).Run(); }
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop

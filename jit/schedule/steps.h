@@ -5,7 +5,7 @@
 #include "absl/status/statusor.h"
 #include "loop_ir/program.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 
 // Where the steps go along memory and the rows inside of them do not, the rows come outside:
 // each is walked from end to end, and all at once.
@@ -17,7 +17,7 @@ namespace nestor::jit {
 //   }                                          }
 //
 // No iteration of n reads what another wrote, so no result changes in any bit.
-absl::StatusOr<bool> MoveStepsInside(loop::Program& program);
+absl::StatusOr<bool> MoveStepsInside(Program& program);
 
 // What one step writes and the next one reads stays in a register.
 //
@@ -29,11 +29,11 @@ absl::StatusOr<bool> MoveStepsInside(loop::Program& program);
 //                                                y[t] = now
 //                                                last = now
 //                                              }
-absl::StatusOr<bool> KeepLastStep(loop::Program& program);
+absl::StatusOr<bool> KeepLastStep(Program& program);
 
 // Both return whether they changed anything; a second run changes nothing.
 // REQUIRES: Verify accepts the program; and so it does afterwards.
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop
 
 #endif  // NESTOR_JIT_SCHEDULE_STEPS_H_

@@ -3,11 +3,8 @@
 #include "fusion/pass_testing.h"
 #include "gtest/gtest.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
-
-using fusion::ExpectPass;
-using fusion::Frame;
 
 constexpr Frame kFrame = {
     "program p(x: f32[C], m: f32[N, C], a: f32[C, N], ids: i64[C]) -> "
@@ -79,4 +76,4 @@ TEST(KeepLastStep, TextInTextOut) {
 }
 
 }  // namespace
-}  // namespace nestor::jit
+}  // namespace nestor::loop

@@ -17,14 +17,8 @@
 #include "loop_ir/lanes.h"
 #include "loop_ir/rewrite.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
-
-using loop::Item;
-using loop::Loop;
-using loop::Program;
-using loop::Scope;
-using loop::TensorId;
 
 // So far ahead of its use an element is fetched.
 constexpr int64_t kBytesAhead = 4096;
@@ -35,7 +29,7 @@ class StreamPrefetcher {
 
   bool Run() {
     bool changed = false;
-    for (loop::Block& block : program_.blocks) {
+    for (Block& block : program_.blocks) {
       for (Item& nest : block.body) {
         walks_.clear();
         fetched_.clear();
@@ -67,7 +61,7 @@ class StreamPrefetcher {
     auto* loop = item.As<Loop>();
     if (loop == nullptr) return;
     loops.push_back(loop);
-    for (const loop::Prefetch& prefetch : loop->prefetches) fetched_.insert(prefetch.access.tensor);
+    for (const Prefetch& prefetch : loop->prefetches) fetched_.insert(prefetch.access.tensor);
     for (Item& inner : loop->body) {
       if (loop->attributes.lanes == 0) Collect(inner, loops);
       else CollectReads(inner, *loop, loops);
@@ -76,8 +70,8 @@ class StreamPrefetcher {
   }
 
   void CollectReads(const Item& item, Loop& loop, absl::Span<const Loop* const> loops) {
-    VisitAccesses(program_, item, [&](TensorId tensor, Place place, loop::AccessKind kind) {
-      if (kind != loop::AccessKind::kRead || place.empty() || IsLeftOver(loops, place.back())) return;
+    VisitAccesses(program_, item, [&](TensorId tensor, Place place, AccessKind kind) {
+      if (kind != AccessKind::kRead || place.empty() || IsLeftOver(loops, place.back())) return;
       Walk& walk = walks_[tensor];
       if (walk.loop == &loop) return;
       const IndexList list(place.begin(), place.end());
@@ -129,17 +123,17 @@ class StreamPrefetcher {
   }
 
   bool PrefetchNextPlane(TensorId tensor, const Walk& walk) {
-    loop::VarReplacement next(program_);
+    VarReplacement next(program_);
     next.Set(walk.planes, pool_.Add(pool_.Var(walk.planes), pool_.Const(1)));
-    loop::Access access;
+    Access access;
     access.tensor = tensor;
     for (const IndexId e : walk.place) access.place.push_back(next(e));
-    return AddPrefetch(*walk.loop, std::move(access), loop::Prefetch::Cache::kSecond);
+    return AddPrefetch(*walk.loop, std::move(access), Prefetch::Cache::kSecond);
   }
 
   bool PrefetchAhead(TensorId tensor, const Walk& walk) {
     const int64_t elements = walk.ahead * kBytesAhead / ByteSize(program_[tensor].type);
-    loop::Access access;
+    Access access;
     access.tensor = tensor;
     access.place = walk.place;
     access.place.back() = pool_.Add(access.place.back(), pool_.Const(elements));
@@ -157,4 +151,4 @@ class StreamPrefetcher {
 
 bool PrefetchAlongStreams(Program& program) { return StreamPrefetcher(program).Run(); }
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop

@@ -4,7 +4,7 @@
 
 #include "loop_ir/program.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 
 // Loops with lanes prefetch what lies some KB ahead of what they read, where a nest reads an input once, in the order
 // of memory, and no loop of it prefetches from that input yet. In that order each loop around moves along one axis, and
@@ -13,8 +13,8 @@ namespace nestor::jit {
 // ahead, too, but not far enough for loops in which much is computed, whose loads the processor meets late, nor to the
 // next plane. Returns whether it changed anything; a second run changes nothing.
 // REQUIRES: Verify accepts the program; and so it does afterwards.
-bool PrefetchAlongStreams(loop::Program& program);
+bool PrefetchAlongStreams(Program& program);
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop
 
 #endif  // NESTOR_JIT_SCHEDULE_STREAM_PREFETCHES_H_

@@ -16,20 +16,15 @@
 #include "loop_ir/rewrite.h"
 #include "uops/invariant.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
-
-using loop::Item;
-using loop::Loop;
-using loop::Program;
-using loop::TensorId;
 
 class RowPrefetcher {
  public:
   explicit RowPrefetcher(Program& program) : program_(program), pool_(program.pool) {}
 
   bool Run() {
-    for (loop::Block& block : program_.blocks) Visit(block.body);
+    for (Block& block : program_.blocks) Visit(block.body);
     return changed_;
   }
 
@@ -43,7 +38,7 @@ class RowPrefetcher {
     bool gathered = false;
   };
 
-  void Visit(loop::Scope& scope) {
+  void Visit(Scope& scope) {
     for (Item& item : scope) {
       auto* loop = item.As<Loop>();
       if (loop == nullptr || loop->attributes.lanes > 0) continue;
@@ -79,7 +74,7 @@ class RowPrefetcher {
   }
 
   // `rows`: the loops between `around` and the scope.
-  void PrefetchPieces(const Loop& around, loop::Scope& scope, std::vector<int32_t>& rows) {
+  void PrefetchPieces(const Loop& around, Scope& scope, std::vector<int32_t>& rows) {
     for (Item& item : scope) {
       auto* loop = item.As<Loop>();
       if (loop == nullptr) continue;
@@ -95,10 +90,10 @@ class RowPrefetcher {
 
   void PrefetchPiece(const Loop& around, Loop& loop, absl::Span<const int32_t> rows) {
     for (Item& item : loop.body) {
-      const auto* statement = item.As<loop::Statement>();
+      const auto* statement = item.As<Statement>();
       if (statement == nullptr || statement->op) continue;
-      VisitAccesses(program_, item, [&](TensorId tensor, Place place, loop::AccessKind kind) {
-        if (kind != loop::AccessKind::kRead || !IsPiece(around, loop, rows, tensor, place)) return;
+      VisitAccesses(program_, item, [&](TensorId tensor, Place place, AccessKind kind) {
+        if (kind != AccessKind::kRead || !IsPiece(around, loop, rows, tensor, place)) return;
         Prefetch(around, loop, tensor, place);
       });
     }
@@ -108,9 +103,9 @@ class RowPrefetcher {
   // piece, and one of the loops between another row.
   bool IsPiece(const Loop& around, const Loop& loop, absl::Span<const int32_t> rows, TensorId tensor,
                Place place) const {
-    if (program_[tensor].storage != loop::Storage::kInput || place.empty()) return false;
+    if (program_[tensor].storage != Storage::kInput || place.empty()) return false;
     const auto elements = pool_.ConstValue(loop.end);
-    if (!elements || *elements * ByteSize(program_[tensor].type) > kCacheLineBytes) return false;
+    if (!elements || *elements * ByteSize(program_[tensor].type) > jit::kCacheLineBytes) return false;
     if (absl::c_any_of(place, [&](IndexId e) { return pool_.HasLoad(e); })) return false;
     const auto holds_row = [&](IndexId e) {
       return absl::c_any_of(rows, [&](int32_t var) { return HoldsVar(pool_, e, var); });
@@ -127,8 +122,8 @@ class RowPrefetcher {
     for (Item& inner : loop->body) {
       VisitLanes(inner, visit);
       if (loop->attributes.lanes == 0) continue;
-      VisitAccesses(program_, inner, [&](TensorId tensor, Place place, loop::AccessKind kind) {
-        if (kind == loop::AccessKind::kRead) visit(*loop, tensor, place);
+      VisitAccesses(program_, inner, [&](TensorId tensor, Place place, AccessKind kind) {
+        if (kind == AccessKind::kRead) visit(*loop, tensor, place);
       });
     }
   }
@@ -136,7 +131,7 @@ class RowPrefetcher {
   // Whether the loop reads a row of an input from its beginning, and the loop around
   // moves from row to row.
   bool WalksRow(const Loop& loop, TensorId tensor, Place place, int32_t around) const {
-    if (program_[tensor].storage != loop::Storage::kInput || place.empty()) return false;
+    if (program_[tensor].storage != Storage::kInput || place.empty()) return false;
     if (!absl::c_all_of(place, [&](IndexId e) { return IsPlain(e) || IsGather(e, loop.var); })) return false;
     const auto polynomial = IsPlain(place.back()) ? Polynomial::Of(pool_, place.back()) : absl::nullopt;
     if (!polynomial) return false;
@@ -165,10 +160,10 @@ class RowPrefetcher {
   // The place in the next row; indices that are looked up are those of the last row at most.
   void Prefetch(const Loop& around, Loop& loop, TensorId tensor, Place place) {
     const IndexId row = pool_.Add(pool_.Var(around.var), pool_.Const(around.step));
-    loop::VarReplacement next(program_), next_that_is(program_);
+    VarReplacement next(program_), next_that_is(program_);
     next.Set(around.var, row);
     next_that_is.Set(around.var, pool_.Min(row, pool_.Sub(around.end, pool_.Const(1))));
-    loop::Access access;
+    Access access;
     access.tensor = tensor;
     for (IndexId e : place) access.place.push_back(pool_.HasLoad(e) ? next_that_is(e) : next(e));
     changed_ |= AddPrefetch(loop, std::move(access));
@@ -183,9 +178,9 @@ class RowPrefetcher {
 // hold up the loads behind them, cost more than they save.
 constexpr int kMostOperationsForByte = 16;
 
-bool IsQuick(const Program& program, const loop::Statement& statement) {
+bool IsQuick(const Program& program, const Statement& statement) {
   const int bytes = ByteSize(program[statement.target.tensor].type);
-  return fusion::OperationsOf(program, statement.value) <= kMostOperationsForByte * bytes;
+  return OperationsOf(program, statement.value) <= kMostOperationsForByte * bytes;
 }
 
 // Whether it adds to the elements of a register tile what each shares with others, as a product of matrices does:
@@ -194,7 +189,7 @@ bool SumsShared(Program& program, const Item& item) {
   if (const auto* loop = item.As<Loop>()) {
     return absl::c_any_of(loop->body, [&](const Item& inner) { return SumsShared(program, inner); });
   }
-  const auto* statement = item.As<loop::Statement>();
+  const auto* statement = item.As<Statement>();
   if (statement == nullptr || !program[statement->target.tensor].is_register) return false;
   std::vector<int64_t> vars;
   for (IndexId e : statement->target.place) CollectVars(program.pool, e, vars);
@@ -204,8 +199,8 @@ bool SumsShared(Program& program, const Item& item) {
     });
   };
   bool adds = false, all_shared = true;
-  VisitAccesses(program, item, [&](TensorId tensor, absl::Span<const IndexId> place, loop::AccessKind kind) {
-    if (kind != loop::AccessKind::kRead) return;
+  VisitAccesses(program, item, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind kind) {
+    if (kind != AccessKind::kRead) return;
     if (tensor != statement->target.tensor) all_shared &= is_shared(place);
     else adds |= absl::c_equal(place, statement->target.place);
   });
@@ -214,11 +209,11 @@ bool SumsShared(Program& program, const Item& item) {
 
 bool StreamOutputs(Program& program) {
   bool changed = false;
-  for (loop::Block& block : program.blocks) {
+  for (Block& block : program.blocks) {
     for (Item& nest : block.body) {
       const bool is_contraction = SumsShared(program, nest);
-      loop::VisitStatements(nest, [&](loop::Statement& statement, const loop::LoopsAround&) {
-        const bool streams = !statement.op && program[statement.target.tensor].storage == loop::Storage::kOutput &&
+      VisitStatements(nest, [&](Statement& statement, const LoopsAround&) {
+        const bool streams = !statement.op && program[statement.target.tensor].storage == Storage::kOutput &&
                              !is_contraction && IsQuick(program, statement);
         changed |= std::exchange(statement.streams, streams) != streams;
       });
@@ -240,4 +235,4 @@ absl::StatusOr<bool> StreamArguments(Program& program) {
   return StreamOutputs(program) || prefetches;
 }
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop

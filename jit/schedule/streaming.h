@@ -5,7 +5,7 @@
 #include "absl/status/statusor.h"
 #include "loop_ir/program.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 
 // For arguments that a core's own caches do not hold. Loops with lanes prefetch what they will read in the next
 // iteration of a loop around that goes from row to row of an input,
@@ -18,12 +18,12 @@ namespace nestor::jit {
 // is fetched some KB ahead (stream_prefetches.h). Loops that fill a register tile prefetch what its sums are combined
 // with (tile_prefetches.h). Returns whether it changed anything; a second run changes nothing. REQUIRES: Verify accepts
 // the program; and so it does afterwards.
-absl::StatusOr<bool> PrefetchArguments(loop::Program& program);
+absl::StatusOr<bool> PrefetchArguments(Program& program);
 
 // For arguments that no cache holds: the same, and assignments to outputs stream, unless much is computed for each byte,
 // as where a nest sums products in register tiles.
-absl::StatusOr<bool> StreamArguments(loop::Program& program);
+absl::StatusOr<bool> StreamArguments(Program& program);
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop
 
 #endif  // NESTOR_JIT_SCHEDULE_STREAMING_H_

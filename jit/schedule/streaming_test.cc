@@ -15,23 +15,23 @@
 #include "loop_ir/text.h"
 #include "loop_ir/verify.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
 
 // "j: x[i + 1, j]": what loop j prefetches.
 std::string PrefetchesIn(const char* text) {
-  loop::Program program = fusion::ParseVerified(text);
-  EXPECT_TRUE(SetLanes(program, Isa::kAvx2).ok());
+  Program program = ParseVerified(text);
+  EXPECT_TRUE(SetLanes(program, jit::Isa::kAvx2).ok());
   EXPECT_TRUE(StreamArguments(program).ok());
-  EXPECT_TRUE(loop::Verify(program).ok()) << loop::Verify(program);
+  EXPECT_TRUE(Verify(program).ok()) << Verify(program);
   EXPECT_FALSE(*StreamArguments(program));
   std::vector<std::string> lines;
-  for (const loop::Block& block : program.blocks) {
-    VisitItems(block.body, [&](const loop::Item& item) {
-      const auto* loop = item.As<loop::Loop>();
+  for (const Block& block : program.blocks) {
+    VisitItems(block.body, [&](const Item& item) {
+      const auto* loop = item.As<Loop>();
       if (loop == nullptr) return;
       for (const auto& [access, cache] : loop->prefetches) {
-        lines.push_back(absl::StrCat(program.vars[loop->var], ": ", loop::ToText(program, access)));
+        lines.push_back(absl::StrCat(program.vars[loop->var], ": ", ToText(program, access)));
       }
     });
   }
@@ -175,7 +175,7 @@ TEST(StreamArguments, BesideTheSumsOfATile) {
 
 // What is written once, and nothing reads before.
 TEST(StreamArguments, OutputsStream) {
-  fusion::ExpectPass(StreamArguments, {"program f(x: f32[N]) -> (y: f32[N], s: f32) {\n", "\n}\n"}, {
+  ExpectPass(StreamArguments, {"program f(x: f32[N]) -> (y: f32[N], s: f32) {\n", "\n}\n"}, {
       {"block { acc a: f32 = sum for i in [0, N) { temp t: f32 t = x[i] y[i] = t drop y[i + 1] if i > 3 = t a += t } s = a s += 1.0 }",
        "block { acc a: f32 = sum for i in [0, N) { temp t: f32 t = x[i] stream y[i] = t stream drop y[i + 1] if i > 3 = t a += t } stream s = a s += 1.0 }"},
   });
@@ -183,10 +183,10 @@ TEST(StreamArguments, OutputsStream) {
 
 // Whether y[i] = value streams, of elements of a type.
 bool Streams(absl::string_view type, absl::string_view value) {
-  loop::Program program = fusion::ParseVerified(absl::StrCat("program f(x: ", type, "[N]) -> (y: ", type,
+  Program program = ParseVerified(absl::StrCat("program f(x: ", type, "[N]) -> (y: ", type,
                                                              "[N]) { for i in [0, N) vector { y[i] = ", value, " } }"));
   EXPECT_TRUE(StreamArguments(program).ok());
-  return program.blocks[0].body[0].As<loop::Loop>()->body[0].As<loop::Statement>()->streams;
+  return program.blocks[0].body[0].As<Loop>()->body[0].As<Statement>()->streams;
 }
 
 // What arithmetic bounds is stored as usual.
@@ -208,10 +208,10 @@ TEST(StreamArguments, NotWhereATileSumsProducts) {
       "for r_2 in [0, 2) unroll { for l_2 in [0, 8) vector { turned[r_2, l_2] = t[r_2, l_2] } } "
       "for m in [0, 8) vector { y[i, m] = turned[0, m] } } }";
   const auto streams = [&](absl::string_view value) {
-    loop::Program program = fusion::ParseVerified(absl::StrReplaceAll(kProgram, {{"$value", value}}));
+    Program program = ParseVerified(absl::StrReplaceAll(kProgram, {{"$value", value}}));
     EXPECT_TRUE(StreamArguments(program).ok());
-    const loop::Item& last = program.blocks[0].body[0].As<loop::Loop>()->body.back();
-    return last.As<loop::Loop>()->body[0].As<loop::Statement>()->streams;
+    const Item& last = program.blocks[0].body[0].As<Loop>()->body.back();
+    return last.As<Loop>()->body[0].As<Statement>()->streams;
   };
   EXPECT_FALSE(streams("t[q, p] + a[k, q] * x[k, p]"));
   EXPECT_TRUE(streams("a[k, q] * x[k, p]")) << "no sum";
@@ -220,4 +220,4 @@ TEST(StreamArguments, NotWhereATileSumsProducts) {
 }
 
 }  // namespace
-}  // namespace nestor::jit
+}  // namespace nestor::loop

@@ -31,18 +31,8 @@
 #include "loop_ir/rewrite.h"
 #include "uops/mutant.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
-
-using loop::Access;
-using loop::Item;
-using loop::Loop;
-using loop::Program;
-using loop::Scope;
-using loop::Statement;
-using loop::TensorId;
-using loop::Value;
-using loop::ValueId;
 
 using TensorIds = std::vector<TensorId>;
 
@@ -55,7 +45,7 @@ bool SharesRowsAndColumns(const Program& program, const Loop& row, const TensorI
                           const Statement& step) {
   bool any_row = false, any_column = false, any_both = false;
   VisitValues(program, step.value, [&](ValueId, const Value& value) {
-    const auto* load = absl::get_if<loop::LoadValue>(&value.node);
+    const auto* load = absl::get_if<LoadValue>(&value.node);
     if (load == nullptr) return;
     const bool in_row = DependsOn(program, load->access, row) || absl::c_linear_search(of_row, load->access.tensor);
     const bool in_column = DependsOn(program, load->access, column);
@@ -99,7 +89,7 @@ bool Opens(Program& program, const Loop& row, const TensorIds& of_row, const Loo
   const auto is_fixed = [&](IndexId e) { return !HoldsVar(program.pool, e, row.var) && !program.pool.HasLoad(e); };
   const bool is_plain = loop.step == 1 && is_fixed(loop.begin) && is_fixed(loop.end);
   if (!is_plain || IsColumn(program, row, of_row, loop)) return false;
-  const TensorIds declared = fusion::DeclaredIn(loop.body);
+  const TensorIds declared = DeclaredIn(loop.body);
   return HasColumns(program, row, With(of_row, declared), loop.body, kFewColumns) &&
          !HasColumns(program, loop, declared, loop.body);
 }
@@ -114,16 +104,16 @@ bool IsLong(const Loop& loop) {
 }
 
 // Whether one of the parts alone touches each tensor that goes from row to row.
-bool AreCarriedInOnePart(const Program& program, const Loop& rows, const std::vector<loop::Footprint>& parts) {
+bool AreCarriedInOnePart(const Program& program, const Loop& rows, const std::vector<Footprint>& parts) {
   return absl::c_all_of(CarriedTensors(program, rows), [&](TensorId tensor) {
-    return absl::c_count_if(parts, [&](const loop::Footprint& part) { return part.Touches(tensor); }) == 1;
+    return absl::c_count_if(parts, [&](const Footprint& part) { return part.Touches(tensor); }) == 1;
   });
 }
 
 // Whether each part of the body may run for some rows before the next part does: what goes from
 // row to row, a sum over rows above all, stays in one part, and so in the order of the rows.
 bool MayDivide(const Program& program, const Loop& rows) {
-  std::vector<loop::Footprint> parts;
+  std::vector<Footprint> parts;
   for (const Item& item : rows.body) parts.push_back(FootprintOf(program, item));
   return AreCarriedInOnePart(program, rows, parts);
 }
@@ -133,7 +123,7 @@ void FindRows(Program& program, const Scope& scope, absl::flat_hash_set<int32_t>
   for (const Item& item : scope) {
     const auto* loop = item.As<Loop>();
     if (loop == nullptr || ContractionOf(program, *loop)) continue;
-    const bool has_columns = loop->step == 1 && HasColumns(program, *loop, fusion::DeclaredIn(loop->body), loop->body);
+    const bool has_columns = loop->step == 1 && HasColumns(program, *loop, DeclaredIn(loop->body), loop->body);
     if (has_columns && !IsLong(*loop) && MayDivide(program, *loop)) rows.insert(loop->var);
     FindRows(program, loop->body, rows);
   }
@@ -141,14 +131,14 @@ void FindRows(Program& program, const Scope& scope, absl::flat_hash_set<int32_t>
 
 class Strips {
  public:
-  Strips(Program& program, loop::Ranges& ranges, const StripOptions& options, const Loop& row)
+  Strips(Program& program, Ranges& ranges, const StripOptions& options, const Loop& row)
       : program_(program), pool_(program.pool), ranges_(ranges), options_(options), row_(row), make_(program) {}
 
   // nullopt where no contraction comes of it; then all tensors are as they were.
   absl::optional<Scope> Run() {
-    std::vector<std::pair<TensorId, loop::TensorInfo>> before;
+    std::vector<std::pair<TensorId, TensorInfo>> before;
     VisitItems(row_.body, [&](const Item& item) {
-      const auto* declaration = item.As<loop::Declaration>();
+      const auto* declaration = item.As<Declaration>();
       if (declaration != nullptr) before.emplace_back(declaration->tensor, program_[declaration->tensor]);
     });
     absl::optional<Scope> scope = Try();
@@ -200,7 +190,7 @@ class Strips {
     if (known && *known >= kLeastRows) return {};
     const IndexId few = pool_.Min(pool_.Const(1), pool_.Max(pool_.Const(0), pool_.Sub(pool_.Const(kLeastRows), rows_)));
     many_ = pool_.Sub(pool_.Const(1), few);
-    absl::optional<Loop> fresh = fusion::FreshCopy(program_, ranges_, row_);
+    absl::optional<Loop> fresh = FreshCopy(program_, ranges_, row_);
     if (!fresh) return {};
     fresh->end = pool_.Add(fresh->begin, pool_.Min(rows_, pool_.Mul(pool_.Const(kLeastRows - 1), few)));
     return ScopeOf(*std::move(fresh));
@@ -211,7 +201,7 @@ class Strips {
   // Of a scope within loops that declare `of_row`.
   Level Divide(const Scope& scope, const TensorIds& of_row) {
     Level level;
-    level.declared = fusion::DeclaredIn(scope);
+    level.declared = DeclaredIn(scope);
     const TensorIds all = With(of_row, level.declared);
     for (const Item& item : scope) {
       const auto* loop = item.As<Loop>();
@@ -249,10 +239,10 @@ class Strips {
   // Whether what goes from row to row stays in one group, and where that is in a loop which is
   // opened, does not go from one iteration of that to another: then rows keep their order.
   bool KeepsOrder(const Level& level) const {
-    std::vector<loop::Footprint> parts;
+    std::vector<Footprint> parts;
     return KeepsOrder(level, CarriedTensors(program_, row_), parts) && AreCarriedInOnePart(program_, row_, parts);
   }
-  bool KeepsOrder(const Level& level, const TensorIds& carried, std::vector<loop::Footprint>& parts) const {
+  bool KeepsOrder(const Level& level, const TensorIds& carried, std::vector<Footprint>& parts) const {
     return absl::c_all_of(level.groups, [&](const Group& group) {
       if (!group.inside) {
         parts.push_back(FootprintOf(program_, group.items));
@@ -307,14 +297,14 @@ class Strips {
   // for the others: sums in lanes begin with scalars.
   void KeepAccumulator(TensorId tensor, Level& level) {
     std::vector<Group>& groups = level.groups;
-    loop::TensorInfo& info = program_[tensor];
-    if (info.storage != loop::Storage::kAccumulator || !info.shape.empty()) return;
+    TensorInfo& info = program_[tensor];
+    if (info.storage != Storage::kAccumulator || !info.shape.empty()) return;
     const auto first = absl::c_find_if(groups, [&](const Group& group) { return Touches(group, tensor); });
     const auto changes = [&](const Group& group) { return Changes(group, tensor); };
     if (first->inside || std::any_of(first + 1, groups.end(), changes) || LooksUp(first->items, tensor)) return;
-    const TensorId own = program_.AddTensor(loop::TensorInfo(program_[tensor]));
+    const TensorId own = program_.AddTensor(TensorInfo(program_[tensor]));
     Rename(first->items, tensor, own);
-    program_[tensor].storage = loop::Storage::kTemp;
+    program_[tensor].storage = Storage::kTemp;
     program_[tensor].type = ReadType(program_[own]);
     level.declared.push_back(own);
     Append(first->items, Assignment(tensor, {}, program_.AddLoad({own})));
@@ -366,17 +356,17 @@ class Strips {
     bool good = true;
     const auto stores = [&](TensorId tensor) {
       const bool is_own =
-          program_[tensor].storage == loop::Storage::kTemp && absl::c_linear_search(level.declared, tensor);
+          program_[tensor].storage == Storage::kTemp && absl::c_linear_search(level.declared, tensor);
       const auto changes = [&](const Group& earlier) { return Changes(earlier, tensor); };
       return is_own && std::none_of(&level.groups[0], &group, changes);
     };
-    const TensorIds own = fusion::DeclaredIn(column.body);
+    const TensorIds own = DeclaredIn(column.body);
     VisitItems(column.body, [&](const Item& item) {
-      VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, loop::AccessKind kind) {
+      VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind kind) {
         if (absl::c_linear_search(own, tensor)) return;
         const bool moves = absl::c_any_of(place, [&](IndexId e) { return HoldsVar(pool_, e, column.var); });
-        const bool stays = !moves || program_[tensor].storage == loop::Storage::kInput;
-        good = good && (kind == loop::AccessKind::kRead ? stays : stores(tensor));
+        const bool stays = !moves || program_[tensor].storage == Storage::kInput;
+        good = good && (kind == AccessKind::kRead ? stays : stores(tensor));
       });
     });
     return good;
@@ -386,7 +376,7 @@ class Strips {
 
   Scope Groups(Level& level, IndexId strip) {
     Scope scope;
-    for (TensorId tensor : level.expanded) scope.push_back(fusion::DeclarationOf(tensor));
+    for (TensorId tensor : level.expanded) scope.push_back(DeclarationOf(tensor));
     for (Group& group : level.groups) {
       Append(scope, group.inside ? Opened(group, strip) : OverRows(level, group, strip));
     }
@@ -409,7 +399,7 @@ class Strips {
       for (TensorId tensor : declared_) {
         if (!absl::c_linear_search(expanded_, tensor) && Touches(group, tensor)) own.push_back(tensor);
       }
-      Scope body = fusion::WithDeclarations(program_, group.items, own);
+      Scope body = WithDeclarations(program_, group.items, own);
       RewritePlaces(program_, body, [&](TensorId tensor, IndexList& place) {
         if (!absl::c_linear_search(expanded_, tensor)) return false;
         const bool stale = NESTOR_MUTANT("strip_reads_row_before") && !Changes(group, tensor);
@@ -418,7 +408,7 @@ class Strips {
       });
       const auto is_loop = [](const Item& item) { return item.As<Loop>() != nullptr; };
       if (group.is_sum) Widen(level, group, *absl::c_find_if(body, is_loop)->As<Loop>(), strip, r);
-      loop::VarReplacement replace(program_);
+      VarReplacement replace(program_);
       replace.Set(row_.var, pool_.Add(pool_.Add(row_.begin, first), r));
       RewriteIndices(program_, body, [&](IndexId e) { return replace(e); });
       return body;
@@ -429,7 +419,7 @@ class Strips {
 
   Program& program_;
   IndexPool& pool_;
-  loop::Ranges& ranges_;
+  Ranges& ranges_;
   const StripOptions& options_;
   const Loop& row_;
   LoopMaker make_;
@@ -444,10 +434,10 @@ class Strips {
 
 absl::StatusOr<bool> RunInStrips(Program& program, const StripOptions& options) {
   absl::flat_hash_set<int32_t> rows;
-  for (const loop::Block& block : program.blocks) FindRows(program, block.body, rows);
+  for (const Block& block : program.blocks) FindRows(program, block.body, rows);
   if (rows.empty()) return false;
   Program tried = program;
-  loop::Ranges ranges(tried);
+  Ranges ranges(tried);
   const bool changed = ReplaceLoops(tried, ranges, [&](Loop& loop) -> absl::optional<Scope> {
     if (!rows.contains(loop.var)) return absl::nullopt;
     return Strips(tried, ranges, options, loop).Run();
@@ -456,4 +446,4 @@ absl::StatusOr<bool> RunInStrips(Program& program, const StripOptions& options) 
   return changed;
 }
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop

@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "loop_ir/program.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 
 struct StripOptions {
   int64_t rows = 24;  // of a strip: whole tiles of both instruction sets
@@ -42,8 +42,8 @@ struct StripOptions {
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run changes
 // nothing. REQUIRES: Verify accepts the program; and so it does afterwards.
-absl::StatusOr<bool> RunInStrips(loop::Program& program, const StripOptions& options);
+absl::StatusOr<bool> RunInStrips(Program& program, const StripOptions& options);
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop
 
 #endif  // NESTOR_JIT_SCHEDULE_STRIPS_H_

@@ -11,20 +11,20 @@
 #include "gtest/gtest.h"
 #include "loop_ir/text.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
 
-absl::StatusOr<bool> InStrips(loop::Program& program) {
+absl::StatusOr<bool> InStrips(Program& program) {
   StripOptions options;
   options.rows = 8;
   return RunInStrips(program, options);
 }
 
-constexpr fusion::Frame kFrame = {"program p(q: f32[30, D], w: f32[S, D], v: f32[S, E]) -> (y: f32[30, S], z: f32[30, E], m: f32[30]) {\n",
+constexpr Frame kFrame = {"program p(q: f32[30, D], w: f32[S, D], v: f32[S, E]) -> (y: f32[30, S], z: f32[30, E], m: f32[30]) {\n",
                                   "\n  block { drop y[0, 0] = 0.0 drop z[0, 0] = 0.0 drop m[0] = 0.0 }\n}\n"};
 
 TEST(Strips, TextInTextOut) {
-  fusion::ExpectPass(
+  ExpectPass(
       InStrips, kFrame,
       {
           // A sum and what is made of it, which needs the whole row. An accumulator of one group stays a scalar.
@@ -131,9 +131,9 @@ TEST(Strips, TextInTextOut) {
 
 // A loop over heads goes around the groups of its body, which is divided like the row's.
 TEST(Strips, OpensLoops) {
-  constexpr fusion::Frame kHeads = {"program p(q: f32[30, D], w: f32[H, S, D]) -> (y: f32[30, H, S], m: f32[30], n: f32[H]) {\n",
+  constexpr Frame kHeads = {"program p(q: f32[30, D], w: f32[H, S, D]) -> (y: f32[30, H, S], m: f32[30], n: f32[H]) {\n",
                                     "\n  block { drop y[0, 0, 0] = 0.0 drop m[0] = 0.0 drop n[0] = 0.0 }\n}\n"};
-  fusion::ExpectPass(
+  ExpectPass(
       InStrips, kHeads,
       {
           {"for j in [0, 30) { temp t: f32[D] for d_2 in [0, D) { t[d_2] = q[j, d_2] * 2.0 } "
@@ -202,14 +202,14 @@ TEST(Strips, WidensTriangles) {
       {columns("for k_0 in [0, S) { t[k_0] = 1.0 }", kLower, "w[k, d]"), ""},
   };
   for (const auto& c : kCases) {
-    loop::Program program = fusion::ParseVerified(kFrame, c.items);
+    Program program = ParseVerified(kFrame, c.items);
     ASSERT_EQ(InStrips(program).value(), *c.bounds != 0) << ToText(program);
     EXPECT_TRUE(*c.bounds == 0 || absl::StrContains(ToText(program), absl::StrCat(" in ", c.bounds, " {\n        acc s"))) << c.bounds << ToText(program);
   }
 }
 
 bool RunsInStrips(absl::string_view items) {
-  loop::Program program = fusion::ParseVerified(kFrame, items);
+  Program program = ParseVerified(kFrame, items);
   const std::string before = ToText(program);
   const absl::StatusOr<bool> changed = InStrips(program);
   EXPECT_TRUE(changed.ok()) << changed.status();
@@ -260,7 +260,7 @@ TEST(Strips, LeavesWhatIsNone) {
 
 // Of how many rows is not known: few of them run as they were.
 TEST(Strips, FewRowsRunAsTheyWere) {
-  loop::Program program = fusion::ParseVerified(
+  Program program = ParseVerified(
       "program p(q: f32[L, D], w: f32[S, D]) -> (m: f32[L]) { for j in [0, L) { acc a: f32 = min for k in [0, S) { "
       "acc s: f32 = sum for d in [0, D) { s += q[j, d] * w[k, d] } a min= s } m[j] = a } }");
   ASSERT_TRUE(InStrips(program).value());
@@ -269,4 +269,4 @@ TEST(Strips, FewRowsRunAsTheyWere) {
 }
 
 }  // namespace
-}  // namespace nestor::jit
+}  // namespace nestor::loop

@@ -7,10 +7,10 @@
 #include "jit/schedule/replace_loops.h"
 #include "uops/mutant.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 
 absl::optional<SumBlocks::Cut> SumBlocks::CutAt(int64_t steps, int64_t rows, int64_t vectors, int64_t lanes) {
-  const loop::Loop& outermost = *nest_.sums[0];
+  const Loop& outermost = *nest_.sums[0];
   const IndexId length = LengthOf(steps);
   const auto known = pool_.ConstValue(pool_.Sub(packing_.LengthOfHull(0), length));
   if (BoundsMove(pool_, outermost) || (known && *known <= 0)) return absl::nullopt;
@@ -21,7 +21,7 @@ absl::optional<SumBlocks::Cut> SumBlocks::CutAt(int64_t steps, int64_t rows, int
 
 SumBlocks::Cut SumBlocks::BlocksOf(IndexId length, Shape kept) {
   const DType type = program_[nest_.accumulator].type;
-  const loop::TensorId partial = program_.AddTensor({"partial", type, std::move(kept), loop::Storage::kTemp});
+  const TensorId partial = program_.AddTensor({"partial", type, std::move(kept), Storage::kTemp});
   return {length, pool_.Max(pool_.Const(1), OverUp(pool_, packing_.LengthOfHull(0), length)), partial};
 }
 
@@ -40,4 +40,4 @@ RegisterTile::SumBlock SumBlocks::At(const Cut& cut, IndexId number, IndexId row
   return {number, cut.count, begin, end, cut.length, cut.partial, short_.PlaceInSums(), row, vector};
 }
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop

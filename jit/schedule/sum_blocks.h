@@ -12,18 +12,18 @@
 #include "jit/schedule/short_loops.h"
 #include "loop_ir/program.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 
 class SumBlocks {
  public:
   // The blocks into which the outermost sum is cut.
   struct Cut {
     IndexId length, count;   // steps of a block; blocks
-    loop::TensorId partial;  // what tiles of a block of columns have come to
+    TensorId partial;  // what tiles of a block of columns have come to
   };
 
   // REQUIRES: the arguments outlive this.
-  SumBlocks(loop::Program& program, const Contraction& nest, Packing& packing, ShortLoops& short_loops)
+  SumBlocks(Program& program, const Contraction& nest, Packing& packing, ShortLoops& short_loops)
       : program_(program), pool_(program.pool), nest_(nest), packing_(packing), short_(short_loops) {}
 
   // In blocks of about so many steps of all sums together. Tiles are kept for so many rows and vectors of so many
@@ -40,13 +40,13 @@ class SumBlocks {
  private:
   IndexId LengthOf(int64_t steps);
 
-  loop::Program& program_;
+  Program& program_;
   IndexPool& pool_;
   const Contraction& nest_;
   Packing& packing_;
   ShortLoops& short_;
 };
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop
 
 #endif  // NESTOR_JIT_SCHEDULE_SUM_BLOCKS_H_

@@ -10,13 +10,8 @@
 #include "jit/schedule/replace_loops.h"
 #include "loop_ir/ranges.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
-
-using loop::Item;
-using loop::Loop;
-using loop::Program;
-using loop::Scope;
 
 // A loop without its body.
 struct Head {
@@ -61,7 +56,7 @@ bool Order(Program& program, Loop& outermost, const Contraction& nest) {
 }  // namespace
 
 absl::StatusOr<bool> SumWindowsFirst(Program& program) {
-  loop::Ranges ranges(program);
+  Ranges ranges(program);
   return ReplaceLoops(program, ranges, [&](Loop& loop) -> absl::optional<Scope> {
     const absl::optional<Contraction> nest = ContractionOf(program, loop);
     if (!nest || !Order(program, loop, *nest)) return absl::nullopt;
@@ -69,4 +64,4 @@ absl::StatusOr<bool> SumWindowsFirst(Program& program) {
   });
 }
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop

@@ -5,7 +5,7 @@
 #include "absl/status/statusor.h"
 #include "loop_ir/program.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 
 //   for c in [0, C) { for r in [0, R) { s += w[o, c, r] * x[c, i + r] } }     # i in [0, N - R + 1)
 //     ->
@@ -23,8 +23,8 @@ namespace nestor::jit {
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run
 // changes nothing. REQUIRES: Verify accepts the program; and so it does afterwards.
-absl::StatusOr<bool> SumWindowsFirst(loop::Program& program);
+absl::StatusOr<bool> SumWindowsFirst(Program& program);
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop
 
 #endif  // NESTOR_JIT_SCHEDULE_SUM_ORDER_H_

@@ -3,10 +3,10 @@
 #include "fusion/pass_testing.h"
 #include "gtest/gtest.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
 
-constexpr fusion::Frame kFrame = {
+constexpr Frame kFrame = {
     "program p(x: f32[C, N], w: f32[O, C, R], d: f32[H, N], e: f32[O, Q, R])"
     " -> (y: f32[O, N - R + 1], z: f32[H, O, N], one: f32[1]) {\n",
     "\n  block { drop one[0] = 0.0 drop y[0, 0] = 0.0 drop z[0, 0, 0] = 0.0 }\n}\n"};
@@ -16,7 +16,7 @@ constexpr fusion::Frame kFrame = {
   " s += e[o, q, r | 0.0] * d[h + q - 1, i + r | 0.0] } } z[h, o, i] = s } } }"
 
 TEST(SumOrder, TextInTextOut) {
-  fusion::ExpectPass(SumWindowsFirst, kFrame, {
+  ExpectPass(SumWindowsFirst, kFrame, {
       {"for o in [0, O) { for i in [0, N - R + 1) { acc s: f32 = sum"
        " for c in [0, C) { for r in [0, R) { s += w[o, c, r] * x[c, i + r] } } y[o, i] = s } }",
        "for o in [0, O) { for i in [0, N - R + 1) { acc s: f32 = sum"
@@ -36,4 +36,4 @@ TEST(SumOrder, TextInTextOut) {
 }
 
 }  // namespace
-}  // namespace nestor::jit
+}  // namespace nestor::loop

@@ -13,17 +13,8 @@
 #include "loop_ir/dependence.h"
 #include "loop_ir/rewrite.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
-
-using loop::Item;
-using loop::Loop;
-using loop::Program;
-using loop::Scope;
-using loop::Statement;
-using loop::TensorId;
-using loop::Value;
-using loop::ValueId;
 
 // Values that a term may hold, written out.
 constexpr int64_t kLargestTerm = 24;
@@ -33,7 +24,7 @@ class Separator {
   explicit Separator(Program& program) : program_(program) {}
 
   bool Run() {
-    for (loop::Block& block : program_.blocks) Visit(block.body);
+    for (Block& block : program_.blocks) Visit(block.body);
     return changed_;
   }
 
@@ -70,7 +61,7 @@ class Separator {
   absl::optional<std::vector<Statement>> SumsOf(const Loop& loop) {
     const Scope& body = Innermost(loop).body;
     if (body.size() < 2 || body.size() > static_cast<size_t>(kLargestTerm)) return absl::nullopt;
-    const std::vector<TensorId> scalars = fusion::DeclaredIn(body);
+    const std::vector<TensorId> scalars = DeclaredIn(body);
     if (!HoldsOnlySums(body, scalars)) return absl::nullopt;
     // Before a value is made: most loops stay.
     if (!absl::c_any_of(body, [&](const Item& item) { return Shares(body, item); })) return absl::nullopt;
@@ -98,16 +89,16 @@ class Separator {
       if (item.As<Loop>() != nullptr) return false;
       const auto* statement = item.As<Statement>();
       if (statement == nullptr) continue;
-      const loop::TensorInfo& target = program_[statement->target.tensor];
+      const TensorInfo& target = program_[statement->target.tensor];
       const bool is_own = absl::c_linear_search(scalars, statement->target.tensor);
       if (!target.shape.empty() || statement->target.masked || absl::c_linear_search(targets, statement->target.tensor)) return false;
       if (is_own == statement->op.has_value()) return false;
-      if (statement->op && (IsArg(*statement->op) || target.storage != loop::Storage::kAccumulator)) return false;
+      if (statement->op && (IsArg(*statement->op) || target.storage != Storage::kAccumulator)) return false;
       targets.push_back(statement->target.tensor);
     }
     // One that nothing sets is read in a loop that never runs.
     if (!absl::c_all_of(scalars, [&](TensorId tensor) { return absl::c_linear_search(targets, tensor); })) return false;
-    const loop::Footprint footprint = FootprintOf(program_, body);
+    const Footprint footprint = FootprintOf(program_, body);
     return absl::c_none_of(footprint.reads, [&](TensorId tensor) {
       return footprint.Changes(tensor) && !absl::c_linear_search(scalars, tensor);
     }) && !ReadsIndices(body);
@@ -124,17 +115,17 @@ class Separator {
   // Whether the item is a sum with factors of two loops around, one each; and small.
   bool Shares(const Scope& body, const Item& item) const {
     const auto* sum = item.As<Statement>();
-    if (sum == nullptr || !sum->op || fusion::SizeOf(program_, Item{Loop{0, {}, {}, 1, {}, body}}) > kLargestTerm) return false;
-    std::vector<const loop::Access*> loads;
+    if (sum == nullptr || !sum->op || SizeOf(program_, Item{Loop{0, {}, {}, 1, {}, body}}) > kLargestTerm) return false;
+    std::vector<const Access*> loads;
     CollectLoads(body, *sum, loads);
     return absl::c_any_of(around_, [&](const Loop* row) {
       return absl::c_any_of(around_, [&](const Loop* column) { return row != column && Divide(loads, *row, *column); });
     });
   }
 
-  bool Divide(const std::vector<const loop::Access*>& loads, const Loop& row, const Loop& column) const {
+  bool Divide(const std::vector<const Access*>& loads, const Loop& row, const Loop& column) const {
     bool rows = false, columns = false;
-    for (const loop::Access* load : loads) {
+    for (const Access* load : loads) {
       const bool in_row = DependsOn(program_, *load, row), in_column = DependsOn(program_, *load, column);
       if (in_row && in_column) return false;
       rows = rows || in_row;
@@ -144,9 +135,9 @@ class Separator {
   }
 
   // Of the statement, and of the scalars that it reads.
-  void CollectLoads(const Scope& body, const Statement& statement, std::vector<const loop::Access*>& loads) const {
+  void CollectLoads(const Scope& body, const Statement& statement, std::vector<const Access*>& loads) const {
     VisitValues(program_, statement.value, [&](ValueId, const Value& value) {
-      const auto* load = absl::get_if<loop::LoadValue>(&value.node);
+      const auto* load = absl::get_if<LoadValue>(&value.node);
       if (load == nullptr) return;
       const auto set = absl::c_find_if(body, [&](const Item& item) {
         const auto* other = item.As<Statement>();
@@ -159,7 +150,7 @@ class Separator {
 
   ValueId WithScalars(ValueId value, const absl::flat_hash_map<TensorId, ValueId>& values) {
     return RewriteValues(program_, value, [&](ValueId id) -> absl::optional<ValueId> {
-      const auto* load = absl::get_if<loop::LoadValue>(&program_[id].node);
+      const auto* load = absl::get_if<LoadValue>(&program_[id].node);
       const auto scalar = load == nullptr ? values.end() : values.find(load->access.tensor);
       if (scalar == values.end()) return absl::nullopt;
       return scalar->second;
@@ -168,7 +159,7 @@ class Separator {
 
   // The loops with nothing but the sum.
   Item Copy(const Loop& outermost, const Statement& sum) {
-    loop::LoopsAround loops;
+    LoopsAround loops;
     for (const Loop* loop = &outermost; loop != nullptr; loop = OnlyLoopIn(loop->body)) loops.push_back(loop);
     return InOwnLoops(program_, loops, sum);
   }
@@ -182,4 +173,4 @@ class Separator {
 
 absl::StatusOr<bool> SeparateSums(Program& program) { return Separator(program).Run(); }
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop

@@ -5,7 +5,7 @@
 #include "absl/status/statusor.h"
 #include "loop_ir/program.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 
 //   for k in [0, K) {                               for k in [0, K) { s += (x[i, k] - w[k, j])*(x[i, k] - w[k, j]) }
 //     temp h: f32  h = x[i, k] - w[k, j]     ->     for k_2 in [0, K) { r += x[i, k_2]*v[k_2, j] }
@@ -20,8 +20,8 @@ namespace nestor::jit {
 // Returns whether it changed anything; if not, the program is untouched. A second run changes
 // nothing. No result changes in any bit. REQUIRES: Verify accepts the program; and so it does
 // afterwards.
-absl::StatusOr<bool> SeparateSums(loop::Program& program);
+absl::StatusOr<bool> SeparateSums(Program& program);
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop
 
 #endif  // NESTOR_JIT_SCHEDULE_SUM_TERMS_H_

@@ -7,10 +7,10 @@
 #include "fusion/pass_testing.h"
 #include "gtest/gtest.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
 
-constexpr fusion::Frame kFrame = {
+constexpr Frame kFrame = {
     "program p(a: f32[M, K], b: f32[K, N], d: f32[K, N], m: f32[M], x: f32[M, N, K], ids: i64[K]) -> (c: f32[M, N]) {\n",
     "\n  block { drop c[0, 0] = 0.0 }\n}\n"};
 
@@ -21,7 +21,7 @@ std::string Nest(absl::string_view body) {
 
 void ExpectSeparated(const std::string& body, const std::string& after) {
   const std::string before = Nest(body), expected = after.empty() ? "" : Nest(after);
-  fusion::ExpectPass(SeparateSums, kFrame, {{before.c_str(), expected.c_str()}});
+  ExpectPass(SeparateSums, kFrame, {{before.c_str(), expected.c_str()}});
 }
 
 TEST(SumTerms, TextInTextOut) {
@@ -56,4 +56,4 @@ TEST(SumTerms, LeavesTheOthers) {
 }
 
 }  // namespace
-}  // namespace nestor::jit
+}  // namespace nestor::loop

@@ -19,27 +19,18 @@
 #include "loop_ir/dependence.h"
 #include "loop_ir/rewrite.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
-
-using loop::Access;
-using loop::Item;
-using loop::Loop;
-using loop::LoopsAround;
-using loop::Program;
-using loop::Scope;
-using loop::Statement;
-using loop::TensorId;
 
 class Layouts {
  public:
-  Layouts(Program& program, Isa isa, const std::vector<bool>& bound)
+  Layouts(Program& program, jit::Isa isa, const std::vector<bool>& bound)
       : program_(program), pool_(program.pool), isa_(isa), bound_(bound) {}
 
   bool Run() {
     // To look for temporaries takes less than to look for contractions.
     if (!absl::c_linear_search(bound_, true) || absl::c_none_of(program_.tensors, HasAxes)) return false;
-    for (const loop::Block& block : program_.blocks) Look(block.body);
+    for (const Block& block : program_.blocks) Look(block.body);
     const bool is_chain = absl::c_any_of(stored_, [&](TensorId tensor) { return summed_.contains(tensor); });
     if (!is_chain) return false;
     for (const Item* statement : others_) KeepWhatWindowsGoOver(*statement);
@@ -93,25 +84,25 @@ class Layouts {
     }
     for (const Item& item : *nest.core) {
       if (item.As<Statement>() == nullptr) continue;
-      VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, loop::AccessKind kind) {
-        if (WantLast(tensor, place, kernels) && kind != loop::AccessKind::kRead) stored_.insert(tensor);
+      VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind kind) {
+        if (WantLast(tensor, place, kernels) && kind != AccessKind::kRead) stored_.insert(tensor);
       });
     }
   }
 
-  static bool HasAxes(const loop::TensorInfo& info) {
-    return info.storage == loop::Storage::kTemp && !info.is_register && info.shape.size() > 1;
+  static bool HasAxes(const TensorInfo& info) {
+    return info.storage == Storage::kTemp && !info.is_register && info.shape.size() > 1;
   }
 
   // The axis of a temporary that one of the indices goes along, bare, if there is one such axis. Returns whether there is.
   bool WantLast(TensorId tensor, absl::Span<const IndexId> place, absl::Span<const int64_t> vars) {
-    const loop::TensorInfo& info = program_[tensor];
+    const TensorInfo& info = program_[tensor];
     if (!HasAxes(info)) return false;
     const auto is_last = [&](IndexId e) { return absl::c_linear_search(vars, pool_.VarValue(e)); };
     if (absl::c_count_if(place, is_last) != 1) return false;
     const auto axis = static_cast<size_t>(absl::c_find_if(place, is_last) - place.begin());
     const auto extent = pool_.ConstValue(info.shape[axis]);
-    if (extent && *extent < 2 * LanesOf(info.type, isa_)) kept_.insert(tensor);
+    if (extent && *extent < 2 * jit::LanesOf(info.type, isa_)) kept_.insert(tensor);
     if (last_.try_emplace(tensor, axis).first->second != axis) kept_.insert(tensor);
     return true;
   }
@@ -119,7 +110,7 @@ class Layouts {
   // ---- What other statements want
 
   void KeepWhatWindowsGoOver(const Item& statement) {
-    VisitAccesses(program_, statement, [&](TensorId tensor, absl::Span<const IndexId> place, loop::AccessKind) {
+    VisitAccesses(program_, statement, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind) {
       if (absl::c_any_of(place, [&](IndexId e) { return IsOfWindow(e); })) kept_.insert(tensor);
     });
   }
@@ -127,13 +118,13 @@ class Layouts {
   // Returns whether it is known of more tensors then.
   bool Spread(const Item& statement) {
     const size_t known = last_.size();
-    const auto visit = [&](loop::AccessVisitor visitor) { VisitAccesses(program_, statement, visitor); };
-    visit([&](TensorId from, absl::Span<const IndexId> place, loop::AccessKind) {
+    const auto visit = [&](AccessVisitor visitor) { VisitAccesses(program_, statement, visitor); };
+    visit([&](TensorId from, absl::Span<const IndexId> place, AccessKind) {
       const auto axis = last_.find(from);
       if (axis == last_.end() || kept_.contains(from)) return;
       const int64_t last = pool_.VarValue(place[axis->second]);
       if (last < 0) return;
-      visit([&](TensorId to, absl::Span<const IndexId> other, loop::AccessKind) {
+      visit([&](TensorId to, absl::Span<const IndexId> other, AccessKind) {
         if (last_.contains(to) || kept_.contains(to)) return;
         WantLast(to, other, {last});
       });
@@ -161,7 +152,7 @@ class Layouts {
       std::rotate(from, from + 1, list.end());
     };
     for (const auto& [tensor, axis] : last_) move(program_[tensor].shape, axis);
-    for (loop::Block& block : program_.blocks) {
+    for (Block& block : program_.blocks) {
       RewritePlaces(program_, block.body, [&](TensorId tensor, IndexList& place) {
         const auto axis = last_.find(tensor);
         if (axis == last_.end()) return false;
@@ -174,7 +165,7 @@ class Layouts {
 
   Program& program_;
   IndexPool& pool_;
-  const Isa isa_;
+  const jit::Isa isa_;
   const std::vector<bool>& bound_;
   std::vector<const Item*> others_;                     // statements of no contraction
   absl::flat_hash_map<TensorId, size_t> last_;          // the axis that is wanted there
@@ -184,8 +175,8 @@ class Layouts {
 
 }  // namespace
 
-absl::StatusOr<bool> LayOutTemporaries(Program& program, Isa isa, const std::vector<bool>& bound) {
+absl::StatusOr<bool> LayOutTemporaries(Program& program, jit::Isa isa, const std::vector<bool>& bound) {
   return Layouts(program, isa, bound).Run();
 }
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop

@@ -8,7 +8,7 @@
 #include "jit/runtime/cpu_features.h"
 #include "loop_ir/program.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 
 //   temp t: f32[K, H, W]                                      temp t: f32[H, W, K]
 //   for k { for i in [0, H) { for j in [0, W) {               for k { for i in [0, H) { for j in [0, W) {
@@ -28,13 +28,13 @@ namespace nestor::jit {
 //
 // What only one contraction touches stays as it is, and so do: a temporary of which two want different axes, or with
 // few elements along the axis, which would leave lanes empty; and what other windows go over, as in pooling, which run
-// in lanes along rows. Arguments keep their shapes. Loops stay where they are; fusion::MergeRowsOfTemporaries then
+// in lanes along rows. Arguments keep their shapes. Loops stay where they are; MergeRowsOfTemporaries then
 // makes one of those over points.
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run changes nothing. No result changes
 // in any bit. REQUIRES: Verify accepts the program; and so it does afterwards.
-absl::StatusOr<bool> LayOutTemporaries(loop::Program& program, Isa isa, const std::vector<bool>& bound);
+absl::StatusOr<bool> LayOutTemporaries(Program& program, jit::Isa isa, const std::vector<bool>& bound);
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop
 
 #endif  // NESTOR_JIT_SCHEDULE_TEMPORARY_LAYOUTS_H_

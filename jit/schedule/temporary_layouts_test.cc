@@ -3,10 +3,10 @@
 #include "fusion/pass_testing.h"
 #include "gtest/gtest.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
 
-constexpr fusion::Frame kFrame = {
+constexpr Frame kFrame = {
     "program p(x: f32[C, H, W], w: f32[K, C], v: f32[O, K], e: f32[8, C], z: f32[O, 8]) -> (y: f32[O, H, W]) {\n",
     "\n  block { drop y[0, 0, 0] = 0.0 }\n}\n"};
 
@@ -15,12 +15,12 @@ constexpr fusion::Frame kFrame = {
 #define FIRST(t) OVER("k", "K", SUM("c", "C", "w[k, c] * x[c, i, j]") t " = max(s, 0.0)")
 #define SECOND(t) OVER("o", "O", SUM("l", "K", "v[o, l] * " t) "y[o, i, j] = s")
 
-absl::StatusOr<bool> WithBound(loop::Program& program) {
-  return LayOutTemporaries(program, Isa::kAvx2, {false, true, true, true, true});
+absl::StatusOr<bool> WithBound(Program& program) {
+  return LayOutTemporaries(program, jit::Isa::kAvx2, {false, true, true, true, true});
 }
 
 TEST(TemporaryLayouts, WhatIsSummedGoesLast) {
-  fusion::ExpectPass(WithBound, kFrame, {
+  ExpectPass(WithBound, kFrame, {
       {"temp t: f32[K, H, W] " FIRST("t[k, i, j]") SECOND("t[l, i, j]"),
        "temp t: f32[H, W, K] " FIRST("t[i, j, k]") SECOND("t[i, j, l]")},
       // Through windows of contractions, and what is read at the end.
@@ -52,9 +52,9 @@ TEST(TemporaryLayouts, WhatIsSummedGoesLast) {
 
 // Weights that are not bound would be packed in each call.
 TEST(TemporaryLayouts, OfUnboundWeightsNothingIsWanted) {
-  fusion::ExpectPass([](loop::Program& program) { return LayOutTemporaries(program, Isa::kAvx2, {}); }, kFrame,
+  ExpectPass([](Program& program) { return LayOutTemporaries(program, jit::Isa::kAvx2, {}); }, kFrame,
                      {{"temp t: f32[K, H, W] " FIRST("t[k, i, j]") SECOND("t[l, i, j]"), ""}});
 }
 
 }  // namespace
-}  // namespace nestor::jit
+}  // namespace nestor::loop

@@ -3,9 +3,7 @@
 #include "absl/algorithm/container.h"
 #include "jit/schedule/access_moves.h"
 
-namespace nestor::jit {
-
-using loop::Program;
+namespace nestor::loop {
 
 namespace {
 
@@ -17,7 +15,7 @@ constexpr int64_t kMostVectors = 7;
 
 }  // namespace
 
-TileGrid::TileGrid(Program& program, loop::Ranges& ranges, const Contraction& nest, int64_t lanes)
+TileGrid::TileGrid(Program& program, Ranges& ranges, const Contraction& nest, int64_t lanes)
     : program_(program),
       pool_(program.pool),
       ranges_(ranges),
@@ -27,7 +25,7 @@ TileGrid::TileGrid(Program& program, loop::Ranges& ranges, const Contraction& ne
       columns_(ranges.LengthOf(*nest.column)) {}
 
 void TileGrid::Choose(const Options& options) {
-  const bool wide = options.isa == Isa::kAvx512;
+  const bool wide = options.isa == jit::Isa::kAvx512;
   const int registers = wide ? 32 : 16;
   tile_ = wide ? Extent{8, 3} : Extent{6, 2};
   const int64_t most_vectors = options.vectors > 0 ? options.vectors : kMostVectors;
@@ -74,14 +72,14 @@ bool TileGrid::SharesOutRows() const {
 
 bool TileGrid::AreOfImage() const {
   return absl::c_any_of(nest_.rows, [&](const Contraction::Operand& operand) {
-    const loop::Access access = AccessOf(program_, operand);
+    const Access access = AccessOf(program_, operand);
     return SlidesAlong(program_, access, nest_.sums, *nest_.row) || AreRowsOfTemporary(program_, access, *nest_.row);
   });
 }
 
 bool TileGrid::ArePoints() const {
   return pool_[rows_].kind == IndexKind::kMul && absl::c_any_of(nest_.rows, [&](const Contraction::Operand& operand) {
-    return program_[AccessOf(program_, operand).tensor].storage == loop::Storage::kTemp;
+    return program_[AccessOf(program_, operand).tensor].storage == Storage::kTemp;
   });
 }
 
@@ -111,4 +109,4 @@ TileGrid::Blocks TileGrid::InEvenBlocks(IndexId tiles, IndexId full, IndexId lea
   return {count, pool_.Div(pool_.Add(tiles, others), pool_.Max(count, Const(1)))};
 }
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop

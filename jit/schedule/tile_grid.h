@@ -11,7 +11,7 @@
 #include "loop_ir/program.h"
 #include "loop_ir/ranges.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 
 class TileGrid {
  public:
@@ -20,7 +20,7 @@ class TileGrid {
   };
   // What a tile has at most; 0: as many as there are registers for. See ContractionTileOptions.
   struct Options {
-    Isa isa;
+    jit::Isa isa;
     int64_t rows, vectors;
   };
   // Tiles of `height` rows, all of which are kept, from row `first` on.
@@ -34,7 +34,7 @@ class TileGrid {
 
   // REQUIRES: the arguments outlive this, `ranges` is at the place of the nest, and Choose is called before all that
   // follows it. A loop may be taken out of the nest's batch loops and jammed before.
-  TileGrid(loop::Program& program, loop::Ranges& ranges, const Contraction& nest, int64_t lanes);
+  TileGrid(Program& program, Ranges& ranges, const Contraction& nest, int64_t lanes);
 
   IndexId rows() const { return rows_; }
   IndexId columns() const { return columns_; }
@@ -78,17 +78,17 @@ class TileGrid {
   IndexId Const(int64_t value) { return pool_.Const(value); }
   IndexId Times(int64_t factor, IndexId e) { return pool_.Mul(Const(factor), e); }
   IndexId Over(IndexId e, int64_t divisor) { return pool_.Div(e, Const(divisor)); }
-  IndexId OverUp(IndexId e, int64_t divisor) { return jit::OverUp(pool_, e, Const(divisor)); }
+  IndexId OverUp(IndexId e, int64_t divisor) { return loop::OverUp(pool_, e, Const(divisor)); }
 
-  loop::Program& program_;
+  Program& program_;
   IndexPool& pool_;
-  loop::Ranges& ranges_;
+  Ranges& ranges_;
   const Contraction& nest_;
   const int64_t lanes_;
   const IndexId rows_, columns_;  // how many
   Extent tile_{};
 };
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop
 
 #endif  // NESTOR_JIT_SCHEDULE_TILE_GRID_H_

@@ -14,24 +14,15 @@
 #include "loop_ir/lanes.h"
 #include "loop_ir/rewrite.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
-
-using loop::Access;
-using loop::Declaration;
-using loop::Item;
-using loop::Loop;
-using loop::Program;
-using loop::Scope;
-using loop::Storage;
-using loop::TensorId;
 
 class TilePrefetcher {
  public:
   explicit TilePrefetcher(Program& program) : program_(program), pool_(program.pool) {}
 
   bool Run() {
-    for (loop::Block& block : program_.blocks) Visit(block.body);
+    for (Block& block : program_.blocks) Visit(block.body);
     return changed_;
   }
 
@@ -76,9 +67,9 @@ class TilePrefetcher {
     }
     absl::optional<IndexList> written, read;
     for (const Item& inner : loop->body) {
-      VisitAccesses(program_, inner, [&](TensorId tensor, absl::Span<const IndexId> place, loop::AccessKind kind) {
+      VisitAccesses(program_, inner, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind kind) {
         if (tensor != tile.tensor) return;
-        (kind == loop::AccessKind::kRead ? read : written) = IndexList(place.begin(), place.end());
+        (kind == AccessKind::kRead ? read : written) = IndexList(place.begin(), place.end());
       });
     }
     if (written && read) tile.is_summed = true;
@@ -89,8 +80,8 @@ class TilePrefetcher {
   std::vector<Access> ReadsBeside(const Loop& loop) const {
     std::vector<Access> reads;
     for (const Item& item : loop.body) {
-      VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, loop::AccessKind kind) {
-        if (kind != loop::AccessKind::kRead || !IsFromOutside(tensor) || place.empty()) return;
+      VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind kind) {
+        if (kind != AccessKind::kRead || !IsFromOutside(tensor) || place.empty()) return;
         if (absl::c_all_of(place, [&](IndexId e) { return pool_.IsAffine(e) && !pool_.HasLoad(e); }) &&
             HoldsVar(pool_, place.back(), loop.var)) {
           reads.push_back({tensor, IndexList(place.begin(), place.end())});
@@ -105,7 +96,7 @@ class TilePrefetcher {
   }
 
   void Prefetch(const Tile& tile, const End& end, const Fill& fill) {
-    loop::VarReplacement to_fill(program_);
+    VarReplacement to_fill(program_);
     std::vector<int64_t> others = tile.vars;
     for (size_t axis = 0; axis < end.in_tile.size(); ++axis) {
       const int64_t var = pool_.VarValue(end.in_tile[axis]);
@@ -132,4 +123,4 @@ class TilePrefetcher {
 
 bool PrefetchBesideTiles(Program& program) { return TilePrefetcher(program).Run(); }
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop

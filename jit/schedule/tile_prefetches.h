@@ -5,13 +5,13 @@
 
 #include "loop_ir/program.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 
 // Loops with lanes that fill a register tile prefetch what loops after its sum read beside the same elements of the
 // tile: of inputs, and of the program's temps. Returns whether it changed anything; a second run changes nothing.
 // REQUIRES: Verify accepts the program; and so it does afterwards.
-bool PrefetchBesideTiles(loop::Program& program);
+bool PrefetchBesideTiles(Program& program);
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop
 
 #endif  // NESTOR_JIT_SCHEDULE_TILE_PREFETCHES_H_

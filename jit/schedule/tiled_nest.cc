@@ -26,15 +26,8 @@
 #include "uops/invariant.h"
 #include "uops/mutant.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
-
-using loop::Access;
-using loop::Loop;
-using loop::Program;
-using loop::Scope;
-using loop::Storage;
-using loop::TensorId;
 
 // If the number of rows is known, and tiles are made for it, so many are enough.
 constexpr int64_t kLeastKnownRows = 2;
@@ -57,7 +50,7 @@ constexpr int64_t kColumnBlocksForRowBlock = 2;
 class Tiling {
  public:
   // `runs`: whether it does, 0 or 1.
-  Tiling(Program& program, loop::Ranges& ranges, const ContractionTileOptions& options, const Contraction& nest,
+  Tiling(Program& program, Ranges& ranges, const ContractionTileOptions& options, const Contraction& nest,
          const Loop& whole, IndexId runs)
       : program_(program),
         pool_(program.pool),
@@ -110,7 +103,7 @@ class Tiling {
     const IndexId any = pool_.Min(Const(1), columns_);
     return flag ? OnlyIf(pool_, any, *flag) : any;
   }
-  IndexId OverUp(IndexId e, int64_t divisor) { return jit::OverUp(pool_, e, Const(divisor)); }
+  IndexId OverUp(IndexId e, int64_t divisor) { return loop::OverUp(pool_, e, Const(divisor)); }
 
   // ---- What is decided first
 
@@ -158,7 +151,7 @@ class Tiling {
     row->end = pool_.Add(row->begin, OnlyIf(pool_, runs_, pool_.Min(rows_, Times(kLeastRows - 1, few))));
     if (!HasFewIterations(*row)) return {};
     many_ = pool_.Sub(Const(1), few);
-    absl::optional<Loop> fresh = fusion::FreshCopy(program_, ranges_, copy);
+    absl::optional<Loop> fresh = FreshCopy(program_, ranges_, copy);
     return fresh ? ScopeOf(*std::move(fresh)) : Scope();
   }
 
@@ -245,7 +238,7 @@ class Tiling {
     const absl::optional<SumBlocks::Cut> blocks = sum_blocks_.CutAt(options_.sum_block, side.row_block * tile_.rows,
                                                                     side.column_block * side.vectors, lanes_);
     Scope scope;
-    if (blocks) scope.push_back(fusion::DeclarationOf(blocks->partial));
+    if (blocks) scope.push_back(DeclarationOf(blocks->partial));
     if (!packing_.UsesPanels()) {
       return short_.AroundSums([&] {
         Append(scope, TileBlock(band, side, first_block, first, blocks, absl::nullopt));
@@ -304,7 +297,7 @@ class Tiling {
     for (const int64_t extent : {patch.extent.rows, patch.extent.vectors, lanes_}) shape.push_back(Const(extent));
     const TensorId sums = program_.AddTensor({"sums", type_, shape, Storage::kTemp});
     patch.waiting = {sums, short_.PlaceInSums(), Const(0), Const(0)};
-    Scope scope = {fusion::DeclarationOf(sums)};
+    Scope scope = {DeclarationOf(sums)};
     Append(scope, short_.InSums([&] { return register_tile_->At(patch, part); }));
     Append(scope, register_tile_->EndsOfWaiting(patch, part, [&](auto make) { return short_.InSumsUnrolled(make); }));
     return scope;
@@ -402,7 +395,7 @@ class Tiling {
       const IndexId before = pool_.Mul(in_block, q);
       const Shape shape = {Const(kFlatTiles * tile_.rows), Const(most * tile_.vectors), Const(lanes_)};
       const SumBlocks::Cut sums = sum_blocks_.BlocksOf(Const(length), shape);
-      Scope block = {fusion::DeclarationOf(sums.partial)};
+      Scope block = {DeclarationOf(sums.partial)};
       Append(block, make_.Counted("s", sums.count, kPlain, [&](IndexId s) {
         return make_.Between("p", first, end, kPlain, [&](IndexId p) {
           const IndexId count = pool_.Min(pool_.Min(Const(most), in_block), pool_.Sub(wide, before));
@@ -428,7 +421,7 @@ class Tiling {
 
   Program& program_;
   IndexPool& pool_;
-  loop::Ranges& ranges_;
+  Ranges& ranges_;
   const ContractionTileOptions& options_;
   LoopMaker make_;
   Contraction nest_;
@@ -449,7 +442,7 @@ class Tiling {
 
 }  // namespace
 
-absl::optional<Scope> TiledNest(Program& program, loop::Ranges& ranges, const ContractionTileOptions& options,
+absl::optional<Scope> TiledNest(Program& program, Ranges& ranges, const ContractionTileOptions& options,
                                 const Contraction& nest, const Loop& whole, IndexId runs, bool may_be_few) {
   if (program.pool.IsConst(runs, 0)) return Scope();
   Tiling tiling(program, ranges, options, nest, whole, runs);
@@ -457,4 +450,4 @@ absl::optional<Scope> TiledNest(Program& program, loop::Ranges& ranges, const Co
   return tiling.Run(may_be_few);
 }
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop

@@ -20,19 +20,8 @@
 #include "loop_ir/rewrite.h"
 #include "uops/mutant.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
-
-using loop::Access;
-using loop::Item;
-using loop::Loop;
-using loop::LoopsAround;
-using loop::Program;
-using loop::Scope;
-using loop::Statement;
-using loop::TensorId;
-using loop::TensorInfo;
-using loop::ValueId;
 
 constexpr size_t kMostTiles = 2;
 // Elements from one that is read to the next, at most: code has a quick way for every second one.
@@ -53,7 +42,7 @@ struct Nest {
 
 class TransposeTiles {
  public:
-  TransposeTiles(Program& program, Isa isa) : program_(program), pool_(program.pool), isa_(isa), ranges_(program) {}
+  TransposeTiles(Program& program, jit::Isa isa) : program_(program), pool_(program.pool), isa_(isa), ranges_(program) {}
 
   bool Run() {
     return ReplaceLoops(program_, ranges_, [&](Loop& loop) { return Tiled(loop); });
@@ -93,8 +82,8 @@ class TransposeTiles {
   }
 
   // Whole cache lines of both: a square of as many tiles as vectors fill one.
-  int64_t TilesInSquare() const { return kCacheLineBytes / VectorBytes(isa_); }
-  int64_t Width(const Loop& inner) const { return TilesInSquare() * LanesOf(program_, inner, isa_); }
+  int64_t TilesInSquare() const { return jit::kCacheLineBytes / jit::VectorBytes(isa_); }
+  int64_t Width(const Loop& inner) const { return TilesInSquare() * jit::LanesOf(program_, inner, isa_); }
 
   // Whether squares may fit: not in what is left over beside squares.
   bool IsLong(const Loop& loop, int64_t width) {
@@ -104,20 +93,20 @@ class TransposeTiles {
 
   // The loads that walk across, if all that is written walks along.
   absl::optional<Nest> WithLoads(Nest nest, const Loop& inner) {
-    const int lanes = LanesOf(program_, inner, isa_);
+    const int lanes = jit::LanesOf(program_, inner, isa_);
     for (const Item& item : inner.body) {
       const auto* statement = item.As<Statement>();
       if (statement == nullptr || statement->op || statement->target.masked) return absl::nullopt;
       if (Walks(statement->target, nest.along->var, nest.across->var) != 1) return absl::nullopt;
-      VisitValues(program_, statement->value, [&](ValueId id, const loop::Value& value) {
-        const auto* load = absl::get_if<loop::LoadValue>(&value.node);
+      VisitValues(program_, statement->value, [&](ValueId id, const Value& value) {
+        const auto* load = absl::get_if<LoadValue>(&value.node);
         if (load == nullptr || load->access.masked) return;
         const int64_t step = Walks(load->access, nest.across->var, nest.along->var);
         if (step > 0 && step <= kMostStep) nest.loads.push_back(id);
       });
     }
     const bool fits = std::all_of(nest.loads.begin(), nest.loads.end(), [&](ValueId id) {
-      return LanesOf(program_[id].type, isa_) == lanes && program_[id].type != DType::kBool;
+      return jit::LanesOf(program_[id].type, isa_) == lanes && program_[id].type != DType::kBool;
     });
     if (nest.loads.empty() || nest.loads.size() > kMostTiles || !fits) return absl::nullopt;
     return nest;
@@ -149,7 +138,7 @@ class TransposeTiles {
 
   Scope Cut(const LoopsAround& loops, const Nest& nest) {
     const Loop& inner = *loops.back();
-    const int64_t lanes = LanesOf(program_, inner, isa_), tiles = TilesInSquare();
+    const int64_t lanes = jit::LanesOf(program_, inner, isa_), tiles = TilesInSquare();
     const bool overlaps = !IsOutermost(*loops.front()) && !ReadsWhatItWrites(inner);
     const Side across = SideOf(*nest.across, inner, overlaps), along = SideOf(*nest.along, inner, overlaps);
     Scope parts;
@@ -190,13 +179,13 @@ class TransposeTiles {
   }
 
   bool IsOutermost(const Loop& loop) const {
-    return absl::c_any_of(program_.blocks, [&](const loop::Block& block) {
+    return absl::c_any_of(program_.blocks, [&](const Block& block) {
       return absl::c_any_of(block.body, [&](const Item& item) { return item.As<Loop>() == &loop; });
     });
   }
 
   bool ReadsWhatItWrites(const Loop& inner) const {
-    const loop::Footprint footprint = FootprintOf(program_, inner.body);
+    const Footprint footprint = FootprintOf(program_, inner.body);
     return absl::c_any_of(footprint.reads, [&](TensorId tensor) { return footprint.Changes(tensor); });
   }
 
@@ -210,7 +199,7 @@ class TransposeTiles {
       if (loops[i] == nest.along) std::tie(loop.begin, loop.end) = along;
       part = Around(loop, std::move(part));
     }
-    absl::optional<Loop> fresh = fusion::FreshCopy(program_, ranges_, *part[0].As<Loop>());
+    absl::optional<Loop> fresh = FreshCopy(program_, ranges_, *part[0].As<Loop>());
     if (fresh) Append(parts, ScopeOf(*std::move(fresh)));
   }
 
@@ -280,7 +269,7 @@ class TransposeTiles {
               return program_.AddLoad({tile, several ? IndexList{row, lane} : IndexList{lane, row}});
             });
           });
-          loop::VarReplacement replace = Replacement(nest, pool_.Add(across, row), pool_.Add(along[i], lane));
+          VarReplacement replace = Replacement(nest, pool_.Add(across, row), pool_.Add(along[i], lane));
           RewriteIndices(program_, inside, [&](IndexId e) { return replace(e); });
         })));
       }
@@ -296,7 +285,7 @@ class TransposeTiles {
       const DType type = program_[load].type;
       const TensorId tile = Declared("tile", type, lanes, scope);
       FillTile(tile, lanes, scope, [&](IndexId row, IndexId lane) {
-        loop::VarReplacement replace = Replacement(nest, pool_.Add(across, lane), pool_.Add(along, row));
+        VarReplacement replace = Replacement(nest, pool_.Add(across, lane), pool_.Add(along, row));
         return RewriteIndices(program_, load, [&](IndexId e) { return replace(e); });
       });
       tiles.push_back(transposed ? Declared("columns", type, lanes, scope) : tile);
@@ -309,8 +298,8 @@ class TransposeTiles {
 
   TensorId Declared(absl::string_view name, DType type, int64_t lanes, Scope& scope) {
     const TensorId tile = program_.AddTensor({std::string(name), type, {pool_.Const(lanes), pool_.Const(lanes)},
-                                              loop::Storage::kTemp, ReduceOp::kSum, true});
-    scope.push_back(fusion::DeclarationOf(tile));
+                                              Storage::kTemp, ReduceOp::kSum, true});
+    scope.push_back(DeclarationOf(tile));
     return tile;
   }
 
@@ -323,8 +312,8 @@ class TransposeTiles {
     })));
   }
 
-  loop::VarReplacement Replacement(const Nest& nest, IndexId across, IndexId along) {
-    loop::VarReplacement replace(program_);
+  VarReplacement Replacement(const Nest& nest, IndexId across, IndexId along) {
+    VarReplacement replace(program_);
     replace.Set(nest.across->var, across);
     replace.Set(nest.along->var, along);
     return replace;
@@ -334,7 +323,7 @@ class TransposeTiles {
   Loop Rows(int64_t lanes, Fill fill) { return Counted("r", lanes, kUnrolled, fill); }
   Loop Lanes(int64_t lanes, Fill fill) { return Counted("l", lanes, kVector, fill); }
 
-  Loop Counted(absl::string_view name, int64_t count, loop::LoopAttributes attributes, Fill fill) {
+  Loop Counted(absl::string_view name, int64_t count, LoopAttributes attributes, Fill fill) {
     Loop loop{program_.AddVar(name), pool_.Const(0), pool_.Const(count), 1, attributes, {}};
     fill(pool_.Var(loop.var), loop.body);
     return loop;
@@ -342,12 +331,12 @@ class TransposeTiles {
 
   Program& program_;
   IndexPool& pool_;
-  const Isa isa_;
-  loop::Ranges ranges_;
+  const jit::Isa isa_;
+  Ranges ranges_;
 };
 
 }  // namespace
 
-absl::StatusOr<bool> TransposeInTiles(Program& program, Isa isa) { return TransposeTiles(program, isa).Run(); }
+absl::StatusOr<bool> TransposeInTiles(Program& program, jit::Isa isa) { return TransposeTiles(program, isa).Run(); }
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop

@@ -6,7 +6,7 @@
 #include "jit/runtime/cpu_features.h"
 #include "loop_ir/program.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 
 // Of nested loops, the outermost and the innermost, of which one walks along the rows of what is written and the
 // other along the rows of something that is read:
@@ -34,8 +34,8 @@ namespace nestor::jit {
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run
 // changes nothing. REQUIRES: Verify accepts the program; and so it does afterwards.
-absl::StatusOr<bool> TransposeInTiles(loop::Program& program, Isa isa);
+absl::StatusOr<bool> TransposeInTiles(Program& program, jit::Isa isa);
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop
 
 #endif  // NESTOR_JIT_SCHEDULE_TRANSPOSE_TILES_H_

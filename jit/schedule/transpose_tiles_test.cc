@@ -4,12 +4,8 @@
 #include "fusion/pass_testing.h"
 #include "gtest/gtest.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
-
-using fusion::ExpectPass;
-using fusion::Frame;
-using loop::Program;
 
 constexpr Frame kFrame = {
     "program p(x: f32[M, N], x2: f32[M, N], x3: f32[M, N], o: f32[N, M], b: f32[N], h: f16[M, N], c: i64[M, N], "
@@ -22,7 +18,7 @@ constexpr Frame kFrame = {
     "drop three[0, 0, 0] = 0.0  drop deep[0, 0, 0, 0, 0] = 0.0 }\n}\n"};
 
 TEST(TransposeTiles, Avx512) {
-  const auto pass = [](Program& program) { return TransposeInTiles(program, Isa::kAvx512); };
+  const auto pass = [](Program& program) { return TransposeInTiles(program, jit::Isa::kAvx512); };
   ExpectPass(pass, kFrame, {
       // What is read walks along its own rows into a tile, which is read by columns.
       {"for i in [0, N) { for j in [0, M) { y[i, j] = x[j, i] } }",
@@ -445,7 +441,7 @@ TEST(TransposeTiles, Avx512) {
 }
 
 TEST(TransposeTiles, Avx2) {
-  const auto pass = [](Program& program) { return TransposeInTiles(program, Isa::kAvx2); };
+  const auto pass = [](Program& program) { return TransposeInTiles(program, jit::Isa::kAvx2); };
   ExpectPass(pass, kFrame, {
       // Two 256-bit vectors fill a cache line, so four tiles make a square.
       {"for i in [0, N) { for j in [0, M) { q[i, j] = c[j, i] } }",
@@ -507,4 +503,4 @@ TEST(TransposeTiles, Avx2) {
 }
 
 }  // namespace
-}  // namespace nestor::jit
+}  // namespace nestor::loop

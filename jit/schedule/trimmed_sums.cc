@@ -19,21 +19,12 @@
 #include "loop_ir/ranges.h"
 #include "loop_ir/rewrite.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
-
-using loop::Access;
-using loop::Item;
-using loop::Loop;
-using loop::LoopsAround;
-using loop::Program;
-using loop::Scope;
-using loop::Statement;
-using loop::ValueId;
 
 class SumTrimmer {
  public:
-  SumTrimmer(Program& program, loop::Ranges& ranges, const std::vector<bool>& bound)
+  SumTrimmer(Program& program, Ranges& ranges, const std::vector<bool>& bound)
       : program_(program), pool_(program.pool), ranges_(ranges), bound_(bound) {}
 
   absl::optional<Scope> Trimmed(const Loop& outermost) {
@@ -59,8 +50,8 @@ class SumTrimmer {
   std::vector<ZeroFactor> PaddingOf(ValueId value) const {
     std::vector<ZeroFactor> padding;
     for (const ValueId load : LoadsOf(program_, value)) {
-      const Access& access = absl::get<loop::LoadValue>(program_[load].node).access;
-      if (!access.masked || !IsPlusZero(program_, access.fill)) continue;
+      const Access& access = absl::get<LoadValue>(program_[load].node).access;
+      if (!access.masked || !jit::IsPlusZero(program_, access.fill)) continue;
       absl::optional<ZeroFactor> zero = ZeroFactorOf(program_, value, load);
       if (zero && AreBound(zero->others)) padding.push_back(*std::move(zero));
     }
@@ -90,7 +81,7 @@ class SumTrimmer {
   };
 
   Inside StepsInside(const Contraction& nest, ValueId load) {
-    const Access& access = absl::get<loop::LoadValue>(program_[load].node).access;
+    const Access& access = absl::get<LoadValue>(program_[load].node).access;
     LoopsAround around = nest.batch;
     around.insert(around.end(), {nest.row, nest.column});
     around.insert(around.end(), nest.sums.begin(), nest.sums.end());
@@ -106,7 +97,7 @@ class SumTrimmer {
   }
 
   // The nest with these steps alone.
-  static Loop Only(const Inside& inside, loop::TensorId sum, Loop nest) {
+  static Loop Only(const Inside& inside, TensorId sum, Loop nest) {
     VisitScopes(nest.body, [&](Scope& scope) {
       for (Item& item : scope) {
         auto* loop = item.As<Loop>();
@@ -147,8 +138,8 @@ class SumTrimmer {
 
   // Whether the statements give the same when they run again: they assign, and read nothing that they write.
   bool MayRunTwice(const Scope& core) const {
-    const loop::Footprint footprint = FootprintOf(program_, core);
-    const bool reads_own = absl::c_any_of(footprint.reads, [&](loop::TensorId tensor) { return footprint.Changes(tensor); });
+    const Footprint footprint = FootprintOf(program_, core);
+    const bool reads_own = absl::c_any_of(footprint.reads, [&](TensorId tensor) { return footprint.Changes(tensor); });
     return !reads_own && absl::c_all_of(core, [](const Item& item) {
       const auto* statement = item.As<Statement>();
       return statement == nullptr || !statement->op;
@@ -158,7 +149,7 @@ class SumTrimmer {
   bool AreBound(const std::vector<ValueId>& values) const {
     return absl::c_all_of(values, [&](ValueId value) {
       return absl::c_all_of(LoadsOf(program_, value), [&](ValueId load) {
-        return IsBound(program_, bound_, absl::get<loop::LoadValue>(program_[load].node).access.tensor);
+        return IsBound(program_, bound_, absl::get<LoadValue>(program_[load].node).access.tensor);
       });
     });
   }
@@ -183,7 +174,7 @@ class SumTrimmer {
   void SayWhereInside(ValueId load, Statement& statement) {
     statement.value = RewriteValues(program_, statement.value, [&](ValueId id) -> absl::optional<ValueId> {
       if (id != load) return absl::nullopt;
-      Access access = absl::get<loop::LoadValue>(program_[id].node).access;
+      Access access = absl::get<LoadValue>(program_[id].node).access;
       for (size_t axis = 0; axis < access.place.size(); ++axis) {
         const IndexId place = access.place[axis];
         if (pool_.VarValue(place) >= 0) continue;
@@ -196,16 +187,16 @@ class SumTrimmer {
 
   Program& program_;
   IndexPool& pool_;
-  loop::Ranges& ranges_;
+  Ranges& ranges_;
   const std::vector<bool>& bound_;
 };
 
 }  // namespace
 
 absl::StatusOr<bool> TrimSums(Program& program, const std::vector<bool>& bound) {
-  loop::Ranges ranges(program);
+  Ranges ranges(program);
   SumTrimmer trimmer(program, ranges, bound);
   return ReplaceLoops(program, ranges, [&](Loop& loop) { return trimmer.Trimmed(loop); });
 }
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop

@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "loop_ir/program.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 
 //   for i in [0, N) { for h in [0, H) { for j in [0, M) {
 //     acc s: f32 = sum
@@ -40,8 +40,8 @@ namespace nestor::jit {
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run
 // changes nothing. REQUIRES: Verify accepts the program; and so it does afterwards.
-absl::StatusOr<bool> TrimSums(loop::Program& program, const std::vector<bool>& bound = {});
+absl::StatusOr<bool> TrimSums(Program& program, const std::vector<bool>& bound = {});
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop
 
 #endif  // NESTOR_JIT_SCHEDULE_TRIMMED_SUMS_H_

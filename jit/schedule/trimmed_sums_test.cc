@@ -3,10 +3,10 @@
 #include "fusion/pass_testing.h"
 #include "gtest/gtest.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
 
-constexpr fusion::Frame kFrame = {
+constexpr Frame kFrame = {
     "program p(x: f32[H, C, M], w: f32[N, R, C], v: f32[N], c: i32[H, C, M], k: i32[N, R, C])"
     " -> (y: f32[N, H, M], z: i32[N, H, M]) {\n",
     "\n  block { drop y[0, 0, 0] = 0.0 drop z[0, 0, 0] = i32(0) }\n}\n"};
@@ -26,10 +26,10 @@ constexpr fusion::Frame kFrame = {
                        " | 0.0 if h_2 + r_3 - 1 >= 0, h_2 + r_3 - 1 < H]")                                        \
        "drop y[i_3, h_2, j_2] if not_finite[] == 1 = " end)
 
-absl::StatusOr<bool> WithBoundWeights(loop::Program& program) { return TrimSums(program, {false, true, false, false, false}); }
+absl::StatusOr<bool> WithBoundWeights(Program& program) { return TrimSums(program, {false, true, false, false, false}); }
 
 TEST(TrimSums, TextInTextOut) {
-  fusion::ExpectPass(WithBoundWeights, kFrame, {
+  ExpectPass(WithBoundWeights, kFrame, {
       {OVER("", "", SUM("", "", "f32", "0, R", STEP) "y[i, h, j] = s"),
        "block { " CHECK OVER("", "", SUM("", "", "f32", INSIDE, STEP) "y[i, h, j] = s") " " ONCE_MORE("s_2") " }"},
       // So is what is done with the sums.
@@ -62,9 +62,9 @@ TEST(TrimSums, TextInTextOut) {
 
 // Unless they are bound, weights would be looked through in each call.
 TEST(TrimSums, OfOtherWeightsNothingIsKnown) {
-  fusion::ExpectPass([](loop::Program& program) { return TrimSums(program); }, kFrame,
+  ExpectPass([](Program& program) { return TrimSums(program); }, kFrame,
                      {{OVER("", "", SUM("", "", "f32", "0, R", STEP) "y[i, h, j] = s"), ""}});
 }
 
 }  // namespace
-}  // namespace nestor::jit
+}  // namespace nestor::loop

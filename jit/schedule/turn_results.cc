@@ -21,20 +21,12 @@
 #include "loop_ir/lanes.h"
 #include "loop_ir/ranges.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
-
-using loop::Access;
-using loop::Item;
-using loop::Loop;
-using loop::LoopsAround;
-using loop::Program;
-using loop::Scope;
-using loop::Statement;
 
 class Turner {
  public:
-  Turner(Program& program, loop::Ranges& ranges, Isa isa, const std::vector<bool>& bound)
+  Turner(Program& program, Ranges& ranges, jit::Isa isa, const std::vector<bool>& bound)
       : program_(program), pool_(program.pool), ranges_(ranges), isa_(isa), bound_(bound) {}
 
   absl::optional<Scope> Turned(const Loop& loop) {
@@ -50,7 +42,7 @@ class Turner {
  private:
   bool MayKeepSums(const Contraction& nest) const {
     const auto is_plain = [&](const Item& item) {
-      const auto* declaration = item.As<loop::Declaration>();
+      const auto* declaration = item.As<Declaration>();
       return declaration == nullptr || declaration->tensor == nest.accumulator;
     };
     return !nest.is_ragged && absl::c_all_of(*nest.core, is_plain) && !BoundsMove(pool_, *nest.row) &&
@@ -79,12 +71,12 @@ class Turner {
   bool LiesAcross(const Contraction& nest, const Contraction::Operand& operand) {
     const Access access = AccessOf(program_, operand);
     const auto lies_along = [&](const Loop* loop) { return IsAlong(program_, access, *loop); };
-    return program_[access.tensor].storage == loop::Storage::kTemp && !lies_along(nest.column) &&
+    return program_[access.tensor].storage == Storage::kTemp && !lies_along(nest.column) &&
            absl::c_any_of(nest.sums, lies_along);
   }
 
   // Whether just the places of the results keep apart the rows of an image, which lie one after the other in the
-  // operands, so that they would be columns of one product (fusion::MergeRowsOfTemporaries).
+  // operands, so that they would be columns of one product (MergeRowsOfTemporaries).
   bool ScattersRows(const Contraction& nest) {
     if (nest.batch.empty()) return false;
     const Loop& row = *nest.batch.back();
@@ -100,12 +92,12 @@ class Turner {
 
   // Of a temporary, the last two axes.
   bool WalksWhole(const Access& access, const Loop& outer, const Loop& inner) const {
-    const loop::TensorInfo& info = program_[access.tensor];
+    const TensorInfo& info = program_[access.tensor];
     const size_t rank = info.shape.size();
     const auto walks = [&](size_t axis, const Loop& loop) {
       return pool_.VarValue(access.place[axis]) == loop.var && info.shape[axis] == loop.end && pool_.IsConst(loop.begin, 0);
     };
-    return info.storage == loop::Storage::kTemp && rank > 1 && !access.masked && walks(rank - 2, outer) &&
+    return info.storage == Storage::kTemp && rank > 1 && !access.masked && walks(rank - 2, outer) &&
            walks(rank - 1, inner);
   }
 
@@ -119,7 +111,7 @@ class Turner {
   // Whether so few columns are known to be in the last of some vectors that a turn costs less.
   bool LeavesLanesIdle(const Contraction& nest) const {
     constexpr double kBusy = 0.85;
-    const int64_t lanes = LanesOf(program_[nest.accumulator].type, isa_);
+    const int64_t lanes = jit::LanesOf(program_[nest.accumulator].type, isa_);
     const auto columns = KnownLength(program_, *nest.column);
     return columns && *columns > lanes && Filled(*columns, lanes) < kBusy * static_cast<double>(lanes);
   }
@@ -143,7 +135,7 @@ class Turner {
   // A single vector of kernels would be too narrow a tile. Where nothing is known, some kernels
   // more or less matter less than what is left over of each row of an image.
   bool FillsMoreLanes(const Contraction& nest) const {
-    const int64_t lanes = LanesOf(program_[nest.accumulator].type, isa_);
+    const int64_t lanes = jit::LanesOf(program_[nest.accumulator].type, isa_);
     const auto kernels = KnownLength(program_, *nest.row), columns = KnownLength(program_, *nest.column);
     if (kernels && *kernels < 2 * lanes) return false;
     return !columns || (kernels ? Filled(*kernels, lanes) : static_cast<double>(lanes)) > Filled(*columns, lanes);
@@ -186,24 +178,24 @@ class Turner {
     const Strips strips = EvenStripsOf(program_, ranges_, *nest.batch.back());
     const KeptSum kept(program_, ranges_, "turned", nest.accumulator, {&strips.whole, nest.column, nest.row});
     ranges_.Enter(strips.over);
-    Scope scope = jit::Around(strips.over, SumsAndEnds(nest, kept, {&strips.strip, nest.column, nest.row}));
+    Scope scope = Around(strips.over, SumsAndEnds(nest, kept, {&strips.strip, nest.column, nest.row}));
     ranges_.Leave();
     return Around(absl::MakeConstSpan(nest.batch).first(nest.batch.size() - 1), std::move(scope));
   }
 
   Program& program_;
   IndexPool& pool_;
-  loop::Ranges& ranges_;
-  const Isa isa_;
+  Ranges& ranges_;
+  const jit::Isa isa_;
   const std::vector<bool>& bound_;
 };
 
 }  // namespace
 
-absl::StatusOr<bool> TurnResults(Program& program, Isa isa, const std::vector<bool>& bound) {
-  loop::Ranges ranges(program);
+absl::StatusOr<bool> TurnResults(Program& program, jit::Isa isa, const std::vector<bool>& bound) {
+  Ranges ranges(program);
   Turner turner(program, ranges, isa, bound);
   return ReplaceLoops(program, ranges, [&](Loop& loop) { return turner.Turned(loop); });
 }
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop

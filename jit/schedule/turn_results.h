@@ -7,7 +7,7 @@
 #include "jit/runtime/cpu_features.h"
 #include "loop_ir/program.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 
 //   for n in [0, B) { for o in [0, O) { for i in [0, N) {
 //     acc s: f32 = sum  for r in [0, 3) { s += w[o, r] * x[n, i + r - 1 | 0.0] }  y[n, o, i] = max(s, b[o])
@@ -49,13 +49,13 @@ namespace nestor::jit {
 //   for o, i, j { acc s: f32 = sum  for c { s += w[c, o] * t[c, i, j] }  gathered[o, i, j] = s }
 //   for o, i, j { y[o, 2*i, 2*j] = gathered[o, i, j] }
 //
-// Short rows are then columns of one product (fusion::MergeRowsOfTemporaries), if `t` is a temporary.
+// Short rows are then columns of one product (MergeRowsOfTemporaries), if `t` is a temporary.
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run changes
 // nothing. No result changes in any bit. REQUIRES: Verify accepts the program; and so it does
 // afterwards.
-absl::StatusOr<bool> TurnResults(loop::Program& program, Isa isa, const std::vector<bool>& bound = {});
+absl::StatusOr<bool> TurnResults(Program& program, jit::Isa isa, const std::vector<bool>& bound = {});
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop
 
 #endif  // NESTOR_JIT_SCHEDULE_TURN_RESULTS_H_

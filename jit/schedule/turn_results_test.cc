@@ -3,10 +3,10 @@
 #include "fusion/pass_testing.h"
 #include "gtest/gtest.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
 
-constexpr fusion::Frame kFrame = {
+constexpr Frame kFrame = {
     "program p(x: f32[B, C, N], w: f32[O, C, R], b: f32[O]; $s: i64 = 1) -> (y: f32[B, O, N], one: f32[1]) {\n",
     "\n  block { drop one[0] = 0.0 }\n}\n"};
 
@@ -21,10 +21,10 @@ constexpr fusion::Frame kFrame = {
   " for o in [0, " o ") { " SUM("3", value) " turned[j, o] = s } }"                              \
   " for o_2 in [0, " o ") { for j_2 in [0, " n ") { " ends " } } }"
 
-absl::StatusOr<bool> ForAvx2(loop::Program& program) { return TurnResults(program, Isa::kAvx2); }
+absl::StatusOr<bool> ForAvx2(Program& program) { return TurnResults(program, jit::Isa::kAvx2); }
 
 TEST(TurnResults, TextInTextOut) {
-  fusion::ExpectPass(ForAvx2, kFrame, {
+  ExpectPass(ForAvx2, kFrame, {
       {CONVOLUTION("O", "N", "3", "w[o, c, r] * x[i, c, j + r - 1 | 0.0]", "y[i, o, j] = s"),
        TURNED("549755813887*N*O", "O", "N", "w[o, c, r] * x[i, c, j + r - 1 | 0.0]", "y[i, o_2, j_2] = turned[j_2, o_2]")},
       // What is done with the sum stays along the row.
@@ -53,7 +53,7 @@ TEST(TurnResults, TextInTextOut) {
 }
 
 // Windows that slide along the rows of an image, too: strips of rows share what is turned.
-constexpr fusion::Frame kWindows = {
+constexpr Frame kWindows = {
     "program p(x: f32[B, C, H, W], w: f32[O, C, 3], v: f32[O, H, C, 3], u: f32[B, C, 20, W])"
     " -> (y: f32[B, O, H, W], one: f32[1]) {\n",
     "\n  block { drop one[0] = 0.0 }\n}\n"};
@@ -78,7 +78,7 @@ TEST(TurnResults, StripsOfAnImage) {
 #define DROPPED(value) "drop y[n, o_2, k_3, l_2] = " value
 #define RAISED(value) "y[n, o_2, k_3, l_2] = max(" value ", 0.0)"
 #define ROWS "min((H + 2*max((H + 15)/16, 1) - 1)/(2*max((H + 15)/16, 1)), 8)"
-  fusion::ExpectPass(ForAvx2, kWindows, {
+  ExpectPass(ForAvx2, kWindows, {
       // As many rows for each of two threads.
       {OVER_IMAGE("20", "w[o, c, q] * u[n, c, k + q - 1, l + r - 1 | 0.0]", "drop y[n, o, k, l] = s"),
        IN_STRIPS("2748779069435*O*W", "4", "5", "5*k_2", "min(5*k_2 + 5, 20)",
@@ -97,7 +97,7 @@ TEST(TurnResults, StripsOfAnImage) {
 }
 
 // Rows of an image, of a temporary and of an argument, from which every second element comes.
-constexpr fusion::Frame kImage = {
+constexpr Frame kImage = {
     "program p(x: f32[C, H, W], w: f32[O, C], v: f32[O, H, C]) -> (y: f32[O, 2*H, 2*W]) {\n"
     "  temp t: f32[C, H, W]\n  for c in [0, C) { for i in [0, H) { for j in [0, W) { t[c, i, j] = x[c, i, j] } } }\n",
     "\n}\n"};
@@ -107,7 +107,7 @@ constexpr fusion::Frame kImage = {
 #define SUM_OF(value) "acc s: f32 = sum for m in [0, C) { s += " value " }"
 
 TEST(TurnResults, SumsThatLieApartAreGathered) {
-  fusion::ExpectPass(ForAvx2, kImage, {
+  ExpectPass(ForAvx2, kImage, {
       {IMAGE("w[o, m] * t[m, k, l]", "y[o, 2*k, 2*l] = s"),
        "assume : 549755813887*H*O*W block { temp gathered: f32[O, H, W] for o in [0, O) { for k in [0, H) { for l in [0, W) { "
        SUM_OF("w[o, m] * t[m, k, l]") " gathered[o, k, l] = s } } }"
@@ -123,7 +123,7 @@ TEST(TurnResults, SumsThatLieApartAreGathered) {
 }
 
 // A temporary whose columns lie apart is read along what is summed, if kernels need not be packed in each call instead.
-constexpr fusion::Frame kPoints = {
+constexpr Frame kPoints = {
     "program p(x: f32[N, C], w: f32[O, C], v: f32[C, O]) -> (y: f32[O, N], one: f32[1]) {\n"
     "  temp t: f32[N, C]\n  for i in [0, N) { for c in [0, C) { t[i, c] = x[i, c] } }\n",
     "\n  block { drop one[0] = 0.0 }\n}\n"};
@@ -136,7 +136,7 @@ constexpr fusion::Frame kPoints = {
   "for o_2 in [0, O) { for j_2 in [0, N) { y[o_2, j_2] = max(turned[j_2, o_2], 0.0) } } }"
 
 TEST(TurnResults, ColumnsThatLieApart) {
-  fusion::ExpectPass(ForAvx2, kPoints, {
+  ExpectPass(ForAvx2, kPoints, {
       {POINTS("v[c, o]", "t[j, c]"), POINTS_TURNED("v[c, o]")},
       {POINTS("w[o, c]", "t[j, c]"), ""},
       // Not of an argument, which may be packed as well.
@@ -145,9 +145,9 @@ TEST(TurnResults, ColumnsThatLieApart) {
 }
 
 TEST(TurnResults, KernelsThatArePackedOnce) {
-  const auto bound = [](loop::Program& program) { return TurnResults(program, Isa::kAvx2, {false, true, false}); };
-  fusion::ExpectPass(bound, kPoints, {{POINTS("w[o, c]", "t[j, c]"), POINTS_TURNED("w[o, c]")}});
+  const auto bound = [](Program& program) { return TurnResults(program, jit::Isa::kAvx2, {false, true, false}); };
+  ExpectPass(bound, kPoints, {{POINTS("w[o, c]", "t[j, c]"), POINTS_TURNED("w[o, c]")}});
 }
 
 }  // namespace
-}  // namespace nestor::jit
+}  // namespace nestor::loop

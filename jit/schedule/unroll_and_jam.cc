@@ -17,16 +17,8 @@
 #include "uops/mutant.h"
 #include "uops/scalar_body.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
-
-using loop::Item;
-using loop::Loop;
-using loop::Program;
-using loop::Scope;
-using loop::Statement;
-using loop::Storage;
-using loop::ValueId;
 
 constexpr int64_t kRows = 4;
 constexpr int kMostOperations = 4;
@@ -55,7 +47,7 @@ class Jammer {
 
  private:
   static bool IsPlain(const Loop& loop) {
-    const loop::LoopAttributes& a = loop.attributes;
+    const LoopAttributes& a = loop.attributes;
     return loop.step == 1 && !a.parallel && !a.vector && !a.unroll && loop.body.size() == 1;
   }
 
@@ -88,7 +80,7 @@ class Jammer {
   }
 
   bool Accumulates(const Statement& statement, int32_t row) const {
-    const loop::Access& target = statement.target;
+    const Access& target = statement.target;
     if (!statement.op || IsArg(*statement.op) || target.masked) return false;
     const Storage storage = program_[target.tensor].storage;
     if (storage != Storage::kTemp && storage != Storage::kOutput) return false;
@@ -117,7 +109,7 @@ class Jammer {
   std::vector<IndexId> PagesBetweenRows(const Loop& loop) {
     std::vector<IndexId> pages;
     VisitItems(loop.body, [&](const Item& item) {
-      VisitAccesses(program_, item, [&](loop::TensorId tensor, absl::Span<const IndexId> place, loop::AccessKind) {
+      VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind) {
         const absl::optional<IndexId> distance = Distance(tensor, place, loop.var);
         if (!distance) return;
         pages.push_back(pool_.Div(Length(*distance), pool_.Const(kPageBytes / ByteSize(program_[tensor].type))));
@@ -135,7 +127,7 @@ class Jammer {
 
   // Elements between the rows that follow each other; nullopt for what is not in rows, or
   // not compact.
-  absl::optional<IndexId> Distance(loop::TensorId tensor, absl::Span<const IndexId> place, int32_t row) {
+  absl::optional<IndexId> Distance(TensorId tensor, absl::Span<const IndexId> place, int32_t row) {
     if (place.empty() || HoldsVar(pool_, place.back(), row)) return absl::nullopt;
     IndexId distance = pool_.Const(0), extent = pool_.Const(1);
     for (size_t axis = place.size(); axis-- > 0; extent = pool_.Mul(extent, program_[tensor].shape[axis])) {
@@ -155,7 +147,7 @@ class Jammer {
     if (!ranges_.LessEqual(loop.begin, tail.begin)) tail.begin = pool_.Max(loop.begin, tail.begin);
     if (NESTOR_MUTANT("jam_remainder_skipped")) tail.begin = tail.end;
     if (NESTOR_MUTANT("jam_remainder_twice")) tail.begin = pool_.Max(pool_.Sub(tail.begin, pool_.Const(1)), loop.begin);
-    return fusion::FreshCopy(program_, ranges_, tail);
+    return FreshCopy(program_, ranges_, tail);
   }
 
   // The loop over four rows at a time, and the first of them.
@@ -174,7 +166,7 @@ class Jammer {
     VisitStatements(loop.body, [&](Statement& statement) {
       ValueId value = program_.AddLoad(statement.target);
       for (int64_t row = 0; row < kRows; ++row) {
-        loop::VarReplacement replace(program_);
+        VarReplacement replace(program_);
         replace.Set(row_var, pool_.Add(first, pool_.Const(row)));
         const ValueId next = RewriteIndices(program_, statement.value, [&](IndexId e) { return replace(e); });
         value = program_.AddApply(StepOp(*statement.op), {value, next}, program_[next].type);
@@ -189,7 +181,7 @@ class Jammer {
   // The loops that each are all of the loop around, but the outermost: they will be shared among
   // threads.
   void FindChains() {
-    for (const loop::Block& block : program_.blocks) {
+    for (const Block& block : program_.blocks) {
       const Loop* loop = OnlyLoopIn(block.body);
       while (loop != nullptr && (loop = OnlyLoopIn(loop->body)) != nullptr) chained_.insert(loop->var);
     }
@@ -208,15 +200,15 @@ class Jammer {
   // little else is computed with.
   bool SharesElements(int32_t row_var, const Loop& row) {
     int operations = 0;
-    absl::flat_hash_set<std::pair<loop::TensorId, IndexList>> reads;
+    absl::flat_hash_set<std::pair<TensorId, IndexList>> reads;
     for (const Item& item : row.body) {
       const auto* statement = item.As<Statement>();
       if (statement != nullptr) operations += Operations(statement->value);
-      const auto* declaration = item.As<loop::Declaration>();
+      const auto* declaration = item.As<Declaration>();
       const bool is_register = declaration != nullptr && program_[declaration->tensor].shape.empty();
       if (statement == nullptr && !is_register) return false;
-      VisitAccesses(program_, item, [&](loop::TensorId tensor, absl::Span<const IndexId> place, loop::AccessKind kind) {
-        if (kind == loop::AccessKind::kRead && !place.empty() && MovesBy(place.last(1), row.var) && MovesBy(place, row_var)) {
+      VisitAccesses(program_, item, [&](TensorId tensor, absl::Span<const IndexId> place, AccessKind kind) {
+        if (kind == AccessKind::kRead && !place.empty() && MovesBy(place.last(1), row.var) && MovesBy(place, row_var)) {
           reads.emplace(tensor, IndexList(place.begin(), place.end()));
         }
       });
@@ -239,7 +231,7 @@ class Jammer {
   size_t ReadBy(const Reads& of_one, int32_t row_var, int64_t rows) {
     Reads all;
     for (int64_t row = 0; row < rows; ++row) {
-      loop::VarReplacement replace(program_);
+      VarReplacement replace(program_);
       replace.Set(row_var, pool_.Add(pool_.Var(row_var), pool_.Const(row)));
       for (const auto& [tensor, place] : of_one) {
         IndexList moved;
@@ -253,8 +245,8 @@ class Jammer {
   // More than there may be, where one has a body.
   int Operations(ValueId root) const {
     int applied = 0;
-    VisitValues(program_, root, [&](ValueId, const loop::Value& value) {
-      const auto* apply = absl::get_if<loop::ApplyValue>(&value.node);
+    VisitValues(program_, root, [&](ValueId, const Value& value) {
+      const auto* apply = absl::get_if<ApplyValue>(&value.node);
       if (apply == nullptr) return;
       const bool has_body = FunctionOf(apply->op, program_[apply->args.back()].type, value.type).body != nullptr;
       applied += has_body ? kMostOfWindow + 1 : 1;
@@ -270,12 +262,12 @@ class Jammer {
     std::vector<Loop> more;
     ranges_.Enter(loop);
     ranges_.Enter(row);
-    for (int64_t i = 1; i < kRows; ++i) more.push_back(*fusion::DecidedCopy(program_, ranges_, row, /*fresh=*/true));
+    for (int64_t i = 1; i < kRows; ++i) more.push_back(*DecidedCopy(program_, ranges_, row, /*fresh=*/true));
     ranges_.Leave();
     ranges_.Leave();
     const IndexId first = CountByFour(loop, count);
     const auto put = [&](Loop& copy, int64_t number) {
-      loop::VarReplacement replace(program_);
+      VarReplacement replace(program_);
       replace.Set(row_var, pool_.Add(first, pool_.Const(number)));
       if (copy.var != row.var) replace.Set(copy.var, pool_.Var(row.var));
       RewriteIndices(program_, copy.body, [&](IndexId e) { return replace(e); });
@@ -299,7 +291,7 @@ class Jammer {
 
   Program& program_;
   IndexPool& pool_;
-  loop::Ranges ranges_;
+  Ranges ranges_;
   absl::flat_hash_set<int32_t> chained_;
 };
 
@@ -307,4 +299,4 @@ class Jammer {
 
 absl::StatusOr<bool> UnrollAndJam(Program& program) { return Jammer(program).Run(); }
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop

@@ -3,17 +3,17 @@
 #include "fusion/pass_testing.h"
 #include "gtest/gtest.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
 
-constexpr fusion::Frame kFrame = {
+constexpr Frame kFrame = {
     "program p(x: f32[K, C], e: f32[K, 1023], l: f32[K, 2048], w: f32[K], ids: i64[C], s: f32[K, K], f: f32[9, C], "
     "g: f32[3, C]) -> (y: f32[C], n: f32[K], one: f32[1]) {\n",
     "\n  block { drop n[0] = 0.0  drop one[0] = 0.0 }\n}\n"};
 #define ROWS_OF(text) "block { temp a: f32[C] for i in [0, C) { a[i] = 0.0 } " text " for o in [0, C) { y[o] = a[o] } }"
 
 TEST(UnrollAndJam, TextInTextOut) {
-  fusion::ExpectPass(UnrollAndJam, kFrame, {
+  ExpectPass(UnrollAndJam, kFrame, {
       {ROWS_OF("for k in [0, K) { for j in [0, C) { a[j] += x[k, j] } }"),
        ROWS_OF("for k_3 in [0, min(4294967296*(C/1024), K/4)) { for j in [0, C) {"
                " a[j] = a[j] + x[4*k_3, j] + x[4*k_3 + 1, j] + x[4*k_3 + 2, j] + x[4*k_3 + 3, j] } }"
@@ -64,13 +64,13 @@ TEST(UnrollAndJam, TextInTextOut) {
   });
 }
 
-constexpr fusion::Frame kWindows = {
+constexpr Frame kWindows = {
     "program p(x: f32[N, H, W], w: f32[3], z: f32[H, W]) -> (y: f32[N, H, W], u: f32[H, W]) {\n",
     "\n  block { drop y[0, 0, 0] = 0.0  drop u[0, 0] = 0.0 }\n}\n"};
 #define ROWS(text) "for n in [0, N) { temp t: f32[2]  t[0] = 0.0  " text " }"
 
 TEST(UnrollAndJam, RowsOfWindows) {
-  fusion::ExpectPass(UnrollAndJam, kWindows, {
+  ExpectPass(UnrollAndJam, kWindows, {
       {ROWS("for h in [0, H - 1) { for c in [0, W) { temp a: f32  a = x[n, h, c] * w[0] + x[n, h + 1, c] * w[1]  y[n, h, c] = a } }"),
        ROWS("for h_3 in [0, max(H - 1, 0)/4) { for c in [0, W) { temp a: f32  temp a_3: f32  temp a_4: f32  temp a_5: f32"
             "  a = x[n, 4*h_3, c] * w[0] + x[n, 4*h_3 + 1, c] * w[1]  a_3 = x[n, 4*h_3 + 1, c] * w[0] + x[n, 4*h_3 + 2, c] * w[1]"
@@ -98,4 +98,4 @@ TEST(UnrollAndJam, RowsOfWindows) {
 }
 
 }  // namespace
-}  // namespace nestor::jit
+}  // namespace nestor::loop

@@ -12,16 +12,8 @@
 #include "loop_ir/rewrite.h"
 #include "uops/graph.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
-
-using loop::Item;
-using loop::Loop;
-using loop::Program;
-using loop::Scope;
-using loop::Statement;
-using loop::TensorId;
-using loop::ValueId;
 
 constexpr int64_t kMostSteps = 16;
 constexpr int kMostOperations = 3;  // of a step
@@ -51,11 +43,11 @@ class SumUnroller {
     const Statement* step = OnlyStatementIn(loop);
     if (step == nullptr || !step->op || IsArg(*step->op) || step->target.masked) return false;
     const TensorId sum = step->target.tensor;
-    const bool is_scalar = program_[sum].storage == loop::Storage::kAccumulator && program_[sum].shape.empty();
-    if (!is_scalar || fusion::OperationsOf(program_, step->value) > kMostOperations) return false;
+    const bool is_scalar = program_[sum].storage == Storage::kAccumulator && program_[sum].shape.empty();
+    if (!is_scalar || OperationsOf(program_, step->value) > kMostOperations) return false;
     const auto steps = StepsOf(loop);
     const bool declares = absl::c_any_of(scope, [&](const Item& item) {
-      const auto* declaration = item.As<loop::Declaration>();
+      const auto* declaration = item.As<Declaration>();
       return declaration != nullptr && declaration->tensor == sum;
     });
     const auto changes = [&](const Item& item) { return FootprintOf(program_, item).Changes(sum); };
@@ -74,8 +66,8 @@ class SumUnroller {
 
   Item WrittenOut(const Loop& loop) {
     const Statement& step = *OnlyStatementIn(loop);
-    loop::TensorInfo& info = program_[step.target.tensor];
-    info.storage = loop::Storage::kTemp;
+    TensorInfo& info = program_[step.target.tensor];
+    info.storage = Storage::kTemp;
     ValueId sum = program_.AddConstant(Identity(*step.op, info.type));
     AddSteps(loop, step, {}, sum);
     return {Statement{step.target, absl::nullopt, sum, {}}};
@@ -91,7 +83,7 @@ class SumUnroller {
         AddSteps(*inner, step, at, sum);
         continue;
       }
-      loop::VarReplacement replace(program_);
+      VarReplacement replace(program_);
       for (const auto& [var, index] : at) replace.Set(var, index);
       const ValueId next = RewriteIndices(program_, step.value, [&](IndexId e) { return replace(e); });
       sum = program_.AddApply(StepOp(*step.op), {sum, next}, program_[step.target.tensor].type);
@@ -107,8 +99,8 @@ class SumUnroller {
 absl::StatusOr<bool> UnrollSums(Program& program) {
   SumUnroller unroller(program);
   bool changed = false;
-  for (loop::Block& block : program.blocks) changed = unroller.Run(block.body) || changed;
+  for (Block& block : program.blocks) changed = unroller.Run(block.body) || changed;
   return changed;
 }
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop

@@ -5,7 +5,7 @@
 #include "absl/status/statusor.h"
 #include "loop_ir/program.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 
 //   for i in [0, N) { acc s: f32 = sum  for r in [0, 3) { s += w[r] * x[i + r] }  y[i] = s }
 //     ->
@@ -17,8 +17,8 @@ namespace nestor::jit {
 //
 // Returns whether it changed anything; if not, the program is untouched. A second run
 // changes nothing. REQUIRES: Verify accepts the program; and so it does afterwards.
-absl::StatusOr<bool> UnrollSums(loop::Program& program);
+absl::StatusOr<bool> UnrollSums(Program& program);
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop
 
 #endif  // NESTOR_JIT_SCHEDULE_UNROLL_SUMS_H_

@@ -3,15 +3,15 @@
 #include "fusion/pass_testing.h"
 #include "gtest/gtest.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
 
-constexpr fusion::Frame kFrame = {
+constexpr Frame kFrame = {
     "program p(x: f32[N + 20], w: f32[20, 20]) -> (y: f32[N], one: f32[1]) {\n",
     "\n  block { drop one[0] = 0.0 }\n}\n"};
 
 TEST(UnrollSums, TextInTextOut) {
-  fusion::ExpectPass(UnrollSums, kFrame, {
+  ExpectPass(UnrollSums, kFrame, {
       {"for i in [0, N) { acc s: f32 = sum for r in [0, 3) { s += w[r, 0] * x[i + r] } y[i] = s }",
        "for i in [0, N) { temp s: f32 s = 0.0 + w[0, 0] * x[i] + w[1, 0] * x[i + 1] + w[2, 0] * x[i + 2] y[i] = s }"},
       {"for i in [0, N) { acc s: f32 = max for r in [1, 3) { for q in [r, 3) { s max= x[i + q] } } y[i] = s }", ""},
@@ -31,4 +31,4 @@ TEST(UnrollSums, TextInTextOut) {
 }
 
 }  // namespace
-}  // namespace nestor::jit
+}  // namespace nestor::loop

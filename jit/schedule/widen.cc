@@ -3,16 +3,8 @@
 #include "absl/algorithm/container.h"
 #include "loop_ir/rewrite.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 namespace {
-
-using loop::Access;
-using loop::Item;
-using loop::Loop;
-using loop::Program;
-using loop::Statement;
-using loop::Value;
-using loop::ValueId;
 
 // 1: rises with the index, or stays; -1: falls; 0: does not depend on it.
 absl::optional<int> DirectionOf(const IndexPool& pool, IndexId e, int32_t var) {
@@ -35,17 +27,17 @@ absl::optional<int> DirectionOf(const IndexPool& pool, IndexId e, int32_t var) {
   return *a + *b > 0 ? 1 : -1;
 }
 
-bool IsInRange(Program& program, loop::Ranges& ranges, const Access& access) {
+bool IsInRange(Program& program, Ranges& ranges, const Access& access) {
   const auto defined = [&](IndexId e) { return ranges.Defined(e); };
   if (access.masked) return absl::c_all_of(access.place, defined) && absl::c_all_of(access.conditions, defined);
   return ranges.InRange(access.place, program[access.tensor].shape);
 }
 
-bool IsInRange(Program& program, loop::Ranges& ranges, const Statement& statement) {
+bool IsInRange(Program& program, Ranges& ranges, const Statement& statement) {
   bool good = IsInRange(program, ranges, statement.target);
   VisitValues(program, statement.value, [&](ValueId, const Value& node) {
-    if (const auto* load = absl::get_if<loop::LoadValue>(&node.node)) good = good && IsInRange(program, ranges, load->access);
-    if (const auto* index = absl::get_if<loop::IndexValue>(&node.node)) good = good && ranges.Defined(index->index);
+    if (const auto* load = absl::get_if<LoadValue>(&node.node)) good = good && IsInRange(program, ranges, load->access);
+    if (const auto* index = absl::get_if<IndexValue>(&node.node)) good = good && ranges.Defined(index->index);
   });
   return good;
 }
@@ -56,7 +48,7 @@ absl::optional<Extremes> ExtremesOver(Program& program, IndexId e, int32_t var, 
   const auto direction = DirectionOf(program.pool, e, var);
   if (!direction) return absl::nullopt;
   const auto at = [&](IndexId index) {
-    loop::VarReplacement replace(program);
+    VarReplacement replace(program);
     replace.Set(var, index);
     return replace(e);
   };
@@ -64,7 +56,7 @@ absl::optional<Extremes> ExtremesOver(Program& program, IndexId e, int32_t var, 
   return Extremes{at(first), at(last)};
 }
 
-bool IsInRange(Program& program, loop::Ranges& ranges, const Loop& loop) {
+bool IsInRange(Program& program, Ranges& ranges, const Loop& loop) {
   ranges.Enter(loop);
   const bool good = absl::c_all_of(loop.body, [&](const Item& item) {
     if (const auto* inner = item.As<Loop>()) return IsInRange(program, ranges, *inner);
@@ -75,4 +67,4 @@ bool IsInRange(Program& program, loop::Ranges& ranges, const Loop& loop) {
   return good;
 }
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop

@@ -6,19 +6,19 @@
 #include "loop_ir/program.h"
 #include "loop_ir/ranges.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 
 // What the expression is at least, and at most, for the index `var` from `first` to `last`, and
 // is for one of these; nullopt where it does not rise or fall all the way with it.
 struct Extremes {
   IndexId least, greatest;
 };
-absl::optional<Extremes> ExtremesOver(loop::Program& program, IndexId e, int32_t var, IndexId first, IndexId last);
+absl::optional<Extremes> ExtremesOver(Program& program, IndexId e, int32_t var, IndexId first, IndexId last);
 
 // Whether the places of all accesses in the loop are in range, or masked, wherever it stands:
 // all of its iterations could run there, whether the program asks for them or not.
-bool IsInRange(loop::Program& program, loop::Ranges& ranges, const loop::Loop& loop);
+bool IsInRange(Program& program, Ranges& ranges, const Loop& loop);
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop
 
 #endif  // NESTOR_JIT_SCHEDULE_WIDEN_H_

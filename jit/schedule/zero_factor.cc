@@ -6,20 +6,17 @@
 #include "loop_ir/lanes.h"
 #include "loop_ir/rewrite.h"
 
-namespace nestor::jit {
-
-using loop::Program;
-using loop::ValueId;
+namespace nestor::loop {
 
 namespace {
 
 bool IsZeroWith(const Program& program, ValueId value, ZeroFactor& zero) {
-  if (value == zero.load || IsPlusZero(program, value)) return true;
-  if (const loop::ApplyValue* choice = AsApply(program, value, ScalarOp::kSelect)) {
+  if (value == zero.load || jit::IsPlusZero(program, value)) return true;
+  if (const ApplyValue* choice = jit::AsApply(program, value, ScalarOp::kSelect)) {
     return IsZeroWith(program, choice->args[1], zero) && IsZeroWith(program, choice->args[2], zero);
   }
-  const loop::ApplyValue* gated = AsApply(program, value, ScalarOp::kMulz);
-  const loop::ApplyValue* product = gated != nullptr ? gated : AsApply(program, value, ScalarOp::kMul);
+  const ApplyValue* gated = jit::AsApply(program, value, ScalarOp::kMulz);
+  const ApplyValue* product = gated != nullptr ? gated : jit::AsApply(program, value, ScalarOp::kMul);
   if (product == nullptr) return false;
   const bool first = IsZeroWith(program, product->args[0], zero), second = IsZeroWith(program, product->args[1], zero);
   if (first == second) return first;
@@ -36,21 +33,21 @@ absl::optional<ZeroFactor> ZeroFactorOf(const Program& program, ValueId value, V
 
 std::vector<ValueId> LoadsOf(const Program& program, ValueId value) {
   std::vector<ValueId> loads;
-  VisitValues(program, value, [&](ValueId id, const loop::Value& inner) {
-    if (absl::holds_alternative<loop::LoadValue>(inner.node)) loads.push_back(id);
+  VisitValues(program, value, [&](ValueId id, const Value& inner) {
+    if (absl::holds_alternative<LoadValue>(inner.node)) loads.push_back(id);
   });
   return loads;
 }
 
-bool DependsOn(const Program& program, ValueId value, const loop::Loop& loop) {
+bool DependsOn(const Program& program, ValueId value, const Loop& loop) {
   bool depends = false;
-  VisitValues(program, value, [&](ValueId, const loop::Value& inner) {
-    const auto* load = absl::get_if<loop::LoadValue>(&inner.node);
-    const auto* index = absl::get_if<loop::IndexValue>(&inner.node);
+  VisitValues(program, value, [&](ValueId, const Value& inner) {
+    const auto* load = absl::get_if<LoadValue>(&inner.node);
+    const auto* index = absl::get_if<IndexValue>(&inner.node);
     depends = depends || (load != nullptr && DependsOn(program, load->access, loop)) ||
               (index != nullptr && HoldsVar(program.pool, index->index, loop.var));
   });
   return depends;
 }
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop

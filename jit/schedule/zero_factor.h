@@ -7,23 +7,23 @@
 #include "absl/types/optional.h"
 #include "loop_ir/program.h"
 
-namespace nestor::jit {
+namespace nestor::loop {
 
 // A load of a value that makes all of it 0 where it is 0 itself, as long as the others are finite.
 struct ZeroFactor {
-  loop::ValueId load;
-  std::vector<loop::ValueId> others;
+  ValueId load;
+  std::vector<ValueId> others;
 };
 
 // nullopt where the value may be something else although the load is 0 and all else is finite.
-absl::optional<ZeroFactor> ZeroFactorOf(const loop::Program& program, loop::ValueId value, loop::ValueId load);
+absl::optional<ZeroFactor> ZeroFactorOf(const Program& program, ValueId value, ValueId load);
 
 // Each load of the value.
-std::vector<loop::ValueId> LoadsOf(const loop::Program& program, loop::ValueId value);
+std::vector<ValueId> LoadsOf(const Program& program, ValueId value);
 
 // Whether the value is another at another step of the loop.
-bool DependsOn(const loop::Program& program, loop::ValueId value, const loop::Loop& loop);
+bool DependsOn(const Program& program, ValueId value, const Loop& loop);
 
-}  // namespace nestor::jit
+}  // namespace nestor::loop
 
 #endif  // NESTOR_JIT_SCHEDULE_ZERO_FACTOR_H_
