@@ -16,19 +16,25 @@ TEST(GoalTest, Judge) {
     bool met;
     double allowed;  // 0: none
   } kCases[] = {
+      // clang-format off
       {"twice the peer", 1, {{"Nestor", 5}, {"oneDNN", 10}}, {peer}, "", true, 5},
       {"not quite twice the peer", 1, {{"Nestor", 5.1}, {"oneDNN", 10}}, {peer}, "", false, 5},
-      {"on two threads the peer's speed does", 2, {{"Nestor", 10}, {"oneDNN", 10}}, {peer}, "", true, 10},
-      {"the limit caps the ratio", 1, {{"Nestor", 9.9}, {"oneDNN", 10}, {"limit", 9.2}}, {peer}, "", true, 10},
-      {"short of the cap", 1, {{"Nestor", 10.1}, {"oneDNN", 10}, {"limit", 9.2}}, {peer}, "", false, 10},
+      {"on two threads the peer's speed does", 2, {{"Nestor", 10}, {"oneDNN", 10}},
+       {peer}, "", true, 10},
+      {"the limit caps the ratio", 1, {{"Nestor", 9.9}, {"oneDNN", 10}, {"limit", 9.2}},
+       {peer}, "", true, 10},
+      {"short of the cap", 1, {{"Nestor", 10.1}, {"oneDNN", 10}, {"limit", 9.2}},
+       {peer}, "", false, 10},
       {"a fraction of the limit", 2, {{"Nestor", 20}, {"limit", 10}}, {OfLimit(0.5)}, "", true, 20},
       {"the easiest term counts", 1, {{"Nestor", 20}, {"limit", 4.6}, {"f32", 10}},
        {OfLimit(0.92), {"f32", 0.5, 0.5}}, "", true, 20},
-      {"a wrong result never counts", 1, {{"Nestor", 1}, {"oneDNN", 10}}, {peer}, "differs", false, 5},
+      {"a wrong result never counts", 1, {{"Nestor", 1}, {"oneDNN", 10}},
+       {peer}, "differs", false, 5},
       {"no reading of Nestor", 1, {{"oneDNN", 10}}, {peer}, "", false, 5},
       {"no reading of the peer", 1, {{"Nestor", 1}, {"limit", 1}}, {peer}, "", false, 0},
       {"no goal", 1, {{"Nestor", 1}, {"limit", 1}}, {}, "", true, 0},
       {"no goal, but a failure", 1, {{"Nestor", 1}}, {}, "differs", false, 0},
+      // clang-format on
   };
   for (const auto& c : kCases) {
     RowResult result;

@@ -5,13 +5,15 @@
 
 // README begins
 absl::Status Tour() {
-  const absl::StatusOr<nestor::Op> op = nestor::Parse("op f(x: f32[N]) -> (y) { y[i] = x[i] * x[i] }");
+  const absl::StatusOr<nestor::Op> op =
+      nestor::Parse("op f(x: f32[N]) -> (y) { y[i] = x[i] * x[i] }");
   if (!op.ok()) return op.status();
 
   const nestor::Tensor x = nestor::Tensor::Of<float>({3}, {1, 2, 3});
   const auto code = nestor::Compile(*op);  // Run(*op, ..) would interpret it
   if (!code.ok()) return code.status();
-  const absl::StatusOr<std::vector<nestor::Tensor>> y = nestor::Run(**code, {{{"x", x.view()}}, {}, {}});
+  const absl::StatusOr<std::vector<nestor::Tensor>> y =
+      nestor::Run(**code, {{{"x", x.view()}}, {}, {}});
   if (!y.ok()) return y.status();
   std::printf("%s\n", nestor::ToString((*y)[0]).c_str());
 

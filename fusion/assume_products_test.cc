@@ -11,7 +11,7 @@ constexpr Frame kFrame = {
     "\n  for o in [0, N) { y[o] = 1.0 }\n}\n"};
 
 TEST(AssumeProducts, TextInTextOut) {
-  ExpectPass(AssumeProducts, kFrame, {
+  constexpr PassCase kCases[] = {
       // What is affine is proven before a run anyway; what is gathered, nobody assumes anything of.
       {"for i in [0, N) { for c in [0, C) { y[i] = x[i*$s + c, c | 0.0] } }", ""},
       {"for i in [0, N) { for c in [0, C) { y[i] = x[k[i]*c, c | 0.0 if k[c] < c/$s] } }", ""},
@@ -26,7 +26,8 @@ TEST(AssumeProducts, TextInTextOut) {
        "assume d < N, d_2 < C: d%d_2  "
        "for i in [0, N) { for c in [0, C) { drop y[i*c] if c/i < $s && k[c] < i, i == 0 || i*c + 1 < 4  = "
        "x[k[i%c] + i*c, 0 | 0.0] } }"},
-  });
+  };
+  ExpectPass(AssumeProducts, kFrame, kCases);
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ constexpr Frame kFrame = {
     "\n  block { drop d[0] = 0 }  block { q = 0.0 }\n}\n"};
 
 TEST(CommonSubexpressions, TextInTextOut) {
-  ExpectPass(EliminateCommonSubexpressions, kFrame, {
+  constexpr PassCase kCases[] = {
       // In two statements; a value that was stored is known.
       {"for i in [0, N) { y[i] = exp(x[i])  z[i] = exp(x[i]) + y[i] }",
        "for i in [0, N) { temp s: f32  s = exp(x[i])  y[i] = s  z[i] = s + s }"},
@@ -45,11 +45,12 @@ TEST(CommonSubexpressions, TextInTextOut) {
       {"for i in [0, N) { y[i] = exp(x[i | 0.0])  z[i] = exp(x[i | 1.0]) }", ""},
       {"for i in [0, N) { y[i] = exp(x[i | 0.0 if i < 3])  z[i] = exp(x[i | 0.0 if i < 4]) }", ""},
       {"for i in [0, N) { d[i] = i64(x[i])  y[i] = f32(i32(x[i])) }", ""},
-  });
+  };
+  ExpectPass(EliminateCommonSubexpressions, kFrame, kCases);
 }
 
 TEST(CommonSubexpressions, ChangesInBetween) {
-  ExpectPass(EliminateCommonSubexpressions, kFrame, {
+  constexpr PassCase kCases[] = {
       {"for i in [0, N) { z[i] = exp(y[i])  y[i] = 1.0  q = exp(y[i]) }", ""},
       {"for i in [0, N) { z[i] = exp(y[i])  y[i] += 1.0  q = exp(y[i]) }", ""},
       {"for i in [0, N) { z[i] = exp(y[i])  drop y[0] if i < 3 = 1.0  q = exp(y[i]) }", ""},
@@ -68,17 +69,19 @@ TEST(CommonSubexpressions, ChangesInBetween) {
       {"temp t: f32  block { t = 1.0 }  for i in [0, N) { y[i] = exp(t)  t = exp(x[i]) }", ""},
       {"for i in [0, N) { y[i] = exp(x[i]) }  for j in [0, N) { z[j] = exp(x[j]) }", ""},
       {"for i in [0, N) { y[i] = exp(x[i])  for j in [0, 3) { z[j] = exp(x[i]) } }", ""},
-  });
+  };
+  ExpectPass(EliminateCommonSubexpressions, kFrame, kCases);
 }
 
 // The value of a dropped store is not evaluated: what it loads may be out of range.
 TEST(CommonSubexpressions, DroppedStoresTakeNoPart) {
-  ExpectPass(EliminateCommonSubexpressions, kFrame, {
+  constexpr PassCase kCases[] = {
       {"for i in [0, N) { drop y[i] if 0 < i = exp(x[i - 1])  drop z[i] if 0 < i = exp(x[i - 1]) }", ""},
       {"for i in [0, N) { drop y[i] if 0 < i = exp(x[i])  z[i] = exp(x[i]) }", ""},
       {"for i in [0, N) { z[i] = exp(x[i])  drop y[i] if 0 < i = exp(x[i]) }", ""},
       {"for i in [0, N) { drop y[i] if 0 < i = exp(x[i])  z[i] = y[i] * 2.0 }", ""},
-  });
+  };
+  ExpectPass(EliminateCommonSubexpressions, kFrame, kCases);
 }
 
 // What is stored at a place that it moves itself is not what is read there next.

@@ -19,7 +19,7 @@ constexpr Frame kFrame = {
 Program Around(absl::string_view items) { return ParseVerified(kFrame, items); }
 
 TEST(Contract, TextInTextOut) {
-  ExpectPass(ContractTemporaries, kFrame, {
+  constexpr PassCase kCases[] = {
       // The axis goes, the declaration moves into the loop, before the first use.
       {"temp t: f32[N]  for i in [0, N) { t[i] = x[i, 0]  r[i] = t[i] }",
        "for i in [0, N) { temp t: f32  t = x[i, 0]  r[i] = t }"},
@@ -96,7 +96,8 @@ TEST(Contract, TextInTextOut) {
       {"for i in [0, N) { temp t: f32[4] register  for k in [0, 4) { t[k] = x[i, k]  y[i, k] = t[k] } }", ""},
       {"for i in [0, N) { r[i] = x[i, 0]  r[i] += r[i] }", ""},
       {"temp t: f32[N]  for i in [0, N) { r[i] = x[i, 0] }", ""},
-  });
+  };
+  ExpectPass(ContractTemporaries, kFrame, kCases);
 }
 
 // ---- Expansion

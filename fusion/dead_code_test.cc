@@ -11,7 +11,7 @@ constexpr Frame kFrame = {
     "\n  block { r = 1.0 }\n}\n"};
 
 TEST(DeadCode, TextInTextOut) {
-  ExpectPass(EliminateDeadCode, kFrame, {
+  constexpr PassCase kCases[] = {
       // Everything is needed.
       {"for i in [0, N) { y[i] = x[i, 0] }", ""},
       {"temp t: f32[N]  for i in [0, N) { t[i] = x[i, 0] }  for i in [0, N) { y[i] = t[i] }", ""},
@@ -55,7 +55,8 @@ TEST(DeadCode, TextInTextOut) {
       {"temp t: f32  block { t = 0.0  for i in [0, N) { t = x[i, 0] }  y[0] = t }", ""},
       {"temp t: f32[1]  block { t[0] = 0.0  t[0] = 1.0  y[0] = t[0] }", ""},
       {"block { r = 0.0  y[0] = 1.0 }", "block { y[0] = 1.0 }"},
-  });
+  };
+  ExpectPass(EliminateDeadCode, kFrame, kCases);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ constexpr Frame kFrame = {
     "\n  for o in [0, N) { y[o] = 1.0 }  block { r = 1.0 }\n}\n"};
 
 TEST(Flatten, TextInTextOut) {
-  ExpectPass(FlattenBlocks, kFrame, {
+  constexpr PassCase kCases[] = {
       // Each block one loop or one statement already; what a loop holds stays.
       {"", ""},
       {"block { r = 2.0 }", ""},
@@ -38,7 +38,8 @@ TEST(Flatten, TextInTextOut) {
       {"block { temp t: f32[N] }", "temp t: f32[N]"},
       {"block {}  block { r = 2.0  for i in [0, N) { for c in [0, C) {} } }",
        "block { r = 2.0 }  for i in [0, N) { for c in [0, C) {} }"},
-  });
+  };
+  ExpectPass(FlattenBlocks, kFrame, kCases);
 }
 
 // A register tensor must stay in a scope: a program cannot declare it.

@@ -13,7 +13,7 @@ constexpr Frame kFrame = {
     "\n  for e in [0, N) { y[e] = 1.0 }  block { o = 1.0 }\n  for e2 in [0, N) { for e3 in [0, M) { z[e2, e3] = 1.0 } }\n}\n"};
 
 TEST(GatherFromScatter, TextInTextOut) {
-  ExpectPass(GatherFromScatter, kFrame, {
+  constexpr PassCase kCases[] = {
       // A direct place; what a place does not name is summed, in order.
       {"temp t: f32[N]  for a in [0, N) { t[a] = 0.0 }  for i in [0, N) { drop t[i] += x[i] }",
        "temp t: f32[N]  for a in [0, N) { acc acc: f32 = sum  acc += x[a]  t[a] = acc }"},
@@ -98,7 +98,8 @@ TEST(GatherFromScatter, TextInTextOut) {
       // More work: a diagonal with a sum, a row.
       {"temp t: f32[N, N]  for a in [0, N) { for b in [0, N) { t[a, b] = 0.0 } }  for i in [0, N) { for j in [0, M) { drop t[i, i] += m[i, j] } }", ""},
       {"temp t: f32[N, M]  for a in [0, N) { for b in [0, M) { t[a, b] = 0.0 } }  for i in [0, N) { for j in [0, M) { drop t[0, j] += m[i, j] } }", ""},
-  });
+  };
+  ExpectPass(GatherFromScatter, kFrame, kCases);
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ constexpr Frame kFrame = {
     "\n  block { drop y[0] = 0.0 }  block { drop w[0, 0] = 0.0 }  block { q = 0.0 }\n}\n"};
 
 TEST(Hoist, TextInTextOut) {
-  ExpectPass(HoistInvariants, kFrame, {
+  constexpr PassCase kCases[] = {
       // The largest expression that holds no index of the loop.
       {"for n in [0, N) { y[n] = x[n] * rsqrt(v + $eps) }",
        "temp h: f32  block { h = rsqrt(v + $eps) }  for n in [0, N) { y[n] = x[n] * h }"},
@@ -41,11 +41,12 @@ TEST(Hoist, TextInTextOut) {
        "temp h: f32  block { h = 2.0 * $eps }  for n in [0, N) { y[n] = x[n] * v + h }"},
       // No loop, nothing to leave.
       {"block { q = exp(v) }", ""},
-  });
+  };
+  ExpectPass(HoistInvariants, kFrame, kCases);
 }
 
 TEST(Hoist, WhatTheLoopChangesStays) {
-  ExpectPass(HoistInvariants, kFrame, {
+  constexpr PassCase kCases[] = {
       {"for n in [0, N) { y[n] = x[n] * exp(q)  q = y[n] }", ""},
       {"for n in [0, N) { q += exp(q) }", ""},
       {"for n in [0, N) { y[n] = exp(c[0])  for m in [0, M) { q = 1.0 } }",
@@ -58,12 +59,13 @@ TEST(Hoist, WhatTheLoopChangesStays) {
       {"temp d: i64  block { d = 1 }  for n in [0, N) { y[n] = exp(c[d[] | 0.0])  d = 2 }", ""},
       {"temp d: i64  block { d = 1 }  for n in [0, N) { y[n] = exp(c[0 | 0.0 if d[] < 2])  d = 2 }", ""},
       {"temp d: i64  block { d = 1 }  for n in [0, N) { y[n] = exp(f32(index(d[])))  d = 2 }", ""},
-  });
+  };
+  ExpectPass(HoistInvariants, kFrame, kCases);
 }
 
 // Before the loop, also where it runs no iteration.
 TEST(Hoist, OnlyWhatHasAValue) {
-  ExpectPass(HoistInvariants, kFrame, {
+  constexpr PassCase kCases[] = {
       // In range for certain, or masked.
       {"for n in [0, N) { y[n] = exp(c[2]) }", "temp h: f32  block { h = exp(c[2]) }  for n in [0, N) { y[n] = h }"},
       {"for n in [0, N) { y[n] = exp(x[0]) }", ""},
@@ -80,28 +82,31 @@ TEST(Hoist, OnlyWhatHasAValue) {
       {"for n in [0, N) { y[n] = f32(index(N)) * x[n] }", "temp h: f32  block { h = f32(index(N)) }  for n in [0, N) { y[n] = h * x[n] }"},
       {"for n in [0, N) { y[n] = f32(index(7/$k)) * x[n] }", ""},
       {"for n in [0, N) { y[n] = f32(index(N/4)) * x[n] }", "temp h: f32  block { h = f32(index(N/4)) }  for n in [0, N) { y[n] = h * x[n] }"},
-  });
+  };
+  ExpectPass(HoistInvariants, kFrame, kCases);
 }
 
 // A loop that runs no iteration reads nothing, so that what it reads need not have
 // been written.
 TEST(Hoist, WhatMayBeUnwrittenStays) {
-  ExpectPass(HoistInvariants, kFrame, {
+  constexpr PassCase kCases[] = {
       {"temp t: f32  for m in [0, N) { t = x[m] }  for n in [0, N) { y[n] = exp(t) }", ""},
       {"temp t: f32[3]  for m in [0, N) { drop t[m] = x[m] }  for n in [0, N) { drop y[n] if 2 < n = exp(t[2]) * x[n] }", ""},
-  });
+  };
+  ExpectPass(HoistInvariants, kFrame, kCases);
 }
 
 // Beside f32, a comparison of indices would leave half of the lanes; what is compared in 32 bits does not, nor what the
 // outermost loop compares.
 TEST(Hoist, WideComparisons) {
-  ExpectPass(HoistWideComparisons, kFrame, {
+  constexpr PassCase kCases[] = {
       {"for n in [0, N) { for m in [0, M) { w[n, m] = where(index(n) == 0, exp(v), x2[n, m]) } }",
        "for n in [0, N) { temp h: bool  h = index(n) == 0  for m in [0, M) { w[n, m] = where(h, exp(v), x2[n, m]) } }"},
       {"for n in [0, N) { for m in [0, M) { w[n, m] = where(x[n] == 0.0, v, x2[n, m]) } }", ""},
       {"for n in [0, N) { for m in [0, M) { w[n, m] = where(index(m) == 0, v, x2[n, m]) } }", ""},
       {"for n in [0, N) { y[n] = where(index($k) == 0, v, x[n]) }", ""},
-  });
+  };
+  ExpectPass(HoistWideComparisons, kFrame, kCases);
 }
 
 }  // namespace

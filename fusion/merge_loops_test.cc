@@ -13,7 +13,7 @@ constexpr Frame kFrame = {
     "\n  block { drop v[0] = 0.0 }  block { drop u[0] = 0.0 }  block { q = 0 }  block { r = 0.0 }\n}\n"};
 
 TEST(MergeLoops, SharesLoops) {
-  ExpectPass(MergeLoops, kFrame, {
+  constexpr PassCase kCases[] = {
       // Values passed on, a tensor read twice, the same loops over other tensors.
       {"for i in [0, N) { v[i] = x[i, 0] }  for a in [0, N) { drop y[a, 0] = v[a] }",
        "for i in [0, N) { v[i] = x[i, 0]  drop y[i, 0] = v[i] }"},
@@ -46,11 +46,12 @@ TEST(MergeLoops, SharesLoops) {
        "for i in [0, N) step 2 { v[i] = 1.0  drop y[i, 0] = v[i] }"},
       {"for i in [0, N) parallel { v[i] = 1.0 }  for a in [0, N) { drop y[a, 0] = v[a] }",
        "for i in [0, N) { v[i] = 1.0  drop y[i, 0] = v[i] }"},
-  });
+  };
+  ExpectPass(MergeLoops, kFrame, kCases);
 }
 
 TEST(MergeLoops, KeepsDependences) {
-  ExpectPass(MergeLoops, kFrame, {
+  constexpr PassCase kCases[] = {
       // Passed to another iteration, before or behind.
       {"for i in [0, N) { v[i] = 1.0 }  for a in [0, N) { drop y[a, 0] = v[a + 1 | 0.0] }", ""},
       {"for i in [0, N) { v[i] = 1.0 }  for a in [0, N) { drop y[a, 0] = v[a - 1 | 0.0] }", ""},
@@ -68,11 +69,12 @@ TEST(MergeLoops, KeepsDependences) {
       {"for i in [0, N) { v[i] = 1.0 }  for a in [0, N - 1) { v[a] = 2.0 }", ""},
       {"for i in [0, N) { v[i] = 1.0 }  for a in [0, N) step 2 { v[a] = 2.0 }", ""},
       {"require N == M \"both\"  for i in [0, N) { v[i] = 1.0 }  for a in [0, M) { v[a] = 2.0 }", ""},
-  });
+  };
+  ExpectPass(MergeLoops, kFrame, kCases);
 }
 
 TEST(MergeLoops, MovesPastWhatLiesBetween) {
-  ExpectPass(MergeLoops, kFrame, {
+  constexpr PassCase kCases[] = {
       // Merge left: the later one goes up past what it does not depend on.
       {"for i in [0, N) { v[i] = 1.0 }  block { drop u[0] = v[0 | 0.0] }  for a in [0, N) { drop y[a, 0] = v[a] }",
        "for i in [0, N) { v[i] = 1.0  drop y[i, 0] = v[i] }  block { drop u[0] = v[0 | 0.0] }"},
@@ -93,11 +95,12 @@ TEST(MergeLoops, MovesPastWhatLiesBetween) {
       {"for i in [0, N) { temp t: f32[M]  for j in [0, M) { t[j] = x[i, j] }  temp s: f32  s = 2.0  "
        "for b in [0, M) { y[i, b] = t[b] * s } }",
        "for i in [0, N) { temp s: f32  s = 2.0  temp t: f32[M]  for j in [0, M) { t[j] = x[i, j]  y[i, j] = t[j] * s } }"},
-  });
+  };
+  ExpectPass(MergeLoops, kFrame, kCases);
 }
 
 TEST(MergeLoops, Permutes) {
-  ExpectPass(MergeLoops, kFrame, {
+  constexpr PassCase kCases[] = {
       // To the earlier one's order.
       {"for i in [0, N) { for j in [0, M) { y[i, j] = x[i, j] } }  for b in [0, M) { for a in [0, N) { z[a, b] = y[a, b] } }",
        "for i in [0, N) { for j in [0, M) { y[i, j] = x[i, j]  z[i, j] = y[i, j] } }"},
@@ -125,11 +128,12 @@ TEST(MergeLoops, Permutes) {
        "for j in [0, M) { u[j] = 1.0  for a in [0, N) { for k in [0, N) { c[j, a] = u[j] } } }"},
       {"for i in [0, N) { for j in [0, i) { drop y[i, j] = 1.0 } }  for a in [0, N) { for b in [0, a) { drop z[a, b] = y[a, b | 0.0] } }",
        "for i in [0, N) { for j in [0, i) { drop y[i, j] = 1.0  drop z[i, j] = y[i, j | 0.0] } }"},
-  });
+  };
+  ExpectPass(MergeLoops, kFrame, kCases);
 }
 
 TEST(MergeLoops, Contractions) {
-  ExpectPass(MergeLoops, kFrame, {
+  constexpr PassCase kCases[] = {
       // What works on each element of a product joins it ...
       {"for a in [0, N) { for b in [0, M) { acc s: f32 = sum  for k in [0, M) { s += x[a, k] * w[k, b] }  y[a, b] = s } }  "
        "for i in [0, N) { for j in [0, M) { z[i, j] = y[i, j] + 1.0 } }",
@@ -137,28 +141,31 @@ TEST(MergeLoops, Contractions) {
       // ... not what only reads the same operands.
       {"for a in [0, N) { for b in [0, M) { acc s: f32 = sum  for k in [0, M) { s += x[a, k] * w[k, b] }  y[a, b] = s } }  "
        "for i in [0, N) { for j in [0, M) { z[i, j] = x[i, j] + 1.0 } }", ""},
-  });
+  };
+  ExpectPass(MergeLoops, kFrame, kCases);
 }
 
 TEST(MergeLoops, BlocksOfSeveralItems) {
-  ExpectPass(MergeLoops, kFrame, {
+  constexpr PassCase kCases[] = {
       {"block { for i in [0, N) { v[i] = 1.0 }  for a in [0, N) { drop y[a, 0] = v[a] } }",
        "block { for i in [0, N) { v[i] = 1.0  drop y[i, 0] = v[i] } }"},
       {"for i in [0, N) { v[i] = 1.0 }  block { for a in [0, N) { drop y[a, 0] = v[a] }  r = 0.0 }", ""},
       {"block {}  for i in [0, N) { v[i] = 1.0 }  for a in [0, N) { drop y[a, 0] = v[a] }", ""},
-  });
+  };
+  ExpectPass(MergeLoops, kFrame, kCases);
 }
 
 // A loop that carries nothing may not go outwards past one that does: here the terms
 // of an element would be added, and its values stored, in another order; and a
 // maximum does not commute with a minimum.
 TEST(MergeLoops, KeepsSkewedOrder) {
-  ExpectPass(MergeLoops, kFrame, {
+  constexpr PassCase kCases[] = {
       {"for j in [0, M) { for i in [0, N) { c[j, i] = x[i, j] } }  for a in [0, N) { for b in [0, M) { drop u[a + b] = c[b, a] } }", ""},
       {"for j in [0, M) { for i in [0, N) { c[j, i] = x[i, j] } }  for a in [0, N) { for b in [0, M) { drop u[a + b] += c[b, a] } }", ""},
       {"for j in [0, M) { for i in [0, N) { c[j, i] = x[i, j] } }  for a in [0, N) { for b in [0, M) { r max= c[b, a]  r min= c[b, a] * 2.0 } }",
        ""},
-  });
+  };
+  ExpectPass(MergeLoops, kFrame, kCases);
 }
 
 }  // namespace

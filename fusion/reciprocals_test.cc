@@ -13,7 +13,7 @@ constexpr Frame kFrame = {
     "block { drop l[0] = bf16(0.0) }\n}\n"};
 
 TEST(Reciprocals, TextInTextOut) {
-  ExpectPass(UseReciprocals, kFrame, {
+  constexpr PassCase kCases[] = {
       {"for n in [0, N) { y[n] = x[n] / v }", "for n in [0, N) { y[n] = x[n] * recip(v) }"},
       {"for n in [0, N) { e[n] = d[n] / f64(v) }", "for n in [0, N) { e[n] = d[n] * recip(f64(v)) }"},
       {"for n in [0, N) { y[n] = x[n] / v / (v + 1.0) }", "for n in [0, N) { y[n] = x[n] * recip(v) * recip(v + 1.0) }"},
@@ -25,12 +25,13 @@ TEST(Reciprocals, TextInTextOut) {
       {"for n in [0, N) { for m in [0, N) { y[n] = x[n] / x[m] } }", ""},
       {"block { drop y[0] = x[0] / v }", ""},
       {"for n in [0, N) { l[n] = h[n] / g }", ""},
-  });
+  };
+  ExpectPass(UseReciprocals, kFrame, kCases);
 }
 
 // What sees the last bit and makes a jump of it.
 TEST(Reciprocals, ADiscreteStepKeepsTheQuotient) {
-  ExpectPass(UseReciprocals, kFrame, {
+  constexpr PassCase kCases[] = {
       {"for n in [0, N) { y[n] = floor(x[n] / v) }", ""},
       {"for n in [0, N) { y[n] = ceil(x[n] / v) }", ""},
       {"for n in [0, N) { y[n] = round(x[n] / v) }", ""},
@@ -55,12 +56,13 @@ TEST(Reciprocals, ADiscreteStepKeepsTheQuotient) {
       {"for n in [0, N) { e[n] = f64(x[n] / v) }", "for n in [0, N) { e[n] = f64(x[n] * recip(v)) }"},
       {"for n in [0, N) { l[n] = bf16(x[n] / v) }", "for n in [0, N) { l[n] = bf16(x[n] * recip(v)) }"},
       {"for n in [0, N) { y[n] = x[n] / v + floor(x[n]) }", "for n in [0, N) { y[n] = x[n] * recip(v) + floor(x[n]) }"},
-  });
+  };
+  ExpectPass(UseReciprocals, kFrame, kCases);
 }
 
 // Through whatever lies between: rows, tensors, reductions, other loops.
 TEST(Reciprocals, AStepIsFoundWhereverTheValueGoes) {
-  ExpectPass(UseReciprocals, kFrame, {
+  constexpr PassCase kCases[] = {
       {"for n in [0, N) { y[n] = floor(exp(-(x[n] / v)) + 1.0) }", ""},
       {"for n in [0, N) { y[n] = floor(where(b[n], x[n] / v, 1.0)) }", ""},
       {"for n in [0, N) { y[n] = floor(f32(f64(x[n] / v))) }", ""},
@@ -82,7 +84,8 @@ TEST(Reciprocals, AStepIsFoundWhereverTheValueGoes) {
       // The divisor decides as well, and so does a quotient inside it; others in the program do not.
       {"for n in [0, N) { y[n] = floor(x[n] / (v / 3.0))  z[n] = x[n] / v }",
        "for n in [0, N) { y[n] = floor(x[n] / (v / 3.0))  z[n] = x[n] * recip(v) }"},
-  });
+  };
+  ExpectPass(UseReciprocals, kFrame, kCases);
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ constexpr Frame kFrame = {
     "\n}\n"};
 
 TEST(SplitLoops, TextInTextOut) {
-  ExpectPass(SplitLoops, kFrame, {
+  constexpr PassCase kCases[] = {
       // The borders of a pad.
       {"for v in [0, N + 1) { z[v] = x[v - 1 | 0.0] }",
        "block { for v in [0, 1) { z[v] = 0.0 }  for v_2 in [1, N + 1) { z[v_2] = x[v_2 - 1] } }"},
@@ -87,13 +87,14 @@ TEST(SplitLoops, TextInTextOut) {
       {"for v in [0, N) { y[v] = x[v%3 | 0.0] }", ""},
       {"for v in [0, N) { y[v] = x[i[v] | 0.0] }", ""},
       {"for v in [0, N) step 2 { drop y[v] = x[v - 1 | 0.0] }", ""},
-  });
+  };
+  ExpectPass(SplitLoops, kFrame, kCases);
 }
 
 constexpr Frame kRows = {"program p(x: f32[N, M], w: f32[3]) -> (y: f32[N, M]) {\n", "\n}\n"};
 
 TEST(SplitWindows, AtBordersOfAnImage) {
-  ExpectPass(SplitWindows, kRows, {
+  constexpr PassCase kCases[] = {
       {"for i in [0, N) { for j in [0, M) { acc m: f32 = max for r in [max(-j + 1, 0), min(-j + M + 1, 3)) { m max= x[i, j + r - 1] }"
        " y[i, j] = m } }",
        "for i in [0, N) { for j in [0, min(M, 1)) { acc m: f32 = max for r in [-j + 1, min(-j + M + 1, 3)) { m max= x[i, j + r - 1] }"
@@ -187,7 +188,8 @@ TEST(SplitWindows, AtBordersOfAnImage) {
       {"for i in [0, N) { for j in [0, M) { acc m: f32 = max for r in [max(-M + 1, 0), 3) { m max= x[i, j | 0.0 if r > 1] }"
        " y[i, j] = m } }",
        ""},
-  });
+  };
+  ExpectPass(SplitWindows, kRows, kCases);
 }
 
 }  // namespace

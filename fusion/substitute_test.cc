@@ -20,7 +20,7 @@ constexpr Frame kFrame = {
     "\n  block { drop g[0] = bf16(0.0) }  block { q = 0.0 }\n}\n"};
 
 TEST(Substitute, WhatComputesNothing) {
-  ExpectPass(SubstituteTemporaries, kFrame, {
+  constexpr PassCase kCases[] = {
       // A read, composed with the place of its reader; the statement goes with the last read.
       {"temp t: f32[N]  for i in [0, N) { t[i] = x[i] }  for j in [0, N) { y[j] = exp(t[j]) }", "for j in [0, N) { y[j] = exp(x[j]) }"},
       {"temp t: f32[N]  for i in [0, N) { t[i] = x[N - 1 - i] }  for j in [0, N) { y[j] = t[N - 1 - j] + t[j] }",
@@ -51,14 +51,15 @@ TEST(Substitute, WhatComputesNothing) {
       {"block { temp t: f32  t = s  q = t + 1.0 }", "block { q = s + 1.0 }"},
       {"for j in [0, N) { temp t: f32[M]  for k in [0, M) { t[k] = x2[j, k] }  for l in [0, M) { w[j, l] = t[M - 1 - l] } }",
        "for j in [0, N) { for l in [0, M) { w[j, l] = x2[j, M - 1 - l] } }"},
-  });
+  };
+  ExpectPass(SubstituteTemporaries, kFrame, kCases);
 }
 
 // Of narrower elements, also where they are read again and again: a few ops, or a cast of a number.
 TEST(Substitute, WhatWidens) {
   constexpr Frame kNarrow = {"program p(h: bf16[N], n: i8[N], x: f32[N]; $k: i64 = 1) -> (y: f32[N], z: i32[N]) {\n",
                              "\n  block { drop y[0] = 0.0 }  block { drop z[0] = i32(0) }\n}\n"};
-  ExpectPass(SubstituteTemporaries, kNarrow, {
+  constexpr PassCase kCases[] = {
       {"temp t: f32[N]  for i in [0, N) { t[i] = f32(h[i]) }  for j in [0, N) { acc a: f32 = sum  for k in [0, N) { a += t[k] * x[j] }  y[j] = a }",
        "for j in [0, N) { acc a: f32 = sum  for k in [0, N) { a += f32(h[k]) * x[j] }  y[j] = a }"},
       {"temp s: i32  temp t: i32[N]  block { s = i32(index($k)) }  for i in [0, N) { t[i] = i32(n[i]) - s }"
@@ -67,11 +68,12 @@ TEST(Substitute, WhatWidens) {
       // Not what is as wide, or takes long.
       {"temp t: f32[N]  for i in [0, N) { t[i] = x[i] + 1.0 }  for j in [0, N) { acc a: f32 = sum  for k in [0, N) { a += t[k] * x[j] }  y[j] = a }", ""},
       {"temp t: f32[N]  for i in [0, N) { t[i] = exp(f32(h[i])) }  for j in [0, N) { acc a: f32 = sum  for k in [0, N) { a += t[k] * x[j] }  y[j] = a }", ""},
-  });
+  };
+  ExpectPass(SubstituteTemporaries, kNarrow, kCases);
 }
 
 TEST(Substitute, MaskedReads) {
-  ExpectPass(SubstituteTemporaries, kFrame, {
+  constexpr PassCase kCases[] = {
       // One masked read, its conditions first: where the place is in range of the
       // temporary, unless the same axis of what is read tells.
       {"temp t: f32[N]  for i in [0, N) { t[i] = x[i] }  for j in [0, N) { y[j] = t[j - 1 | 0.5] }", "for j in [0, N) { y[j] = x[j - 1 | 0.5] }"},
@@ -105,11 +107,12 @@ TEST(Substitute, MaskedReads) {
       // A store that is dropped evaluates no value; nor does its substitute.
       {"temp t: f32[N]  for i in [0, N) { t[i] = x[i] }  for j in [0, N + 1) { drop y[j] if j < 3 = t[j] }",
        "for j in [0, N + 1) { drop y[j] if j < 3 = x[j] }"},
-  });
+  };
+  ExpectPass(SubstituteTemporaries, kFrame, kCases);
 }
 
 TEST(Substitute, InIndexExpressions) {
-  ExpectPass(SubstituteTemporaries, kFrame, {
+  constexpr PassCase kCases[] = {
       // A read of the same shape, an index; else a gather has nothing to hold.
       {"temp d: i64[N]  for i in [0, N) { d[i] = ids[i] }  for j in [0, N) { drop y[d[j]] if d[j] < 3 = x[d[j - 1] | 0.0] }",
        "for j in [0, N) { drop y[ids[j]] if ids[j] < 3 = x[ids[j - 1] | 0.0] }"},
@@ -122,11 +125,12 @@ TEST(Substitute, InIndexExpressions) {
       {"temp d: i64[N]  for i in [0, N) { d[i] = ids[i | 0] }  for j in [0, N) { y[j] = x[d[j] | 0.0] }", ""},
       {"temp d: i64[M]  for i in [0, M) { d[i] = ids[i] }  for j in [0, N) { y[j] = x[d[j] | 0.0] }", ""},
       {"temp d: i64[N]  for i in [0, N) { d[i] = ids[i] + 1 }  for j in [0, N) { y[j] = x[d[j] | 0.0] }", ""},
-  });
+  };
+  ExpectPass(SubstituteTemporaries, kFrame, kCases);
 }
 
 TEST(Substitute, WhereItIsLegal) {
-  ExpectPass(SubstituteTemporaries, kFrame, {
+  constexpr PassCase kCases[] = {
       // What the definition reads has changed meanwhile, or in the reader.
       {"temp t: f32[N]  for i in [0, N) { t[i] = y[i] }  for k in [0, N) { y[k] = 2.0 }  for j in [0, N) { z[j] = t[j] }", ""},
       {"temp t: f32[N]  for i in [0, N) { t[i] = y[i] }  block { drop y[0] += 1.0 }  for j in [0, N) { z[j] = t[j] }", ""},
@@ -157,11 +161,12 @@ TEST(Substitute, WhereItIsLegal) {
       {"temp t: f32[N]  for i in [0, N) { drop t[ids[i]] = x[i] }  for j in [0, N) { y[j] = t[j] }", ""},
       // Results are kept, and read.
       {"for i in [0, N) { y[i] = x[i] }  for j in [0, N) { z[j] = y[j] }", ""},
-  });
+  };
+  ExpectPass(SubstituteTemporaries, kFrame, kCases);
 }
 
 TEST(Substitute, WhereItPays) {
-  ExpectPass(SubstituteTemporaries, kFrame, {
+  constexpr PassCase kCases[] = {
       // The only read, of each element once.
       {"temp t: f32[N]  for i in [0, N) { t[i] = exp(x[i]) * x[i] }  for j in [0, N) { y[j] = t[j] + 1.0 }",
        "for j in [0, N) { y[j] = exp(x[j]) * x[j] + 1.0 }"},
@@ -182,7 +187,8 @@ TEST(Substitute, WhereItPays) {
        "for a in [0, N) { for b in [0, M) { w[a, b] = exp(u[b]) } }"},
       // A loop's prefix can be merged, so the value is left to that.
       {"temp t: f32[N]  for i in [0, N) { t[i] = exp(x[i]) }  for a in [0, N) { for b in [0, M) { w[a, b] = t[a] } }", ""},
-  });
+  };
+  ExpectPass(SubstituteTemporaries, kFrame, kCases);
 }
 
 // Each of these recomputations has twice the reads of the one before.
@@ -203,14 +209,15 @@ TEST(Substitute, IsBounded) {
 // An index value in a branch of `where` must have a value where the mask is false;
 // and so must a scalar that only the definition's loop needs.
 TEST(Substitute, IndexValuesBehindAMask) {
-  ExpectPass(SubstituteTemporaries, kFrame, {
+  constexpr PassCase kCases[] = {
       {"temp t: f32[N]  for i in [0, N) { t[i] = f32(index(N/(i + 1))) }  for j in [0, N) { y[j] = t[j - 1 | 0.0] }", ""},
       {"temp t: f32[N]  for i in [0, N) { t[i] = f32(index(ids[i])) }  for j in [0, N) { y[j] = t[j - 1 | 0.0] }", ""},
       {"temp v: f32  temp t: f32[N]  for k in [0, N) { v = x[k] }  for i in [0, N) { t[i] = v * 2.0 }  for j in [0, M) { w[0, j] = t[j | 0.0] }",
       // Where N is 0, v was never written.
        "temp v: f32  for k in [0, N) { v = x[k] }  for j in [0, M) { w[0, j] = "
        "where(index(0) <= index(j) && index(j) < index(N), v[ | 0.0 if 0 <= j, j < N] * 2.0, 0.0) }"},
-  });
+  };
+  ExpectPass(SubstituteTemporaries, kFrame, kCases);
 }
 
 }  // namespace

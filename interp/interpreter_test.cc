@@ -24,22 +24,22 @@ struct Refusal {
   const char* body;
   absl::StatusCode code;
   const char* piece;
-  InterpreterOptions options;
+  InterpreterOptions options = {};
 };
 
 TEST(Interpreter, Refuses) {
   const InterpreterOptions few_steps{10, 0, {}}, few_bytes{0, 32, {}};
   const std::vector<Refusal> refusals = {
-      {"temp t: f32[N]  for i in [0, N) { y[i] = t[i] }", absl::StatusCode::kInternal, "not written: t[0] of [4]", {}},
-      {"for i in [0, N) { y[i] += x[i] }", absl::StatusCode::kInternal, "not written: y[0]", {}},
-      {"for i in [1, N) { y[i] = x[i] }", absl::StatusCode::kInternal, "element 0 of y was not written", {}},
-      {"for i in [0, N) { temp t: f32  for j in [0, i) { t = x[j] }  y[i] = t }", absl::StatusCode::kInternal, "not written: t[]", {}},
-      {"for i in [0, N) { y[i] = x[i + 1] }", absl::StatusCode::kOutOfRange, "x[4] of [4]", {}},
-      {"for i in [0, N) { y[i - 1] = x[i] }", absl::StatusCode::kOutOfRange, "y[-1] of [4]", {}},
+      {"temp t: f32[N]  for i in [0, N) { y[i] = t[i] }", absl::StatusCode::kInternal, "not written: t[0] of [4]"},
+      {"for i in [0, N) { y[i] += x[i] }", absl::StatusCode::kInternal, "not written: y[0]"},
+      {"for i in [1, N) { y[i] = x[i] }", absl::StatusCode::kInternal, "element 0 of y was not written"},
+      {"for i in [0, N) { temp t: f32  for j in [0, i) { t = x[j] }  y[i] = t }", absl::StatusCode::kInternal, "not written: t[]"},
+      {"for i in [0, N) { y[i] = x[i + 1] }", absl::StatusCode::kOutOfRange, "x[4] of [4]"},
+      {"for i in [0, N) { y[i - 1] = x[i] }", absl::StatusCode::kOutOfRange, "y[-1] of [4]"},
       {"for i in [0, N) { for j in [0, N) { y[i] = x[j] } }", absl::StatusCode::kResourceExhausted, "limit of 10 steps", few_steps},
       {"temp t: f32[5*N]  for i in [0, N) { t[i] = x[i] }  for i in [0, N) { y[i] = t[i] }", absl::StatusCode::kResourceExhausted, "tensor t [20]", few_bytes},
-      {"temp t: f32[N - 5]  for i in [0, N) { y[i] = x[i] }", absl::StatusCode::kInvalidArgument, "negative: -1", {}},
-      {"for i in [0, N) { y[i*9223372036854775807] = x[i] }", absl::StatusCode::kInvalidArgument, "overflows", {}},
+      {"temp t: f32[N - 5]  for i in [0, N) { y[i] = x[i] }", absl::StatusCode::kInvalidArgument, "negative: -1"},
+      {"for i in [0, N) { y[i*9223372036854775807] = x[i] }", absl::StatusCode::kInvalidArgument, "overflows"},
   };
   for (const Refusal& r : refusals) {
     const std::string text = std::string("program p(x: f32[N]) -> (y: f32[N]) { ") + r.body + " }";

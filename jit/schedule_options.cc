@@ -9,11 +9,15 @@ namespace nestor::jit {
 
 absl::Span<const ScheduleChoice> ScheduleChoices() {
   static const std::vector<ScheduleChoice>& choices = *new std::vector<ScheduleChoice>{
-      {"tile_vectors", {1, 2, 3, 4, 6}, 0, 8, [](ScheduleOptions& o, int64_t v) { o.contractions.vectors = v; }},
+      // clang-format off
+      {"tile_vectors", {1, 2, 3, 4, 6}, 0, 8,
+       [](ScheduleOptions& o, int64_t v) { o.contractions.vectors = v; }},
       {"tile_rows", {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14}, 0, 16,
        [](ScheduleOptions& o, int64_t v) { o.contractions.rows = v; }},
-      {"panels", {0, 1}, 0, 1, [](ScheduleOptions& o, int64_t v) { o.contractions.panels = v != 0; }},
-      {"columns_outside", {0, 1}, 0, 1, [](ScheduleOptions& o, int64_t v) { o.contractions.columns_outside = v != 0; }},
+      {"panels", {0, 1}, 0, 1,
+       [](ScheduleOptions& o, int64_t v) { o.contractions.panels = v != 0; }},
+      {"columns_outside", {0, 1}, 0, 1,
+       [](ScheduleOptions& o, int64_t v) { o.contractions.columns_outside = v != 0; }},
       {"sum_block", {96, 192, 256, 384, 512, 768, 1152, 2304}, 1, 1 << 20,
        [](ScheduleOptions& o, int64_t v) { o.contractions.sum_block = v; }},
       {"row_block", {1, 2, 4, 8, 12, 16, 24, 32, 64}, 1, 1 << 10,
@@ -24,10 +28,13 @@ absl::Span<const ScheduleChoice> ScheduleChoices() {
        [](ScheduleOptions& o, int64_t v) { o.strips.rows = v; }},
       {"order_columns", {496, 1008, 2032, 4080}, 1, 1 << 16,
        [](ScheduleOptions& o, int64_t v) { o.memory_order.columns = v; }},
-      {"order_rows", {4, 8, 16, 32}, 1, 1 << 10, [](ScheduleOptions& o, int64_t v) { o.memory_order.rows = v; }},
+      {"order_rows", {4, 8, 16, 32}, 1, 1 << 10,
+       [](ScheduleOptions& o, int64_t v) { o.memory_order.rows = v; }},
       {"sum_piece", {1 << 13, 1 << 14, 1 << 15, 1 << 17, 1 << 18, 1 << 20}, 1, int64_t{1} << 40,
        [](ScheduleOptions& o, int64_t v) { o.parallel_sums.least_steps = v; }},
-      {"accumulators", {1, 2, 4, 8}, 1, 8, [](ScheduleOptions& o, int64_t v) { o.accumulators = v; }},
+      {"accumulators", {1, 2, 4, 8}, 1, 8,
+       [](ScheduleOptions& o, int64_t v) { o.accumulators = v; }},
+      // clang-format on
   };
   return choices;
 }

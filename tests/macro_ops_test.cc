@@ -242,21 +242,34 @@ std::vector<double> ValuesOf(const Edge& edge) {
 TEST(MacroOps, Edges) {
   const double log2 = std::log(2.0);
   const Edge kEdges[] = {
+      // clang-format off
       // All left out; one left out; a label that is no class.
-      {"cross_entropy_weighted", {{{2, 2}, {0, 0, 5, 1}}, {{2}, {-100, -100}}, {{2}, {2, 1}}}, {}, 0, {kNan}},
-      {"cross_entropy_weighted", {{{2, 2}, {0, 0, 5, 1}}, {{2}, {0, -100}}, {{2}, {2, 1}}}, {}, 0, {log2}},
-      {"cross_entropy_weighted", {{{2, 2}, {0, 0, 5, 1}}, {{2}, {0, 2}}, {{2}, {2, 1}}}, {}, 0, {kNan}},
-      {"nll_loss", {{{1, 2}, {-1, -2}}, {{1}, {7}}, {{2}, {1, 1}}}, {{"$ignore_index", 7}}, 0, {kNan}},
+      {"cross_entropy_weighted", {{{2, 2}, {0, 0, 5, 1}}, {{2}, {-100, -100}}, {{2}, {2, 1}}},
+       {}, 0, {kNan}},
+      {"cross_entropy_weighted", {{{2, 2}, {0, 0, 5, 1}}, {{2}, {0, -100}}, {{2}, {2, 1}}},
+       {}, 0, {log2}},
+      {"cross_entropy_weighted", {{{2, 2}, {0, 0, 5, 1}}, {{2}, {0, 2}}, {{2}, {2, 1}}},
+       {}, 0, {kNan}},
+      {"nll_loss",
+       {{{1, 2}, {-1, -2}}, {{1}, {7}}, {{2}, {1, 1}}}, {{"$ignore_index", 7}}, 0, {kNan}},
       // Nothing to look at.
       {"masked_softmax", {{{2, 2}, {1, 2, 3, 3}}, {{2, 2}, {0, 0, 1, 1}}}, {}, 0, {0, 0, 0.5, 0.5}},
-      {"attention_masked", {{{1, 1}, {1}}, {{2, 1}, {1, kNan}}, {{2, 1}, {3, kNan}}, {{1, 2}, {0, 0}}}, {}, 0, {0}},
-      {"attention_masked", {{{1, 1}, {1}}, {{2, 1}, {1, kNan}}, {{2, 1}, {3, kNan}}, {{1, 2}, {1, 0}}}, {}, 0, {3}},
+      {"attention_masked",
+       {{{1, 1}, {1}}, {{2, 1}, {1, kNan}}, {{2, 1}, {3, kNan}}, {{1, 2}, {0, 0}}}, {}, 0, {0}},
+      {"attention_masked",
+       {{{1, 1}, {1}}, {{2, 1}, {1, kNan}}, {{2, 1}, {3, kNan}}, {{1, 2}, {1, 0}}}, {}, 0, {3}},
       // Not even a NaN behind a place reaches it.
-      {"causal_attention", {{{3, 2}, {1, 2, 3, 4, 5, 6}}, {{3, 2}, {1, -1, -3, 2, kNan, kNan}}, {{3, 1}, {2, 3, kNan}}}, {}, 0, {2, 2.5, kNan}},
-      {"attention_cached", {{{1, 1, 2, 1}, {1, 1}}, {{1, 1, 3, 1}, {1, kNan, kNan}}, {{1, 1, 3, 1}, {3, kNan, kNan}}, {{1}, {1}}}, {}, 0, {0, 3}},
+      {"causal_attention",
+       {{{3, 2}, {1, 2, 3, 4, 5, 6}}, {{3, 2}, {1, -1, -3, 2, kNan, kNan}}, {{3, 1}, {2, 3, kNan}}},
+       {}, 0, {2, 2.5, kNan}},
+      {"attention_cached",
+       {{{1, 1, 2, 1}, {1, 1}}, {{1, 1, 3, 1}, {1, kNan, kNan}}, {{1, 1, 3, 1}, {3, kNan, kNan}}, {{1}, {1}}},
+       {}, 0, {0, 3}},
       // Infinities and NaN.
-      {"logsumexp", {{{4, 2}, {-kInf, -kInf, kInf, 1, -kInf, 3, kNan, 1}}}, {}, 0, {-kInf, kInf, 3, kNan}},
-      {"max_pool1d", {{{1, 1, 3}, {kNan, -kInf, -kInf}}}, {{"$k", 2}, {"$stride", 1}}, 0, {kNan, -kInf}},
+      {"logsumexp", {{{4, 2}, {-kInf, -kInf, kInf, 1, -kInf, 3, kNan, 1}}},
+       {}, 0, {-kInf, kInf, 3, kNan}},
+      {"max_pool1d",
+       {{{1, 1, 3}, {kNan, -kInf, -kInf}}}, {{"$k", 2}, {"$stride", 1}}, 0, {kNan, -kInf}},
       {"sort", {{{4}, {2, kNan, 1, 2}}}, {}, 0, {1, 2, 2, kNan}},
       {"sort", {{{4}, {2, kNan, 1, 2}}}, {}, 1, {2, 0, 3, 1}},
       {"sort_descending", {{{4}, {2, kNan, 1, 2}}}, {}, 1, {1, 0, 3, 2}},
@@ -283,27 +296,34 @@ TEST(MacroOps, Edges) {
       {"split", {{{2}, {1, 2}}}, {{"$at", 5}}, 0, {1, 2}},
       {"split", {{{2}, {1, 2}}}, {{"$at", 5}}, 1, {}},
       {"diagonal", {{{2, 2}, {1, 2, 3, 4}}}, {{"$offset", 5}}, 0, {}},
-      {"slice", {{{3}, {1, 2, 3}}}, {{"$start", 2}, {"$length", 4}, {"$step", -1}}, 0, {3, 2, 1, 0}},
+      {"slice",
+       {{{3}, {1, 2, 3}}}, {{"$start", 2}, {"$length", 4}, {"$step", -1}}, 0, {3, 2, 1, 0}},
       {"pad_wrap", {{{2}, {1, 2}}}, {{"$before", 3}, {"$after", 2}}, 0, {2, 1, 2, 1, 2, 1, 2}},
       // Places that meet, or that none is put to.
       {"scatter", {{{2}, {8, 9}}, {{3}, {0, 0, 5}}, {{3}, {1, 2, 3}}}, {}, 0, {2, 9}},
       {"segment_max", {{{1, 1}, {3}}, {{1}, {1}}}, {{"$segments", 2}}, 0, {-kInf, 3}},
-      {"embedding_bag_offsets", {{{2, 1}, {1, 10}}, {{3}, {0, 1, 1}}, {{3}, {0, 0, 1}}}, {}, 0, {0, 1, 20}},
+      {"embedding_bag_offsets", {{{2, 1}, {1, 10}}, {{3}, {0, 1, 1}}, {{3}, {0, 0, 1}}},
+       {}, 0, {0, 1, 20}},
       {"one_hot", {{{2}, {-1, 2}}}, {{"$classes", 2}}, 0, {0, 0, 0, 0}},
       // Ends of ranges.
-      {"quantize_u8", {{{5}, {-kInf, kNan, 0.5, 1.5, 1000}}}, {{"$scale", 1}}, 0, {0, 0, 0, 2, 255}},
+      {"quantize_u8",
+       {{{5}, {-kInf, kNan, 0.5, 1.5, 1000}}}, {{"$scale", 1}}, 0, {0, 0, 0, 2, 255}},
       {"quantize_i8", {{{2}, {-1000, 1000}}}, {{"$scale", 1}}, 0, {-128, 127}},
       {"dropout", {{{1, 2}, {1, 2}}}, {{"$p", 1}}, 0, {0, 0}},
       {"dropout", {{{1, 2}, {1, 2}}}, {{"$p", 0}}, 0, {1, 2}},
       // The known answers of Random123's kat_vectors for philox4x32-10.
       {"philox", {{{1}, {0}}, {{1}, {0}}, {{1}, {0}}, {{1}, {0}}}, {}, 0, {0x6627e8d5}},
       {"philox", {{{1}, {0}}, {{1}, {0}}, {{1}, {0}}, {{1}, {0}}}, {}, 3, {0x9b00dbd8}},
-      {"philox", {{{1}, {0xffffffff}}, {{1}, {0xffffffff}}, {{1}, {0xffffffff}}, {{1}, {0xffffffff}}},
+      {"philox",
+       {{{1}, {0xffffffff}}, {{1}, {0xffffffff}}, {{1}, {0xffffffff}}, {{1}, {0xffffffff}}},
        {{"$key0", 0xffffffff}, {"$key1", 0xffffffff}}, 1, {0x41c83b0e}},
-      {"philox", {{{1}, {0x243f6a88}}, {{1}, {0x85a308d3}}, {{1}, {0x13198a2e}}, {{1}, {0x03707344}}},
+      {"philox",
+       {{{1}, {0x243f6a88}}, {{1}, {0x85a308d3}}, {{1}, {0x13198a2e}}, {{1}, {0x03707344}}},
        {{"$key0", 0xa4093822}, {"$key1", 0x299f31d0}}, 0, {0xd16cfe09}},
-      {"philox", {{{1}, {0x243f6a88}}, {{1}, {0x85a308d3}}, {{1}, {0x13198a2e}}, {{1}, {0x03707344}}},
+      {"philox",
+       {{{1}, {0x243f6a88}}, {{1}, {0x85a308d3}}, {{1}, {0x13198a2e}}, {{1}, {0x03707344}}},
        {{"$key0", 0xa4093822}, {"$key1", 0x299f31d0}}, 2, {0x5001e420}},
+      // clang-format on
   };
   for (const Edge& edge : kEdges) {
     const std::vector<double> values = ValuesOf(edge);

@@ -7,8 +7,8 @@
 //   exactly       kReferences: the row's sentence in SEMANTICS 3, computed in __float128 and
 //                 __int128, which hold every value and round to every type once
 //   within ulps   a transcendental, against MPFR, by the error that its row states
-//   within a bound  kBounded: a composed row that cancels, against MPFR, by a bound of the errors of
-//                 its rows
+//   within a bound  kBounded: a composed row that cancels, against MPFR, by a bound of the
+//                 errors of its rows
 //
 // Values are drawn by kind of type: all there are (8 bits, and 16 bits of unary ops), else every
 // special value, alone and in pairs, and random ones from a fixed seed.

@@ -63,16 +63,19 @@ Expr Chained(ScalarOp op, const Expr& a, const Expr& b) {
     return IndexExpr(Combine(*FindIndexFunction(IndexKind::k##Name), a.handle, b.handle));               \
   }                                                                                                      \
   Expr Name(const Expr& a, const Expr& b) { return Apply(ScalarOp::k##Name, {a, b}); }
-OPERATOR(IndexExpr, operator+, kAdd) OPERATOR(IndexExpr, operator-, kSub) OPERATOR(IndexExpr, operator*, kMul)
-OPERATOR(IndexExpr, operator/, kDiv) OPERATOR(IndexExpr, operator%, kMod)
+// clang-format off
+OPERATOR(IndexExpr, operator+, kAdd) OPERATOR(IndexExpr, operator-, kSub)
+OPERATOR(IndexExpr, operator*, kMul) OPERATOR(IndexExpr, operator/, kDiv)
+OPERATOR(IndexExpr, operator%, kMod)
 OPERATOR(Condition, operator&&, kAnd) OPERATOR(Condition, operator||, kOr)
-COMPARISON(operator<, kLt) COMPARISON(operator<=, kLe) COMPARISON(operator>, kGt) COMPARISON(operator>=, kGe)
-COMPARISON(operator==, kEq) COMPARISON(operator!=, kNe)
+COMPARISON(operator<, kLt) COMPARISON(operator<=, kLe) COMPARISON(operator>, kGt)
+COMPARISON(operator>=, kGe) COMPARISON(operator==, kEq) COMPARISON(operator!=, kNe)
 FUNCTION(Min) FUNCTION(Max)
 #undef FUNCTION
 #undef COMPARISON
 #undef OPERATOR
 Expr Pow(const Expr& a, const Expr& b) { return Apply(ScalarOp::kPow, {a, b}); }
+// clang-format on
 Condition operator!(const Condition& a) { return {Not(a.handle)}; }
 IndexExpr operator-(const IndexExpr& a) { return IndexExpr(0) - a; }
 Expr operator-(const Expr& a) { return Apply(ScalarOp::kNeg, {a}); }

@@ -126,6 +126,7 @@ class TensorRef {
 #define NESTOR_VALUE_OPERATOR(Name) Expr Name(const Expr& a, const Expr& b);
 #define NESTOR_BOTH(Name) NESTOR_INDEX_OPERATOR(Name) NESTOR_VALUE_OPERATOR(Name)
 #define NESTOR_COMPARISON(Name) NESTOR_CONDITION_OPERATOR(Name) NESTOR_VALUE_OPERATOR(Name)
+// clang-format off
 NESTOR_BOTH(operator+) NESTOR_BOTH(operator-) NESTOR_BOTH(operator*) NESTOR_BOTH(operator/)
 NESTOR_BOTH(operator%) NESTOR_BOTH(Min) NESTOR_BOTH(Max)
 NESTOR_COMPARISON(operator<) NESTOR_COMPARISON(operator<=) NESTOR_COMPARISON(operator>)
@@ -137,6 +138,7 @@ NESTOR_VALUE_OPERATOR(operator&&) NESTOR_VALUE_OPERATOR(operator||) NESTOR_VALUE
 #undef NESTOR_CONDITION_OPERATOR
 #undef NESTOR_INDEX_OPERATOR
 IndexExpr operator-(const IndexExpr& a);
+// clang-format on
 Expr operator-(const Expr& a);
 Condition operator&&(const Condition& a, const Condition& b);
 Condition operator||(const Condition& a, const Condition& b);

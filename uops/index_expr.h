@@ -39,10 +39,12 @@ enum class IndexKind : uint8_t {
   kConst,   // value
   kVar,     // value: the loop index, numbered by its owner
   kSymbol,  // value: the pool's number of a dimension or integer $param
+  // clang-format off
   kAdd, kMul, kDiv, kMod, kMin, kMax,  // two arguments
   kLoad,    // value: an integer tensor of the owner; arguments: the place in it
   kLt, kLe, kEq, kNe, kAnd, kOr,       // two arguments
   kNot,                                // one
+  // clang-format on
 };
 
 // An expression in its pool.

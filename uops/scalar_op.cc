@@ -32,19 +32,21 @@ struct Arity {
 };
 #define OPTIONAL(...) Arity(__VA_ARGS__)
 
+// clang-format off
 #define D(...) {__VA_ARGS__}
 #define PRIMITIVE(E, name, arity, operands, result, traits, derivatives, ...) \
-  {ScalarOp::k##E, name, Arity(arity).count, operands, result, traits, derivatives, Arity(arity).defaults, \
-   nullptr, false, false, 0, 0},
+  {ScalarOp::k##E, name, Arity(arity).count, operands, result, traits, derivatives, \
+   Arity(arity).defaults, nullptr, false, false, 0, 0},
 #define COMPOSED(E, name, arity, operands, traits, derivatives, body) \
-  {ScalarOp::k##E, name, Arity(arity).count, operands, kSame, traits, derivatives, Arity(arity).defaults, \
-   body, false, false, 0, 0},
+  {ScalarOp::k##E, name, Arity(arity).count, operands, kSame, traits, derivatives, \
+   Arity(arity).defaults, body, false, false, 0, 0},
 #define MIXED(E, name, arity, operands, traits, derivatives, reference, body) \
-  {ScalarOp::k##E, name, Arity(arity).count, operands, kSame, traits, derivatives, Arity(arity).defaults, \
-   body, true, false, 0, 0},
+  {ScalarOp::k##E, name, Arity(arity).count, operands, kSame, traits, derivatives, \
+   Arity(arity).defaults, body, true, false, 0, 0},
 #define TRANSCENDENTAL(E, name, arity, traits, derivatives, ulp32, ulp64) \
-  {ScalarOp::k##E, name, Arity(arity).count, kFloat, kSame, traits, derivatives, Arity(arity).defaults, \
-   "", false, true, ulp32, ulp64},
+  {ScalarOp::k##E, name, Arity(arity).count, kFloat, kSame, traits, derivatives, \
+   Arity(arity).defaults, "", false, true, ulp32, ulp64},
+// clang-format on
 constexpr ScalarOpRow kRows[] = {
 #include "uops/scalar_ops.inc"
 };
@@ -124,8 +126,9 @@ Bits RunPrimitive(const Bits* v) {
 
 // What has more bits than an f32 holds is a 16-bit float by one rounding, not two.
 template <class From, class To>
-constexpr bool kRoundsTwice = (std::is_same_v<To, BF16> || std::is_same_v<To, F16>) &&
-                              std::numeric_limits<From>::digits > std::numeric_limits<float>::digits;
+constexpr bool kRoundsTwice =
+    std::numeric_limits<From>::digits > std::numeric_limits<float>::digits &&
+    (std::is_same_v<To, BF16> || std::is_same_v<To, F16>);
 
 template <class From, class To>
 Bits RunCast(const Bits* v) {
@@ -140,7 +143,7 @@ Bits RunCastOnce(const Bits* v) {
 template <class From, class To>
 PrimitiveFunction CastOf() {
   if constexpr (!kRoundsTwice<From, To>) return RunCast<From, To>;
-  else return RunCastOnce<From, std::is_same_v<To, BF16> ? DType::kBF16 : DType::kF16>;
+  else return RunCastOnce<From, (std::is_same_v<To, BF16> ? DType::kBF16 : DType::kF16)>;
 }
 
 PrimitiveFunction CastFunction(DType from, DType to) {

@@ -78,16 +78,24 @@ struct StreamingCase {
 constexpr char kUnfenced[] = ": ret: no fence orders the streaming stores before it";
 
 const StreamingCase kStreamingCases[] = {
+    // clang-format off
     {"no stream", [](Code& c) { c.vmovups(c.ptr[c.rax], c.xmm1); c.ret(); }, ""},
-    {"fenced", [](Code& c) { c.vmovntps(c.ptr[c.rax], c.ymm1); c.sfence(); c.pop(c.rbx); c.ret(); }, ""},
+    {"fenced",
+     [](Code& c) { c.vmovntps(c.ptr[c.rax], c.ymm1); c.sfence(); c.pop(c.rbx); c.ret(); }, ""},
     {"no fence", [](Code& c) { c.vmovntps(c.ptr[c.rax], c.ymm1); c.ret(); }, kUnfenced},
     {"of bytes", [](Code& c) { c.vmovntdq(c.ptr[c.rax], c.xmm1); c.ret(); }, kUnfenced},
     {"of a general register", [](Code& c) { c.movnti(c.ptr[c.rax], c.rdx); c.ret(); }, kUnfenced},
-    {"fenced too early", [](Code& c) { c.sfence(); c.vmovntps(c.ptr[c.rax], c.ymm1); c.ret(); }, kUnfenced},
-    {"between", [](Code& c) { c.vmovntps(c.ptr[c.rax], c.xmm1); c.sfence(); c.vmovntps(c.ptr[c.rax], c.xmm1); c.ret(); },
-     kUnfenced},
-    {"another fence", [](Code& c) { c.vmovntps(c.ptr[c.rax], c.xmm1); c.lfence(); c.ret(); }, kUnfenced},
-    {"the second return", [](Code& c) { c.ret(); c.vmovntps(c.ptr[c.rax], c.xmm1); c.ret(); }, kUnfenced},
+    {"fenced too early",
+     [](Code& c) { c.sfence(); c.vmovntps(c.ptr[c.rax], c.ymm1); c.ret(); }, kUnfenced},
+    {"between",
+     [](Code& c) {
+       c.vmovntps(c.ptr[c.rax], c.xmm1); c.sfence(); c.vmovntps(c.ptr[c.rax], c.xmm1); c.ret();
+     }, kUnfenced},
+    {"another fence",
+     [](Code& c) { c.vmovntps(c.ptr[c.rax], c.xmm1); c.lfence(); c.ret(); }, kUnfenced},
+    {"the second return",
+     [](Code& c) { c.ret(); c.vmovntps(c.ptr[c.rax], c.xmm1); c.ret(); }, kUnfenced},
+    // clang-format on
 };
 
 TEST(ForeignInstructions, StreamingStoresNeedAFence) {

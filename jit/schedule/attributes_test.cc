@@ -12,7 +12,7 @@ constexpr Frame kFrame = {
     "\n  block { drop y[0, 0] = 0.0  drop o[0, 0, 0] = 0.0  drop r[0] = 0.0  drop q[0, 0] = 0 }\n}\n"};
 
 TEST(MarkParallel, TextInTextOut) {
-  ExpectPass(MarkParallel, kFrame, {
+  constexpr PassCase kCases[] = {
       // The outermost loop of a block.
       {"for i in [0, N) { for j in [0, M) { y[i, j] = x[i, j] } }",
        "for i in [0, N) parallel { for j in [0, M) { y[i, j] = x[i, j] } }"},
@@ -37,11 +37,12 @@ TEST(MarkParallel, TextInTextOut) {
       {"block { r[0] = 1.0  for i in [0, N) { r[i] = v[i] } }", ""},
       {"block { for i in [0, N) { r[i] = v[i] }  for i in [0, N) { r[i] = v[i] } }", ""},
       {"block { r[0] = 1.0 }", ""},
-  });
+  };
+  ExpectPass(MarkParallel, kFrame, kCases);
 }
 
 TEST(MarkVector, TextInTextOut) {
-  ExpectPass(MarkVector, kFrame, {
+  constexpr PassCase kCases[] = {
       // The loop along memory, wherever it stands.
       {"for i in [0, N) { r[i] = v[i] }",
        "for i in [0, N) vector { r[i] = v[i] }"},
@@ -113,11 +114,12 @@ TEST(MarkVector, TextInTextOut) {
       {"for i in [0, N) { acc a: f32 = sum  for j in [0, i) { a += z[j, i | 0.0] }  r[i] = a }", ""},
       {"for i in [0, N) { r[i] = v[i] + f32(index(i * i)) }", ""},
       {"for i in [0, N) { temp e: f32[3]  e[1] = v[i]  r[i] = e[1] }", ""},
-  });
+  };
+  ExpectPass(MarkVector, kFrame, kCases);
 }
 
 TEST(MarkInnerParallel, TextInTextOut) {
-  ExpectPass(MarkInnerParallel, kFrame, {
+  constexpr PassCase kCases[] = {
       {"for i in [0, N) parallel { for j in [0, M) { for k in [0, 4) { drop o[i, j, k] = 0.0 } } }",
        "for i in [0, N) parallel { for j in [0, M) parallel { for k in [0, 4) { drop o[i, j, k] = 0.0 } } }"},
       {"for i in [0, N) parallel { for j in [0, M) { for k in [0, 65) vector { drop o[i, j, k] = 0.0 } } }",
@@ -131,11 +133,12 @@ TEST(MarkInnerParallel, TextInTextOut) {
       {"for i in [0, N) parallel { for j in [0, i) { for k in [0, 4) { drop o[i, j, k] = 0.0 } } }", ""},
       {"for i in [0, N) parallel { for j in [1, M) { for k in [0, 4) { drop o[i, j, k] = 0.0 } } }", ""},
       {"for i in [0, N) parallel { for j in [0, M) { for k in [0, 4) { drop o[i, 0, k] = f32(index(j)) } } }", ""},
-  });
+  };
+  ExpectPass(MarkInnerParallel, kFrame, kCases);
 }
 
 TEST(SetLanes, TextInTextOut) {
-  ExpectPass([](Program& program) { return SetLanes(program, jit::Isa::kAvx2); }, kFrame, {
+  constexpr PassCase kCases[] = {
       {"for i in [0, N) vector { r[i] = v[i] }", "for i in [0, N) vector(8) { r[i] = v[i] }"},
       // As the widest value asks, on the way to one of another type, too.
       {"for i in [0, N) vector { r[i] = f32(f64(v[i])) }", "for i in [0, N) vector(4) { r[i] = f32(f64(v[i])) }"},
@@ -150,7 +153,8 @@ TEST(SetLanes, TextInTextOut) {
       {"for i in [0, N) vector(4) { r[i] = v[i] }", ""},
       {"for i in [0, N) { r[i] = v[i] }", ""},
       {"for i in [0, N) vector { r[i] = v[i + 1] }", ""},
-  });
+  };
+  ExpectPass([](Program& program) { return SetLanes(program, jit::Isa::kAvx2); }, kFrame, kCases);
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ TEST(MemoryOrder, TextInTextOut) {
   options.columns = 3;
   options.rows = 2;
   const auto pass = [&](Program& program) { return WalkInMemoryOrder(program, options); };
-  ExpectPass(pass, kFrame, {
+  constexpr PassCase kCases[] = {
       // The accumulators of a strip are a row of memory, which starts at the identity.
       {"for j in [0, N) { acc a: f32 = sum  for k in [0, K) { a += x[k, j] }  y[j] = a }",
        R"(
@@ -194,17 +194,19 @@ TEST(MemoryOrder, TextInTextOut) {
       // Nor loops that are scheduled already, or make larger steps.
       {"for j in [0, N) vector { acc a: f32 = sum  for k in [0, K) { a += x[k, j] }  y[j] = a }", ""},
       {"for j in [0, N) step 2 { acc a: f32 = sum  for k in [0, K) { a += x[k, j] }  y[j] = a }", ""},
-  });
+  };
+  ExpectPass(pass, kFrame, kCases);
 }
 
 // Whole strips of the default widths.
 TEST(MemoryOrder, Defaults) {
   const auto pass = [](Program& program) { return WalkInMemoryOrder(program); };
-  ExpectPass(pass, kFrame, {
+  constexpr PassCase kCases[] = {
       {"for j in [0, N) { for k in [0, K) { y[j] += x[k, j] } }",
        "for j_2 in [0, (N + 2031)/2032) { for k in [0, K) { for c_2 in [0, min(-2032*j_2 + N, 2032)) { "
        "y[2032*j_2 + c_2] += x[k, 2032*j_2 + c_2] } } }"},
-  });
+  };
+  ExpectPass(pass, kFrame, kCases);
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ constexpr Frame kFrame = {
     "\n  block { drop y[0] = 0.0  drop e[0] = f64(0.0)  drop q[0] = f16(0.0)  drop k[0] = 0 }\n}\n"};
 
 TEST(MultiplyAdd, TextInTextOut) {
-  ExpectPass(FuseMultiplyAdd, kFrame, {
+  constexpr PassCase kCases[] = {
       {"for i in [0, N) { y[i] = x[i] * z[i] + 1.0 }",
        "for i in [0, N) { y[i] = fma(x[i], z[i], 1.0) }"},
       {"for i in [0, N) { y[i] = 1.0 + x[i] * $a }",
@@ -52,22 +52,24 @@ TEST(MultiplyAdd, TextInTextOut) {
       {"for i in [0, N) { y[i] = f32(d[i] * d[i]) + 1.0 }", ""},
       {"for i in [0, N) { temp t: f32  t = x[i] * z[i]  y[i] = t + 1.0 }", ""},
       {"for i in [0, N) { y[i] = fma(x[i], z[i], 1.0) }", ""},
-  });
+  };
+  ExpectPass(FuseMultiplyAdd, kFrame, kCases);
 }
 
 TEST(AddOntoDotProducts, TextInTextOut) {
   constexpr Frame kWords = {"program p(a: i32[N], b: i32[N]) -> (y: i32[N]) {\n", "\n  block { drop y[0] = i32(0) }\n}\n"};
-  ExpectPass(AddOntoDotProducts, kWords, {
+  constexpr PassCase kCases[] = {
       {"for i in [0, N) { y[i] = a[i] + dot_halves(a[i], b[i], i32(0)) }", "for i in [0, N) { y[i] = dot_halves(a[i], b[i], a[i]) }"},
       {"for i in [0, N) { y[i] = dot_halves(a[i], b[i], i32(0)) + b[i] }", "for i in [0, N) { y[i] = dot_halves(a[i], b[i], b[i]) }"},
       // Not where something is added already, or nothing is.
       {"for i in [0, N) { y[i] = a[i] + dot_halves(a[i], b[i], i32(1)) }", ""},
       {"for i in [0, N) { y[i] = a[i] - dot_halves(a[i], b[i], i32(0)) }", ""},
-  });
+  };
+  ExpectPass(AddOntoDotProducts, kWords, kCases);
 }
 
 TEST(WidenProducts, TextInTextOut) {
-  ExpectPass(WidenProducts, kFrame, {
+  constexpr PassCase kCases[] = {
       {"block { acc s: f32 = sum  for i in [0, N) { s += f32(h[i] * h[i + 1 | 0.0]) }  y[0] = s }",
        "block { acc s: f32 = sum  for i in [0, N) { s += f32(h[i]) * f32(h[i + 1 | 0.0]) }  y[0] = s }"},
       {"block { acc s: f64 = sum  for i in [0, N) { s += f64(x[i] * z[i]) }  e[0] = s }",
@@ -89,7 +91,8 @@ TEST(WidenProducts, TextInTextOut) {
       // A product of f64 is no f32, and one of f16 is no f16.
       {"for i in [0, N) { y[i] = f32(d[i] * d[i]) + 1.0 }", ""},
       {"for i in [0, N) { q[i] = h[i] * h[i] + h[i] }", ""},
-  });
+  };
+  ExpectPass(WidenProducts, kFrame, kCases);
 }
 
 }  // namespace

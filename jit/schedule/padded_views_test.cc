@@ -20,7 +20,7 @@ constexpr Frame kFrame = {
   " acc s: f32 = sum for r in [0, R) { s += " value " } y[b, o, i] = s } } }"
 
 TEST(PaddedViews, TextInTextOut) {
-  ExpectPass(MaterializePaddedViews, kFrame, {
+  constexpr PassCase kCases[] = {
       {WINDOWS("w[o, r] * x[b, i + r - 1 | 0.0]"),
        VIEWED("549755813887*(N + R + 16)", "N + R + 16",
               "for t in [0, 1) { view[t] = 0.0 } for t_2 in [1, N + 1) { view[t_2] = x[b, t_2 - 1] }"
@@ -111,7 +111,8 @@ TEST(PaddedViews, TextInTextOut) {
        " for b in [16*b_3, min(B, 16*b_3 + 16)) { for i in [0, N) { acc s: f32 = sum"
        " for r in [0, R) { s += view[-16*b_3 + b + r, i + r] } drop y[b, 0, i] = s } } }"
        " for b_2 in [0, B) { for o in [0, O) { drop y[b_2, o, 0] = 0.0 } }"},
-  });
+  };
+  ExpectPass(MaterializePaddedViews, kFrame, kCases);
 }
 
 // The gradient of a window's elements: all of them share a view, in which rows lie one after the other.
@@ -123,7 +124,7 @@ constexpr Frame kGradient = {
   " s += g[b, o, i] * " value " } } y[q, c, o] = s } } }"
 
 TEST(PaddedViews, ShortLoopsShareThemWhole) {
-  ExpectPass(MaterializePaddedViews, kGradient, {
+  constexpr PassCase kCases[] = {
       {OVER_WINDOW("3", "x[b, c, i + q - 1 | 0.0]"),
        "assume : 549755813887*B*C*N + 1649267441661*B*C block { temp view: f32[C, B, N + 3]"
        " for t in [0, C) { for t_2 in [0, B) { for t_3 in [0, 1) { view[t, t_2, t_3] = 0.0 }"
@@ -139,13 +140,14 @@ TEST(PaddedViews, ShortLoopsShareThemWhole) {
        " for t_2_3 in [N + 1, N + 9) { view[t, t_2_3] = 0.0 } }"
        " for q in [0, 9) { for o in [0, O) { acc s: f32 = sum for b in [0, B) { for i in [0, N) {"
        " s += g[b, o, i] * view[b, i + q] } } y[q, c, o] = s } } }"},
-  });
+  };
+  ExpectPass(MaterializePaddedViews, kGradient, kCases);
 }
 
 // Rows that lie next to each other do not begin at powers of two.
 TEST(PaddedViews, ChannelsLast) {
-  ExpectPass(MaterializePaddedViews, {
-      "program p(x: f32[N, C], w: f32[O, R, C]) -> (y: f32[N, O]) {\n", "\n}\n"}, {
+  constexpr Frame kRows = {"program p(x: f32[N, C], w: f32[O, R, C]) -> (y: f32[N, O]) {\n", "\n}\n"};
+  constexpr PassCase kCases[] = {
       {"for i in [0, N) { for o in [0, O) { acc s: f32 = sum for r in [0, R) { for c in [0, C) {"
        " s += w[o, r, c] * x[i + r - 1, c | 0.0] } } y[i, o] = s } }",
        "assume : 549755813887*C*N + 549755813887*C*R + 8796093022192*N*min(C/256, 1) + 8796093022192*R*min(C/256, 1)"
@@ -155,7 +157,8 @@ TEST(PaddedViews, ChannelsLast) {
        " for t_4 in [N + 1, N + R) { for t_2_3 in [0, C) { view[t_4, t_2_3] = 0.0 } }"
        " for i in [0, N) { for o in [0, O) { acc s: f32 = sum for r in [0, R) { for c in [0, C) {"
        " s += w[o, r, c] * view[i + r, c] } } y[i, o] = s } } }"},
-  });
+  };
+  ExpectPass(MaterializePaddedViews, kRows, kCases);
 }
 
 // Where results lie across channels and kernels, what is read at each place of a window has the lanes of a short sum: its
@@ -168,7 +171,7 @@ constexpr Frame kAcross = {
   " { acc s: f32 = sum for b in [0, " b ") { for i in [0, " n ") { s += " value " } } y[o, c, q] = s }"
 
 TEST(PaddedViews, WhatIsReadAtEachPlaceOfAWindow) {
-  ExpectPass(MaterializePaddedViews, kAcross, {
+  constexpr PassCase kCases[] = {
       {"for o in [0, O) { for c in [0, C) { for q in [0, 3)"
        AT_EACH_PLACE("2", "20", "g2[b, o, i] * x2[b, c, i + q - 1 | 0.0]") " } }",
        "assume : 25288767438802*C + 404620279020832"
@@ -188,7 +191,8 @@ TEST(PaddedViews, WhatIsReadAtEachPlaceOfAWindow) {
        " for t_3_3 in [N + 1, N + 3) { view[t, t_2, t_3_3] = 0.0 } } }"
        " for q in [0, 3) { for c in [0, C) { for o in [0, O)"
        AT_EACH_PLACE("B", "N", "g[b, o, i] * view[c, b, q + i]") " } } }"},
-  });
+  };
+  ExpectPass(MaterializePaddedViews, kAcross, kCases);
 }
 
 // Rows of an image by strips of some others, as of results that are turned: the rows of a strip share a view.
@@ -201,7 +205,7 @@ constexpr Frame kImage = {
   " for q in [0, 3) { s += w[o, c, q] * " value " } } y[o, k, l] = s } } }"
 
 TEST(PaddedViews, RowsOfAStripShareThem) {
-  ExpectPass(MaterializePaddedViews, kImage, {
+  constexpr PassCase kCases[] = {
       {"for p in [0, (H + 3)/4) { " OVER_STRIP("min(H, 4*p + 4)", "x[c, k + q - 1, l + q | 0.0]") " }",
        "assume : 3848290697209*C*W + 73117523246971*C for p in [0, (H + 3)/4) { temp view: f32[C, 7, W + 19]"
        " for t in [0, C) { for t_2 in [0, -4*p + 1) { for t_3 in [0, W + 19) { view[t, t_2, t_3] = 0.0 } }"
@@ -211,7 +215,8 @@ TEST(PaddedViews, RowsOfAStripShareThem) {
        " for t_2_3 in [-4*p + H + 1, 7) { for t_3_3 in [0, W + 19) { view[t, t_2_3, t_3_3] = 0.0 } } }"
        " for k in [4*p, min(H, 4*p + 4)) { for o in [0, O) { for l in [0, W) { acc s: f32 = sum for c in [0, C) {"
        " for q in [0, 3) { s += w[o, c, q] * view[c, -4*p + k + q, l + q] } } y[o, k, l] = s } } } }"},
-  });
+  };
+  ExpectPass(MaterializePaddedViews, kImage, kCases);
 }
 
 // A copy that few kernels read is made for more rows at a time: less of it is copied twice.
@@ -231,7 +236,7 @@ TEST(PaddedViews, StripsOfFewKernelsAreLonger) {
 
 // Nests of a strip that read the same elements share a view as large as the largest.
 TEST(PaddedViews, NestsOfAStripShareThem) {
-  ExpectPass(MaterializePaddedViews, kImage, {
+  constexpr PassCase kCases[] = {
       {"for p in [0, (H + 3)/4) { for k in [4*p, min(H, 4*p + 4)) { for l in [0, W) { for o in [0, O) {"
        " acc s: f32 = sum for c in [0, C) { s += w[o, c, 0] * x[c, k, l] } y[o, k, l] = s } } } "
        OVER_STRIP("min(H, 4*p + 4)", "x[c, k + q, l + q | 0.0]") " }",
@@ -243,7 +248,8 @@ TEST(PaddedViews, NestsOfAStripShareThem) {
        " acc s: f32 = sum for c in [0, C) { s += w[o, c, 0] * view[c, -4*p + k, l] } y[o, k, l] = s } } }"
        " for k_2 in [4*p, min(H, 4*p + 4)) { for l_2 in [0, W) { for o_2 in [0, O) { acc s_2: f32 = sum for c_2 in [0, C) {"
        " for q in [0, 3) { s_2 += w[o_2, c_2, q] * view[c_2, -4*p + k_2 + q, l_2 + q] } } y[o_2, k_2, l_2] = s_2 } } } }"},
-  });
+  };
+  ExpectPass(MaterializePaddedViews, kImage, kCases);
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ constexpr Frame kFrame = {
 
 TEST(ParallelSums, TextInTextOut) {
   const auto pass = [](Program& program) { return SumInParallel(program); };
-  ExpectPass(pass, kFrame, {
+  constexpr PassCase kCases[] = {
       // A sum of all.
       {"acc a: f32 = sum  for k in [0, K) { a += v[k] }  block { r = a }", R"(
                                                                              assume : 549755813887*min((K + 64*((max((K + 63)/64, 65536) + 63)/64) - 1)/(64*((max((K + 63)/64, 65536) + 63)/64)), 64)
@@ -171,12 +171,13 @@ TEST(ParallelSums, TextInTextOut) {
       {"acc a: f32 = sum  for k in [1, K) { q[k] = q[k - 1] + v[k]  a += v[k] }  block { r = a }", ""},
       // Steps that are as many as the result says.
       {"for j in [0, N) { acc a: f32 = sum  for k in [0, j) { a += x[k, j] }  y[j] = a }", ""},
-  });
+  };
+  ExpectPass(pass, kFrame, kCases);
 }
 
 TEST(ParallelSums, OrderIsKeptWhereItMatters) {
   const auto pass = [](Program& program) { return SumInParallel(program, {1 << 16, /*reorders_rounding=*/false}); };
-  ExpectPass(pass, kFrame, {
+  constexpr PassCase kCases[] = {
       {"acc a: f32 = sum  for k in [0, K) { a += v[k] }  block { r = a }", ""},
       {"acc a: i32 = sum  for k in [0, K) { a += i[k] }  block { n = a }", R"(
                                                                              assume : 549755813887*min((K + 64*((max((K + 63)/64, 65536) + 63)/64) - 1)/(64*((max((K + 63)/64, 65536) + 63)/64)), 64)
@@ -212,7 +213,8 @@ TEST(ParallelSums, OrderIsKeptWhereItMatters) {
                                                                                  }
                                                                                }
                                                                                block { r = a })"},
-  });
+  };
+  ExpectPass(pass, kFrame, kCases);
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ constexpr Frame kFrame = {
 absl::StatusOr<bool> ForAvx2(Program& program) { return GatherResidues(program, jit::Isa::kAvx2); }
 
 TEST(GatherResidues, TextInTextOut) {
-  ExpectPass(ForAvx2, kFrame, {
+  constexpr PassCase kCases[] = {
       {NEST("O", "y[n, o, h, i] = max(s, b[o])"),
        GATHERED("15393162788836*O*W", "O", "y[n, o_2, h_3, i_2] = max(gathered[-14*h_2 + h_3, i_2, o_2], b[o_2])")},
       // Kernels that fill two vectors.
@@ -44,7 +44,8 @@ TEST(GatherResidues, TextInTextOut) {
        " drop y[n, o, 0, i] = s } } }", ""},
       // Nor results that lie side by side.
       {"for n in [0, B) { for h in [0, 2*H) { for i in [0, 2*W) { for o in [0, O) { " SUM " y[n, o, h, i] = s } } } }", ""},
-  });
+  };
+  ExpectPass(ForAvx2, kFrame, kCases);
 }
 
 }  // namespace

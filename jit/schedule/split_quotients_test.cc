@@ -10,7 +10,7 @@ constexpr Frame kFrame = {
     "program p(x: f32[N, M], s: f32[N]) -> (y: f32[N*M], one: f32[1]) {\n", "\n  block { drop one[0] = 0.0 }\n}\n"};
 
 TEST(SplitQuotients, TextInTextOut) {
-  ExpectPass(SplitQuotients, kFrame, {
+  constexpr PassCase kCases[] = {
       {"for i in [0, N*M) { y[i] = x[i/M, i%M] }",
        "block { for i_3 in [0, min(562949953421312*min(M, 1), N*M/max(M, 1))) { for i_4 in [0, max(M, 1)) { y[i_3*max(M, 1) + i_4] = x[i_3, i_4] } }"
        " for i_2 in [min(562949953421312*min(M, 1), N*M/max(M, 1))*max(M, 1), N*M) { y[i_2] = x[i_2/M, i_2%M] } }"},
@@ -47,7 +47,8 @@ TEST(SplitQuotients, TextInTextOut) {
       {"for i in [0, N) { for j in [0, M) { drop y[i*M + j] = s[(i + j)/M | 0.0] } }", ""},
       {"for i in [1, N*M) { y[i] = x[i/M, i%M] }  for q in [0, N*M) { y[q] = 0.0 }", ""},
       {"for q in [0, N*M) { y[q] = 0.0 }  for i in [0, N*M) { drop y[0] = x[i/M, i%M] }", ""},
-  });
+  };
+  ExpectPass(SplitQuotients, kFrame, kCases);
 }
 
 }  // namespace

@@ -9,6 +9,8 @@ namespace {
 constexpr Frame kFrame = {
     "program p(x: f32[M], w: f32[N, 4]) -> (y: f32[N, M], one: f32[1]) {\n",
     "\n  block { one[0] = 0.0 }\n}\n"};
+// Texts that macros make are laid out by hand.
+// clang-format off
 #define NEST(t, columns, sums, value, at)                                                    \
   "for i" t " in [0, N) { for j" t " in [" columns ") { acc s" t ": f32 = sum for r" t " in [" \
   sums ") { s" t " += " value " } y[i" t ", " at "] = s" t " } }"
@@ -61,6 +63,7 @@ TEST(SplitResidues, TextInTextOut) {
        "for r in [0, 4) { drop s if j%2 == 0 += w[i, r] * x[j/2] } one[0] += s y[i, j] = one[0] } }", ""},
   });
 }
+// clang-format on
 
 }  // namespace
 }  // namespace nestor::loop

@@ -13,7 +13,7 @@ constexpr Frame kFrame = {
     "drop i[0] = 0 }\n}\n"};
 
 TEST(MoveStepsInside, TextInTextOut) {
-  ExpectPass(MoveStepsInside, kFrame, {
+  constexpr PassCase kCases[] = {
       {"for t in [1, C) { for n in [0, N) { v[n, t] = v[n, t - 1] + m[n, t] } }",
        "for n in [0, N) { for t in [1, C) { v[n, t] = v[n, t - 1] + m[n, t] } }"},
       // From the last step down.
@@ -33,11 +33,12 @@ TEST(MoveStepsInside, TextInTextOut) {
       // No step reads another; a sum is no step.
       {"for t in [0, C) { for n in [0, N) { v[n, 0] += m[n, t] } }", ""},
       {"for t in [1, C) { for n in [0, N) { v[n, t] = m[n, t] } }", ""},
-  });
+  };
+  ExpectPass(MoveStepsInside, kFrame, kCases);
 }
 
 TEST(KeepLastStep, TextInTextOut) {
-  ExpectPass(KeepLastStep, kFrame, {
+  constexpr PassCase kCases[] = {
       {"for t in [1, C) { y[t] = y[t - 1] + x[t] }",
        R"(block {
          temp last: f32
@@ -72,7 +73,8 @@ TEST(KeepLastStep, TextInTextOut) {
       {"for t in [1, C) { y[t] = y[t - 1]  y[t] = x[t] }", ""},
       {"for t in [1, C) step 2 { y[t] = y[t - 1] + x[t] }", ""},
       {"for t in [0, C) { y[t] = y[t] + x[t] }", ""},
-  });
+  };
+  ExpectPass(KeepLastStep, kFrame, kCases);
 }
 
 }  // namespace

@@ -175,10 +175,11 @@ TEST(StreamArguments, BesideTheSumsOfATile) {
 
 // What is written once, and nothing reads before.
 TEST(StreamArguments, OutputsStream) {
-  ExpectPass(StreamArguments, {"program f(x: f32[N]) -> (y: f32[N], s: f32) {\n", "\n}\n"}, {
+  constexpr PassCase kCases[] = {
       {"block { acc a: f32 = sum for i in [0, N) { temp t: f32 t = x[i] y[i] = t drop y[i + 1] if i > 3 = t a += t } s = a s += 1.0 }",
        "block { acc a: f32 = sum for i in [0, N) { temp t: f32 t = x[i] stream y[i] = t stream drop y[i + 1] if i > 3 = t a += t } stream s = a s += 1.0 }"},
-  });
+  };
+  ExpectPass(StreamArguments, {"program f(x: f32[N]) -> (y: f32[N], s: f32) {\n", "\n}\n"}, kCases);
 }
 
 // Whether y[i] = value streams, of elements of a type.

@@ -16,7 +16,7 @@ constexpr Frame kFrame = {
   " s += e[o, q, r | 0.0] * d[h + q - 1, i + r | 0.0] } } z[h, o, i] = s } } }"
 
 TEST(SumOrder, TextInTextOut) {
-  ExpectPass(SumWindowsFirst, kFrame, {
+  constexpr PassCase kCases[] = {
       {"for o in [0, O) { for i in [0, N - R + 1) { acc s: f32 = sum"
        " for c in [0, C) { for r in [0, R) { s += w[o, c, r] * x[c, i + r] } } y[o, i] = s } }",
        "for o in [0, O) { for i in [0, N - R + 1) { acc s: f32 = sum"
@@ -32,7 +32,8 @@ TEST(SumOrder, TextInTextOut) {
       {"for o in [0, O) { for i in [0, N - R + 1) { acc s: f32 = sum"
        " for c in [0, C) { for r in [0, R) { s += x[c, i + r] } } y[o, i] = s } }",
        ""},
-  });
+  };
+  ExpectPass(SumWindowsFirst, kFrame, kCases);
 }
 
 }  // namespace

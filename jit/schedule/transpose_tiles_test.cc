@@ -19,7 +19,7 @@ constexpr Frame kFrame = {
 
 TEST(TransposeTiles, Avx512) {
   const auto pass = [](Program& program) { return TransposeInTiles(program, jit::Isa::kAvx512); };
-  ExpectPass(pass, kFrame, {
+  constexpr PassCase kCases[] = {
       // What is read walks along its own rows into a tile, which is read by columns.
       {"for i in [0, N) { for j in [0, M) { y[i, j] = x[j, i] } }",
        R"(
@@ -437,12 +437,13 @@ TEST(TransposeTiles, Avx512) {
       // Nor loops that are scheduled already, or make larger steps.
       {"for i in [0, N) { for j in [0, M) vector { y[i, j] = x[j, i] } }", ""},
       {"for i in [0, N) { for j in [0, M) step 2 { y[i, j] = x[j, i] } }", ""},
-  });
+  };
+  ExpectPass(pass, kFrame, kCases);
 }
 
 TEST(TransposeTiles, Avx2) {
   const auto pass = [](Program& program) { return TransposeInTiles(program, jit::Isa::kAvx2); };
-  ExpectPass(pass, kFrame, {
+  constexpr PassCase kCases[] = {
       // Two 256-bit vectors fill a cache line, so four tiles make a square.
       {"for i in [0, N) { for j in [0, M) { q[i, j] = c[j, i] } }",
        R"(
@@ -499,7 +500,8 @@ TEST(TransposeTiles, Avx2) {
            for i_4 in [8*(N/8), N) { for j_4 in [0, M) { q[i_4, j_4] = c[j_4, i_4] } }
          })"},
       {"for i in [0, 15) { for j in [0, 40) { u[i, j] = s[j, i] } }", ""},
-  });
+  };
+  ExpectPass(pass, kFrame, kCases);
 }
 
 }  // namespace

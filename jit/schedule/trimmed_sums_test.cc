@@ -11,6 +11,8 @@ constexpr Frame kFrame = {
     " -> (y: f32[N, H, M], z: i32[N, H, M]) {\n",
     "\n  block { drop y[0, 0, 0] = 0.0 drop z[0, 0, 0] = i32(0) }\n}\n"};
 
+// Texts that macros make are laid out by hand.
+// clang-format off
 // `i`, `j`: how the names of a copy's indices end.
 #define OVER(i, j, body) "for i" i " in [0, N) { for h" j " in [0, H) { for j" j " in [0, M) { " body " } } }"
 #define SUM(s, r, type, rows, step)                                                                  \
@@ -29,7 +31,7 @@ constexpr Frame kFrame = {
 absl::StatusOr<bool> WithBoundWeights(Program& program) { return TrimSums(program, {false, true, false, false, false}); }
 
 TEST(TrimSums, TextInTextOut) {
-  ExpectPass(WithBoundWeights, kFrame, {
+  constexpr PassCase kCases[] = {
       {OVER("", "", SUM("", "", "f32", "0, R", STEP) "y[i, h, j] = s"),
        "block { " CHECK OVER("", "", SUM("", "", "f32", INSIDE, STEP) "y[i, h, j] = s") " " ONCE_MORE("s_2") " }"},
       // So is what is done with the sums.
@@ -57,7 +59,8 @@ TEST(TrimSums, TextInTextOut) {
       {OVER("", "", SUM("", "", "f32", "0, R", STEP) "y[i, h, j] += s"), ""},
       {OVER("", "", "acc s: f32 = sum for r in [0, R) { for l in [0, min(C, h + 1)) { " STEP " } } y[i, h, j] = s"), ""},
       {OVER("", "", SUM("", "", "f32", "0, R", STEP) "y[i, h, j] = s + y[i, h, j]"), ""},
-  });
+  };
+  ExpectPass(WithBoundWeights, kFrame, kCases);
 }
 
 // Unless they are bound, weights would be looked through in each call.
@@ -65,6 +68,7 @@ TEST(TrimSums, OfOtherWeightsNothingIsKnown) {
   ExpectPass([](Program& program) { return TrimSums(program); }, kFrame,
                      {{OVER("", "", SUM("", "", "f32", "0, R", STEP) "y[i, h, j] = s"), ""}});
 }
+// clang-format on
 
 }  // namespace
 }  // namespace nestor::loop

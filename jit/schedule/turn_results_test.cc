@@ -10,6 +10,8 @@ constexpr Frame kFrame = {
     "program p(x: f32[B, C, N], w: f32[O, C, R], b: f32[O]; $s: i64 = 1) -> (y: f32[B, O, N], one: f32[1]) {\n",
     "\n  block { drop one[0] = 0.0 }\n}\n"};
 
+// Texts that macros make are laid out by hand.
+// clang-format off
 #define SUM(window, value) \
   "acc s: f32 = sum for c in [0, C) { for r in [0, " window ") { s += " value " } }"
 // A convolution; `o`, `n`: ends of the loops over kernels and columns.
@@ -24,7 +26,7 @@ constexpr Frame kFrame = {
 absl::StatusOr<bool> ForAvx2(Program& program) { return TurnResults(program, jit::Isa::kAvx2); }
 
 TEST(TurnResults, TextInTextOut) {
-  ExpectPass(ForAvx2, kFrame, {
+  constexpr PassCase kCases[] = {
       {CONVOLUTION("O", "N", "3", "w[o, c, r] * x[i, c, j + r - 1 | 0.0]", "y[i, o, j] = s"),
        TURNED("549755813887*N*O", "O", "N", "w[o, c, r] * x[i, c, j + r - 1 | 0.0]", "y[i, o_2, j_2] = turned[j_2, o_2]")},
       // What is done with the sum stays along the row.
@@ -49,7 +51,8 @@ TEST(TurnResults, TextInTextOut) {
       // Nor where results lie side by side along the kernels already.
       {"for i in [0, B) { for j in [0, N) { for o in [0, O) { " SUM("3", "w[o, c, r] * x[i, c, j + r | 0.0]")
        " drop y[i, j, o] = s } } }", ""},
-  });
+  };
+  ExpectPass(ForAvx2, kFrame, kCases);
 }
 
 // Windows that slide along the rows of an image, too: strips of rows share what is turned.
@@ -78,7 +81,7 @@ TEST(TurnResults, StripsOfAnImage) {
 #define DROPPED(value) "drop y[n, o_2, k_3, l_2] = " value
 #define RAISED(value) "y[n, o_2, k_3, l_2] = max(" value ", 0.0)"
 #define ROWS "min((H + 2*max((H + 15)/16, 1) - 1)/(2*max((H + 15)/16, 1)), 8)"
-  ExpectPass(ForAvx2, kWindows, {
+  constexpr PassCase kCases[] = {
       // As many rows for each of two threads.
       {OVER_IMAGE("20", "w[o, c, q] * u[n, c, k + q - 1, l + r - 1 | 0.0]", "drop y[n, o, k, l] = s"),
        IN_STRIPS("2748779069435*O*W", "4", "5", "5*k_2", "min(5*k_2 + 5, 20)",
@@ -93,7 +96,8 @@ TEST(TurnResults, StripsOfAnImage) {
        ROW_BY_ROW("H", "w[o, c, q] * x[n, c, k, l + r | 0.0]")},
       {OVER_IMAGE("1", "w[o, c, q] * x[n, c, k + q, l + r | 0.0]", "drop y[n, o, k, l] = s"),
        ROW_BY_ROW("1", "w[o, c, q] * x[n, c, k + q, l + r | 0.0]")},
-  });
+  };
+  ExpectPass(ForAvx2, kWindows, kCases);
 }
 
 // Rows of an image, of a temporary and of an argument, from which every second element comes.
@@ -107,7 +111,7 @@ constexpr Frame kImage = {
 #define SUM_OF(value) "acc s: f32 = sum for m in [0, C) { s += " value " }"
 
 TEST(TurnResults, SumsThatLieApartAreGathered) {
-  ExpectPass(ForAvx2, kImage, {
+  constexpr PassCase kCases[] = {
       {IMAGE("w[o, m] * t[m, k, l]", "y[o, 2*k, 2*l] = s"),
        "assume : 549755813887*H*O*W block { temp gathered: f32[O, H, W] for o in [0, O) { for k in [0, H) { for l in [0, W) { "
        SUM_OF("w[o, m] * t[m, k, l]") " gathered[o, k, l] = s } } }"
@@ -119,7 +123,8 @@ TEST(TurnResults, SumsThatLieApartAreGathered) {
        " y[o, 2*k, 2*l] = s } } }", ""},
       {IMAGE("v[o, k, m] * t[m, k, l]", "y[o, 2*k, 2*l] = s"), ""},
       {IMAGE("w[o, m] * t[m, k, l]", "y[o, 2*k, l] = s"), ""},
-  });
+  };
+  ExpectPass(ForAvx2, kImage, kCases);
 }
 
 // A temporary whose columns lie apart is read along what is summed, if kernels need not be packed in each call instead.
@@ -136,18 +141,20 @@ constexpr Frame kPoints = {
   "for o_2 in [0, O) { for j_2 in [0, N) { y[o_2, j_2] = max(turned[j_2, o_2], 0.0) } } }"
 
 TEST(TurnResults, ColumnsThatLieApart) {
-  ExpectPass(ForAvx2, kPoints, {
+  constexpr PassCase kCases[] = {
       {POINTS("v[c, o]", "t[j, c]"), POINTS_TURNED("v[c, o]")},
       {POINTS("w[o, c]", "t[j, c]"), ""},
       // Not of an argument, which may be packed as well.
       {POINTS("v[c, o]", "x[j, c]"), ""},
-  });
+  };
+  ExpectPass(ForAvx2, kPoints, kCases);
 }
 
 TEST(TurnResults, KernelsThatArePackedOnce) {
   const auto bound = [](Program& program) { return TurnResults(program, jit::Isa::kAvx2, {false, true, false}); };
   ExpectPass(bound, kPoints, {{POINTS("w[o, c]", "t[j, c]"), POINTS_TURNED("w[o, c]")}});
 }
+// clang-format on
 
 }  // namespace
 }  // namespace nestor::loop

@@ -13,7 +13,7 @@ constexpr Frame kFrame = {
 #define ROWS_OF(text) "block { temp a: f32[C] for i in [0, C) { a[i] = 0.0 } " text " for o in [0, C) { y[o] = a[o] } }"
 
 TEST(UnrollAndJam, TextInTextOut) {
-  ExpectPass(UnrollAndJam, kFrame, {
+  constexpr PassCase kCases[] = {
       {ROWS_OF("for k in [0, K) { for j in [0, C) { a[j] += x[k, j] } }"),
        ROWS_OF("for k_3 in [0, min(4294967296*(C/1024), K/4)) { for j in [0, C) {"
                " a[j] = a[j] + x[4*k_3, j] + x[4*k_3 + 1, j] + x[4*k_3 + 2, j] + x[4*k_3 + 3, j] } }"
@@ -61,7 +61,8 @@ TEST(UnrollAndJam, TextInTextOut) {
       {ROWS_OF("for k in [0, K) { for j in [0, C) { a[j] = x[k, j] } }"), ""},
       {ROWS_OF("for k in [0, K) { for j in [0, C) { a[j] += x[k, j]  a[j] += w[k] } }"), ""},
       {ROWS_OF("for k in [0, K) { for j in [0, C) vector { a[j] += x[k, j] } }"), ""},
-  });
+  };
+  ExpectPass(UnrollAndJam, kFrame, kCases);
 }
 
 constexpr Frame kWindows = {
@@ -70,7 +71,7 @@ constexpr Frame kWindows = {
 #define ROWS(text) "for n in [0, N) { temp t: f32[2]  t[0] = 0.0  " text " }"
 
 TEST(UnrollAndJam, RowsOfWindows) {
-  ExpectPass(UnrollAndJam, kWindows, {
+  constexpr PassCase kCases[] = {
       {ROWS("for h in [0, H - 1) { for c in [0, W) { temp a: f32  a = x[n, h, c] * w[0] + x[n, h + 1, c] * w[1]  y[n, h, c] = a } }"),
        ROWS("for h_3 in [0, max(H - 1, 0)/4) { for c in [0, W) { temp a: f32  temp a_3: f32  temp a_4: f32  temp a_5: f32"
             "  a = x[n, 4*h_3, c] * w[0] + x[n, 4*h_3 + 1, c] * w[1]  a_3 = x[n, 4*h_3 + 1, c] * w[0] + x[n, 4*h_3 + 2, c] * w[1]"
@@ -94,7 +95,8 @@ TEST(UnrollAndJam, RowsOfWindows) {
       {ROWS("for h in [0, H) { for c in [0, W - 1) { drop y[n, c, h] = x[n, c, h | 0.0] - x[n, c + 1, h | 0.0] } }"), ""},
       {ROWS("for h in [0, H - 1) { for c in [0, min(h, W)) { y[n, h, c] = x[n, h, c] - x[n, h + 1, c] } }"), ""},
       {ROWS("for h in [0, H - 1) { for c in [0, W) vector { y[n, h, c] = x[n, h, c] - x[n, h + 1, c] } }"), ""},
-  });
+  };
+  ExpectPass(UnrollAndJam, kWindows, kCases);
 }
 
 }  // namespace

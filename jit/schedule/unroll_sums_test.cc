@@ -11,7 +11,7 @@ constexpr Frame kFrame = {
     "\n  block { drop one[0] = 0.0 }\n}\n"};
 
 TEST(UnrollSums, TextInTextOut) {
-  ExpectPass(UnrollSums, kFrame, {
+  constexpr PassCase kCases[] = {
       {"for i in [0, N) { acc s: f32 = sum for r in [0, 3) { s += w[r, 0] * x[i + r] } y[i] = s }",
        "for i in [0, N) { temp s: f32 s = 0.0 + w[0, 0] * x[i] + w[1, 0] * x[i + 1] + w[2, 0] * x[i + 2] y[i] = s }"},
       {"for i in [0, N) { acc s: f32 = max for r in [1, 3) { for q in [r, 3) { s max= x[i + q] } } y[i] = s }", ""},
@@ -27,7 +27,8 @@ TEST(UnrollSums, TextInTextOut) {
       {"for i in [0, N) { acc s: f32 = sum for r in [0, 3) { s += x[i + r] } s += x[i] y[i] = s }", ""},
       {"for i in [0, N) { acc s: f32 = sum for j in [0, N) { for r in [0, 3) { s += x[j + r] } } y[i] = s }", ""},
       {"for i in [0, N) { acc s: f32 = sum for r in [0, 3) { s += x[i + r] y[i] = s } }", ""},
-  });
+  };
+  ExpectPass(UnrollSums, kFrame, kCases);
 }
 
 }  // namespace
